@@ -1,0 +1,477 @@
+"""Every error of the product: one class a code, each building its own sentence.
+
+`FileToolsError` is the one class a caller needs to catch; its fields are the wire format of a failed tool call.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
+
+
+class FileToolsError(Exception):
+    """Raised when a file tool cannot do what was asked; subclasses say which rule refused.
+
+    Attributes:
+        code: Stable upper-case identifier, the same in Python, JSON and every protocol door.
+        path: Workspace-relative path concerned, or None; never a path outside the workspace.
+        retryable: Whether the same call may succeed later without other arguments.
+        suggested_action: What the caller should do next, or None.
+        details: Further facts, JSON-compatible.
+    """
+
+    code: ClassVar[str] = "INTERNAL"
+    retryable: ClassVar[bool] = False
+    action: ClassVar[str | None] = None
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        path: str | None = None,
+        suggested_action: str | None = None,
+        details: Mapping[str, Any] | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.message = message
+        self.path = path
+        self.suggested_action = suggested_action or self.action
+        self.details: dict[str, Any] = dict(details or {})
+
+    def __str__(self) -> str:
+        # OSError subclasses would print errno tuples; the sentence is what people and models read.
+        return self.message
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (_rebuild, (type(self), self.message, self.path, self.suggested_action, self.details))
+
+
+def _rebuild(
+    kind: type[FileToolsError], message: str, path: str | None, action: str | None, details: dict[str, Any]
+) -> FileToolsError:
+    error = kind.__new__(kind, message)
+    FileToolsError.__init__(error, message, path=path, suggested_action=action, details=details)
+    return error
+
+
+class InternalError(FileToolsError):
+    """Raised when an invariant of filetools itself is broken; always a defect worth reporting."""
+
+
+class InvalidArgumentError(FileToolsError, ValueError):
+    """Raised when an argument has the wrong type, range or combination."""
+
+    code = "INVALID_ARGUMENT"
+
+
+class InvalidPathError(FileToolsError, ValueError):
+    """Raised when a path cannot name a file: empty, blank, NUL, not encodable, or the root where a file is meant."""
+
+    code = "INVALID_PATH"
+
+    def __init__(self, path: str, reason: str) -> None:
+        shown = path.encode("utf-8", "backslashreplace").decode()
+        super().__init__(f"Invalid path {shown!r}: {reason}", path=shown)
+
+
+class AbsolutePathError(FileToolsError, ValueError):
+    """Raised when a path carries a drive letter, a UNC prefix, or lies outside the root as an absolute path."""
+
+    code = "ABSOLUTE_PATH"
+    action = "Use a path relative to the workspace root."
+
+    def __init__(self, path: str) -> None:
+        super().__init__(f"Absolute path not allowed: {path!r}", path=path)
+
+
+class PathTraversalError(FileToolsError, ValueError):
+    """Raised when a segment of a path is '..', even where the result would stay inside."""
+
+    code = "PATH_TRAVERSAL"
+    action = "Write the path without '..' segments, relative to the workspace root."
+
+    def __init__(self, path: str) -> None:
+        super().__init__(f"Path {path!r} contains a '..' segment", path=path)
+
+
+class PathTooLongError(FileToolsError, ValueError):
+    """Raised when a path exceeds 4096 bytes or one of its segments 255 bytes."""
+
+    code = "PATH_TOO_LONG"
+
+    def __init__(self, path: str, reason: str = "over 4096 bytes, or a segment over 255 bytes") -> None:
+        shown = path if len(path) <= 80 else f"{path[:77]}..."
+        super().__init__(f"Path too long: {shown!r} ({reason})", path=shown)
+
+
+class SymlinkNotAllowedError(FileToolsError, PermissionError):
+    """Raised when a symbolic link stands on the way or at the end of a path."""
+
+    code = "SYMLINK_NOT_ALLOWED"
+    action = "Use the path of the real file."
+
+    def __init__(self, path: str, link: str, target: str | None = None) -> None:
+        pointing = f" (it points to {target!r})" if target is not None else ""
+        super().__init__(
+            f"{link!r} is a symbolic link{pointing}", path=path, details={"link": link, **({"target": target} if target else {})}
+        )
+
+
+class SymlinkEscapeError(FileToolsError, PermissionError):
+    """Raised when a followed symbolic link leads outside the workspace."""
+
+    code = "SYMLINK_ESCAPE"
+
+    def __init__(self, path: str, link: str) -> None:
+        super().__init__(f"{link!r} is a symbolic link that leads outside the workspace", path=path, details={"link": link})
+
+
+class PathNotFoundError(FileToolsError, FileNotFoundError):
+    """Raised when the named file does not exist."""
+
+    code = "FILE_NOT_FOUND"
+    action = "Check the path with list_files or search_files."
+
+    def __init__(self, path: str) -> None:
+        super().__init__(f"File not found: {path}", path=path)
+
+
+class DirectoryNotFoundError(FileToolsError, FileNotFoundError):
+    """Raised when the named directory, or a parent that must exist, does not exist."""
+
+    code = "DIR_NOT_FOUND"
+    action = "Check the path with list_files, or create the directory first."
+
+    def __init__(self, path: str) -> None:
+        super().__init__(f"Directory not found: {path or '.'}", path=path)
+
+
+class PathExistsError(FileToolsError, FileExistsError):
+    """Raised when something already exists where a new file or directory was to be made."""
+
+    code = "FILE_EXISTS"
+    action = "Choose another path, or use write_file to replace the file."
+
+    def __init__(self, path: str) -> None:
+        super().__init__(f"Already exists: {path}", path=path)
+
+
+class PathIsDirectoryError(FileToolsError, IsADirectoryError):
+    """Raised when a file operation meets a directory."""
+
+    code = "IS_A_DIRECTORY"
+
+    def __init__(self, path: str) -> None:
+        super().__init__(f"Is a directory: {path or '.'}", path=path)
+
+
+class PathNotDirectoryError(FileToolsError, NotADirectoryError):
+    """Raised when a directory operation, or a parent of a path, meets a file."""
+
+    code = "NOT_A_DIRECTORY"
+
+    def __init__(self, path: str) -> None:
+        super().__init__(f"Not a directory: {path}", path=path)
+
+
+class NotRegularFileError(FileToolsError, OSError):
+    """Raised when a path names a device, pipe or socket."""
+
+    code = "NOT_A_REGULAR_FILE"
+
+    def __init__(self, path: str, kind: str = "special file") -> None:
+        super().__init__(f"Not a regular file: {path} is a {kind}", path=path)
+
+
+class DirectoryNotEmptyError(FileToolsError, OSError):
+    """Raised when a directory to be deleted still has entries and `recursive` was not given."""
+
+    code = "DIR_NOT_EMPTY"
+    action = "Pass recursive=true to delete the directory with everything in it."
+
+    def __init__(self, path: str) -> None:
+        super().__init__(f"Directory not empty: {path}", path=path)
+
+
+class AccessDeniedError(FileToolsError, PermissionError):
+    """Raised when the operating system or a rule about unreachable paths denies access."""
+
+    code = "PERMISSION_DENIED"
+
+    def __init__(self, path: str, reason: str = "the operating system denied access") -> None:
+        super().__init__(f"Permission denied: {path} ({reason})", path=path)
+
+
+class DiskFullError(FileToolsError, OSError):
+    """Raised when the disk or the quota is full; the old content is intact."""
+
+    code = "DISK_FULL"
+    action = "Free some space, then try again."
+
+    def __init__(self, path: str) -> None:
+        super().__init__(f"No space left for {path}", path=path)
+
+
+class FileTooLargeError(FileToolsError, ValueError):
+    """Raised when a file exceeds the limit of an operation."""
+
+    code = "FILE_TOO_LARGE"
+    action = "Read a part: pass offset and limit (lines) or byte_offset and byte_count."
+
+    def __init__(self, path: str, size: int, limit: int) -> None:
+        super().__init__(
+            f"File too large: {path} has {size} bytes, the limit is {limit}",
+            path=path,
+            details={"size": size, "limit": limit},
+        )
+
+
+class EncodingError(FileToolsError, ValueError):
+    """Raised when text cannot be decoded or encoded; names the character or byte and its position."""
+
+    code = "ENCODING_ERROR"
+
+    def __init__(self, path: str, encoding: str, reason: str, *, position: int | None = None) -> None:
+        super().__init__(
+            f"Encoding error in {path} ({encoding}): {reason}",
+            path=path,
+            details={"encoding": encoding, **({"position": position} if position is not None else {})},
+        )
+
+
+class LockTimeoutError(FileToolsError, TimeoutError):
+    """Raised when a file's lock was not free within the waiting time."""
+
+    code = "LOCK_TIMEOUT"
+    retryable = True
+    action = "Wait 5 seconds and retry"
+
+    def __init__(self, path: str, seconds: float, holder: str | None = None) -> None:
+        held = f"; held by {holder}" if holder else ""
+        super().__init__(
+            f"Could not lock {path} within {seconds:g} s{held}",
+            path=path,
+            details={"seconds": seconds, **({"holder": holder} if holder else {})},
+        )
+
+
+class SyncFailedError(FileToolsError):
+    """Raised when a strict mirror refused a write, or a synchronisation could not run."""
+
+    code = "SYNC_FAILED"
+    retryable = True
+    action = "Wait 5 seconds and retry"
+
+    def __init__(self, path: str | None, reason: str) -> None:
+        about = f" for {path}" if path else ""
+        super().__init__(f"Synchronisation failed{about}: {reason}", path=path)
+
+
+class NetworkError(FileToolsError, ConnectionError):
+    """Raised when a remote store or peer did not answer."""
+
+    code = "NETWORK_ERROR"
+    retryable = True
+    action = "Wait 5 seconds and retry"
+
+
+class EditConflictError(FileToolsError):
+    """Raised when two changes touch the same text and cannot be merged."""
+
+    code = "EDIT_CONFLICT"
+    action = "Read the file again and repeat the change on its current text."
+
+
+class VersionMismatchError(FileToolsError):
+    """Raised when a file is not at the version the caller expected."""
+
+    code = "VERSION_MISMATCH"
+    action = "Read the file again and repeat the change on its current text."
+
+    def __init__(self, path: str, expected: str | None, current: str | None, *, reason: str | None = None) -> None:
+        now = "it does not exist" if current is None else f"it is at {current}"
+        text = reason or f"expected version {expected}, but {now}"
+        super().__init__(
+            f"{path} has changed: {text}", path=path, details={"expected_version": expected, "current_version": current}
+        )
+
+
+class ApprovalRequiredError(FileToolsError, PermissionError):
+    """Raised when a call needs a person's approval and none was given."""
+
+    code = "APPROVAL_REQUIRED"
+    action = "Ask the user to approve this call, then repeat it unchanged."
+
+    def __init__(self, tool: str, path: str | None, reason: str, approval_id: str | None = None) -> None:
+        about = f" on {path}" if path else ""
+        super().__init__(
+            f"{tool}{about} needs approval: {reason}",
+            path=path,
+            details={"tool": tool, "reason": reason, **({"approval_id": approval_id} if approval_id else {})},
+        )
+
+
+class ApprovalDeniedError(FileToolsError, PermissionError):
+    """Raised when a person rejected the call."""
+
+    code = "APPROVAL_DENIED"
+    action = "Do not repeat the call; ask the user how to go on."
+
+    def __init__(self, tool: str, path: str | None) -> None:
+        super().__init__(f"{tool}{f' on {path}' if path else ''} was denied", path=path, details={"tool": tool})
+
+
+class ToolBlockedError(FileToolsError, PermissionError):
+    """Raised when the permission rules block a tool."""
+
+    code = "TOOL_BLOCKED"
+
+    def __init__(self, tool: str, path: str | None, reason: str) -> None:
+        super().__init__(
+            f"{tool}{f' on {path}' if path else ''} is blocked: {reason}", path=path, details={"tool": tool, "reason": reason}
+        )
+
+
+class UnknownToolError(FileToolsError, LookupError):
+    """Raised when no tool of that name is registered."""
+
+    code = "UNKNOWN_TOOL"
+
+    def __init__(self, name: str, available: Sequence[str], nearest: str | None = None) -> None:
+        hint = f" Did you mean {nearest}?" if nearest else ""
+        super().__init__(
+            f"Unknown tool: {name}",
+            suggested_action=f"Use one of: {', '.join(available)}.{hint}",
+            details={"available": list(available), **({"nearest": nearest} if nearest else {})},
+        )
+
+
+class CallTimeoutError(FileToolsError, TimeoutError):
+    """Raised when a call exceeded its time limit; locks and approvals are not counted."""
+
+    code = "TIMEOUT"
+
+    def __init__(self, what: str, seconds: float) -> None:
+        super().__init__(f"{what} did not finish within {seconds:g} s", details={"seconds": seconds})
+
+
+class AbortedError(FileToolsError):
+    """Raised when the caller's abort signal stopped a call."""
+
+    code = "ABORTED"
+
+    def __init__(self, what: str, details: Mapping[str, Any] | None = None) -> None:
+        super().__init__(f"{what} was aborted", details=details)
+
+
+class BatchFailedError(FileToolsError):
+    """Raised when one file of a batch failed; nothing of the batch was applied."""
+
+    code = "BATCH_FAILED"
+
+    def __init__(self, cause: FileToolsError) -> None:
+        super().__init__(
+            f"Nothing was changed: {cause.message}",
+            path=cause.path,
+            suggested_action=cause.suggested_action,
+            details={"cause": cause.code, **cause.details},
+        )
+
+
+class RateLimitedError(FileToolsError):
+    """Raised when a caller exceeded a rate limit."""
+
+    code = "RATE_LIMITED"
+    retryable = True
+    action = "Wait 1 second and retry"
+
+
+class FileBusyError(FileToolsError):
+    """Raised when another program keeps writing a file and it does not hold still."""
+
+    code = "FILE_BUSY"
+    retryable = True
+    action = "Wait until the other program has finished writing, then retry"
+
+    def __init__(self, path: str) -> None:
+        super().__init__(f"Another program is still writing {path}", path=path)
+
+
+class ChangedMeanwhileError(FileToolsError):
+    """Raised when a file kept changing during every try of one call."""
+
+    code = "CHANGED_MEANWHILE"
+    retryable = True
+    action = "Retry the call"
+
+    def __init__(self, path: str, tries: int) -> None:
+        super().__init__(f"{path} changed during each of {tries} tries", path=path, details={"tries": tries})
+
+
+class HardLinkedError(FileToolsError, PermissionError):
+    """Raised when a file has further names that filetools cannot see or may not replace."""
+
+    code = "HARD_LINKED"
+    action = "Pass hard_links='break' in the settings to replace only this name."
+
+    def __init__(self, path: str, links: int) -> None:
+        super().__init__(f"{path} has {links} names, not all of them inside the workspace", path=path, details={"links": links})
+
+
+class VersionGoneError(FileToolsError, LookupError):
+    """Raised when the bytes of a version are no longer kept."""
+
+    code = "VERSION_GONE"
+
+    def __init__(self, path: str | None, version: str) -> None:
+        super().__init__(f"Version {version} is no longer kept", path=path, details={"version": version})
+
+
+class WorkspaceGoneError(FileToolsError, OSError):
+    """Raised when the root was deleted, replaced or unmounted while open, or does not exist."""
+
+    code = "WORKSPACE_GONE"
+    action = "Open the workspace again."
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(f"The workspace is gone: {reason}")
+
+
+class StateDamagedError(FileToolsError, OSError):
+    """Raised when the journal is corrupt or no longer the file that was opened; the files are untouched."""
+
+    code = "STATE_DAMAGED"
+    action = "Run 'filetools doctor --repair' to rescue what can be read and start a fresh journal."
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(f"The state in .filetools is damaged: {reason}")
+
+
+class StateTooNewError(FileToolsError):
+    """Raised when the state was written by a newer release of filetools."""
+
+    code = "STATE_TOO_NEW"
+    action = "Upgrade filetools."
+
+    def __init__(self, found: int, known: int) -> None:
+        super().__init__(
+            f"The state has schema {found}; this release knows up to {known}", details={"found": found, "known": known}
+        )
+
+
+class StateElsewhereError(FileToolsError):
+    """Raised when a root is bound to another state directory than the one given."""
+
+    code = "STATE_ELSEWHERE"
+    action = "Open the root with the state directory it was first opened with."
+
+    def __init__(self) -> None:
+        super().__init__("This root already keeps its state in another directory")
+
+
+class OutcomeUnknownError(FileToolsError):
+    """Raised when the connection broke during a commit and its outcome cannot be told."""
+
+    code = "OUTCOME_UNKNOWN"
+    retryable = True
+    action = "Repeat the call with the same call id; it is applied at most once."

@@ -1,0 +1,298 @@
+"""The vocabulary every floor shares: actors, change records, and the results that doors turn into JSON.
+
+Versions are strings, "sha256:" followed by the lower-case hex digest of the file's bytes. Results are frozen pydantic
+models because they leave the product as JSON; `ChangeRecord` and `Actor` are frozen dataclasses because they stay inside.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from typing import Any, Final, Literal
+
+from pydantic import BaseModel, ConfigDict
+
+VERSION_PREFIX: Final = "sha256:"
+
+ActorKind = Literal["agent", "editor", "external", "system"]
+MirrorStatus = Literal["in_sync", "pending", "off"]
+Newline = Literal["lf", "crlf", "cr", "mixed", "none"]
+Durability = Literal["commit", "relaxed"]
+MirrorPolicy = Literal["eventual", "strict"]
+Preset = Literal["allow", "ask", "guarded", "read_only"]
+EntryType = Literal["file", "directory", "symlink", "other"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Actor:
+    """Who acts: one agent, person, foreign program or part of filetools. Lives as long as its caller keeps it."""
+
+    kind: ActorKind
+    """What sort of party acts; set by the door, never by a client."""
+    id: str
+    """Name of this actor within its kind."""
+    session: str | None = None
+    """Groups the calls of one conversation or editor window."""
+    call: str | None = None
+    """The single call, when a tool call carries an id."""
+
+
+EXTERNAL: Final = Actor(kind="external", id="external")
+"""Whoever changed a file without going through filetools."""
+SYSTEM: Final = Actor(kind="system", id="filetools")
+"""filetools itself, when it recovers or repairs."""
+
+
+class Operation(StrEnum):
+    """What a change record did to its path."""
+
+    FOUND = "found"
+    """An existing file was seen for the first time; its bytes are kept, nothing changed, no event is sent."""
+    CREATE = "create"
+    MODIFY = "modify"
+    DELETE = "delete"
+    MOVE = "move"
+    CREATE_DIRECTORY = "create_directory"
+    DELETE_DIRECTORY = "delete_directory"
+    MOVE_DIRECTORY = "move_directory"
+
+
+class RecordState(StrEnum):
+    """How far a change record has come."""
+
+    PENDING = "pending"
+    """Committed; the file may not carry it yet."""
+    APPLIED = "applied"
+    """The file carries it."""
+    ABORTED = "aborted"
+    """Set back by a later compensating record, because the file could not be exchanged."""
+    BUFFER = "buffer"
+    """It changed an unsaved document only."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChangeRecord:
+    """One change, as the journal keeps it. Everything that happened to the tree is a sequence of these."""
+
+    number: int
+    """Position in the journal; grows, with gaps."""
+    operation: Operation
+    path: str
+    """Workspace-relative path after the change."""
+    old_path: str | None = None
+    """Where a moved file or directory was before."""
+    before: str | None = None
+    """Version before; None if the file did not exist or `before_unknown`."""
+    before_unknown: bool = False
+    """True where a foreign program changed a file whose former bytes were never seen."""
+    after: str | None = None
+    """Version after; None if the path no longer exists or names a directory."""
+    size: int | None = None
+    """Bytes of the file after the change; None for deletions and directories."""
+    actor: Actor
+    time: float
+    """Seconds since the epoch, when it was committed."""
+    state: RecordState = RecordState.PENDING
+    transaction: int | None = None
+    """Number of the first record committed together with this one; None if it was alone."""
+
+
+class Result(BaseModel):
+    """Base of what facade calls return; frozen, and the same fields in Python and JSON."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    def to_dict(self, style: Literal["snake", "camel"] = "snake") -> dict[str, Any]:
+        """Return the JSON-compatible form, leaving out fields that are None.
+
+        Args:
+            style: "snake" keeps the Python names; "camel" gives `bytesWritten` for `bytes_written`.
+        """
+        plain = self.model_dump(mode="json", exclude_none=True)
+        return plain if style == "snake" else camel_keys(plain)
+
+
+def camel_keys(plain: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a copy of a JSON object whose keys, at every depth, are in camelCase."""
+    return {_camel(key): _camel_value(value) for key, value in plain.items()}
+
+
+def _camel_value(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return camel_keys(value)
+    if isinstance(value, list):
+        return [_camel_value(item) for item in value]
+    return value
+
+
+def _camel(name: str) -> str:
+    head, *rest = name.split("_")
+    return head + "".join(part.capitalize() for part in rest)
+
+
+class ReadResult(Result):
+    """A file, or the asked part of it, as `read_file` returns it."""
+
+    path: str
+    content: str
+    """Text with its line ends unchanged and without BOM, or base64 where `is_binary`."""
+    encoding: str
+    """Python codec name such as "utf-8", or "base64"."""
+    size: int
+    """Bytes of the whole file."""
+    version: str
+    """Version of the whole file, whatever part was returned."""
+    modified: datetime
+    total_lines: int | None = None
+    newline: Newline | None = None
+    bom: bool | None = None
+    is_binary: bool = False
+    mime_type: str | None = None
+    truncated: bool = False
+    """Whether the file goes on after the returned part."""
+    next_offset: int | None = None
+    """Where the next part starts: a line number for line ranges, a byte position for byte ranges."""
+    stale: bool = False
+    """Whether a writer of this process was at work on the file during the read."""
+    origin: Literal["disk", "buffer", "version"] = "disk"
+    disk_version: str | None = None
+
+
+class WriteResult(Result):
+    """What `write_file`, `create_file`, `append_file` and `copy_file` did."""
+
+    path: str
+    bytes_written: int
+    """Bytes of the file after the write; for append, the bytes added."""
+    created: bool
+    version: str
+    replaced_version: str | None = None
+    """Version that was replaced; its bytes stay readable by that version."""
+    unchanged: bool = False
+    """True if the file already held exactly these bytes, so nothing was written or recorded."""
+    merged: bool = False
+    newline: Newline | None = None
+    number: int | None = None
+    """Journal number of the change; None if unchanged."""
+    mirror: MirrorStatus = "off"
+    warnings: list[dict[str, Any]] = []
+
+
+class DeleteResult(Result):
+    """What `delete_file` or `delete_directory` removed."""
+
+    path: str
+    deleted_version: str | None = None
+    entries: int = 1
+    """How many files and directories went, the named one included."""
+    number: int | None = None
+    mirror: MirrorStatus = "off"
+    warnings: list[dict[str, Any]] = []
+
+
+class MoveResult(Result):
+    """What `move_file` did; the bytes are untouched."""
+
+    source: str
+    destination: str
+    version: str | None = None
+    replaced_version: str | None = None
+    number: int | None = None
+    mirror: MirrorStatus = "off"
+    warnings: list[dict[str, Any]] = []
+
+
+class DirectoryResult(Result):
+    """What `create_directory` did."""
+
+    path: str
+    created: bool
+    """False if the directory already existed."""
+    number: int | None = None
+    mirror: MirrorStatus = "off"
+    warnings: list[dict[str, Any]] = []
+
+
+class Entry(Result):
+    """One row of a listing."""
+
+    name: str
+    path: str
+    type: EntryType
+    size: int | None = None
+    modified: datetime | None = None
+    addressable: bool | None = None
+    """False where the name on disk cannot be written as a path here (backslash, not UTF-8); then shown escaped."""
+
+
+class ListResult(Result):
+    """One page of `list_files`."""
+
+    path: str
+    entries: list[Entry]
+    total: int | None = None
+    """Entries in all, or None where that is unknown without a walk."""
+    truncated: bool = False
+    next_cursor: str | None = None
+
+
+class InfoResult(Result):
+    """What `file_info` knows of a path."""
+
+    path: str
+    name: str
+    type: EntryType
+    size: int | None = None
+    modified: datetime
+    mode: str
+    """Permission bits in octal, such as "644"."""
+    version: str | None = None
+    encoding: str | None = None
+    newline: Newline | None = None
+    bom: bool | None = None
+    total_lines: int | None = None
+    is_binary: bool | None = None
+    mime_type: str | None = None
+    links: int = 1
+    locked: bool = False
+    last_change: dict[str, Any] | None = None
+    """Number, actor and time of the newest journal record, where there is one."""
+
+
+class BatchResult(Result):
+    """What a batch did; for changing batches either every item or nothing was applied."""
+
+    results: list[WriteResult | DeleteResult]
+    number: int | None = None
+
+
+class ReadItem(Result):
+    """One file of `read_multiple`: its content or the error that hit it."""
+
+    path: str
+    result: ReadResult | None = None
+    error: dict[str, Any] | None = None
+
+
+class ReadBatchResult(Result):
+    """What `read_multiple` read; a file that fails does not stop the others."""
+
+    items: list[ReadItem]
+    failed: int = 0
+
+
+class SyncResult(Result):
+    """What `sync_all` planned or did."""
+
+    success: bool
+    preview: bool = False
+    total_files: int
+    synced_files: int
+    failed_files: int
+    duration_ms: int
+    added: list[str] = []
+    modified: list[str] = []
+    deleted: list[str] = []
+    errors: list[dict[str, Any]] = []

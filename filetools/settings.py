@@ -1,0 +1,146 @@
+"""Settings: their defaults, their sources in order, and the only place that reads the environment.
+
+Order of precedence: arguments, `FILETOOLS_*` variables, `<state_dir>/settings.toml`, the user's configuration folder.
+No file that a tool could write is ever a source.
+"""
+
+from __future__ import annotations
+
+import os
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from filetools.errors import InvalidArgumentError
+from filetools.models import Durability, MirrorPolicy, Preset
+
+MIB: Final = 1024 * 1024
+ENVIRONMENT_PREFIX: Final = "FILETOOLS_"
+STATE_DIRECTORY: Final = ".filetools"
+
+DEFAULT_EXCLUDES: Final = (
+    ".git",
+    "node_modules",
+    ".DS_Store",
+    "Thumbs.db",
+    "*.swp",
+    "*.swo",
+    ".env.local",
+    ".env.*.local",
+)
+PROTECTED_PATHS: Final = (
+    ".git/**",
+    ".gitmodules",
+    ".vscode/**",
+    ".idea/**",
+    ".cursor/**",
+    ".claude/**",
+    ".mcp.json",
+)
+
+
+class Settings(BaseModel):
+    """Every knob of an opened workspace; immutable once built."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    durability: Durability = "commit"
+    """"commit": an acknowledged change survives a power cut; "relaxed": it survives a crash of the process."""
+    mirror_policy: MirrorPolicy = "eventual"
+    permissions: Preset = "allow"
+    protected_paths: tuple[str, ...] = PROTECTED_PATHS
+    """Patterns whose every change needs an approval, by anybody."""
+    exclude: tuple[str, ...] = DEFAULT_EXCLUDES
+    """Patterns left out of recursive walks, watching and the mirror."""
+    follow_symlinks: bool = False
+    hard_links: Literal["refuse", "break"] = "refuse"
+    lock_timeout_seconds: float = Field(default=30.0, gt=0)
+    max_read_bytes: int = Field(default=10 * MIB, gt=0)
+    """Largest file that is read whole."""
+    max_write_bytes: int = Field(default=1024 * MIB, gt=0)
+    mirror_wait_seconds: float = Field(default=0.25, ge=0)
+    """How long a call waits for an eventual mirror before leaving it behind."""
+    mirror_probe_seconds: float = Field(default=5.0, gt=0)
+    """First pause before a mirror that missed is tried again; doubles up to a minute."""
+    watch: bool = True
+    """Whether foreign changes are watched for while the workspace is open."""
+    max_foreign_bytes: int = Field(default=64 * MIB, ge=0)
+    """Foreign changes of larger files are recorded without keeping their bytes."""
+    retention_bytes: int = Field(default=1024 * MIB, ge=0)
+    retention_records: int = Field(default=1_000_000, ge=0)
+    retention_seconds: float | None = Field(default=None, gt=0)
+    sync_after_seconds: float = Field(default=1.0, ge=0)
+    """Pause after which files already covered by the journal are synced themselves."""
+    worker_threads: int = Field(default=16, ge=1, le=256)
+    tool_timeout_seconds: float = Field(default=30.0, gt=0, le=600)
+    approval_wait_seconds: float = Field(default=50.0, ge=0)
+
+
+def load_settings(
+    arguments: Mapping[str, Any] | None = None,
+    *,
+    state_directory: Path | None = None,
+    user_directory: Path | None = None,
+    environment: Mapping[str, str] | None = None,
+) -> tuple[Settings, dict[str, str]]:
+    """Build the settings from all sources.
+
+    Args:
+        arguments: Values given by the program; None values count as not given.
+        state_directory: Where `settings.toml` of this workspace lies.
+        user_directory: The user's configuration folder for filetools.
+        environment: Variables to read; by default those of the process.
+
+    Returns:
+        The settings and, for each field, the name of the source it came from.
+
+    Raises:
+        InvalidArgumentError: An unknown name or a value out of range, naming the source.
+    """
+    variables = os.environ if environment is None else environment
+    layers: list[tuple[str, Mapping[str, Any]]] = []
+    if user_directory is not None:
+        layers.append(("user settings.toml", _read_toml(user_directory / "settings.toml")))
+    if state_directory is not None:
+        layers.append(("workspace settings.toml", _read_toml(state_directory / "settings.toml")))
+    layers.append(("environment", _from_environment(variables)))
+    layers.append(("argument", {name: value for name, value in (arguments or {}).items() if value is not None}))
+    merged: dict[str, Any] = {}
+    sources = dict.fromkeys(Settings.model_fields, "default")
+    for source, values in layers:
+        merged.update(values)
+        sources.update(dict.fromkeys(values, source))
+    return _validated(merged, sources), sources
+
+
+def _validated(values: Mapping[str, Any], sources: Mapping[str, str]) -> Settings:
+    try:
+        return Settings.model_validate(dict(values))
+    except ValidationError as exc:
+        first = exc.errors()[0]
+        name = str(first["loc"][0]) if first["loc"] else "settings"
+        raise InvalidArgumentError(
+            f"Setting {name!r} from {sources.get(name, 'argument')}: {first['msg']}"
+        ) from exc
+
+
+def _read_toml(path: Path) -> Mapping[str, Any]:
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return {}
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as exc:
+        raise InvalidArgumentError(f"Cannot read {path.name} of the settings: {exc}") from exc
+
+
+def _from_environment(variables: Mapping[str, str]) -> Mapping[str, Any]:
+    found: dict[str, Any] = {}
+    for name, field in Settings.model_fields.items():
+        text = variables.get(ENVIRONMENT_PREFIX + name.upper())
+        if text is not None:
+            is_list = "tuple" in str(field.annotation)
+            found[name] = tuple(part.strip() for part in text.split(",") if part.strip()) if is_list else text
+    return found

@@ -1,0 +1,205 @@
+"""The port through which the product touches files: what every store can do, local disk, memory or remote.
+
+All methods are synchronous and may block; they are called from worker threads, never from the event loop, except
+`read_now`, which promises not to block. Every error is a `FileToolsError` naming the workspace-relative path.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Protocol
+
+from filetools.models import EntryType
+from filetools.paths import WorkspacePath
+
+
+@dataclass(frozen=True, slots=True)
+class FileStat:
+    """What a store knows of a file or directory without reading it."""
+
+    type: EntryType
+    size: int
+    mode: int
+    """Permission bits only."""
+    modified_ns: int
+    changed_ns: int
+    """Time of the last change of the inode (ctime); equals `modified_ns` where a store has none."""
+    device: int
+    inode: int
+    links: int = 1
+
+    @property
+    def identity(self) -> tuple[int, int, int, int, int]:
+        """Device, inode, size, mtime and ctime: equal identities mean equal bytes, unless younger than a clock tick."""
+        return (self.device, self.inode, self.size, self.modified_ns, self.changed_ns)
+
+
+@dataclass(frozen=True, slots=True)
+class ScanEntry:
+    """One name in a directory, as the store holds it."""
+
+    name: str
+    """May hold surrogate escapes where the name on disk is not UTF-8."""
+    type: EntryType
+
+
+class Reader(Protocol):
+    """An open file for reading parts; holds a descriptor until closed."""
+
+    @property
+    def stat(self) -> FileStat:
+        """Facts taken from the open descriptor."""
+
+    def read_at(self, offset: int, count: int) -> bytes:
+        """Return up to `count` bytes from `offset`; fewer only at the end of the file."""
+
+    def close(self) -> None:
+        """Release the descriptor; may be called twice."""
+
+
+class Displaced(Protocol):
+    """A file that an exchange, a removal or a move took out of its place and that nobody sees any more."""
+
+    @property
+    def stat(self) -> FileStat:
+        """Facts of the displaced file, taken after it came out."""
+
+    def read(self) -> bytes:
+        """Return its whole content."""
+
+    def is_being_written(self) -> bool:
+        """Whether some process still has it open for writing (a read lease is refused)."""
+
+    def put_back(self) -> None:
+        """Exchange it back to its place; what stands there now comes out and is discarded with this object."""
+
+    def keep_in_limbo(self, name: str) -> None:
+        """Move it to `.filetools/limbo/<name>`, where a writer may finish; the last bytes are collected from there."""
+
+    def discard(self) -> None:
+        """Remove it for good; may be called twice."""
+
+
+class Prepared(Protocol):
+    """A complete temporary file on the store, with mode, owner and attributes, waiting to go live."""
+
+    @property
+    def temporary(self) -> str:
+        """Store-relative name of the temporary file, or "" where it has none yet."""
+
+    def exchange(self) -> Displaced | None:
+        """Go live in one atomic step; the new file is never seen half.
+
+        Returns:
+            What stood there, or None if the name was free.
+
+        Raises:
+            PathExistsError: The file was prepared as new, and something stands there now. Still prepared.
+            PathNotFoundError: The file was prepared as a replacement, and nothing stands there now. Still prepared.
+            FileToolsError: The step failed; nothing changed. Still prepared.
+        """
+
+    def discard(self) -> None:
+        """Remove the temporary file if it did not go live; may be called twice."""
+
+
+class Store(Protocol):
+    """A tree of files. Instances live as long as the workspace is open."""
+
+    @property
+    def name(self) -> str:
+        """Short name for messages and debts, such as "primary" or "mirror"."""
+
+    def stat(self, path: WorkspacePath) -> FileStat | None:
+        """Return facts of a path without following links, or None if nothing is there."""
+
+    def read(self, path: WorkspacePath, *, limit: int | None = None) -> tuple[bytes, FileStat]:
+        """Return a file's whole content and the facts it had while it was read.
+
+        The facts are equal before and after reading, else reading is repeated (at most 5 times).
+
+        Raises:
+            PathNotFoundError, PathIsDirectoryError, NotRegularFileError, FileBusyError
+            FileTooLargeError: It has more than `limit` bytes.
+        """
+
+    def read_now(self, path: WorkspacePath, limit: int) -> tuple[bytes, FileStat] | None:
+        """As `read`, but only if that needs no waiting for a disk and at most `limit` bytes; else None. Safe on the loop."""
+
+    def open(self, path: WorkspacePath) -> Reader:
+        """Open a regular file for reading parts."""
+
+    def prepare(self, path: WorkspacePath, content: bytes, *, new: bool, mode: int | None = None) -> Prepared:
+        """Write `content` to a temporary file that can replace `path`.
+
+        Args:
+            path: Where it will go; its parent directory must exist.
+            content: The bytes.
+            new: True if nothing stands there; False if it replaces a regular file, whose mode, owner, extended
+                attributes and ACL the temporary file takes over.
+            mode: Permission bits to set instead of the replaced file's or the default of 0o666 less the umask.
+
+        Raises:
+            DiskFullError, AccessDeniedError: Found out here, before anything is recorded.
+            DirectoryNotFoundError: The parent does not exist.
+        """
+
+    def make_directory(self, path: WorkspacePath, mode: int = 0o777) -> bool:
+        """Create one directory whose parent exists; False if it was there already.
+
+        Raises:
+            PathExistsError: A file is there.
+        """
+
+    def remove(self, path: WorkspacePath, trash: str | None = None) -> Displaced:
+        """Take a file or a whole directory out of the tree in one atomic step.
+
+        Args:
+            path: A regular file, a link (the link itself goes), or a directory.
+            trash: Name under `.filetools/trash/` to keep it as; None keeps it only until `discard`.
+
+        Raises:
+            PathNotFoundError: Nothing is there.
+        """
+
+    def restore(self, path: WorkspacePath, trash: str) -> None:
+        """Move `.filetools/trash/<trash>` back to `path`, whose parent must exist.
+
+        Raises:
+            PathExistsError: Something is there.
+            PathNotFoundError: The trash has no such name.
+        """
+
+    def move(self, source: WorkspacePath, destination: WorkspacePath, *, overwrite: bool = False) -> Displaced | None:
+        """Rename a file or directory in one atomic step; the destination's parent must exist.
+
+        Returns:
+            With `overwrite`, the displaced destination if one was there.
+
+        Raises:
+            PathExistsError: The destination exists and `overwrite` is False.
+            PathNotFoundError: The source does not exist.
+        """
+
+    def scan(self, path: WorkspacePath) -> Iterator[ScanEntry]:
+        """Yield the names in a directory, in no particular order, without `.filetools` at the root.
+
+        Raises:
+            DirectoryNotFoundError, PathNotDirectoryError
+        """
+
+    def set_mode(self, path: WorkspacePath, mode: int) -> None:
+        """Set the permission bits of a regular file, by descriptor."""
+
+    def sync(self, path: WorkspacePath) -> None:
+        """Make a file's bytes and its name durable: sync the file (if it exists) and its parent directory."""
+
+    def leftovers(self) -> Iterator[Displaced]:
+        """Yield the temporary files that dead processes left, for the sweep to hash before it discards them."""
+
+    def probe(self) -> None:
+        """Raise a `FileToolsError` unless the store can be read and written now."""
+
+    def close(self) -> None:
+        """Release descriptors; may be called twice."""
