@@ -113,7 +113,9 @@ class SymlinkNotAllowedError(FileToolsError, PermissionError):
     def __init__(self, path: str, link: str, target: str | None = None) -> None:
         pointing = f" (it points to {target!r})" if target is not None else ""
         super().__init__(
-            f"{link!r} is a symbolic link{pointing}", path=path, details={"link": link, **({"target": target} if target else {})}
+            f"{link!r} is a symbolic link{pointing}",
+            path=path,
+            details={"link": link, **({"target": target} if target else {})},
         )
 
 
@@ -123,7 +125,9 @@ class SymlinkEscapeError(FileToolsError, PermissionError):
     code = "SYMLINK_ESCAPE"
 
     def __init__(self, path: str, link: str) -> None:
-        super().__init__(f"{link!r} is a symbolic link that leads outside the workspace", path=path, details={"link": link})
+        super().__init__(
+            f"{link!r} is a symbolic link that leads outside the workspace", path=path, details={"link": link}
+        )
 
 
 class PathNotFoundError(FileToolsError, FileNotFoundError):
@@ -210,6 +214,15 @@ class DiskFullError(FileToolsError, OSError):
 
     def __init__(self, path: str) -> None:
         super().__init__(f"No space left for {path}", path=path)
+
+
+class StorageFailedError(FileToolsError, OSError):
+    """Raised when the disk, its driver or its file system failed, as with EIO; what was asked may not have happened."""
+
+    action = "Check the disk and the system log, then try again."
+
+    def __init__(self, path: str, reason: str) -> None:
+        super().__init__(f"Storage failed at {path or '.'}: {reason}", path=path)
 
 
 class FileTooLargeError(FileToolsError, ValueError):
@@ -328,7 +341,9 @@ class ToolBlockedError(FileToolsError, PermissionError):
 
     def __init__(self, tool: str, path: str | None, reason: str) -> None:
         super().__init__(
-            f"{tool}{f' on {path}' if path else ''} is blocked: {reason}", path=path, details={"tool": tool, "reason": reason}
+            f"{tool}{f' on {path}' if path else ''} is blocked: {reason}",
+            path=path,
+            details={"tool": tool, "reason": reason},
         )
 
 
@@ -415,7 +430,9 @@ class HardLinkedError(FileToolsError, PermissionError):
     action = "Pass hard_links='break' in the settings to replace only this name."
 
     def __init__(self, path: str, links: int) -> None:
-        super().__init__(f"{path} has {links} names, not all of them inside the workspace", path=path, details={"links": links})
+        super().__init__(
+            f"{path} has {links} names, not all of them inside the workspace", path=path, details={"links": links}
+        )
 
 
 class VersionGoneError(FileToolsError, LookupError):

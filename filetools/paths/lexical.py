@@ -1,0 +1,104 @@
+"""The rules of raw paths that need no disk: one validator for the whole product."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from filetools.errors import (
+    AbsolutePathError,
+    AccessDeniedError,
+    InvalidPathError,
+    PathTooLongError,
+    PathTraversalError,
+)
+from filetools.paths.names import fold_name, is_state_name, windows_refusal
+from filetools.paths.workspace_path import ROOT, WorkspacePath
+
+MAX_PATH_BYTES: Final = 4096
+MAX_NAME_BYTES: Final = 255
+
+# Paths that are already in normal form and break no rule on any system but Windows: no segment starts with a dot, so
+# that none is ".", ".." or the state directory. Possessive, hence linear.
+_CLEAN: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.\-]*+(?:/[A-Za-z0-9_][A-Za-z0-9_.\-]*+)*+")
+_DRIVE: Final = re.compile(r"[A-Za-z]:")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LexicalRules:
+    """What the rules need to know of one root. Lives as long as its workspace."""
+
+    roots: tuple[tuple[str, ...], ...] = ()
+    """Segments of the root's absolute path, in each known spelling."""
+    state: tuple[str, ...] = ()
+    """Folded segments of a state directory that lies elsewhere inside the root; empty if there is none."""
+    windows: bool = os.name == "nt"
+    """Whether names must be such as Windows can hold."""
+
+    def parse(self, raw_path: str, *, allow_root: bool = False) -> WorkspacePath:
+        """Return the normal form of a raw path, by the rules of `Workspace.resolve`."""
+        if len(raw_path) <= MAX_NAME_BYTES and not self.windows and not self.state and _CLEAN.fullmatch(raw_path):
+            return str.__new__(WorkspacePath, raw_path)
+        _refuse_text(raw_path)
+        segments = self._relative(raw_path)
+        if not segments:
+            if allow_root:
+                return ROOT
+            raise InvalidPathError(raw_path, "it names the workspace root, a file is needed")
+        self._refuse_segments(raw_path, segments)
+        return str.__new__(WorkspacePath, "/".join(segments))
+
+    def _relative(self, raw_path: str) -> list[str]:
+        text = raw_path.replace("\\", "/")
+        segments = [segment for segment in text.split("/") if segment and segment != "."]
+        if ".." in segments:
+            raise PathTraversalError(raw_path)
+        if text.startswith("/") or self.windows:
+            for root in self.roots:
+                if self._starts_with(segments, root):
+                    return segments[len(root) :]
+        return segments
+
+    def _starts_with(self, segments: Sequence[str], root: tuple[str, ...]) -> bool:
+        head = tuple(segments[: len(root)])
+        return head == root or (self.windows and tuple(map(str.casefold, head)) == tuple(map(str.casefold, root)))
+
+    def _refuse_segments(self, raw_path: str, segments: Sequence[str]) -> None:
+        # The first segment is looked at after normalising too: "./C:x" must not resolve to what "C:x" is refused as.
+        if _DRIVE.match(segments[0]):
+            raise AbsolutePathError(raw_path)
+        if len(segments) == 1 and segments[0].isspace():
+            raise InvalidPathError(raw_path, "it consists of blanks only")
+        if any(len(segment) * 4 > MAX_NAME_BYTES and len(segment.encode()) > MAX_NAME_BYTES for segment in segments):
+            raise PathTooLongError(raw_path)
+        self.refuse_state(segments)
+        if self.windows:
+            for segment in segments:
+                if reason := windows_refusal(segment):
+                    raise InvalidPathError(raw_path, reason)
+
+    def refuse_state(self, segments: Sequence[str]) -> None:
+        """Raise AccessDeniedError if the segments lead into a state directory, at any depth and in any spelling."""
+        inside = any(is_state_name(segment) for segment in segments)
+        if not inside and self.state and len(segments) >= len(self.state):
+            inside = tuple(map(fold_name, segments[: len(self.state)])) == self.state
+        if inside:
+            raise AccessDeniedError("/".join(segments), "the state of filetools is out of reach")
+
+
+def _refuse_text(raw_path: str) -> None:
+    if "\0" in raw_path:
+        raise InvalidPathError(raw_path, "it contains NUL")
+    if raw_path.isspace():
+        raise InvalidPathError(raw_path, "it consists of blanks only")
+    try:
+        size = len(raw_path.encode())
+    except UnicodeEncodeError:
+        raise InvalidPathError(raw_path, "it contains a surrogate, which no UTF-8 name can hold") from None
+    if size > MAX_PATH_BYTES:
+        raise PathTooLongError(raw_path)
+    if raw_path.startswith("\\\\"):
+        raise AbsolutePathError(raw_path)

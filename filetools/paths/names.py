@@ -1,0 +1,50 @@
+"""What file systems may take for the same name, and names that some systems cannot hold."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from filetools.settings import STATE_DIRECTORY
+
+_HFS_IGNORABLE: Final = dict.fromkeys((*range(0x200C, 0x2010), *range(0x202A, 0x202F), *range(0x206A, 0x2070), 0xFEFF))
+_STATE_SHORT_NAME: Final = re.compile(r"fileto~\d+")
+_WINDOWS_FORBIDDEN: Final = re.compile(r'[<>:"|?*\x00-\x1f]')
+_WINDOWS_RESERVED: Final = re.compile(
+    r"(?:con|prn|aux|nul|conin\$|conout\$|(?:com|lpt)[1-9\u00b9\u00b2\u00b3]) *(?:\.|$)", re.I
+)
+
+
+def fold_name(name: str) -> str:
+    """Return the form in which names are compared where a rule must hold on every file system.
+
+    Case is folded; code points that HFS+ ignores, an NTFS stream suffix, and trailing dots and blanks are removed.
+
+    Args:
+        name: One segment of a path.
+
+    Source: git, `utf8.c` (next_hfs_char) and `path.c` (is_ntfs_dotgit).
+    """
+    if not name.isascii():
+        name = name.translate(_HFS_IGNORABLE)
+    return name.partition(":")[0].rstrip(" .").casefold()
+
+
+def is_state_name(name: str) -> bool:
+    """Whether some file system takes this segment for the state directory, also by its 8.3 short name."""
+    folded = fold_name(name)
+    return folded == STATE_DIRECTORY or _STATE_SHORT_NAME.fullmatch(folded) is not None
+
+
+def windows_refusal(name: str) -> str | None:
+    """Return why Windows cannot hold a file of this name, or None if it can.
+
+    Source: Microsoft, "Naming Files, Paths, and Namespaces"; `ntpath.isreserved` of Python 3.13.
+    """
+    if _WINDOWS_RESERVED.match(name):
+        return "a name that Windows reserves for a device"
+    if name.endswith((" ", ".")):
+        return "Windows drops a trailing dot or blank"
+    if _WINDOWS_FORBIDDEN.search(name):
+        return "a character that Windows does not allow in names"
+    return None

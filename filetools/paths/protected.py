@@ -1,0 +1,64 @@
+"""Files that make other programs run code: whether a path is one of them, in any spelling, existing or not."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from functools import lru_cache
+
+from filetools.paths.names import fold_name
+from filetools.paths.workspace_path import WorkspacePath
+
+
+def matches_protected(path: WorkspacePath, patterns: Sequence[str]) -> bool:
+    """Whether a change of this path needs an approval of its own.
+
+    A pattern matches from the root and, for nested repositories, below any folder; what lies below a match is protected
+    too, and `.git/**` protects `.git` itself. Case, ignorable code points, NTFS streams, 8.3 short names, and trailing
+    dots and blanks make no difference.
+
+    Args:
+        path: The path that would be changed.
+        patterns: Globs such as ".git/**" or ".mcp.json"; `*`, `?`, `[...]` stay within a segment.
+    """
+    if not patterns:
+        return False
+    folded = "/".join(map(fold_name, path.split("/")))
+    return _compiled(tuple(patterns)).search(folded) is not None
+
+
+@lru_cache(maxsize=64)
+def _compiled(patterns: tuple[str, ...]) -> re.Pattern[str]:
+    return re.compile("|".join(f"(?:{_translate(pattern)})" for pattern in patterns), re.DOTALL)
+
+
+def _translate(pattern: str) -> str:
+    segments = [segment for segment in pattern.replace("\\", "/").split("/") if segment]
+    while segments and segments[-1] == "**":
+        segments.pop()
+    if not segments:
+        return ""
+    parts = ["(?:.*/)?" if segment == "**" else _segment(segment) + "/" for segment in segments]
+    return "(?:^|/)" + "".join(parts)[:-1] + r"(?:/|\Z)"
+
+
+def _segment(segment: str) -> str:
+    folded = fold_name(segment)
+    spelled = "".join(map(_glyph, re.findall(r"\[!?\]?[^\]]*\]|.", folded, re.DOTALL)))
+    stem = folded.lstrip(".").partition(".")[0][:6]
+    if folded.startswith(".") and stem.isalnum():
+        # Windows also answers to a short name, such as GIT~1 for .git.
+        return rf"(?:{spelled}|{re.escape(stem)}~\d+(?:\.\w*)?)"
+    return spelled
+
+
+def _glyph(glyph: str) -> str:
+    if glyph == "*":
+        return "[^/]*"
+    if glyph == "?":
+        return "[^/]"
+    if len(glyph) > 2 and glyph[0] == "[":
+        inner = glyph[1:-1]
+        negated = inner.startswith("!")
+        return "(?!/)[" + ("^" if negated else "") + re.sub(r"([\\\[\]^&~|])", r"\\\1", inner[negated:]) + "]"
+    return re.escape(glyph)

@@ -1,0 +1,375 @@
+"""The one door to the disk: paths are resolved here, and opened so that no race of names leads outside the root."""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from pathlib import Path
+from typing import Final, Literal
+
+from filetools.errors import (
+    DirectoryNotFoundError,
+    FileToolsError,
+    InvalidArgumentError,
+    InvalidPathError,
+    PathNotDirectoryError,
+    PathNotFoundError,
+    SymlinkNotAllowedError,
+    WorkspaceGoneError,
+)
+from filetools.paths.checked import CheckedResolver
+from filetools.paths.explain import translate, wrong_kind
+from filetools.paths.identity import probe_rules
+from filetools.paths.lexical import LexicalRules
+from filetools.paths.links import follow_links, inside_target
+from filetools.paths.names import fold_name
+from filetools.paths.openat2 import Openat2Resolver
+from filetools.paths.resolver import O_DIRECTORY, O_NOCTTY, O_NONBLOCK, O_PATH, SAFE_FLAGS, Obstacle, Resolver, is_link
+from filetools.paths.walk import WalkResolver
+from filetools.paths.workspace_path import WorkspacePath
+from filetools.settings import STATE_DIRECTORY
+
+try:
+    import fcntl
+except ImportError:  # Windows, where O_NONBLOCK does not exist either
+    fcntl = None  # type: ignore[assignment]
+
+ResolverChoice = Literal["auto", "openat2", "walk", "checked"]
+
+_READ_FLAGS: Final = os.O_RDONLY | O_NONBLOCK | O_NOCTTY | SAFE_FLAGS
+_FOLDER_FLAGS: Final = os.O_RDONLY | O_DIRECTORY | SAFE_FLAGS
+_HAS_DESCRIPTORS: Final = os.open in os.supports_dir_fd and os.stat in os.supports_dir_fd
+_MAYBE_GONE: Final = frozenset(
+    (errno.ENOENT, errno.EBADF, getattr(errno, "ESTALE", errno.EBADF), getattr(errno, "ENOTCONN", errno.EBADF))
+)
+"""Errors behind which the loss of the root itself may stand."""
+_MAYBE_LINK: Final = frozenset((errno.ELOOP, errno.ENOTDIR, errno.EXDEV, errno.EMLINK, errno.ENXIO, errno.ENODEV))
+"""Errors behind which a link may stand (EMLINK: FreeBSD), or a special file whose kind should be named."""
+
+
+class Workspace:
+    """A root directory held open. Lives while the root is open, and serves that directory even if its name goes away.
+
+    All methods are thread-safe. Only `open_file_now`, `resolve` and `key` are made for the event loop; the others may
+    wait for the disk. Descriptors are returned to the caller, who closes them.
+
+    Attributes:
+        root: Absolute path of the root, as given.
+        root_descriptor: Descriptor of the root (O_PATH where there is one); -1 once closed, and on Windows.
+        follow_symlinks: Whether `locate` follows links inside the root.
+    """
+
+    __slots__ = ("_identity", "_names", "_resolver", "_rules", "follow_symlinks", "root", "root_descriptor")
+
+    def __init__(
+        self,
+        root: Path,
+        root_descriptor: int,
+        resolver: Resolver,
+        *,
+        follow_symlinks: bool,
+        state_directory: Path | None,
+    ) -> None:
+        self.root = root
+        self.root_descriptor = root_descriptor
+        self.follow_symlinks = follow_symlinks
+        found = os.fstat(root_descriptor) if root_descriptor >= 0 else os.stat(root)
+        self._identity = (found.st_dev, found.st_ino)
+        self._resolver = resolver
+        self._rules = _lexical_rules(root, state_directory)
+        self._names = probe_rules(state_directory or root / STATE_DIRECTORY, found.st_dev)
+
+    @classmethod
+    def open(
+        cls,
+        root: str | os.PathLike[str],
+        *,
+        follow_symlinks: bool = False,
+        state_directory: Path | None = None,
+        resolver: ResolverChoice = "auto",
+    ) -> Workspace:
+        """Open a root directory; nothing in it is read or scanned.
+
+        Args:
+            root: The directory; a link that names it is followed once, here.
+            follow_symlinks: Whether links that stay inside the root are followed.
+            state_directory: Where the state lies; by default `.filetools` in the root.
+            resolver: How paths become descriptors; "auto" takes the safest and fastest that the system offers.
+
+        Raises:
+            WorkspaceGoneError: The root does not exist or is no directory.
+            AccessDeniedError: The operating system denied access to it.
+            InvalidArgumentError: The system does not offer the resolver asked for.
+        """
+        place = Path(os.path.abspath(root))
+        descriptor = _open_root(place)
+        try:
+            chosen = _choose_resolver(resolver, descriptor, place)
+            return cls(place, descriptor, chosen, follow_symlinks=follow_symlinks, state_directory=state_directory)
+        except BaseException:
+            _close(descriptor)
+            raise
+
+    def resolve(self, raw_path: str, *, allow_root: bool = False) -> WorkspacePath:
+        r"""Return the normal form of a raw path, without looking at the disk.
+
+        `\` counts as `/`; empty and "." segments and a trailing slash vanish; leading slashes mean the root, after an
+        absolute path inside the root was made relative. `~` and `%2e` are plain names.
+
+        Args:
+            raw_path: As a caller wrote it.
+            allow_root: Whether "" and "." are accepted, as for listing.
+
+        Raises:
+            InvalidPathError: NUL, a surrogate, blanks only, the root where a file is needed, a name Windows refuses.
+            AbsolutePathError: A drive letter or a UNC prefix.
+            PathTraversalError: A segment "..", even where the result would stay inside.
+            PathTooLongError: Over 4096 bytes, or a segment over 255.
+            AccessDeniedError: It leads into the state directory.
+        """
+        return self._rules.parse(raw_path, allow_root=allow_root)
+
+    def key(self, path: WorkspacePath) -> str:
+        """Return the text that is equal for all spellings which the root's file system takes for one file."""
+        return path if self._names.is_exact else self._names.key(path)
+
+    def locate(self, path: WorkspacePath) -> WorkspacePath:
+        """Return where a path really lies: the path itself, or, with `follow_symlinks`, what its links lead to.
+
+        The answer may be outdated at once; opening it is safe all the same, since that follows no link.
+
+        Raises:
+            SymlinkEscapeError: A link leads outside the root.
+            SymlinkNotAllowedError: The links form a loop.
+            AccessDeniedError: A link leads into the state directory.
+        """
+        if not self.follow_symlinks or path.is_root or self._is_plain(path):
+            return path
+        try:
+            segments = follow_links(path, self._look, self._rules.roots)
+        except OSError as exc:
+            raise self.explain(path, exc) from exc
+        self._rules.refuse_state(segments)
+        return WorkspacePath("/".join(segments))
+
+    def open_descriptor(self, path: WorkspacePath, flags: int, mode: int = 0) -> int:
+        """Open whatever stands at a path, beneath the root and never through a link.
+
+        Args:
+            path: Where; the root is allowed.
+            flags: As for `os.open`; flags that refuse links, inheritance and terminals are added. With O_PATH and
+                nothing else a link itself can be opened.
+            mode: Permission bits, only with O_CREAT or O_TMPFILE.
+
+        Raises:
+            FileToolsError: What `explain` makes of the system's answer.
+        """
+        flags |= SAFE_FLAGS if O_PATH and flags & O_PATH else SAFE_FLAGS | O_NOCTTY
+        try:
+            return self._resolver.open(self.root_descriptor, path, flags, mode)
+        except OSError as exc:
+            raise self.explain(path, exc) from exc
+
+    def open_file(self, path: WorkspacePath) -> int:
+        """Open a regular file for reading; never waits for a pipe or a device.
+
+        Raises:
+            PathNotFoundError, PathIsDirectoryError, NotRegularFileError, SymlinkNotAllowedError, AccessDeniedError
+        """
+        try:
+            descriptor = self._resolver.open(self.root_descriptor, path, _READ_FLAGS, 0)
+        except OSError as exc:
+            raise self.explain(path, exc) from exc
+        return _regular(descriptor, path)
+
+    def open_file_now(self, path: WorkspacePath) -> int | None:
+        """As `open_file`, for the event loop: never waits for a disk.
+
+        Returns:
+            A descriptor, or None where a name on the way is not in memory, where the system cannot tell, or where the
+            reason of a failure would have to be looked up: `open_file` in a worker thread has the answer.
+
+        Raises:
+            PathNotFoundError, PathIsDirectoryError, NotRegularFileError
+        """
+        try:
+            descriptor = self._resolver.open_cached(self.root_descriptor, path, _READ_FLAGS)
+        except FileNotFoundError as exc:
+            raise self.explain(path, exc) from exc
+        except OSError:
+            return None
+        return None if descriptor is None else _regular(descriptor, path)
+
+    def open_directory(self, path: WorkspacePath) -> int:
+        """Open a directory for scanning, syncing, and as `dir_fd`; the root is allowed.
+
+        Raises:
+            DirectoryNotFoundError, PathNotDirectoryError, SymlinkNotAllowedError, AccessDeniedError
+        """
+        try:
+            return self._resolver.open(self.root_descriptor, path, _FOLDER_FLAGS, 0)
+        except OSError as exc:
+            raise self.explain(path, exc, directory=True) from exc
+
+    def open_parent(self, path: WorkspacePath) -> int:
+        """Open the directory that holds a path, for calls with `dir_fd` on `path.name`.
+
+        Raises:
+            InvalidPathError: The path is the root.
+            DirectoryNotFoundError, PathNotDirectoryError, SymlinkNotAllowedError, AccessDeniedError
+        """
+        if path.is_root:
+            raise InvalidPathError(path, "the root has no parent inside the workspace")
+        return self.open_directory(path.parent)
+
+    def stat(self, path: WorkspacePath) -> os.stat_result | None:
+        """Return the facts of what stands at a path, of a link its own; None if nothing is there.
+
+        A missing parent, or one that is a file, means that nothing is there.
+
+        Raises:
+            SymlinkNotAllowedError: A link stands on the way.
+            AccessDeniedError: The operating system denied it.
+        """
+        try:
+            return self._resolver.stat(self.root_descriptor, path)
+        except OSError as exc:
+            error = self.explain(path, exc)
+            if isinstance(error, (PathNotFoundError, PathNotDirectoryError)):
+                return None
+            raise error from exc
+
+    def explain(self, path: WorkspacePath, error: OSError, *, directory: bool = False) -> FileToolsError:
+        """Return the typed error for what the operating system said about a path; looks at the disk for the reason.
+
+        Args:
+            path: The path concerned; no other is named, except a link or a file on its way.
+            error: What was raised; an error that is typed already is returned as it is.
+            directory: Whether a directory was wanted, so that a missing one is reported as such.
+        """
+        if isinstance(error, FileToolsError):
+            return error
+        if error.errno in _MAYBE_GONE and (reason := _why_gone(self.root_descriptor)):
+            return WorkspaceGoneError(reason)
+        if error.errno in _MAYBE_LINK:
+            return self._explain_way(path, error)
+        if error.errno == errno.ENOENT and directory:
+            return DirectoryNotFoundError(path)
+        return translate(path, error)
+
+    def check_alive(self) -> None:
+        """Raise unless the root's path still names the directory that is held.
+
+        Raises:
+            WorkspaceGoneError: It was deleted, replaced, re-pointed or unmounted, or this workspace was closed.
+        """
+        if reason := _why_gone(self.root_descriptor):
+            raise WorkspaceGoneError(reason)
+        try:
+            found = os.stat(self.root)
+        except OSError as exc:
+            raise WorkspaceGoneError("the root does not exist any more") from exc
+        if (found.st_dev, found.st_ino) != self._identity:
+            raise WorkspaceGoneError("another directory stands in the root's place")
+
+    def close(self) -> None:
+        """Release the root; may be called twice. No other call may be under way."""
+        descriptor, self.root_descriptor = self.root_descriptor, -1
+        _close(descriptor)
+
+    def _is_plain(self, path: WorkspacePath) -> bool:
+        """Whether the system itself says that no link stands on the way or at the end."""
+        try:
+            return not is_link(self._resolver.stat(self.root_descriptor, path))
+        except OSError as exc:
+            return exc.errno == errno.ENOENT
+
+    def _look(self, path: str) -> Obstacle | None:
+        return self._resolver.obstacle(self.root_descriptor, path)
+
+    def _explain_way(self, path: WorkspacePath, error: OSError) -> FileToolsError:
+        """Name the link, the file or the special file that stands on the way."""
+        try:
+            found = None if path.is_root else self._look(path)
+        except OSError:
+            found = None
+        if found is None:
+            # Gone again: another process is exchanging names right now.
+            return SymlinkNotAllowedError(path, path) if error.errno == errno.ELOOP else translate(path, error)
+        if found.is_link:
+            target = inside_target(found.path, found.target, self._rules.roots) if found.target else None
+            return SymlinkNotAllowedError(path, found.path, target)
+        if error.errno == errno.ENOTDIR and not stat.S_ISDIR(found.mode):
+            return PathNotDirectoryError(found.path)
+        if found.path == path and not stat.S_ISREG(found.mode):
+            return wrong_kind(path, found.mode)
+        return translate(path, error)
+
+
+def _open_root(place: Path) -> int:
+    if not _HAS_DESCRIPTORS:
+        if not place.is_dir():
+            raise WorkspaceGoneError("the root does not exist, or is no directory")
+        return -1
+    try:
+        return os.open(place, (O_PATH or os.O_RDONLY) | O_DIRECTORY | getattr(os, "O_CLOEXEC", 0))
+    except FileNotFoundError as exc:
+        raise WorkspaceGoneError("the root does not exist") from exc
+    except NotADirectoryError as exc:
+        raise WorkspaceGoneError("the root is not a directory") from exc
+    except OSError as exc:
+        raise translate(".", exc) from exc
+
+
+def _close(descriptor: int) -> None:
+    if descriptor >= 0:
+        os.close(descriptor)
+
+
+def _choose_resolver(choice: ResolverChoice, descriptor: int, place: Path) -> Resolver:
+    if choice == "checked" or not _HAS_DESCRIPTORS:
+        return CheckedResolver(place)
+    if choice == "walk":
+        return WalkResolver()
+    found = Openat2Resolver.probe(descriptor)
+    if found is None and choice == "openat2":
+        raise InvalidArgumentError("This system does not offer openat2; use resolver='auto'")
+    return found or WalkResolver()
+
+
+def _lexical_rules(root: Path, state_directory: Path | None) -> LexicalRules:
+    spellings = dict.fromkeys((root.parts[1:], Path(os.path.realpath(root)).parts[1:]))
+    state: tuple[str, ...] = ()
+    if state_directory is not None:
+        place = Path(os.path.realpath(state_directory)).parts[1:]
+        for spelling in spellings:
+            if len(place) > len(spelling) and place[: len(spelling)] == spelling:
+                state = tuple(map(fold_name, place[len(spelling) :]))
+    if state == (STATE_DIRECTORY,):
+        state = ()  # refused by name already, at any depth
+    return LexicalRules(roots=tuple(spellings), state=state)
+
+
+def _why_gone(descriptor: int) -> str | None:
+    """Return why the held root serves nothing any more, or None if it does."""
+    if not _HAS_DESCRIPTORS:
+        return None
+    if descriptor < 0:
+        return "it was closed"
+    try:
+        return None if os.fstat(descriptor).st_nlink else "the root was deleted"
+    except OSError as exc:
+        return f"the root does not answer ({os.strerror(exc.errno or 0)})"
+
+
+def _regular(descriptor: int, path: WorkspacePath) -> int:
+    """Return the descriptor set to blocking if it is a regular file's; close it and raise if not."""
+    mode = os.fstat(descriptor).st_mode
+    if not stat.S_ISREG(mode):
+        os.close(descriptor)
+        raise wrong_kind(path, mode)
+    if fcntl is not None:
+        # Flags of the opening other than the access mode: none is wanted any more.
+        fcntl.fcntl(descriptor, fcntl.F_SETFL, 0)
+    return descriptor
