@@ -1,0 +1,89 @@
+"""What goes into the journal and what comes back: drafts of changes, heads, debts, and the refusal of a commit."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from filetools.models import Operation
+
+DIRECTORY_REMOVALS: Final = (Operation.DELETE_DIRECTORY, Operation.MOVE_DIRECTORY)
+"""Operations that take a whole folder away from its name; they are ordered against every change below it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Head:
+    """The newest version of one path that the journal knows."""
+
+    key: str
+    path: str
+    version: str | None
+    """None if the newest change removed the file."""
+    size: int | None
+    mode: int | None
+    number: int
+    """Number of the record that made it the head; what a commit compares."""
+    applied: bool
+    """False while the file may not carry this version yet."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class View:
+    """What the journal knows of a path at one moment; a commit refuses if that moment has passed."""
+
+    position: int
+    """Number of the newest record at that moment."""
+    head: Head | None
+    """None if the path has never been recorded."""
+    blocked: bool = False
+    """Whether a folder above is being moved or deleted right now, by a living or a dead process."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Change:
+    """Draft of one record. Several drafts in one commit are all recorded or none."""
+
+    operation: Operation
+    path: str
+    key: str
+    """Lock key of `path`."""
+    old_path: str | None = None
+    old_key: str | None = None
+    before: str | None = None
+    before_unknown: bool = False
+    after: str | None = None
+    content: bytes | None = None
+    """Bytes of `after` for the content store, unless it keeps them already."""
+    size: int | None = None
+    mode: int | None = None
+    view: View | None = None
+    """What the caller saw of `key`; None skips the comparison, for a change that follows another one in its commit."""
+    old_view: View | None = None
+    """The same for `old_key`."""
+    applied: bool = False
+    """True if the file carries it already, as with a foreign change."""
+    external: bool = False
+    """Record it as made by the external actor, whoever commits."""
+    compensates: int | None = None
+    """Number of the pending record that this one sets back; that record becomes `aborted`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Debt:
+    """One path that a mirror does not hold durably yet."""
+
+    mirror: str
+    key: str
+    path: str
+    number: int
+    """Newest change of the path that the mirror lacks."""
+    tries: int
+    """How often catching up failed."""
+
+
+class HeadMovedError(Exception):
+    """Raised when a commit meets another head than its caller saw; nothing was recorded, look again."""
+
+    def __init__(self, path: str) -> None:
+        super().__init__(path)
+        self.path = path

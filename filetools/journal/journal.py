@@ -1,0 +1,140 @@
+"""The journal's interface: one ordered record of every change, its contents, marks, debts and feed.
+
+Methods are synchronous, may block, and are called from worker threads. An implementation on a remote database hands
+its work to the event loop and waits; the embedded one works in the calling thread. One contract suite covers both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Protocol
+
+from filetools.journal.changes import Change, Debt, View
+from filetools.models import Actor, ChangeRecord
+
+
+class Contents(Protocol):
+    """The bytes of every recorded version, each kept once under its hash."""
+
+    def get(self, version: str) -> bytes:
+        """Return the bytes of a version, verified against its hash.
+
+        Raises:
+            VersionGoneError: They are not kept, or no longer intact.
+        """
+
+    def has(self, version: str) -> bool:
+        """Whether the bytes of a version are kept."""
+
+    def put(self, content: bytes, version: str) -> None:
+        """Make large content durable ahead of the commit that refers to it; small content travels in the commit."""
+
+
+class Debts(Protocol):
+    """What mirrors lack; rows inserted by commits, removed when a mirror holds the change durably."""
+
+    def of(self, mirror: str, limit: int = 1000, max_tries: int = 5) -> list[Debt]:
+        """Return the oldest debts of a mirror that failed fewer than `max_tries` times."""
+
+    def get(self, mirror: str, key: str) -> Debt | None:
+        """Return the debt of one path, or None."""
+
+    def count(self, mirror: str) -> int:
+        """Number of paths that a mirror lacks."""
+
+    def pay(self, paid: Iterable[Debt]) -> None:
+        """Remove debts, except those that newer changes have raised meanwhile."""
+
+    def fail(self, debt: Debt) -> None:
+        """Count one more failed try of a debt."""
+
+    def reset(self, mirror: str) -> None:
+        """Forget the failed tries of a mirror, for an explicit synchronisation."""
+
+    def owe(self, mirror: str, paths: Iterable[tuple[str, str]]) -> None:
+        """Record that a mirror lacks these (key, path) pairs, found out by a verification."""
+
+
+class Marks(Protocol):
+    """How far changes have come: in the file (applied), and durable without the journal's help (synced)."""
+
+    def applied(self, numbers: Iterable[int]) -> None:
+        """Note that files carry these records; written with the next commit or `flush`, whichever is first."""
+
+    def flush(self) -> bool:
+        """Write the notes now; False if there were none."""
+
+    def synced(self, numbers: Iterable[int]) -> None:
+        """Note that files and folders of these records are durable themselves."""
+
+    def pending(self, limit: int = 1000) -> list[ChangeRecord]:
+        """Return records that are committed but not applied, oldest first."""
+
+    def unsynced(self, limit: int = 1000) -> list[ChangeRecord]:
+        """Return records that are applied but not synced, oldest first."""
+
+
+class Journal(Protocol):
+    """One ordered journal of a workspace. Instances live as long as the workspace is open."""
+
+    @property
+    def epoch(self) -> str:
+        """Identity of this numbering; changes when a journal was restored or rolled back."""
+
+    @property
+    def contents(self) -> Contents:
+        """The bytes of versions."""
+
+    @property
+    def debts(self) -> Debts:
+        """What mirrors lack."""
+
+    @property
+    def marks(self) -> Marks:
+        """How far changes have come."""
+
+    def view(self, key: str) -> View:
+        """Return what is known of a path now, for a commit to compare."""
+
+    def commit(
+        self, changes: Sequence[Change], actor: Actor, *, mirrors: Sequence[str] = ()
+    ) -> tuple[ChangeRecord, ...]:
+        """Record changes in one transaction, durable on return as the durability of the journal says.
+
+        Args:
+            changes: Drafts in order; all are recorded or none.
+            actor: Who makes them, except drafts marked external.
+            mirrors: Names of mirrors that owe these paths from now on.
+
+        Raises:
+            HeadMovedError: Some path is not as its view says; nothing was recorded.
+            DiskFullError, StateDamagedError, LockTimeoutError: Nothing was recorded.
+        """
+
+    def records(
+        self,
+        since: int = 0,
+        *,
+        limit: int = 1000,
+        key: str | None = None,
+        newest_first: bool = False,
+        foreign_only: bool = False,
+    ) -> list[ChangeRecord]:
+        """Return records after `since` up to the first that is not applied.
+
+        Args:
+            since: Number of the last record already seen.
+            limit: Most records returned.
+            key: Only changes of this path, its moves away and onto it included.
+            newest_first: Order by falling number; then pending records are included.
+            foreign_only: Leave out records committed through this instance.
+        """
+
+    def heads_below(self, key: str) -> list[tuple[str, str]]:
+        """Return (path, version) of every file recorded below a folder."""
+
+    def position(self) -> int:
+        """Number of the newest record; 0 if there is none."""
+
+    def close(self) -> None:
+        """Write what is noted and release the database; may be called twice."""

@@ -1,0 +1,118 @@
+"""Records and heads as rows of the database, each record with a checksum over what must never change."""
+
+from __future__ import annotations
+
+import sqlite3
+import zlib
+from typing import Any, Final
+
+from filetools.errors import StateDamagedError
+from filetools.journal.changes import Change, Head
+from filetools.journal.contents import digest_of, version_from
+from filetools.models import EXTERNAL, Actor, ChangeRecord, Operation, RecordState
+
+_FIXED: Final = (
+    "operation, path, key, old_path, old_key, before, before_unknown, after, size, mode,"
+    " actor_kind, actor_id, session, call, time, batch, opening"
+)
+INSERT_RECORD: Final = (
+    f"INSERT INTO records ({_FIXED}, checksum, state, synced) VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"
+)
+SELECT_RECORD: Final = f"SELECT number, state, checksum, {_FIXED} FROM records"
+UPSERT_HEAD: Final = (
+    "INSERT OR REPLACE INTO heads (key, path, version, size, mode, number, applied) VALUES (?,?,?,?,?,?,?)"
+)
+
+
+def record_row(change: Change, actor: Actor, *, now: float, batch: int | None, opening: int) -> tuple[Any, ...]:
+    """Return the values of `INSERT_RECORD` for one change."""
+    who = EXTERNAL if change.external else actor
+    fixed = (
+        change.operation.value,
+        change.path,
+        change.key,
+        change.old_path,
+        change.old_key,
+        None if change.before is None else digest_of(change.before),
+        int(change.before_unknown),
+        None if change.after is None else digest_of(change.after),
+        change.size,
+        change.mode,
+        who.kind,
+        who.id,
+        who.session,
+        who.call,
+        now,
+        batch,
+        opening,
+    )
+    state = RecordState.APPLIED if change.applied else RecordState.PENDING
+    # What a foreign program wrote is as durable as that program made it; there is no promise of ours to sync for.
+    return (*fixed, checksum(fixed), state.value, int(change.applied))
+
+
+def checksum(fixed: tuple[Any, ...]) -> int:
+    """Return the CRC-32 of a record's unchanging values."""
+    return zlib.crc32(repr(fixed).encode("utf-8", "backslashreplace"))
+
+
+def record_from(row: tuple[Any, ...]) -> ChangeRecord:
+    """Return the record of a `SELECT_RECORD` row.
+
+    Raises:
+        StateDamagedError: Its values do not match its checksum.
+    """
+    number, state, expected, *fixed = row
+    if checksum(tuple(fixed)) != expected:
+        raise StateDamagedError(f"record {number} does not match its checksum")
+    (
+        operation,
+        path,
+        _,
+        old_path,
+        _,
+        before,
+        before_unknown,
+        after,
+        size,
+        _,
+        kind,
+        who,
+        session,
+        call,
+        when,
+        batch,
+        _,
+    ) = fixed
+    return ChangeRecord(
+        number=number,
+        operation=Operation(operation),
+        path=path,
+        old_path=old_path,
+        before=version_from(before),
+        before_unknown=bool(before_unknown),
+        after=version_from(after),
+        size=size,
+        actor=Actor(kind=kind, id=who, session=session, call=call),
+        time=when,
+        state=RecordState(state),
+        transaction=batch,
+    )
+
+
+def head_of(connection: sqlite3.Connection, key: str) -> Head | None:
+    """Return the head of a path, or None if it has none."""
+    row = connection.execute(
+        "SELECT key, path, version, size, mode, number, applied FROM heads WHERE key = ?", (key,)
+    ).fetchone()
+    if row is None:
+        return None
+    return Head(
+        key=row[0],
+        path=row[1],
+        version=version_from(row[2]),
+        size=row[3],
+        mode=row[4],
+        number=row[5],
+        applied=bool(row[6]),
+    )

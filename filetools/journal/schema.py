@@ -1,0 +1,100 @@
+"""Tables of the embedded journal, and the migrations that lead to them.
+
+`MIGRATIONS[n]` brings schema n to schema n + 1; a new schema is a new entry, never a change of an old one.
+"""
+
+from __future__ import annotations
+
+import secrets
+import sqlite3
+from typing import Final
+
+from filetools.errors import StateTooNewError
+
+MIGRATIONS: Final[tuple[tuple[str, ...], ...]] = (
+    (
+        "CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID",
+        """CREATE TABLE records (
+            number INTEGER PRIMARY KEY AUTOINCREMENT,
+            operation TEXT NOT NULL,
+            path TEXT NOT NULL,
+            key TEXT NOT NULL,
+            old_path TEXT,
+            old_key TEXT,
+            before BLOB,
+            before_unknown INTEGER NOT NULL,
+            after BLOB,
+            size INTEGER,
+            mode INTEGER,
+            actor_kind TEXT NOT NULL,
+            actor_id TEXT NOT NULL,
+            session TEXT,
+            call TEXT,
+            time REAL NOT NULL,
+            batch INTEGER,
+            opening INTEGER NOT NULL,
+            checksum INTEGER NOT NULL,
+            state TEXT NOT NULL,
+            synced INTEGER NOT NULL DEFAULT 0
+        )""",
+        "CREATE INDEX records_of_key ON records (key, number)",
+        "CREATE INDEX records_of_old_key ON records (old_key, number) WHERE old_key IS NOT NULL",
+        "CREATE INDEX records_pending ON records (number) WHERE state = 'pending'",
+        "CREATE INDEX records_unsynced ON records (number) WHERE synced = 0",
+        """CREATE INDEX records_of_folders ON records (number)
+            WHERE operation IN ('delete_directory', 'move_directory')""",
+        """CREATE TABLE heads (
+            key TEXT PRIMARY KEY,
+            path TEXT NOT NULL,
+            version BLOB,
+            size INTEGER,
+            mode INTEGER,
+            number INTEGER NOT NULL,
+            applied INTEGER NOT NULL
+        ) WITHOUT ROWID""",
+        "CREATE INDEX heads_of_version ON heads (version) WHERE version IS NOT NULL",
+        """CREATE TABLE contents (
+            hash BLOB NOT NULL UNIQUE,
+            size INTEGER NOT NULL,
+            used INTEGER NOT NULL,
+            bytes BLOB
+        )""",
+        "CREATE INDEX contents_by_use ON contents (used)",
+        """CREATE TABLE debts (
+            mirror TEXT NOT NULL,
+            key TEXT NOT NULL,
+            path TEXT NOT NULL,
+            number INTEGER NOT NULL,
+            tries INTEGER NOT NULL DEFAULT 0,
+            PRIMARY KEY (mirror, key)
+        ) WITHOUT ROWID""",
+        "CREATE INDEX debts_by_age ON debts (mirror, number)",
+    ),
+)
+
+SCHEMA_VERSION: Final = len(MIGRATIONS)
+
+
+def migrate(connection: sqlite3.Connection) -> None:
+    """Bring a database to the newest schema, in one transaction; a fresh one gets a new epoch.
+
+    Raises:
+        StateTooNewError: A newer release wrote it.
+    """
+    found = schema_of(connection)
+    if found == SCHEMA_VERSION:
+        return
+    if found > SCHEMA_VERSION:
+        raise StateTooNewError(found, SCHEMA_VERSION)
+    for statements in MIGRATIONS[found:]:
+        for statement in statements:
+            connection.execute(statement)
+    if found == 0:
+        connection.execute("INSERT INTO meta VALUES ('epoch', ?)", (secrets.token_hex(6),))
+    connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
+
+
+def schema_of(connection: sqlite3.Connection) -> int:
+    """Return the schema number of a database; 0 if it is fresh."""
+    (version,) = connection.execute("PRAGMA user_version").fetchone()
+    return int(version)
