@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import stat
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Final
 
 from filetools.errors import (
@@ -25,7 +25,9 @@ from filetools.errors import (
     PathTooLongError,
     RateLimitedError,
     StorageFailedError,
+    SymlinkNotAllowedError,
 )
+from filetools.paths.links import Look, inside_target
 
 _BY_ERRNO: Final[dict[int, Callable[[str], FileToolsError]]] = {
     errno.ENOENT: PathNotFoundError,
@@ -62,12 +64,26 @@ for _name, _kind in (
     if hasattr(errno, _name):
         _BY_ERRNO[getattr(errno, _name)] = _kind
 
+MAYBE_ON_THE_WAY: Final = frozenset(
+    (errno.ELOOP, errno.ENOTDIR, errno.EXDEV, getattr(errno, "EMLINK", errno.ELOOP), errno.ENXIO, errno.ENODEV)
+)
+"""Errors behind which a link may stand (EMLINK: FreeBSD), or a special file whose kind should be named."""
+MAYBE_GONE: Final = frozenset(
+    (errno.ENOENT, errno.EBADF, getattr(errno, "ESTALE", errno.EBADF), getattr(errno, "ENOTCONN", errno.EBADF))
+)
+"""Errors behind which the loss of the root itself may stand."""
+
 _KINDS: Final = {
     stat.S_IFIFO: "pipe",
     stat.S_IFSOCK: "socket",
     stat.S_IFCHR: "character device",
     stat.S_IFBLK: "block device",
 }
+
+
+def shown(path: str) -> str:
+    """Return a path as an error may name it: a name on disk that is not UTF-8 is escaped, so that JSON can hold it."""
+    return path if path.isascii() else path.encode("utf-8", "backslashreplace").decode()
 
 
 def translate(path: str, error: OSError) -> FileToolsError:
@@ -79,8 +95,8 @@ def translate(path: str, error: OSError) -> FileToolsError:
     """
     make = _BY_ERRNO.get(error.errno or 0)
     if make is not None:
-        return make(path)
-    return StorageFailedError(path, os.strerror(error.errno) if error.errno else "unknown error")
+        return make(shown(path))
+    return StorageFailedError(shown(path), os.strerror(error.errno) if error.errno else "unknown error")
 
 
 def wrong_kind(path: str, mode: int) -> FileToolsError:
@@ -91,5 +107,31 @@ def wrong_kind(path: str, mode: int) -> FileToolsError:
         mode: File type and permission bits that `stat` found there.
     """
     if stat.S_ISDIR(mode):
-        return PathIsDirectoryError(path)
-    return NotRegularFileError(path, _KINDS.get(stat.S_IFMT(mode), "special file"))
+        return PathIsDirectoryError(shown(path))
+    return NotRegularFileError(shown(path), _KINDS.get(stat.S_IFMT(mode), "special file"))
+
+
+def explain_way(path: str, error: OSError, look: Look, roots: Sequence[tuple[str, ...]]) -> FileToolsError:
+    """Return the typed error that names the link, the file or the special file on the way of a path.
+
+    Args:
+        path: A normalised path.
+        error: One of `MAYBE_ON_THE_WAY`.
+        look: Finds the first component of a path that is not a folder.
+        roots: Segments of the root's absolute path, in each known spelling.
+    """
+    try:
+        found = look(path) if path else None
+    except OSError:
+        found = None
+    if found is not None and found.is_link:
+        target = inside_target(found.path, found.target or "", roots)
+        return SymlinkNotAllowedError(shown(path), shown(found.path), shown(target) if target is not None else None)
+    if error.errno == errno.ELOOP:
+        # The link is gone again: another process is exchanging names right now.
+        return ChangedMeanwhileError(shown(path), 1)
+    if found is not None and error.errno == errno.ENOTDIR and not stat.S_ISDIR(found.mode):
+        return PathNotDirectoryError(shown(found.path))
+    if found is not None and error.errno in (errno.ENXIO, errno.ENODEV) and found.path == path:
+        return wrong_kind(path, found.mode)
+    return translate(path, error)

@@ -53,13 +53,16 @@ class LexicalRules:
 
     def _relative(self, raw_path: str) -> list[str]:
         text = raw_path.replace("\\", "/")
+        is_unc = raw_path.startswith("\\\\")
         segments = [segment for segment in text.split("/") if segment and segment != "."]
         if ".." in segments:
             raise PathTraversalError(raw_path)
-        if text.startswith("/") or self.windows:
+        if self.windows or (text.startswith("/") and not is_unc):
             for root in self.roots:
                 if self._starts_with(segments, root):
                     return segments[len(root) :]
+        if is_unc:
+            raise AbsolutePathError(raw_path)
         return segments
 
     def _starts_with(self, segments: Sequence[str], root: tuple[str, ...]) -> bool:
@@ -90,6 +93,9 @@ class LexicalRules:
 
 
 def _refuse_text(raw_path: str) -> None:
+    if len(raw_path) > MAX_PATH_BYTES:
+        # First, so that no later rule costs time or repeats the whole text in its message.
+        raise PathTooLongError(raw_path[:MAX_NAME_BYTES].encode("utf-8", "backslashreplace").decode())
     if "\0" in raw_path:
         raise InvalidPathError(raw_path, "it contains NUL")
     if raw_path.isspace():
@@ -100,5 +106,3 @@ def _refuse_text(raw_path: str) -> None:
         raise InvalidPathError(raw_path, "it contains a surrogate, which no UTF-8 name can hold") from None
     if size > MAX_PATH_BYTES:
         raise PathTooLongError(raw_path)
-    if raw_path.startswith("\\\\"):
-        raise AbsolutePathError(raw_path)

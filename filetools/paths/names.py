@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from typing import Final
 
 from filetools.settings import STATE_DIRECTORY
@@ -18,7 +19,8 @@ _WINDOWS_RESERVED: Final = re.compile(
 def fold_name(name: str) -> str:
     """Return the form in which names are compared where a rule must hold on every file system.
 
-    Case is folded; code points that HFS+ ignores, an NTFS stream suffix, and trailing dots and blanks are removed.
+    Case and composition are folded; code points that HFS+ ignores, an NTFS stream suffix, and trailing dots and blanks
+    are removed.
 
     Args:
         name: One segment of a path.
@@ -26,7 +28,7 @@ def fold_name(name: str) -> str:
     Source: git, `utf8.c` (next_hfs_char) and `path.c` (is_ntfs_dotgit).
     """
     if not name.isascii():
-        name = name.translate(_HFS_IGNORABLE)
+        name = unicodedata.normalize("NFC", name.translate(_HFS_IGNORABLE))
     return name.partition(":")[0].rstrip(" .").casefold()
 
 

@@ -6,27 +6,30 @@ import errno
 import os
 import stat
 from pathlib import Path
-from typing import Final, Literal
+from typing import Final
 
 from filetools.errors import (
+    ChangedMeanwhileError,
     DirectoryNotFoundError,
     FileToolsError,
-    InvalidArgumentError,
     InvalidPathError,
     PathNotDirectoryError,
     PathNotFoundError,
-    SymlinkNotAllowedError,
     WorkspaceGoneError,
 )
-from filetools.paths.checked import CheckedResolver
-from filetools.paths.explain import translate, wrong_kind
+from filetools.paths.explain import MAYBE_GONE, MAYBE_ON_THE_WAY, explain_way, shown, translate, wrong_kind
 from filetools.paths.identity import probe_rules
-from filetools.paths.lexical import LexicalRules
-from filetools.paths.links import follow_links, inside_target
-from filetools.paths.names import fold_name
-from filetools.paths.openat2 import Openat2Resolver
+from filetools.paths.links import follow_links
 from filetools.paths.resolver import O_DIRECTORY, O_NOCTTY, O_NONBLOCK, O_PATH, SAFE_FLAGS, Obstacle, Resolver, is_link
-from filetools.paths.walk import WalkResolver
+from filetools.paths.root import (
+    ResolverChoice,
+    absolute_root,
+    choose_resolver,
+    close_root,
+    lexical_rules,
+    open_root,
+    why_gone,
+)
 from filetools.paths.workspace_path import WorkspacePath
 from filetools.settings import STATE_DIRECTORY
 
@@ -35,17 +38,8 @@ try:
 except ImportError:  # Windows, where O_NONBLOCK does not exist either
     fcntl = None  # type: ignore[assignment]
 
-ResolverChoice = Literal["auto", "openat2", "walk", "checked"]
-
 _READ_FLAGS: Final = os.O_RDONLY | O_NONBLOCK | O_NOCTTY | SAFE_FLAGS
 _FOLDER_FLAGS: Final = os.O_RDONLY | O_DIRECTORY | SAFE_FLAGS
-_HAS_DESCRIPTORS: Final = os.open in os.supports_dir_fd and os.stat in os.supports_dir_fd
-_MAYBE_GONE: Final = frozenset(
-    (errno.ENOENT, errno.EBADF, getattr(errno, "ESTALE", errno.EBADF), getattr(errno, "ENOTCONN", errno.EBADF))
-)
-"""Errors behind which the loss of the root itself may stand."""
-_MAYBE_LINK: Final = frozenset((errno.ELOOP, errno.ENOTDIR, errno.EXDEV, errno.EMLINK, errno.ENXIO, errno.ENODEV))
-"""Errors behind which a link may stand (EMLINK: FreeBSD), or a special file whose kind should be named."""
 
 
 class Workspace:
@@ -77,7 +71,7 @@ class Workspace:
         found = os.fstat(root_descriptor) if root_descriptor >= 0 else os.stat(root)
         self._identity = (found.st_dev, found.st_ino)
         self._resolver = resolver
-        self._rules = _lexical_rules(root, state_directory)
+        self._rules = lexical_rules(root, state_directory)
         self._names = probe_rules(state_directory or root / STATE_DIRECTORY, found.st_dev)
 
     @classmethod
@@ -100,15 +94,15 @@ class Workspace:
         Raises:
             WorkspaceGoneError: The root does not exist or is no directory.
             AccessDeniedError: The operating system denied access to it.
-            InvalidArgumentError: The system does not offer the resolver asked for.
+            InvalidArgumentError: The root is empty, or the system does not offer the resolver asked for.
         """
-        place = Path(os.path.abspath(root))
-        descriptor = _open_root(place)
+        place = absolute_root(root)
+        descriptor = open_root(place)
         try:
-            chosen = _choose_resolver(resolver, descriptor, place)
+            chosen = choose_resolver(resolver, descriptor, place)
             return cls(place, descriptor, chosen, follow_symlinks=follow_symlinks, state_directory=state_directory)
         except BaseException:
-            _close(descriptor)
+            close_root(descriptor)
             raise
 
     def resolve(self, raw_path: str, *, allow_root: bool = False) -> WorkspacePath:
@@ -148,6 +142,8 @@ class Workspace:
             return path
         try:
             segments = follow_links(path, self._look, self._rules.roots)
+        except FileToolsError:
+            raise
         except OSError as exc:
             raise self.explain(path, exc) from exc
         self._rules.refuse_state(segments)
@@ -169,7 +165,7 @@ class Workspace:
         try:
             return self._resolver.open(self.root_descriptor, path, flags, mode)
         except OSError as exc:
-            raise self.explain(path, exc) from exc
+            raise self.explain(path, exc, directory=bool(flags & O_DIRECTORY)) from exc
 
     def open_file(self, path: WorkspacePath) -> int:
         """Open a regular file for reading; never waits for a pipe or a device.
@@ -180,7 +176,7 @@ class Workspace:
         try:
             descriptor = self._resolver.open(self.root_descriptor, path, _READ_FLAGS, 0)
         except OSError as exc:
-            raise self.explain(path, exc) from exc
+            raise self._explain_look(path, exc) from exc
         return _regular(descriptor, path)
 
     def open_file_now(self, path: WorkspacePath) -> int | None:
@@ -235,7 +231,7 @@ class Workspace:
         try:
             return self._resolver.stat(self.root_descriptor, path)
         except OSError as exc:
-            error = self.explain(path, exc)
+            error = self._explain_look(path, exc)
             if isinstance(error, (PathNotFoundError, PathNotDirectoryError)):
                 return None
             raise error from exc
@@ -250,12 +246,12 @@ class Workspace:
         """
         if isinstance(error, FileToolsError):
             return error
-        if error.errno in _MAYBE_GONE and (reason := _why_gone(self.root_descriptor)):
+        if error.errno in MAYBE_GONE and (reason := why_gone(self.root_descriptor)):
             return WorkspaceGoneError(reason)
-        if error.errno in _MAYBE_LINK:
-            return self._explain_way(path, error)
+        if error.errno in MAYBE_ON_THE_WAY:
+            return explain_way(path, error, self._look, self._rules.roots)
         if error.errno == errno.ENOENT and directory:
-            return DirectoryNotFoundError(path)
+            return DirectoryNotFoundError(shown(path))
         return translate(path, error)
 
     def check_alive(self) -> None:
@@ -264,7 +260,7 @@ class Workspace:
         Raises:
             WorkspaceGoneError: It was deleted, replaced, re-pointed or unmounted, or this workspace was closed.
         """
-        if reason := _why_gone(self.root_descriptor):
+        if reason := why_gone(self.root_descriptor):
             raise WorkspaceGoneError(reason)
         try:
             found = os.stat(self.root)
@@ -276,7 +272,15 @@ class Workspace:
     def close(self) -> None:
         """Release the root; may be called twice. No other call may be under way."""
         descriptor, self.root_descriptor = self.root_descriptor, -1
-        _close(descriptor)
+        close_root(descriptor)
+
+    def _explain_look(self, path: WorkspacePath, error: OSError) -> FileToolsError:
+        """Explain the failure of an opening that takes any kind of file, so that only the way can be at fault."""
+        explained = self.explain(path, error)
+        if isinstance(explained, PathNotDirectoryError) and explained.path == path:
+            # The walk met a link as "not a directory", and the link was gone at the second look.
+            return ChangedMeanwhileError(path, 1)
+        return explained
 
     def _is_plain(self, path: WorkspacePath) -> bool:
         """Whether the system itself says that no link stands on the way or at the end."""
@@ -287,80 +291,6 @@ class Workspace:
 
     def _look(self, path: str) -> Obstacle | None:
         return self._resolver.obstacle(self.root_descriptor, path)
-
-    def _explain_way(self, path: WorkspacePath, error: OSError) -> FileToolsError:
-        """Name the link, the file or the special file that stands on the way."""
-        try:
-            found = None if path.is_root else self._look(path)
-        except OSError:
-            found = None
-        if found is None:
-            # Gone again: another process is exchanging names right now.
-            return SymlinkNotAllowedError(path, path) if error.errno == errno.ELOOP else translate(path, error)
-        if found.is_link:
-            target = inside_target(found.path, found.target, self._rules.roots) if found.target else None
-            return SymlinkNotAllowedError(path, found.path, target)
-        if error.errno == errno.ENOTDIR and not stat.S_ISDIR(found.mode):
-            return PathNotDirectoryError(found.path)
-        if found.path == path and not stat.S_ISREG(found.mode):
-            return wrong_kind(path, found.mode)
-        return translate(path, error)
-
-
-def _open_root(place: Path) -> int:
-    if not _HAS_DESCRIPTORS:
-        if not place.is_dir():
-            raise WorkspaceGoneError("the root does not exist, or is no directory")
-        return -1
-    try:
-        return os.open(place, (O_PATH or os.O_RDONLY) | O_DIRECTORY | getattr(os, "O_CLOEXEC", 0))
-    except FileNotFoundError as exc:
-        raise WorkspaceGoneError("the root does not exist") from exc
-    except NotADirectoryError as exc:
-        raise WorkspaceGoneError("the root is not a directory") from exc
-    except OSError as exc:
-        raise translate(".", exc) from exc
-
-
-def _close(descriptor: int) -> None:
-    if descriptor >= 0:
-        os.close(descriptor)
-
-
-def _choose_resolver(choice: ResolverChoice, descriptor: int, place: Path) -> Resolver:
-    if choice == "checked" or not _HAS_DESCRIPTORS:
-        return CheckedResolver(place)
-    if choice == "walk":
-        return WalkResolver()
-    found = Openat2Resolver.probe(descriptor)
-    if found is None and choice == "openat2":
-        raise InvalidArgumentError("This system does not offer openat2; use resolver='auto'")
-    return found or WalkResolver()
-
-
-def _lexical_rules(root: Path, state_directory: Path | None) -> LexicalRules:
-    spellings = dict.fromkeys((root.parts[1:], Path(os.path.realpath(root)).parts[1:]))
-    state: tuple[str, ...] = ()
-    if state_directory is not None:
-        place = Path(os.path.realpath(state_directory)).parts[1:]
-        for spelling in spellings:
-            if len(place) > len(spelling) and place[: len(spelling)] == spelling:
-                state = tuple(map(fold_name, place[len(spelling) :]))
-    if state == (STATE_DIRECTORY,):
-        state = ()  # refused by name already, at any depth
-    return LexicalRules(roots=tuple(spellings), state=state)
-
-
-def _why_gone(descriptor: int) -> str | None:
-    """Return why the held root serves nothing any more, or None if it does."""
-    if not _HAS_DESCRIPTORS:
-        return None
-    if descriptor < 0:
-        return "it was closed"
-    try:
-        return None if os.fstat(descriptor).st_nlink else "the root was deleted"
-    except OSError as exc:
-        return f"the root does not answer ({os.strerror(exc.errno or 0)})"
 
 
 def _regular(descriptor: int, path: WorkspacePath) -> int:
