@@ -1,0 +1,190 @@
+"""Running listeners so that none disturbs the publisher or another listener.
+
+A plain listener runs at once on the loop. An async one has a lane: a bounded queue and a task of its own.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import deque
+from collections.abc import Awaitable, Callable, Iterable
+from inspect import isawaitable, iscoroutinefunction
+from typing import Any, Final
+
+from filetools.events.types import Event, Resync
+
+logger = logging.getLogger(__name__)
+
+Listener = Callable[[Any], Awaitable[None] | None]
+"""Receives an event (a list of events, in a batch); plain or async."""
+
+QUEUE_LIMIT_EVENTS: Final = 10_000
+BATCH_LIMIT_FACTOR: Final = 10
+"""How much longer the queue of a batch may be, which lets events wait on purpose."""
+BATCH_POLL_SECONDS: Final = 0.05
+"""How often a collecting batch looks whether it has grown too large to wait on."""
+
+
+class Tally:
+    """Counts what went wrong with the listeners of one bus; lives as long as the bus."""
+
+    __slots__ = ("dropped", "failures")
+
+    def __init__(self) -> None:
+        self.failures = 0
+        self.dropped = 0
+
+    def count_failure(self, listener: Listener) -> None:
+        """Log the exception being handled, with its traceback, and count it."""
+        self.failures += 1
+        logger.exception("Event listener %s failed", _name_of(listener))
+
+
+def _name_of(listener: Callable[..., Any]) -> str:
+    """Return what a person would call a callable in a log line."""
+    return getattr(listener, "__qualname__", None) or type(listener).__qualname__
+
+
+def is_async(listener: Callable[..., Any]) -> bool:
+    """Whether calling it gives a coroutine: an async function, or an object whose `__call__` is one."""
+    return iscoroutinefunction(listener) or iscoroutinefunction(getattr(listener, "__call__", None))  # noqa: B004 - asks whether it is async, not whether it is callable
+
+
+class Lane:
+    """The queue and the task of one listener; lives until the subscription ends and the queue is empty.
+
+    Putting costs the publisher the same whatever the listener does. A full queue is emptied, and one `Resync` takes the
+    place of everything in it.
+    """
+
+    def __init__(
+        self,
+        listener: Listener,
+        tally: Tally,
+        loop: asyncio.AbstractEventLoop,
+        *,
+        limit: int = QUEUE_LIMIT_EVENTS,
+        first: Awaitable[None] | None = None,
+    ) -> None:
+        self._listener = listener
+        self._tally = tally
+        self._loop = loop
+        self._limit = limit
+        self._queue: deque[Event] = deque()
+        self._wake: asyncio.Future[None] | None = None
+        self._finishing = False
+        self.task = loop.create_task(self._run(first), name=f"events: {_name_of(listener)}")
+
+    def put(self, event: Event) -> None:
+        """Queue an event; never waits. Without effect after `finish`."""
+        if self._finishing:
+            return
+        if len(self._queue) >= self._limit:
+            self._replace_by_resync(event)
+        else:
+            self._queue.append(event)
+        self._rouse()
+
+    def finish(self, *, drop: bool) -> None:
+        """End the task after the call that runs now and, unless `drop`, what is queued; may be called twice."""
+        if drop:
+            self._queue.clear()
+        self._finishing = True
+        self._rouse()
+
+    def _rouse(self) -> None:
+        if self._wake is not None and not self._wake.done():
+            self._wake.set_result(None)
+
+    def _replace_by_resync(self, newest: Event) -> None:
+        lost = [*self._queue, newest]
+        self._tally.dropped += sum(not isinstance(event, Resync) for event in lost)
+        self._queue.clear()
+        self._queue.append(Resync(position=_last_position_before(lost), reason="overflow"))
+
+    async def _run(self, first: Awaitable[None] | None) -> None:
+        if first is not None:
+            await self._guard(first)
+        while await self._has_more():
+            item = await self._take()
+            if item is not None:
+                await self._guard(self._call(item))
+
+    async def _has_more(self) -> bool:
+        while not self._queue:
+            if self._finishing:
+                return False
+            self._wake = self._loop.create_future()
+            await self._wake
+        return True
+
+    async def _take(self) -> Any:
+        return self._queue.popleft()
+
+    async def _call(self, item: Any) -> None:
+        answer = self._listener(item)
+        if isawaitable(answer):
+            await answer
+
+    async def _guard(self, call: Awaitable[None]) -> None:
+        try:
+            await call
+        except asyncio.CancelledError:
+            # A listener that awaits something cancelled elsewhere has failed; only our own cancellation ends the lane.
+            if (task := asyncio.current_task()) is None or task.cancelling():
+                raise
+            self._tally.count_failure(self._listener)
+        except Exception:  # noqa: BLE001 - foreign code: whatever a subscriber raises stays with that subscriber
+            self._tally.count_failure(self._listener)
+
+
+def _last_position_before(lost: Iterable[Event]) -> int | None:
+    numbers: list[int] = []
+    for event in lost:
+        if isinstance(event, Resync):
+            if event.position is None:
+                return None
+            numbers.append(event.position)
+        elif (number := getattr(event, "seq", None)) is not None:
+            numbers.append(number - 1)
+    return min(numbers, default=None)
+
+
+class BatchLane(Lane):
+    """A lane whose listener gets lists: everything that came until it was quiet for a while.
+
+    It delivers early when its queue is half full, so that only a listener that hangs ever loses something.
+    """
+
+    def __init__(
+        self,
+        listener: Listener,
+        tally: Tally,
+        loop: asyncio.AbstractEventLoop,
+        *,
+        limit: int,
+        wait: float,
+        max_wait: float,
+    ) -> None:
+        self._wait = wait
+        self._max_wait = max_wait
+        self._newest_at = 0.0
+        super().__init__(listener, tally, loop, limit=limit)
+
+    def put(self, event: Event) -> None:
+        """Queue an event; never waits. Without effect after `finish`."""
+        self._newest_at = self._loop.time()
+        super().put(event)
+
+    async def _take(self) -> list[Event] | None:
+        deadline = self._loop.time() + self._max_wait
+        while not self._finishing and len(self._queue) < self._limit // 2:
+            left = min(self._newest_at + self._wait, deadline) - self._loop.time()
+            if left <= 0:
+                break
+            # Not woken by put(): a burst would then cost one task step an event.
+            await asyncio.sleep(min(left, BATCH_POLL_SECONDS))
+        events = list(self._queue)
+        self._queue.clear()
+        return events or None

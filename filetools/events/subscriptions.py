@@ -1,0 +1,105 @@
+"""The tie between the bus and one listener."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from inspect import isawaitable
+
+from filetools.errors import InvalidArgumentError
+from filetools.events.listeners import Lane, Listener, Tally
+from filetools.events.types import Event
+
+LaneMaker = Callable[[Awaitable[None] | None], Lane]
+"""Starts a lane for the listener; given the awaitable of a call already made, awaits that first."""
+
+
+class Subscription:
+    """What `subscribe`, `batch` and `answer` return; lives until `unsubscribe` or the end of the bus."""
+
+    def __init__(self, pattern: str, detach: Callable[[Subscription], None]) -> None:
+        self.pattern = pattern
+        """What it was made for; an event name, a prefix ending in "*", or the name of a query."""
+        self._detach: Callable[[Subscription], None] | None = detach
+
+    @property
+    def is_active(self) -> bool:
+        """Whether it still receives something."""
+        return self._detach is not None
+
+    def unsubscribe(self) -> None:
+        """Receive nothing more; a call that runs now may finish, queued events are dropped. May be called twice."""
+        detach, self._detach = self._detach, None
+        if detach is not None:
+            detach(self)
+
+
+class Route(Subscription):
+    """A subscription to events. `entry` is what the emitter calls; it never raises and never waits."""
+
+    def __init__(
+        self,
+        pattern: str,
+        listener: Listener,
+        detach: Callable[[Subscription], None],
+        *,
+        tally: Tally,
+        make_lane: LaneMaker,
+        once: bool,
+    ) -> None:
+        super().__init__(pattern, detach)
+        self.lane: Lane | None = None
+        self.is_once = once
+        self.entry: Callable[[Event], None] = self._only_first(self._call_plainly) if once else self._call_plainly
+        self._listener = listener
+        self._tally = tally
+        self._make_lane = make_lane
+
+    def use(self, lane: Lane) -> None:
+        """Deliver into a lane from the first event on."""
+        self.lane = lane
+        self.entry = self._only_first(lane.put) if self.is_once else lane.put
+
+    def matches(self, name: str) -> bool:
+        """Whether events of this name are meant."""
+        return name.startswith(self.pattern[:-1]) if self.pattern.endswith("*") else name == self.pattern
+
+    def _only_first(self, deliver: Callable[[Event], None]) -> Callable[[Event], None]:
+        remaining = [deliver]
+
+        def deliver_first(event: Event) -> None:
+            # Emptied before the call: the listener may itself publish what it waits for.
+            if remaining and self.is_active:
+                remaining.pop()(event)
+                self.unsubscribe()
+
+        return deliver_first
+
+    def _call_plainly(self, event: Event) -> None:
+        if not self.is_active:
+            return  # an earlier listener of the same event ended it, and the emitter goes through a copy of its list
+        if self.lane is not None:
+            self.lane.put(event)
+            return
+        try:
+            answer = self._listener(event)
+        except (Exception, asyncio.CancelledError):  # noqa: BLE001 - foreign code; without an await nobody cancels us
+            self._tally.count_failure(self._listener)
+            return
+        if answer is not None and isawaitable(answer):
+            # A plain function that returns a coroutine shows only now that it is async.
+            self.lane = self._make_lane(answer)
+            if self._detach is None:
+                self.lane.finish(drop=True)  # the listener ended itself before there was a lane to end
+
+
+def checked_pattern(pattern: str) -> str:
+    """Return a pattern that some event may match.
+
+    Raises:
+        InvalidArgumentError: It is neither "*", nor "topic:fact", nor such a name's beginning followed by "*".
+    """
+    # ":" keeps clear of the names that the emitter uses itself, "error" and "new_listener".
+    if pattern != "*" and (":" not in pattern or "*" in pattern[:-1] or pattern != pattern.strip()):
+        raise InvalidArgumentError(f"Bad event pattern {pattern!r}: use a name like 'file:created', 'file:*' or '*'")
+    return pattern

@@ -1,0 +1,162 @@
+"""What happened to files, directories and the feed, as frozen records that listeners receive.
+
+Events inform; they are made from journal records after the fact is on disk, and nothing depends on their delivery.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field, fields
+from typing import Any, ClassVar, Final
+
+from filetools.models import Actor, ActorKind
+
+ContentLoader = Callable[[], Awaitable[str | None]]
+
+_KEPT_INSIDE: Final = {"kept_inside": True}
+"""Marks a field that has no JSON form."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Event:
+    """Base of everything the bus carries. An event lives as long as a listener keeps it."""
+
+    name: ClassVar[str] = "event:unnamed"
+    """Topic and fact, such as "file:created"; what patterns are matched against."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the JSON-compatible form: the name as "event", then every field that is not None."""
+        plain: dict[str, Any] = {"event": self.name}
+        for entry in fields(self):
+            value = getattr(self, entry.name)
+            if value is not None and not entry.metadata:
+                plain[entry.name] = _actor_to_dict(value) if isinstance(value, Actor) else value
+        if "actor" in plain:
+            plain["source"] = plain["actor"]["kind"]
+        return plain
+
+
+def _actor_to_dict(actor: Actor) -> dict[str, str]:
+    known = {"kind": actor.kind, "id": actor.id, "session": actor.session, "call": actor.call}
+    return {name: value for name, value in known.items() if value is not None}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TreeEvent(Event):
+    """Base of the events that say what happened to one path."""
+
+    path: str
+    """Workspace-relative path, after the change."""
+    actor: Actor
+    seq: int | None = None
+    """Journal number of the change; None for what the journal does not keep."""
+
+    @property
+    def source(self) -> ActorKind:
+        """What sort of party acted."""
+        return self.actor.kind
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ContentEvent(TreeEvent):
+    """Base of the events after which a file has new bytes."""
+
+    version: str | None = None
+    """Version of the file after the change."""
+    size: int | None = None
+    """Bytes of the file after the change."""
+    lock_acquired: float | None = None
+    """Seconds since the epoch when the writer got the path's lock; None if no lock was taken."""
+    lock_released: float | None = None
+    """Seconds since the epoch when the writer gave the path's lock back."""
+    content_loader: ContentLoader | None = field(default=None, compare=False, repr=False, metadata=_KEPT_INSIDE)
+
+    async def content(self) -> str | None:
+        """Load the file's text at this version.
+
+        Returns:
+            The text, or None if it is binary, too large, no longer kept, or if the publisher offers no text.
+
+        Raises:
+            FileToolsError: The store of versions could not be read.
+        """
+        return None if self.content_loader is None else await self.content_loader()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileCreated(ContentEvent):
+    """A file was written where none stood."""
+
+    name: ClassVar[str] = "file:created"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileModified(ContentEvent):
+    """An existing file has new bytes."""
+
+    name: ClassVar[str] = "file:modified"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileDeleted(TreeEvent):
+    """A file is gone."""
+
+    name: ClassVar[str] = "file:deleted"
+
+    version: str | None = None
+    """Version that was deleted, where it was known."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileRead(TreeEvent):
+    """A file was read through a tool; on the bus only, never in the journal."""
+
+    name: ClassVar[str] = "file:read"
+
+    version: str | None = None
+    """Version that was read."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileRenamed(TreeEvent):
+    """A file has another path and the same bytes."""
+
+    name: ClassVar[str] = "file:renamed"
+
+    old_path: str
+    version: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DirectoryCreated(TreeEvent):
+    """A directory was made."""
+
+    name: ClassVar[str] = "directory:created"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DirectoryDeleted(TreeEvent):
+    """A directory is gone, with everything that was in it."""
+
+    name: ClassVar[str] = "directory:deleted"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DirectoryRenamed(TreeEvent):
+    """A directory has another path, and so has everything in it."""
+
+    name: ClassVar[str] = "directory:renamed"
+
+    old_path: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Resync(Event):
+    """Events are missing; who needs all of them reads the journal or the tree again."""
+
+    name: ClassVar[str] = "feed:resync"
+
+    position: int | None
+    """Journal number after which changes are missing; None if that is unknown, so that everything must be read."""
+    reason: str
+    """Why they are missing, such as "overflow"."""

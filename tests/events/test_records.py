@@ -1,0 +1,69 @@
+"""Which events a journal record becomes."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from filetools.errors import InternalError
+from filetools.events import (
+    DirectoryCreated,
+    DirectoryDeleted,
+    DirectoryRenamed,
+    Event,
+    FileCreated,
+    FileDeleted,
+    FileModified,
+    FileRenamed,
+    from_record,
+)
+from filetools.models import Actor, ChangeRecord, Operation, RecordState
+
+ALICE = Actor(kind="agent", id="alice")
+RECORD = ChangeRecord(
+    number=5, operation=Operation.CREATE, path="d/a", after="sha256:1", size=3, actor=ALICE, time=1.0,
+    state=RecordState.APPLIED,
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("operation", [Operation.MOVE, Operation.MOVE_DIRECTORY])
+def test_a_move_from_nowhere_is_a_defect(operation: Operation) -> None:
+    with pytest.raises(InternalError, match="old path"):
+        from_record(replace(RECORD, operation=operation))
+
+
+def test_what_did_not_change_a_file_is_not_told() -> None:
+    assert from_record(replace(RECORD, operation=Operation.FOUND)) == []
+    assert from_record(replace(RECORD, state=RecordState.BUFFER)) == []
+    assert from_record(replace(RECORD, state=RecordState.ABORTED)) == []
+
+
+@pytest.mark.parametrize(
+    ("operation", "expected"),
+    [
+        (Operation.CREATE, FileCreated(path="d/a", actor=ALICE, seq=5, version="sha256:1", size=3)),
+        (Operation.MODIFY, FileModified(path="d/a", actor=ALICE, seq=5, version="sha256:1", size=3)),
+        (Operation.DELETE, FileDeleted(path="d/a", actor=ALICE, seq=5, version="sha256:0")),
+        (Operation.MOVE, FileRenamed(path="d/a", old_path="o", actor=ALICE, seq=5, version="sha256:1")),
+        (Operation.CREATE_DIRECTORY, DirectoryCreated(path="d/a", actor=ALICE, seq=5)),
+        (Operation.DELETE_DIRECTORY, DirectoryDeleted(path="d/a", actor=ALICE, seq=5)),
+        (Operation.MOVE_DIRECTORY, DirectoryRenamed(path="d/a", old_path="o", actor=ALICE, seq=5)),
+    ],
+)
+def test_each_operation_becomes_its_event(operation: Operation, expected: Event) -> None:
+    assert from_record(replace(RECORD, operation=operation, old_path="o", before="sha256:0")) == [expected]
+
+
+def test_every_operation_is_known() -> None:
+    for operation in Operation:
+        from_record(replace(RECORD, operation=operation, old_path="o"))
+
+
+async def test_times_of_the_lock_and_the_loader_are_passed_on() -> None:
+    async def load() -> str | None:
+        return "abc"
+
+    (event,) = from_record(RECORD, content_loader=load, lock_acquired=1.5, lock_released=2.5)
+    assert isinstance(event, FileCreated)
+    assert (event.lock_acquired, event.lock_released, await event.content()) == (1.5, 2.5, "abc")

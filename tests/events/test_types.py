@@ -1,0 +1,82 @@
+"""Events as records: frozen, named, and plain JSON on the way out."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import FrozenInstanceError
+
+import pytest
+
+from filetools import events
+from filetools.events import Event, FileCreated, FileModified, FileRenamed, Resync, SyncResumed, ToolStarted
+from filetools.models import Actor
+
+ALICE = Actor(kind="agent", id="alice", session="s1")
+
+NAMES = {
+    "file:created", "file:modified", "file:deleted", "file:read", "file:renamed",
+    "directory:created", "directory:deleted", "directory:renamed",
+    "sync:started", "sync:progress", "sync:completed", "sync:error", "sync:paused", "sync:resumed",
+    "agent:tool:started", "agent:tool:completed", "agent:tool:failed", "tool:progress",
+    "tool:approval_required", "tool:approved", "tool:rejected", "permission:changed",
+    "retry:queued", "retry:attempt", "retry:success", "retry:exhausted", "retry:failed", "feed:resync",
+}  # fmt: skip
+
+
+def test_events_cannot_be_changed() -> None:
+    event = FileCreated(path="a", actor=ALICE)
+    with pytest.raises(FrozenInstanceError):
+        event.path = "b"  # type: ignore[misc] # the refusal is what is tested
+
+
+def test_every_name_of_the_specification_has_one_class() -> None:
+    kinds = [kind for kind in vars(events).values() if isinstance(kind, type) and issubclass(kind, Event)]
+    names = [kind.name for kind in kinds if kind.name != Event.name]
+    assert sorted(names) == sorted(NAMES)
+
+
+def test_to_dict_is_json_without_empty_fields_and_without_the_loader() -> None:
+    async def load() -> str | None:
+        return "text"
+
+    event = FileModified(path="a", actor=ALICE, seq=7, version="sha256:x", size=4, content_loader=load)
+    plain = event.to_dict()
+    assert json.loads(json.dumps(plain)) == {
+        "event": "file:modified",
+        "path": "a",
+        "actor": {"kind": "agent", "id": "alice", "session": "s1"},
+        "source": "agent",
+        "seq": 7,
+        "version": "sha256:x",
+        "size": 4,
+    }
+
+
+def test_to_dict_of_other_topics() -> None:
+    assert SyncResumed().to_dict() == {"event": "sync:resumed"}
+    assert Resync(position=None, reason="gone").to_dict() == {"event": "feed:resync", "reason": "gone"}
+    started = ToolStarted(tool_name="read_file", tool_call_id="1", arguments={"path": "a", "limit": None})
+    assert started.to_dict() == {
+        "event": "agent:tool:started",
+        "tool_name": "read_file",
+        "tool_call_id": "1",
+        "arguments": {"path": "a", "limit": None},
+    }
+    assert FileRenamed(path="b", old_path="a", actor=ALICE).source == "agent"
+
+
+async def test_content_is_none_without_a_loader() -> None:
+    assert await FileCreated(path="a", actor=ALICE).content() is None
+
+
+async def test_content_is_loaded_only_when_asked_for() -> None:
+    asked: list[str] = []
+
+    async def load() -> str | None:
+        asked.append("a")
+        return "text"
+
+    event = FileCreated(path="a", actor=ALICE, content_loader=load)
+    assert asked == []
+    assert await event.content() == "text"
+    assert event == FileCreated(path="a", actor=ALICE)
