@@ -1,0 +1,111 @@
+"""What is known of a whole file's content: version, kind, encoding, line ends; and a cache of it."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+
+from filetools.content.formats import TextFormat, decode, format_as
+from filetools.content.identity_cache import IdentityCache
+from filetools.content.kind import SAMPLE_BYTES, ContentKind, binary_kind, sniff, sniff_unmarked
+from filetools.content.lines import tally
+from filetools.content.media import text_mime_type
+from filetools.models import VERSION_PREFIX, Newline
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ContentFacts:
+    """Facts that follow from a file's bytes and its name alone. Lives in caches as long as the bytes stand."""
+
+    version: str
+    size: int
+    """Bytes."""
+    is_binary: bool
+    encoding: str | None
+    """Python codec name; None if binary."""
+    bom: bool
+    newline: Newline | None
+    """Which line ends it has; None if binary."""
+    total_lines: int | None
+    """None if binary."""
+    mime_type: str | None
+    text_format: TextFormat | None
+    """How to decode and encode it; None if binary."""
+
+
+class FactsCache(IdentityCache[ContentFacts]):
+    """The facts of the files read last, by identity. Lives as long as the workspace is open; safe in every thread."""
+
+
+def version_of(content: bytes) -> str:
+    """Return the version of a file with these bytes: "sha256:" and the hash in lower-case hex."""
+    return VERSION_PREFIX + hashlib.sha256(content).hexdigest()
+
+
+def inspect(content: bytes, *, name: str = "", encoding: str | None = None) -> tuple[ContentFacts, str | None]:
+    """Return the facts of a whole file and its text.
+
+    The kind is what `sniff` says, as far as the whole file bears it out: content that does not decode as its beginning
+    promised is looked at as a whole, and a NUL after the beginning makes it binary after all.
+
+    Args:
+        content: All bytes of the file.
+        name: Name or path of the file, for the MIME type and for errors.
+        encoding: Read it as text in this encoding, whatever it looks like.
+
+    Returns:
+        The facts and the text without byte-order mark, line ends untouched; None instead of the text if binary.
+
+    Raises:
+        InvalidArgumentError: There is no such encoding.
+        EncodingError: The content is not text in the given encoding.
+    """
+    if encoding is not None:
+        text_format = format_as(encoding, content)
+        text = decode(content, text_format, path=name)
+        kind = ContentKind(is_binary=False, format=text_format, mime_type=text_mime_type(name))
+        return _facts(content, kind, text), text
+    kind, sniffed = _read(
+        content, sniff(content[:SAMPLE_BYTES], complete=len(content) <= SAMPLE_BYTES, name=name), name
+    )
+    return _facts(content, kind, sniffed), sniffed
+
+
+def _read(content: bytes, kind: ContentKind, name: str) -> tuple[ContentKind, str | None]:
+    if kind.format is None:
+        return kind, None
+    try:
+        text = str(memoryview(content)[len(kind.format.bom) :], kind.format.encoding)
+    except UnicodeDecodeError:
+        if b"\0" in content:
+            return binary_kind(name), None
+        # The whole as the sample: a format that is found now also decodes.
+        return _read(content, sniff_unmarked(content, complete=True, name=name), name)
+    return (binary_kind(name), None) if _has_late_nul(content, text, kind.format) else (kind, text)
+
+
+def _has_late_nul(content: bytes, text: str, text_format: TextFormat) -> bool:
+    # A mark outranks a NUL in the sample, so only what follows the sample counts.
+    if len(content) <= SAMPLE_BYTES:
+        return False
+    if not text_format.encoding.startswith(("utf-16", "utf-32")):
+        return content.find(0, SAMPLE_BYTES) >= 0
+    if "\0" not in text:
+        return False
+    sampled = content[len(text_format.bom) : SAMPLE_BYTES].decode(text_format.encoding, "ignore")
+    return text.find("\0", len(sampled)) >= 0
+
+
+def _facts(content: bytes, kind: ContentKind, text: str | None) -> ContentFacts:
+    newline, total_lines = (None, None) if text is None else tally(text)
+    return ContentFacts(
+        version=version_of(content),
+        size=len(content),
+        is_binary=kind.is_binary,
+        encoding=kind.format.encoding if kind.format else None,
+        bom=bool(kind.format and kind.format.bom),
+        newline=newline,
+        total_lines=total_lines,
+        mime_type=kind.mime_type,
+        text_format=kind.format,
+    )

@@ -1,0 +1,151 @@
+"""Text formats: which codec and which byte-order mark a file has, and the way between its bytes and its text."""
+
+from __future__ import annotations
+
+import codecs
+from dataclasses import dataclass
+from typing import Final
+
+from filetools.content.lines import position_in
+from filetools.errors import EncodingError, InvalidArgumentError
+
+# UTF-32 comes first: its little-endian mark begins with the one of UTF-16.
+_MARKS: Final = (
+    (codecs.BOM_UTF8, "utf-8"),
+    (codecs.BOM_UTF32_LE, "utf-32-le"),
+    (codecs.BOM_UTF32_BE, "utf-32-be"),
+    (codecs.BOM_UTF16_LE, "utf-16-le"),
+    (codecs.BOM_UTF16_BE, "utf-16-be"),
+)
+_MARK_OF: Final = {encoding: mark for mark, encoding in _MARKS}
+_ALL_MARKS: Final = tuple(mark for mark, _ in _MARKS)
+
+# Codecs that leave byte order or mark to the content; without a mark they are little-endian, as on the web.
+_BY_MARK: Final = {"utf-8-sig": "utf-8", "utf-16": "utf-16-le", "utf-32": "utf-32-le"}
+
+# Escapes and host names, which do not give back the bytes they were read from.
+_NOT_FOR_FILES: Final = frozenset({"unicode-escape", "raw-unicode-escape", "idna", "punycode", "undefined"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TextFormat:
+    """How the text of one file is stored. Lives as long as the facts of the file."""
+
+    encoding: str
+    """Python codec name that neither reads nor writes a mark, such as "utf-8", "utf-16-le" or "latin-1"."""
+    bom: bytes
+    """The byte-order mark at the start of the file, or b"" if it has none."""
+
+
+UTF8: Final = TextFormat(encoding="utf-8", bom=b"")
+LATIN1: Final = TextFormat(encoding="latin-1", bom=b"")
+
+
+def marked_format(head: bytes) -> TextFormat | None:
+    """Return the format that a byte-order mark at the start of `head` announces, or None if there is no mark."""
+    if not head.startswith(_ALL_MARKS):
+        return None
+    return next(TextFormat(encoding=encoding, bom=mark) for mark, encoding in _MARKS if head.startswith(mark))
+
+
+def format_named(encoding: str) -> TextFormat:
+    """Return the format of a new file in the encoding a caller names.
+
+    Args:
+        encoding: Any spelling of a Python text codec. "utf-8-sig", "utf-16" and "utf-32" carry a mark (the last two
+            little-endian), every other name none.
+
+    Raises:
+        InvalidArgumentError: There is no such text codec, or it does not hold files.
+    """
+    name = _codec_name(encoding)
+    exact = _BY_MARK.get(name, name)
+    return TextFormat(encoding=exact, bom=_MARK_OF[exact] if name in _BY_MARK else b"")
+
+
+def format_as(encoding: str, head: bytes) -> TextFormat:
+    """Return the format of an existing file that a caller wants to read in a named encoding.
+
+    Args:
+        encoding: Any spelling of a Python text codec. "utf-16" and "utf-32" take their byte order from the mark and
+            are little-endian without one.
+        head: The first bytes of the file; a mark of the named encoding becomes part of the format.
+
+    Raises:
+        InvalidArgumentError: There is no such text codec, or it does not hold files.
+    """
+    name = _codec_name(encoding)
+    found = marked_format(head)
+    if found is not None and name in ("utf-16", "utf-32") and found.encoding.startswith(name):
+        return found
+    exact = _BY_MARK.get(name, name)
+    mark = _MARK_OF.get(exact, b"")
+    return TextFormat(encoding=exact, bom=mark if head.startswith(mark) else b"")
+
+
+def decode(content: bytes, text_format: TextFormat, *, path: str) -> str:
+    """Return the text of a whole file, without its byte-order mark, line ends untouched.
+
+    Raises:
+        EncodingError: The bytes are not text of this format; `details["position"]` is the byte of the file.
+    """
+    skipped = len(text_format.bom) if text_format.bom and content.startswith(text_format.bom) else 0
+    body = content[skipped:] if skipped else content
+    try:
+        return body.decode(text_format.encoding)
+    except UnicodeDecodeError as exc:
+        raise undecodable(exc, text_format, path=path, position=skipped + exc.start) from exc
+
+
+def encode(text: str, text_format: TextFormat, *, path: str) -> bytes:
+    """Return the bytes of a whole file, beginning with its byte-order mark; the inverse of `decode`.
+
+    Raises:
+        EncodingError: A character does not exist in the encoding. `details` has `character` ("U+20AC"), `position`
+            (its index in the text, from 0), `line` and `column` (from 1).
+    """
+    try:
+        body = text.encode(text_format.encoding)
+    except UnicodeEncodeError as exc:
+        raise _unencodable(exc, text, text_format, path=path) from exc
+    return text_format.bom + body if text_format.bom else body
+
+
+def undecodable(exc: UnicodeDecodeError, text_format: TextFormat, *, path: str, position: int) -> EncodingError:
+    """Return the error that says which byte of a file is not text.
+
+    Args:
+        exc: What the codec raised.
+        text_format: The format that was tried.
+        path: Workspace-relative path of the file.
+        position: Place of the byte in the file, from 0.
+    """
+    bad = exc.object[exc.start]
+    error = EncodingError(
+        path, text_format.encoding, f"byte 0x{bad:02X} at position {position}: {exc.reason}", position=position
+    )
+    error.suggested_action = "Read the file with another encoding, such as latin-1, which decodes every byte."
+    return error
+
+
+def _unencodable(exc: UnicodeEncodeError, text: str, text_format: TextFormat, *, path: str) -> EncodingError:
+    character = text[exc.start]
+    line, column = position_in(text, exc.start)
+    code_point = f"U+{ord(character):04X}"
+    shown = f"{code_point} {character!r}" if character.isprintable() else code_point
+    reason = f"cannot encode {shown} at line {line}, column {column} (index {exc.start})"
+    error = EncodingError(path, text_format.encoding, reason, position=exc.start)
+    error.details.update(character=code_point, line=line, column=column)
+    error.suggested_action = "Leave the character out, or write the file in an encoding that has it, such as utf-8."
+    return error
+
+
+def _codec_name(encoding: str) -> str:
+    try:
+        found = codecs.lookup(encoding)
+    except (LookupError, ValueError) as exc:
+        raise InvalidArgumentError(f"Unknown encoding: {encoding!r}") from exc
+    # Python marks bytes-to-bytes codecs such as "base64" and "zlib" with this attribute only.
+    if not found._is_text_encoding or found.name in _NOT_FOR_FILES:
+        raise InvalidArgumentError(f"Not an encoding for text files: {encoding!r}")
+    return "latin-1" if found.name == "iso8859-1" else found.name

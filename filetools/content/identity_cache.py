@@ -1,0 +1,57 @@
+"""A bounded cache of what was learnt from a file's bytes, keyed by the identity the file had meanwhile."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from typing import Final, Generic, TypeVar
+
+Value = TypeVar("Value")
+Identity = tuple[int, int, int, int, int]
+"""Device, inode, size, mtime_ns and ctime_ns of a file."""
+
+CLOCK_TICK_NS: Final = 20_000_000
+"""Longer than the tick of the clock that stamps files; within one tick a file can change and keep its identity."""
+
+
+def is_settled(identity: Identity, taken_ns: int) -> bool:
+    """Return whether the identity can be trusted to mean the bytes that were read from `taken_ns` on.
+
+    Args:
+        identity: What the file was while it was read.
+        taken_ns: `time.time_ns()` before the bytes were read.
+    """
+    return taken_ns - max(identity[3], identity[4]) >= CLOCK_TICK_NS
+
+
+class IdentityCache(Generic[Value]):
+    """Values by file identity, the least recently used dropped first. Safe in every thread; each call is O(1)."""
+
+    def __init__(self, max_entries: int = 4096) -> None:
+        self._max_entries = max_entries
+        self._values: OrderedDict[Identity, Value] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def get(self, identity: Identity) -> Value | None:
+        """Return what is kept for a file, or None."""
+        with self._lock:
+            value = self._values.get(identity)
+            if value is not None:
+                self._values.move_to_end(identity)
+            return value
+
+    def put(self, identity: Identity, facts: Value, *, taken_ns: int) -> None:
+        """Keep what was learnt from a file, unless the file is so young that it may change unnoticed.
+
+        Args:
+            identity: What the file was while it was read.
+            facts: What was learnt.
+            taken_ns: `time.time_ns()` before the bytes were read.
+        """
+        if not is_settled(identity, taken_ns):
+            return
+        with self._lock:
+            self._values[identity] = facts
+            self._values.move_to_end(identity)
+            if len(self._values) > self._max_entries:
+                self._values.popitem(last=False)

@@ -1,0 +1,114 @@
+"""The kind of a file: text or binary, and in which encoding, decided from its bytes in one fixed order."""
+
+from __future__ import annotations
+
+import codecs
+from dataclasses import dataclass
+from typing import Final
+
+from filetools.content.formats import LATIN1, UTF8, TextFormat, marked_format
+from filetools.content.media import binary_mime_type, text_mime_type
+from filetools.content.signatures import signature_of
+
+SAMPLE_BYTES: Final = 8192
+"""How much of a file decides its kind."""
+
+# Told that more may come, they leave a cut character at the end out.
+_DECODERS: Final = {
+    "utf-8": codecs.utf_8_decode,
+    "utf-16-le": codecs.utf_16_le_decode,
+    "utf-16-be": codecs.utf_16_be_decode,
+    "utf-32-le": codecs.utf_32_le_decode,
+    "utf-32-be": codecs.utf_32_be_decode,
+}
+
+_CONTROLS: Final = bytes(set(range(0x20)) - set(b"\t\n\f\r\x1b")) + b"\x7f"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ContentKind:
+    """What the first bytes of a file say about it."""
+
+    is_binary: bool
+    format: TextFormat | None
+    """How its text is stored; None if binary."""
+    mime_type: str | None
+
+
+def sniff(sample: bytes, *, complete: bool, name: str = "") -> ContentKind:
+    """Return the kind of a file from its first bytes.
+
+    In this order: a byte-order mark means text; a known signature binary; a NUL UTF-16 or UTF-32 without mark, if that
+    fits, else binary; valid UTF-8 text; under 5 % control characters Latin-1 text; anything else is binary.
+
+    Args:
+        sample: The first `SAMPLE_BYTES` bytes of the file, or all of it.
+        complete: Whether the sample is the whole file. If not, a character may be cut by its end.
+        name: Name or path of the file; it refines the MIME type and never decides the kind.
+    """
+    marked = marked_format(sample)
+    return _text(marked, name) if marked is not None else sniff_unmarked(sample, complete=complete, name=name)
+
+
+def sniff_unmarked(sample: bytes, *, complete: bool, name: str = "") -> ContentKind:
+    """Return what `sniff` says of a file whose byte-order mark, if there is one, means nothing."""
+    signature = signature_of(sample)
+    if signature is not None:
+        return ContentKind(is_binary=True, format=None, mime_type=signature)
+    if b"\0" in sample:
+        found = _wide_format(sample, complete)
+    elif _decodes(sample, "utf-8", complete):
+        found = UTF8
+    else:
+        found = LATIN1 if _has_few_controls(sample) else None
+    return binary_kind(name) if found is None else _text(found, name)
+
+
+def binary_kind(name: str) -> ContentKind:
+    """Return the kind of a binary file without a known signature."""
+    return ContentKind(is_binary=True, format=None, mime_type=binary_mime_type(name))
+
+
+def _text(text_format: TextFormat, name: str) -> ContentKind:
+    return ContentKind(is_binary=False, format=text_format, mime_type=text_mime_type(name))
+
+
+def _wide_format(sample: bytes, complete: bool) -> TextFormat | None:
+    for encoding in _wide_candidates(sample):
+        if _decodes(sample, encoding, complete):
+            return TextFormat(encoding=encoding, bom=b"")
+    return None
+
+
+def _wide_candidates(sample: bytes) -> list[str]:
+    # UTF-32 first: its text also has UTF-16's column of zeros. Its highest byte is always zero, in UTF-16 the higher
+    # byte of Latin text is. Zeros in both columns of UTF-16 are no text's.
+    low, high = _mostly_zero(sample[0::2], sample), _mostly_zero(sample[1::2], sample)
+    return [
+        encoding
+        for encoding, fits in (
+            ("utf-32-le", _mostly_zero(sample[3::4], sample, width=4)),
+            ("utf-32-be", _mostly_zero(sample[0::4], sample, width=4)),
+            ("utf-16-le", high and not low),
+            ("utf-16-be", low and not high),
+        )
+        if fits
+    ]
+
+
+def _mostly_zero(column: bytes, sample: bytes, width: int = 2) -> bool:
+    units = len(sample) // width
+    return units > 0 and column.count(0) * 10 >= units * 3
+
+
+def _decodes(sample: bytes, encoding: str, complete: bool) -> bool:
+    try:
+        text, _ = _DECODERS[encoding](sample, "strict", complete)
+    except UnicodeDecodeError:
+        return False
+    return "\0" not in text
+
+
+def _has_few_controls(sample: bytes) -> bool:
+    controls = len(sample) - len(sample.translate(None, _CONTROLS))
+    return controls * 20 < len(sample)

@@ -1,0 +1,62 @@
+"""Cursors: the opaque, URL-safe texts by which a caller asks for the next page."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hashlib
+import json
+from collections.abc import Mapping
+from typing import Final
+
+from filetools.errors import InvalidArgumentError
+
+CursorValue = str | int | bool
+
+_CHECKSUM_BYTES: Final = 6
+_MAX_CURSOR_CHARS: Final = 65_536
+
+
+def encode_cursor(fields: Mapping[str, CursorValue]) -> str:
+    """Return a cursor holding `fields`; equal fields give equal cursors.
+
+    A cursor holds no secret and proves nothing: whoever decodes one still checks the values as a caller's arguments.
+    """
+    body = json.dumps(dict(fields), sort_keys=True, separators=(",", ":")).encode("ascii")
+    return base64.urlsafe_b64encode(_checksum(body) + body).rstrip(b"=").decode("ascii")
+
+
+def decode_cursor(text: str) -> dict[str, CursorValue]:
+    """Return the fields of a cursor made by `encode_cursor`.
+
+    Raises:
+        InvalidArgumentError: The text is not such a cursor, or was shortened or changed on its way.
+    """
+    fields = _parse(text)
+    if fields is None:
+        raise InvalidArgumentError(
+            "bad cursor", suggested_action="Pass next_cursor unchanged, or leave it out to start again."
+        )
+    return fields
+
+
+def _parse(text: str) -> dict[str, CursorValue] | None:
+    if len(text) > _MAX_CURSOR_CHARS:
+        return None
+    try:
+        raw = base64.urlsafe_b64decode(text.encode("ascii") + b"=" * (-len(text) % 4))
+        body = raw[_CHECKSUM_BYTES:]
+        if raw[:_CHECKSUM_BYTES] != _checksum(body):
+            return None
+        fields = json.loads(body)
+    # Deep nesting ends in RecursionError; the checksum is no secret, so anybody can send it.
+    except (binascii.Error, ValueError, RecursionError):
+        return None
+    if not isinstance(fields, dict) or not all(isinstance(value, str | int) for value in fields.values()):
+        return None
+    # The decoder of base64 skips foreign characters and spare bits; only the spelling we hand out is ours.
+    return fields if encode_cursor(fields) == text else None
+
+
+def _checksum(body: bytes) -> bytes:
+    return hashlib.sha256(body).digest()[:_CHECKSUM_BYTES]
