@@ -62,6 +62,10 @@ class Displaced(Protocol):
     """A file that an exchange, a removal or a move took out of its place and that nobody sees any more."""
 
     @property
+    def temporary(self) -> str:
+        """Store-relative name of where it is, for the journal and `Store.leftover_at`; "" once it is gone."""
+
+    @property
     def stat(self) -> FileStat:
         """Facts of the displaced file, taken after it came out."""
 
@@ -72,7 +76,10 @@ class Displaced(Protocol):
         """Whether some process still has it open for writing (a read lease is refused)."""
 
     def put_back(self) -> None:
-        """Exchange it back to its place; what stands there now comes out and is discarded with this object."""
+        """Exchange it back to its place; what stands there now comes out and is discarded with this object.
+
+        From then on this object stands for what came out, so that it can be looked at before it is discarded.
+        """
 
     def keep_in_limbo(self, name: str) -> None:
         """Move it to `.filetools/limbo/<name>`, where a writer may finish; the last bytes are collected from there."""
@@ -125,7 +132,7 @@ class Store(Protocol):
         """
 
     def read_now(self, path: WorkspacePath, limit: int) -> tuple[bytes, FileStat] | None:
-        """As `read`, but only if that needs no waiting for a disk and at most `limit` bytes; else None. Safe on the loop."""
+        """As `read`, but only if at most `limit` bytes come without waiting for a disk; else None. For the loop."""
 
     def open(self, path: WorkspacePath) -> Reader:
         """Open a regular file for reading parts."""
@@ -196,7 +203,17 @@ class Store(Protocol):
         """Make a file's bytes and its name durable: sync the file (if it exists) and its parent directory."""
 
     def leftovers(self) -> Iterator[Displaced]:
-        """Yield the temporary files that dead processes left, for the sweep to hash before it discards them."""
+        """Yield the temporary files that dead processes left, for the sweep to hash before it discards them.
+
+        Also everything in `.filetools/limbo`; not the temporary files in other folders, which the journal knows.
+        """
+
+    def leftover_at(self, temporary: str) -> Displaced | None:
+        """Return what stands where `temporary` of a `Prepared` or `Displaced` said, or None if nothing does.
+
+        Raises:
+            InvalidArgumentError: It does not name a temporary file.
+        """
 
     def probe(self) -> None:
         """Raise a `FileToolsError` unless the store can be read and written now."""

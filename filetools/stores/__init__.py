@@ -1,0 +1,18 @@
+"""Stores: trees of files behind one interface, on a local disk or in memory."""
+
+from filetools.stores.capabilities import Capabilities
+from filetools.stores.local import LocalStore
+from filetools.stores.memory import MemoryStore
+from filetools.stores.store import Displaced, FileStat, Prepared, Reader, ScanEntry, Store
+
+__all__ = [
+    "Capabilities",
+    "Displaced",
+    "FileStat",
+    "LocalStore",
+    "MemoryStore",
+    "Prepared",
+    "Reader",
+    "ScanEntry",
+    "Store",
+]

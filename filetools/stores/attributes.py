@@ -1,0 +1,85 @@
+"""Mode, owner, extended attributes and ACL of a file, carried over to its replacement by descriptor."""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from typing import Final
+
+_NOT_CARRIED: Final = frozenset({"security.capability", "security.ima", "security.evm"})
+"""A grant of rights to, or a checksum of, the old bytes: the kernel drops them when a file is written in place too."""
+_ACCESS_LIST: Final = "system.posix_acl_access"
+_REFUSED: Final = frozenset({errno.EPERM, errno.EACCES, errno.EOPNOTSUPP, errno.ENOTSUP})
+
+
+def copy_attributes(live: int, temporary: int, mode: int | None = None) -> None:
+    """Give the temporary file what the live one has, as far as this process may.
+
+    Where the group cannot be kept, its bits are set to those of everybody, so that no other group gains access.
+
+    Args:
+        live: Descriptor of the file to be replaced, open for reading.
+        temporary: Descriptor of its complete replacement, open for writing.
+        mode: Permission bits to set instead of the live file's.
+
+    Raises:
+        OSError: No space for the attributes, or the mode could not be set.
+    """
+    wanted, present = os.fstat(live), os.fstat(temporary)
+    bits = stat.S_IMODE(wanted.st_mode) if mode is None else mode
+    if (wanted.st_uid, wanted.st_gid) != (present.st_uid, present.st_gid):
+        bits &= _copy_owner(wanted, temporary, bits)
+    copy_extended(live, temporary)
+    # Last: writing and changing the owner clear the set-id bits, and an ACL rewrites the group's.
+    os.fchmod(temporary, bits)
+
+
+def _copy_owner(wanted: os.stat_result, temporary: int, bits: int) -> int:
+    """Set owner and group where permitted; return a mask of the bits that may stay."""
+    try:
+        os.fchown(temporary, wanted.st_uid, wanted.st_gid)
+    except PermissionError:
+        pass
+    else:
+        return 0o7777
+    try:
+        os.fchown(temporary, -1, wanted.st_gid)
+    except PermissionError:
+        return 0o707 | (bits & 0o007) << 3
+    return 0o777 if os.fstat(temporary).st_uid != wanted.st_uid else 0o7777
+
+
+def copy_extended(live: int, temporary: int) -> None:
+    """Make the extended attributes of the temporary file equal to the live one's, where the system has any.
+
+    Raises:
+        OSError: No space for them.
+    """
+    if not hasattr(os, "listxattr"):
+        return
+    wanted = _names(live)
+    # A default ACL of the folder where the temporary was made must not widen or narrow what the live file allows.
+    if _ACCESS_LIST not in wanted and _ACCESS_LIST in _names(temporary):
+        os.removexattr(temporary, _ACCESS_LIST)
+    for name in wanted:
+        if name not in _NOT_CARRIED:
+            _copy_one(live, temporary, name)
+
+
+def _names(descriptor: int) -> list[str]:
+    try:
+        return os.listxattr(descriptor)
+    except OSError as exc:
+        if exc.errno in _REFUSED:
+            return []
+        raise
+
+
+def _copy_one(live: int, temporary: int, name: str) -> None:
+    try:
+        os.setxattr(temporary, name, os.getxattr(live, name))
+    except OSError as exc:
+        # ENODATA: removed by somebody since it was listed.
+        if exc.errno not in (*_REFUSED, errno.ENODATA):
+            raise

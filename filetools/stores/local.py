@@ -1,0 +1,175 @@
+"""The store on a local disk: everything relative to descriptors, never through a link."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+from filetools.errors import DirectoryNotFoundError, InvalidArgumentError
+from filetools.paths import Workspace, WorkspacePath
+from filetools.settings import STATE_DIRECTORY
+from filetools.stores.capabilities import Capabilities, probe_capabilities
+from filetools.stores.checks import private_name
+from filetools.stores.linux import sync_descriptor
+from filetools.stores.local_change import LocalChanging
+from filetools.stores.local_disk import Explained, LocalDisk, Place, opened_file
+from filetools.stores.local_displaced import LocalDisplaced
+from filetools.stores.local_prepare import written
+from filetools.stores.local_read import LocalReading
+from filetools.stores.owners import FOREIGN_NAME, Owner, is_left_behind
+from filetools.stores.private import PrivateDirectory
+from filetools.stores.reading import to_file_stat
+from filetools.stores.store import Displaced
+
+_PRIVATE: Final = f"{STATE_DIRECTORY}/"
+
+
+class LocalStore(LocalReading, LocalChanging):
+    """Files of one root on a local disk. Lives as long as the workspace is open; does not close the workspace.
+
+    Not for use after a fork in the child: the two would share descriptors, but not their closing.
+    """
+
+    def __init__(
+        self,
+        workspace: Workspace,
+        *,
+        name: str = "primary",
+        private_directory: Path,
+        capabilities: Capabilities | None = None,
+    ) -> None:
+        """Open the private directory, making it where it is missing.
+
+        Args:
+            workspace: The root.
+            name: Short name for messages and debts.
+            private_directory: `.filetools` of this root, or another directory on the same file system if possible.
+            capabilities: What the file system can do; probed once if None.
+
+        Raises:
+            StateDamagedError: A link or a file stands in the place of a private folder.
+            AccessDeniedError, DiskFullError: The private directory cannot be made or written.
+        """
+        self._name = name
+        private = PrivateDirectory(workspace, private_directory)
+        try:
+            with Explained(workspace, WorkspacePath(STATE_DIRECTORY)):
+                known = capabilities or probe_capabilities(private.tmp)
+        except BaseException:
+            private.close()
+            raise
+        disk = LocalDisk(workspace, private, known, Owner())
+        LocalReading.__init__(self, disk)
+        LocalChanging.__init__(self, disk)
+
+    @property
+    def name(self) -> str:
+        """Short name for messages and debts, such as "primary" or "mirror"."""
+        return self._name
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """What was probed or given."""
+        return self._disk.capabilities
+
+    def sync(self, path: WorkspacePath) -> None:
+        """Make a file's bytes and its name durable: sync the file or directory (if it exists) and its parent.
+
+        Where the parent is gone too, the nearest directory that exists is synced, so that the removal is durable.
+
+        Raises:
+            StorageFailedError: The disk failed; bytes written before may be lost, and are to be written anew.
+        """
+        workspace = self._disk.workspace
+        found = workspace.stat(path)
+        if found is not None and stat.S_ISREG(found.st_mode):
+            with Explained(workspace, path), opened_file(workspace, path) as descriptor:
+                sync_descriptor(descriptor)
+        elif found is not None and stat.S_ISDIR(found.st_mode):
+            self._sync_directory(path)
+        while not path.is_root:
+            path = path.parent
+            try:
+                self._sync_directory(path)
+            except DirectoryNotFoundError:
+                continue
+            return
+
+    def _sync_directory(self, path: WorkspacePath) -> None:
+        workspace = self._disk.workspace
+        descriptor = workspace.open_directory(path)
+        try:
+            with Explained(workspace, path):
+                sync_descriptor(descriptor)
+        finally:
+            os.close(descriptor)
+
+    def leftovers(self) -> Iterator[Displaced]:
+        """Yield what dead processes left in `.filetools/tmp`, and everything in limbo.
+
+        Temporary files in other folders are not looked for: the journal knows them, see `leftover_at`.
+        """
+        for name in _names_in(self._disk.temporary()):
+            left = self._left_at(self._disk.temporary(name))
+            if left is not None and is_left_behind(name, left.stat.changed_ns):
+                yield left
+        for name in _names_in(self._disk.limbo("")):
+            left = self._left_at(self._disk.limbo(name))
+            if left is not None:
+                yield left
+
+    def leftover_at(self, temporary: str) -> Displaced | None:
+        """Return what stands at a place that `temporary` of a `Prepared` or `Displaced` named, or None.
+
+        Args:
+            temporary: As it was noted in the journal.
+
+        Raises:
+            InvalidArgumentError: Not the name of a temporary file; nothing else is ever given out here.
+        """
+        return self._left_at(self._noted_place(temporary))
+
+    def _noted_place(self, temporary: str) -> Place:
+        if temporary.startswith(_PRIVATE):
+            folder, _, name = temporary.removeprefix(_PRIVATE).partition("/")
+            if folder == "tmp":
+                return self._disk.temporary(private_name(name))
+            if folder == "limbo":
+                return self._disk.limbo(private_name(name))
+        path = WorkspacePath(temporary)
+        if path.startswith(_PRIVATE) or not FOREIGN_NAME.fullmatch(path.name):
+            raise InvalidArgumentError(f"Not the name of a temporary file: {temporary!r}")
+        return self._disk.live(path)
+
+    def _left_at(self, place: Place) -> LocalDisplaced | None:
+        path = WorkspacePath(place.label)
+        try:
+            with Explained(self._disk.workspace, path), place.opened() as folder:
+                found = os.stat(place.name, dir_fd=folder, follow_symlinks=False)
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+        return LocalDisplaced(self._disk, place, to_file_stat(found), path=path)
+
+    def probe(self) -> None:
+        """Raise a `FileToolsError` unless the store can be read and written now."""
+        workspace = self._disk.workspace
+        workspace.check_alive()
+        self._disk.private.check_present()
+        place = self._disk.temporary()
+        with Explained(workspace, WorkspacePath(STATE_DIRECTORY)), place.opened() as folder:
+            with written(place, b"probe", 0o600):
+                pass
+            os.unlink(place.name, dir_fd=folder)
+
+    def close(self) -> None:
+        """Release descriptors; may be called twice. What is still prepared counts as left behind from here on."""
+        self._disk.owner.close()
+        self._disk.private.close()
+
+
+def _names_in(place: Place) -> list[str]:
+    with place.opened() as folder:
+        return os.listdir(folder)

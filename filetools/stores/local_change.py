@@ -1,0 +1,127 @@
+"""The changing half of a local store: everything that makes, moves or removes a name."""
+
+from __future__ import annotations
+
+import os
+
+from filetools.errors import PathExistsError, SymlinkNotAllowedError
+from filetools.paths import WorkspacePath
+from filetools.stores.checks import private_name
+from filetools.stores.local_disk import Explained, LocalDisk, Place, opened_file, opened_parent
+from filetools.stores.local_displaced import LocalDisplaced
+from filetools.stores.local_move import move
+from filetools.stores.local_prepare import Preparer
+from filetools.stores.owners import foreign_name_for
+from filetools.stores.reading import to_file_stat
+from filetools.stores.renaming import exists, rename_without_replacing
+from filetools.stores.store import Displaced, Prepared
+
+
+class LocalChanging:
+    """Changes the names of one root; lives as long as the store it is part of."""
+
+    def __init__(self, disk: LocalDisk) -> None:
+        self._disk = disk
+        self._preparer = Preparer(disk)
+
+    def prepare(self, path: WorkspacePath, content: bytes, *, new: bool, mode: int | None = None) -> Prepared:
+        """Write `content` to a temporary file that can replace `path`; nothing is synced here.
+
+        Args:
+            path: Where it will go; its parent directory must exist.
+            content: The bytes.
+            new: True if nothing stands there; False if it replaces a regular file, whose mode, owner, extended
+                attributes and ACL the temporary file takes over.
+            mode: Permission bits to set instead of the replaced file's or the default of 0o666 less the umask.
+
+        Raises:
+            DiskFullError, AccessDeniedError: Found out here, before anything is recorded.
+            DirectoryNotFoundError: The parent does not exist.
+            PathNotFoundError, PathIsDirectoryError, NotRegularFileError, SymlinkNotAllowedError: No file to replace.
+        """
+        if new:
+            return self._preparer.new(path, content, mode)
+        return self._preparer.replacement(path, content, mode)
+
+    def make_directory(self, path: WorkspacePath, mode: int = 0o777) -> bool:
+        """Create one directory whose parent exists; False if it was there already.
+
+        Raises:
+            PathExistsError: A file is there.
+            SymlinkNotAllowedError: A link is there.
+        """
+        with Explained(self._disk.workspace, path), opened_parent(self._disk.workspace, path) as parent:
+            try:
+                os.mkdir(path.name, mode, dir_fd=parent)
+            except FileExistsError as exc:
+                found = to_file_stat(os.stat(path.name, dir_fd=parent, follow_symlinks=False))
+                if found.type == "symlink":
+                    raise SymlinkNotAllowedError(path, path) from exc
+                if found.type != "directory":
+                    raise PathExistsError(path) from exc
+                return False
+        return True
+
+    def remove(self, path: WorkspacePath, trash: str | None = None) -> Displaced:
+        """Take a file, a link itself, a special file or a whole directory out of the tree in one atomic step.
+
+        Args:
+            path: What goes.
+            trash: Name under `.filetools/trash/` to keep it as; None keeps it only until `discard`.
+
+        Raises:
+            PathNotFoundError: Nothing is there.
+            PathExistsError: The trash has that name already.
+            FileBusyError: It is a mount point.
+        """
+        disk, origin = self._disk, self._disk.live(path)
+        with Explained(disk.workspace, path), origin.opened() as parent:
+            place = self._hidden_place(path, parent, trash)
+            with place.opened() as folder:
+                if trash is not None and exists((folder, place.name)):
+                    raise PathExistsError(place.label)
+                # Nobody else uses the hidden name, so a plain rename replaces nothing.
+                os.rename(origin.name, place.name, src_dir_fd=parent, dst_dir_fd=folder)
+                found = to_file_stat(os.stat(place.name, dir_fd=folder, follow_symlinks=False))
+        return LocalDisplaced(disk, place, found, path=path, origin=origin)
+
+    def restore(self, path: WorkspacePath, trash: str) -> None:
+        """Move `.filetools/trash/<trash>` back to `path`, whose parent must exist.
+
+        Raises:
+            PathExistsError: Something is there.
+            PathNotFoundError: The trash has no such name.
+        """
+        disk, origin = self._disk, self._disk.live(path)
+        with Explained(disk.workspace, path), origin.opened() as parent:
+            place = self._hidden_place(path, parent, trash)
+            with place.opened() as folder:
+                rename_without_replacing(disk.capabilities, (folder, place.name), (parent, origin.name))
+
+    def _hidden_place(self, path: WorkspacePath, parent: int, trash: str | None) -> Place:
+        disk = self._disk
+        if trash is None:
+            return disk.reachable(disk.temporary(), path, parent)
+        return disk.reachable(disk.trash(private_name(trash)), path, parent, foreign_name_for(trash))
+
+    def move(self, source: WorkspacePath, destination: WorkspacePath, *, overwrite: bool = False) -> Displaced | None:
+        """Rename a file or directory; the destination's parent must exist.
+
+        With `overwrite` and something at the destination the two are exchanged, so that the destination is never
+        missing; what came out stands at the source for an instant, until it is hidden.
+
+        Returns:
+            With `overwrite`, the displaced destination if one was there.
+
+        Raises:
+            PathExistsError: The destination exists and `overwrite` is False.
+            PathNotFoundError: The source does not exist.
+            InvalidArgumentError: One of the two lies inside the other.
+            AccessDeniedError: The two are on different file systems.
+        """
+        return move(self._disk, source, destination, overwrite=overwrite)
+
+    def set_mode(self, path: WorkspacePath, mode: int) -> None:
+        """Set the permission bits of a regular file, by descriptor."""
+        with Explained(self._disk.workspace, path), opened_file(self._disk.workspace, path) as descriptor:
+            os.fchmod(descriptor, mode)

@@ -1,0 +1,130 @@
+"""What the parts of a local store share: the root, the private directory, and the places where hidden files stand."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Final
+
+from filetools.errors import FileToolsError
+from filetools.paths import Workspace, WorkspacePath
+from filetools.settings import STATE_DIRECTORY
+from filetools.stores.capabilities import Capabilities
+from filetools.stores.owners import Owner, new_foreign_name
+from filetools.stores.private import PrivateDirectory
+from filetools.stores.renaming import can_rename_between
+
+READ_FLAGS: Final[int] = (
+    os.O_RDONLY
+    | getattr(os, "O_CLOEXEC", 0)
+    | getattr(os, "O_NOFOLLOW", 0)
+    | getattr(os, "O_NONBLOCK", 0)
+    | getattr(os, "O_NOCTTY", 0)
+    | getattr(os, "O_BINARY", 0)
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A name in a directory, reached by the directory's descriptor; it may be empty."""
+
+    name: str
+    label: str
+    """How the place is written in the journal: relative to the store, "/"-separated."""
+    opened: Callable[[], AbstractContextManager[int]]
+    """Gives the directory's descriptor for the time of a `with` block."""
+    sibling: Callable[[], Place]
+    """Gives a free place in the same directory."""
+
+
+@dataclass(frozen=True, slots=True)
+class LocalDisk:
+    """The means of one local store; lives as long as the store is open."""
+
+    workspace: Workspace
+    private: PrivateDirectory
+    capabilities: Capabilities
+    owner: Owner
+
+    def temporary(self, name: str | None = None) -> Place:
+        """Return a place in `.filetools/tmp`, by default a free one."""
+        return self._private("tmp", name or self.owner.new_name(), lambda: self.private.tmp)
+
+    def limbo(self, name: str) -> Place:
+        """Return the place of a file that somebody may still be writing."""
+        return self._private("limbo", name, lambda: self.private.limbo)
+
+    def trash(self, name: str) -> Place:
+        """Return the place of a removed file or directory that is kept."""
+        return self._private("trash", name, lambda: self.private.trash)
+
+    def live(self, path: WorkspacePath) -> Place:
+        """Return the place that others know as `path`."""
+        return Place(path.name, path, lambda: opened_parent(self.workspace, path), lambda: self.beside(path))
+
+    def beside(self, path: WorkspacePath, name: str | None = None) -> Place:
+        """Return a place in the folder of `path`, by default a free one, for what cannot be renamed out of there."""
+        return self.live(path.parent.child(name or new_foreign_name()))
+
+    def reachable(self, place: Place, path: WorkspacePath, parent: int, otherwise: str | None = None) -> Place:
+        """Return a private place if things can be renamed between it and the folder of `path`, else one beside.
+
+        Args:
+            place: The private place wanted.
+            path: What goes there or comes from there.
+            parent: Descriptor of its folder.
+            otherwise: Name for the place beside; by default a free one.
+
+        Raises:
+            OSError: The folder is read-only.
+        """
+        with place.opened() as folder:
+            near = can_rename_between(folder, parent, self.owner.new_name())
+        return place if near else self.beside(path, otherwise)
+
+    def _private(self, folder: str, name: str, descriptor: Callable[[], int]) -> Place:
+        label = f"{STATE_DIRECTORY}/{folder}/{name}"
+        return Place(name, label, lambda: nullcontext(descriptor()), self.temporary)
+
+
+@contextmanager
+def opened_parent(workspace: Workspace, path: WorkspacePath) -> Iterator[int]:
+    """Give the descriptor of the folder that holds `path`, for the time of a `with` block."""
+    descriptor = workspace.open_parent(path)
+    try:
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
+@contextmanager
+def opened_file(workspace: Workspace, path: WorkspacePath) -> Iterator[int]:
+    """Give the descriptor of a regular file, for the time of a `with` block."""
+    descriptor = workspace.open_file(path)
+    try:
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
+class Explained:
+    """Turns a system error inside its `with` block into the typed error of the path concerned."""
+
+    __slots__ = ("_path", "_workspace")
+
+    def __init__(self, workspace: Workspace, path: WorkspacePath) -> None:
+        self._workspace = workspace
+        self._path = path
+
+    def __enter__(self) -> None:
+        """Begin the block."""
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Raise the typed error where the block failed with a system error."""
+        if isinstance(error, OSError) and not isinstance(error, FileToolsError):
+            raise self._workspace.explain(self._path, error) from error

@@ -1,0 +1,164 @@
+"""Files that came out of their place on a local disk and that nobody sees any more."""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Final
+
+from filetools.errors import (
+    ChangedMeanwhileError,
+    InternalError,
+    NotRegularFileError,
+    PathNotFoundError,
+)
+from filetools.paths import WorkspacePath
+from filetools.stores.checks import private_name, refuse_other_kinds
+from filetools.stores.linux import lease_refused
+from filetools.stores.local_disk import READ_FLAGS, Explained, LocalDisk, Place
+from filetools.stores.reading import is_unchanged, read_stable, to_file_stat
+from filetools.stores.removal import remove_place
+from filetools.stores.renaming import exchange, rename_without_replacing
+from filetools.stores.store import FileStat
+
+STILL_SECONDS: Final = 0.05
+"""How long a file is watched for changes where leases cannot tell."""
+_TRIES: Final = 5
+
+
+class LocalDisplaced:
+    """One file or directory at a hidden place; the object lives as long as its holder decides what becomes of it."""
+
+    __slots__ = ("_disk", "_origin", "_path", "_place", "_stat")
+
+    def __init__(
+        self, disk: LocalDisk, place: Place, stat: FileStat, *, path: WorkspacePath, origin: Place | None = None
+    ) -> None:
+        """Stand for what is at `place`.
+
+        Args:
+            disk: The store's means.
+            place: Where it is now.
+            stat: Its facts.
+            path: The path that errors name.
+            origin: Where it came from; None for what a dead process left.
+        """
+        self._disk = disk
+        self._place: Place | None = place
+        self._stat = stat
+        self._path = path
+        self._origin = origin
+
+    @property
+    def temporary(self) -> str:
+        """Where it is, relative to the store; "" once it is gone."""
+        return self._place.label if self._place else ""
+
+    @property
+    def stat(self) -> FileStat:
+        """Facts taken after it came out."""
+        return self._stat
+
+    def read(self) -> bytes:
+        """Return its whole content.
+
+        Raises:
+            PathNotFoundError: It was put back or discarded.
+            PathIsDirectoryError, NotRegularFileError, SymlinkNotAllowedError: It has no content.
+            FileBusyError: Somebody keeps writing it.
+        """
+        refuse_other_kinds(self._stat.type, self._path)
+        with Explained(self._disk.workspace, self._path):
+            return read_stable(self._opened, path=self._path)[0]
+
+    def is_being_written(self) -> bool:
+        """Whether some process still has it open for writing."""
+        if self._stat.type != "file" or self._place is None:
+            return False
+        with Explained(self._disk.workspace, self._path), self._opened() as descriptor:
+            if self._disk.capabilities.leases:
+                try:
+                    return lease_refused(descriptor)
+                except OSError:
+                    # Somebody else's file, or a file system without leases: its changes have to tell.
+                    pass
+            before = os.fstat(descriptor)
+            time.sleep(STILL_SECONDS)
+            return not is_unchanged(before, os.fstat(descriptor))
+
+    def put_back(self) -> None:
+        """Exchange it back to its place; afterwards this object stands for what came out, if anything did."""
+        if self._origin is None or self._place is None:
+            raise InternalError("A file without a former place cannot be put back", path=self._path)
+        with (
+            Explained(self._disk.workspace, self._path),
+            self._origin.opened() as parent,
+            self._place.opened() as folder,
+        ):
+            self._put_back((parent, self._origin.name), (folder, self._place.name))
+
+    def _put_back(self, live: tuple[int, str], hidden: tuple[int, str]) -> None:
+        capabilities, place = self._disk.capabilities, self._place
+        assert place is not None
+        for _ in range(_TRIES):
+            try:
+                exchange(capabilities, live, hidden, place.sibling().name)
+            except FileNotFoundError:
+                try:
+                    rename_without_replacing(capabilities, hidden, live)
+                except FileExistsError:
+                    continue
+                self._place = None
+            else:
+                self._stat = to_file_stat(os.stat(hidden[1], dir_fd=hidden[0], follow_symlinks=False))
+            return
+        raise ChangedMeanwhileError(self._path, _TRIES)
+
+    def keep_in_limbo(self, name: str) -> None:
+        """Move it to `.filetools/limbo/<name>`; where that is another file system it stays beside its former place.
+
+        Raises:
+            PathExistsError: Limbo has that name already.
+        """
+        if self._place is None:
+            raise PathNotFoundError(self._path)
+        target = self._disk.limbo(private_name(name))
+        with (
+            Explained(self._disk.workspace, self._path),
+            self._place.opened() as folder,
+            target.opened() as limbo,
+        ):
+            spots = (folder, self._place.name), (limbo, target.name)
+            try:
+                rename_without_replacing(self._disk.capabilities, *spots)
+            except OSError as exc:
+                if exc.errno != errno.EXDEV:
+                    raise
+            else:
+                self._place = target
+
+    def discard(self) -> None:
+        """Remove it for good, a directory with all below it; may be called twice."""
+        place = self._place
+        if place is None:
+            return
+        with Explained(self._disk.workspace, self._path):
+            remove_place(place)
+        self._place = None
+
+    @contextmanager
+    def _opened(self) -> Iterator[int]:
+        if self._place is None:
+            raise PathNotFoundError(self._path)
+        with self._place.opened() as folder:
+            descriptor = os.open(self._place.name, READ_FLAGS, dir_fd=folder)
+        try:
+            if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+                raise NotRegularFileError(self._path)
+            yield descriptor
+        finally:
+            os.close(descriptor)

@@ -1,0 +1,159 @@
+"""Writing temporary files on a local disk: whatever can fail for space or rights fails here."""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from typing import Final
+
+from filetools.errors import StateDamagedError
+from filetools.paths import WorkspacePath
+from filetools.stores.attributes import copy_attributes
+from filetools.stores.linux import MISSING_CALL, O_TMPFILE
+from filetools.stores.local_disk import Explained, LocalDisk, Place, opened_file, opened_parent
+from filetools.stores.local_prepared import PreparedName, PreparedNameless, PreparedReplacement
+
+NEW_FILE_MODE: Final = 0o666
+"""Less the umask, or as the folder's default ACL says."""
+MAX_NAMELESS: Final = 64
+"""Nameless files of one store at a time; each holds a descriptor, and a large batch would use them all up."""
+_CREATE_FLAGS: Final[int] = (
+    os.O_CREAT | os.O_EXCL | os.O_WRONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
+)
+
+
+class Preparer:
+    """Makes the temporary files of one local store; lives as long as the store."""
+
+    __slots__ = ("_disk", "_room")
+
+    def __init__(self, disk: LocalDisk) -> None:
+        self._disk = disk
+        self._room = threading.BoundedSemaphore(MAX_NAMELESS)
+
+    def replacement(self, path: WorkspacePath, content: bytes, mode: int | None) -> PreparedReplacement:
+        """Write the next bytes of an existing file, with the attributes it has now."""
+        disk = self._disk
+        with (
+            Explained(disk.workspace, path),
+            opened_parent(disk.workspace, path) as parent,
+            opened_file(disk.workspace, path) as live,
+        ):
+            refuse_unwritable(parent, path.name)
+            place = disk.reachable(disk.temporary(), path, parent)
+            with written(place, content, 0o600) as temporary:
+                copy_attributes(live, temporary, mode)
+        return PreparedReplacement(disk, path, place)
+
+    def new(self, path: WorkspacePath, content: bytes, mode: int | None) -> PreparedName | PreparedNameless:
+        """Write a new file, without a name where that is possible."""
+        disk = self._disk
+        with Explained(disk.workspace, path), opened_parent(disk.workspace, path) as parent:
+            refuse_unwritable(parent, ".")
+            if disk.capabilities.tmpfile and self._room.acquire(blocking=False):
+                nameless = self._nameless(path, parent, content, mode)
+                if nameless is not None:
+                    return nameless
+            place = disk.temporary()
+            place = disk.beside(path) if hands_down(parent) else disk.reachable(place, path, parent)
+            with written(place, content, NEW_FILE_MODE) as temporary:
+                if mode is not None:
+                    os.fchmod(temporary, mode)
+        return PreparedName(disk, path, place)
+
+    def _nameless(self, path: WorkspacePath, parent: int, content: bytes, mode: int | None) -> PreparedNameless | None:
+        """Return a nameless file, or None where the file system knows none; the room taken goes with it."""
+        descriptor = -1
+        try:
+            assert O_TMPFILE is not None
+            descriptor = os.open(".", O_TMPFILE | os.O_WRONLY | os.O_CLOEXEC, NEW_FILE_MODE, dir_fd=parent)
+            write_all(descriptor, content)
+            if mode is not None:
+                os.fchmod(descriptor, mode)
+        except BaseException as exc:
+            self._room.release()
+            if descriptor >= 0:
+                os.close(descriptor)
+            # A kernel or file system without nameless files takes this for the opening of a directory.
+            elif isinstance(exc, OSError) and exc.errno in (*MISSING_CALL, errno.EISDIR):
+                return None
+            raise
+        return PreparedNameless(self._disk, path, descriptor, self._room)
+
+
+@contextmanager
+def written(place: Place, content: bytes, mode: int) -> Iterator[int]:
+    """Make a file at a free place, give its descriptor for the attributes, and remove it if anything fails.
+
+    Args:
+        place: Where.
+        content: All its bytes.
+        mode: Permission bits, less the umask.
+
+    Raises:
+        StateDamagedError: The private directory was removed.
+        OSError: No space, or no permission; network file systems may say so only when the file is closed.
+    """
+    with place.opened() as folder:
+        descriptor = _create(place, folder, mode)
+        try:
+            try:
+                write_all(descriptor, content)
+                yield descriptor
+            finally:
+                os.close(descriptor)
+        except BaseException:
+            with suppress(OSError):
+                os.unlink(place.name, dir_fd=folder)
+            raise
+
+
+def _create(place: Place, folder: int, mode: int) -> int:
+    try:
+        return os.open(place.name, _CREATE_FLAGS, mode, dir_fd=folder)
+    except FileNotFoundError as exc:
+        # An open directory takes no new names only when it was itself removed.
+        raise StateDamagedError("the folder for temporary files was removed") from exc
+
+
+def write_all(descriptor: int, content: bytes) -> None:
+    """Write all bytes; one call may take fewer, at most 2 GiB less a page."""
+    done = os.write(descriptor, content)
+    if done < len(content):
+        rest = memoryview(content)
+        while done < len(content):
+            done += os.write(descriptor, rest[done:])
+
+
+def refuse_unwritable(parent: int, name: str) -> None:
+    """Raise where a replacement would be refused, or would go round a file's own write protection.
+
+    Args:
+        parent: Descriptor of the folder, in which names will change.
+        name: The file to be replaced, or "." for a new one.
+
+    Raises:
+        OSError: EROFS or EACCES.
+    """
+    effective = os.access in os.supports_effective_ids
+    for checked in dict.fromkeys((".", name)):
+        if not os.access(checked, os.W_OK, dir_fd=parent, effective_ids=effective):
+            read_only = hasattr(os, "fstatvfs") and os.fstatvfs(parent).f_flag & os.ST_RDONLY
+            number = errno.EROFS if read_only else errno.EACCES
+            raise OSError(number, os.strerror(number))
+
+
+def hands_down(parent: int) -> bool:
+    """Whether new files take a group or an access list from their folder, so that they must be made in it."""
+    if os.fstat(parent).st_mode & stat.S_ISGID:
+        return True
+    if not hasattr(os, "getxattr"):
+        return False
+    try:
+        return bool(os.getxattr(parent, "system.posix_acl_default"))
+    except OSError:
+        return False

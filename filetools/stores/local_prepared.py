@@ -1,0 +1,148 @@
+"""Complete temporary files on a local disk, waiting to go live in one step."""
+
+from __future__ import annotations
+
+import os
+import threading
+
+from filetools.errors import InternalError, PathNotFoundError, StateDamagedError
+from filetools.paths import WorkspacePath
+from filetools.stores.checks import refuse_other_kinds
+from filetools.stores.linux import link_descriptor
+from filetools.stores.local_disk import Explained, LocalDisk, Place
+from filetools.stores.local_displaced import LocalDisplaced
+from filetools.stores.reading import to_file_stat
+from filetools.stores.removal import remove_place
+from filetools.stores.renaming import Spot, exchange, exists, rename_without_replacing
+
+
+class _Named:
+    """What both kinds with a name share: the place, until the file went live."""
+
+    __slots__ = ("_disk", "_path", "_place")
+
+    def __init__(self, disk: LocalDisk, path: WorkspacePath, place: Place) -> None:
+        self._disk = disk
+        self._path = path
+        self._place: Place | None = place
+
+    @property
+    def temporary(self) -> str:
+        """Where the file waits, relative to the store; "" once it is live or discarded."""
+        return self._place.label if self._place else ""
+
+    def discard(self) -> None:
+        """Remove the file if it did not go live; may be called twice."""
+        place, self._place = self._place, None
+        if place is not None:
+            with Explained(self._disk.workspace, self._path):
+                remove_place(place)
+
+    def _waiting(self) -> Place:
+        if self._place is None:
+            raise InternalError("A prepared file can go live only once", path=self._path)
+        return self._place
+
+    def _missing(self, hidden: Spot) -> Exception:
+        """Tell a vanished temporary file, with which the whole state is in doubt, from a vanished live one."""
+        if exists(hidden):
+            return PathNotFoundError(self._path)
+        return StateDamagedError(f"the temporary file for {self._path} was removed")
+
+
+class PreparedReplacement(_Named):
+    """The next bytes of an existing file."""
+
+    __slots__ = ()
+
+    def exchange(self) -> LocalDisplaced:
+        """Go live; what stood there comes out.
+
+        Raises:
+            PathNotFoundError: Nothing stands there now. Still prepared.
+            PathIsDirectoryError, SymlinkNotAllowedError, NotRegularFileError: No file does. Still prepared.
+        """
+        place, origin = self._waiting(), self._disk.live(self._path)
+        with Explained(self._disk.workspace, self._path), origin.opened() as parent, place.opened() as folder:
+            live, hidden = (parent, origin.name), (folder, place.name)
+            self._exchange(live, hidden)
+            displaced = to_file_stat(os.stat(place.name, dir_fd=folder, follow_symlinks=False))
+            if displaced.type != "file":
+                # A stranger put something else there since it was prepared: theirs goes back before anybody misses it.
+                self._exchange(live, hidden)
+                refuse_other_kinds(displaced.type, self._path)
+        self._place = None
+        return LocalDisplaced(self._disk, place, displaced, path=self._path, origin=origin)
+
+    def _exchange(self, live: Spot, hidden: Spot) -> None:
+        try:
+            exchange(self._disk.capabilities, live, hidden, self._waiting().sibling().name)
+        except FileNotFoundError as exc:
+            raise self._missing(hidden) from exc
+
+
+class PreparedName(_Named):
+    """A new file that had to be written under a temporary name."""
+
+    __slots__ = ()
+
+    def exchange(self) -> None:
+        """Go live.
+
+        Raises:
+            PathExistsError: Something stands there now. Still prepared.
+        """
+        place, origin = self._waiting(), self._disk.live(self._path)
+        with Explained(self._disk.workspace, self._path), origin.opened() as parent, place.opened() as folder:
+            live, hidden = (parent, origin.name), (folder, place.name)
+            try:
+                rename_without_replacing(self._disk.capabilities, hidden, live)
+            except FileNotFoundError as exc:
+                raise self._missing(hidden) from exc
+        self._place = None
+
+
+class PreparedNameless:
+    """A new file without a name: a process that dies leaves nothing behind. Holds a descriptor until it is live."""
+
+    __slots__ = ("_descriptor", "_disk", "_path", "_room")
+
+    def __init__(self, disk: LocalDisk, path: WorkspacePath, descriptor: int, room: threading.BoundedSemaphore) -> None:
+        """Stand for an open file.
+
+        Args:
+            disk: The store's means.
+            path: Where it will go.
+            descriptor: Of the complete file; closed by this object.
+            room: Given back when the descriptor is closed.
+        """
+        self._disk = disk
+        self._path = path
+        self._descriptor = descriptor
+        self._room = room
+
+    @property
+    def temporary(self) -> str:
+        """Always "": the file has no name before it is live."""
+        return ""
+
+    def exchange(self) -> None:
+        """Go live.
+
+        Raises:
+            PathExistsError: Something stands there now. Still prepared.
+        """
+        if self._descriptor < 0:
+            raise InternalError("A prepared file can go live only once", path=self._path)
+        origin = self._disk.live(self._path)
+        with Explained(self._disk.workspace, self._path), origin.opened() as parent:
+            link_descriptor(self._descriptor, parent, origin.name)
+        # Closed at once: as long as it is open for writing the new file looks as if somebody were at work on it.
+        self.discard()
+
+    def discard(self) -> None:
+        """Close the descriptor, with which a file that is not live is gone; may be called twice."""
+        descriptor, self._descriptor = self._descriptor, -1
+        if descriptor >= 0:
+            self._room.release()
+            os.close(descriptor)

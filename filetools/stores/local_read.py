@@ -1,0 +1,100 @@
+"""The reading half of a local store."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from functools import partial
+
+from filetools.models import EntryType
+from filetools.paths import WorkspacePath
+from filetools.paths.names import is_state_name
+from filetools.stores.local_disk import Explained, LocalDisk, opened_file
+from filetools.stores.owners import FOREIGN_NAME
+from filetools.stores.reading import LocalReader, read_stable, read_whole_now, to_file_stat
+from filetools.stores.store import FileStat, Reader, ScanEntry
+
+
+class LocalReading:
+    """Reads files of one root; lives as long as the store it is part of."""
+
+    def __init__(self, disk: LocalDisk) -> None:
+        self._disk = disk
+
+    def stat(self, path: WorkspacePath) -> FileStat | None:
+        """Return facts of a path without following links, or None if nothing is there."""
+        found = self._disk.workspace.stat(path)
+        return None if found is None else to_file_stat(found)
+
+    def read(self, path: WorkspacePath, *, limit: int | None = None) -> tuple[bytes, FileStat]:
+        """Return a file's whole content and the facts it had while it was read.
+
+        Args:
+            path: A regular file; a pipe or a device is refused without waiting for it.
+            limit: Largest size in bytes.
+
+        Raises:
+            PathNotFoundError, PathIsDirectoryError, NotRegularFileError, SymlinkNotAllowedError
+            FileTooLargeError: It has more than `limit` bytes.
+            FileBusyError: It changed during each of 5 tries.
+        """
+        workspace = self._disk.workspace
+        with Explained(workspace, path):
+            content, found = read_stable(partial(opened_file, workspace, path), path=path, limit=limit)
+        return content, to_file_stat(found)
+
+    def read_now(self, path: WorkspacePath, limit: int) -> tuple[bytes, FileStat] | None:
+        """As `read`, but only if names and bytes are in memory and there are at most `limit` bytes; else None."""
+        workspace = self._disk.workspace
+        descriptor = workspace.open_file_now(path)
+        if descriptor is None:
+            return None
+        try:
+            found = read_whole_now(descriptor, limit)
+        except OSError as exc:
+            raise workspace.explain(path, exc) from exc
+        finally:
+            os.close(descriptor)
+        return None if found is None else (found[0], to_file_stat(found[1]))
+
+    def open(self, path: WorkspacePath) -> Reader:
+        """Open a regular file for reading parts.
+
+        Raises:
+            PathNotFoundError, PathIsDirectoryError, NotRegularFileError, SymlinkNotAllowedError
+        """
+        return LocalReader(self._disk.workspace.open_file(path))
+
+    def scan(self, path: WorkspacePath) -> Iterator[ScanEntry]:
+        """Yield the names in a directory as the disk gives them, without what belongs to filetools itself.
+
+        Lazy: the directory is opened with the first name asked for, which raises what there is to raise.
+
+        Raises:
+            DirectoryNotFoundError, PathNotDirectoryError, SymlinkNotAllowedError
+        """
+        workspace = self._disk.workspace
+        descriptor = workspace.open_directory(path)
+        try:
+            with Explained(workspace, path), os.scandir(descriptor) as entries:
+                for entry in entries:
+                    if not _is_ours(entry.name):
+                        yield ScanEntry(entry.name, _type_of(entry))
+        finally:
+            os.close(descriptor)
+
+
+def _is_ours(name: str) -> bool:
+    """Whether a name is the state directory, under any spelling that cannot be addressed, or a temporary file."""
+    # Most names are settled by the first test; folding each would double the cost of a scan.
+    if name[0] != "." and name.isascii() and "~" not in name:
+        return False
+    return is_state_name(name) or FOREIGN_NAME.fullmatch(name) is not None
+
+
+def _type_of(entry: os.DirEntry[str]) -> EntryType:
+    if entry.is_file(follow_symlinks=False):
+        return "file"
+    if entry.is_dir(follow_symlinks=False):
+        return "directory"
+    return "symlink" if entry.is_symlink() else "other"

@@ -1,0 +1,111 @@
+"""Names of temporary files that tell which process made them, and whether that process still lives."""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import os
+import re
+import secrets
+import time
+from contextlib import suppress
+from functools import lru_cache
+from pathlib import Path
+from typing import Final
+
+ORPHAN_AGE_SECONDS: Final = 3600.0
+"""Age from which a temporary file counts as left behind where its process cannot be looked up."""
+FOREIGN_NAME: Final = re.compile(r"\.ft-[0-9a-f]{16}")
+"""A temporary file that had to stand in the folder of its target."""
+_OWNED_NAME: Final = re.compile(r"(\d+)-(\d+)-([0-9a-f]+)-([0-9a-f]+)-([0-9a-f]{8})[0-9a-f]{8}")
+_open_owners: Final[set[tuple[int, str]]] = set()
+
+
+class Owner:
+    """Makes the names of one opened store; its files count as left behind once it is closed or its process is gone."""
+
+    __slots__ = ("_counter", "_key", "_mark")
+
+    def __init__(self) -> None:
+        self._mark = secrets.token_hex(4)
+        self._counter = itertools.count()
+        self._key = (os.getpid(), self._mark)
+        _open_owners.add(self._key)
+
+    def new_name(self) -> str:
+        """Return a name for `.filetools/tmp` that nothing else has; also right in a forked child."""
+        process = os.getpid()
+        if process != self._key[0]:
+            self._after_fork(process)
+        serial = next(self._counter) & 0xFFFFFFFF
+        return f"{_prefix(process)}-{self._mark}{serial:08x}"
+
+    def close(self) -> None:
+        """Give up all files that still carry this owner's names."""
+        _open_owners.discard(self._key)
+
+    def _after_fork(self, process: int) -> None:
+        self._mark = secrets.token_hex(4)
+        self._key = (process, self._mark)
+        _open_owners.add(self._key)
+
+
+def new_foreign_name() -> str:
+    """Return a name `.ft-<16 hex>` for a target's own folder."""
+    return f".ft-{secrets.token_hex(8)}"
+
+
+def foreign_name_for(trash: str) -> str:
+    """Return the name `.ft-<16 hex>` under which something that cannot reach the trash stays in its folder."""
+    return f".ft-{hashlib.blake2b(os.fsencode(trash), digest_size=8).hexdigest()}"
+
+
+def is_left_behind(name: str, changed_ns: int) -> bool:
+    """Whether the process or store that made a temporary file is gone.
+
+    Args:
+        name: A name from `.filetools/tmp`.
+        changed_ns: When its inode last changed, renames included, for files whose maker cannot be looked up.
+    """
+    match = _OWNED_NAME.fullmatch(name)
+    if match is None:
+        return _is_old(changed_ns)
+    process, started, boot, space, mark = int(match[1]), int(match[2]), match[3], match[4], match[5]
+    mine = _prefix(os.getpid()).split("-")
+    if not started or not _start_time(os.getpid()):
+        return _is_old(changed_ns)
+    if boot != mine[2]:
+        return True
+    if space != mine[3]:  # a process number of another container says nothing here
+        return _is_old(changed_ns)
+    if process == os.getpid() and started == int(mine[1]):
+        return (process, mark) not in _open_owners
+    return _start_time(process) != started
+
+
+def _is_old(changed_ns: int) -> bool:
+    return time.time() - changed_ns / 1e9 > ORPHAN_AGE_SECONDS
+
+
+@lru_cache(maxsize=4)
+def _prefix(process: int) -> str:
+    boot, space = "0", "0"
+    with suppress(OSError):
+        boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii")[:8]
+    with suppress(OSError):
+        space = f"{os.stat('/proc/self/ns/pid').st_ino:x}"
+    return f"{process}-{_start_time(process)}-{boot}-{space}"
+
+
+def _start_time(process: int) -> int:
+    """Return when a process started, in clock ticks since boot; 0 if it is gone, dead but not yet reaped, or unknown.
+
+    Source: proc_pid_stat(5), fields 3 and 22.
+    """
+    try:
+        text = Path(f"/proc/{process}/stat").read_bytes()
+    except OSError:
+        return 0
+    # The command name may hold blanks and brackets; the fields after its last bracket do not.
+    fields = text[text.rindex(b")") + 2 :].split()
+    return 0 if fields[0] in (b"Z", b"X") else int(fields[19])

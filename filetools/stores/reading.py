@@ -1,0 +1,143 @@
+"""Reading files by descriptor: whole and unchanged meanwhile, in parts, or only from memory."""
+
+from __future__ import annotations
+
+import os
+import stat
+import threading
+import time
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from typing import Final
+
+from filetools.errors import FileBusyError, FileTooLargeError
+from filetools.models import EntryType
+from filetools.stores.linux import read_cached
+from filetools.stores.store import FileStat
+
+READ_TRIES: Final = 5
+_FIRST_PAUSE_SECONDS: Final = 0.001
+_LARGEST_KEPT_BUFFER_BYTES: Final = 1024 * 1024
+_kept = threading.local()
+
+
+def entry_type(mode: int) -> EntryType:
+    """Return the kind of thing that a mode from `stat` stands for."""
+    if stat.S_ISREG(mode):
+        return "file"
+    if stat.S_ISDIR(mode):
+        return "directory"
+    return "symlink" if stat.S_ISLNK(mode) else "other"
+
+
+def to_file_stat(found: os.stat_result) -> FileStat:
+    """Return a store's facts from the system's."""
+    return FileStat(
+        entry_type(found.st_mode),
+        found.st_size,
+        stat.S_IMODE(found.st_mode),
+        found.st_mtime_ns,
+        found.st_ctime_ns,
+        found.st_dev,
+        found.st_ino,
+        found.st_nlink,
+    )
+
+
+def is_unchanged(before: os.stat_result, after: os.stat_result) -> bool:
+    """Whether a file's bytes are the same at both times, as far as size and times tell."""
+    return (
+        before.st_ctime_ns == after.st_ctime_ns
+        and before.st_mtime_ns == after.st_mtime_ns
+        and before.st_size == after.st_size
+    )
+
+
+def read_stable(
+    opened: Callable[[], AbstractContextManager[int]], *, path: str, limit: int | None = None
+) -> tuple[bytes, os.stat_result]:
+    """Read a whole file that nobody writes meanwhile; opened again for each try, since it may be replaced.
+
+    Args:
+        opened: Gives a descriptor of the regular file for the time of a `with` block.
+        path: The file's name in errors.
+        limit: Largest size in bytes.
+
+    Raises:
+        FileTooLargeError: It has more than `limit` bytes.
+        FileBusyError: It changed during each of 5 tries.
+    """
+    for attempt in range(READ_TRIES):
+        if attempt:
+            time.sleep(_FIRST_PAUSE_SECONDS * 2**attempt)
+        with opened() as descriptor:
+            before = os.fstat(descriptor)
+            if limit is not None and before.st_size > limit:
+                raise FileTooLargeError(path, before.st_size, limit)
+            content = read_exactly(descriptor, 0, before.st_size)
+            if len(content) == before.st_size and is_unchanged(before, os.fstat(descriptor)):
+                return content, before
+    raise FileBusyError(path)
+
+
+def read_exactly(descriptor: int, offset: int, count: int) -> bytes:
+    """Return `count` bytes from `offset`, fewer only at the end of the file."""
+    content = os.pread(descriptor, count, offset)
+    if len(content) == count or not content:
+        return content
+    # One call gives at most 2 GiB less a page, and less when a signal comes.
+    parts = [content]
+    done = len(content)
+    while done < count and (content := os.pread(descriptor, count - done, offset + done)):
+        parts.append(content)
+        done += len(content)
+    return b"".join(parts)
+
+
+def read_whole_now(descriptor: int, limit: int) -> tuple[bytes, os.stat_result] | None:
+    """Return a whole file if its bytes are in memory and nobody wrote meanwhile; else None."""
+    before = os.fstat(descriptor)
+    size = before.st_size
+    if size > limit:
+        return None
+    if not size:
+        return b"", before
+    with _buffer(size) as buffer:
+        if read_cached(descriptor, buffer) != size or not is_unchanged(before, os.fstat(descriptor)):
+            return None
+        return buffer.tobytes(), before
+
+
+def _buffer(size: int) -> memoryview:
+    """Return room for `size` bytes; clearing fresh memory each time would cost as much as the reading."""
+    if size > _LARGEST_KEPT_BUFFER_BYTES:
+        return memoryview(bytearray(size))
+    kept: bytearray | None = getattr(_kept, "buffer", None)
+    if kept is None or len(kept) < size:
+        kept = _kept.buffer = bytearray(max(size, 64 * 1024))
+    return memoryview(kept)[:size]
+
+
+class LocalReader:
+    """A regular file open for reading parts; lives until closed."""
+
+    __slots__ = ("_descriptor", "_stat")
+
+    def __init__(self, descriptor: int) -> None:
+        self._descriptor = descriptor
+        self._stat = to_file_stat(os.fstat(descriptor))
+
+    @property
+    def stat(self) -> FileStat:
+        """Facts taken when it was opened."""
+        return self._stat
+
+    def read_at(self, offset: int, count: int) -> bytes:
+        """Return up to `count` bytes from `offset`; fewer only at the end of the file."""
+        return read_exactly(self._descriptor, offset, count)
+
+    def close(self) -> None:
+        """Release the descriptor; may be called twice."""
+        descriptor, self._descriptor = self._descriptor, -1
+        if descriptor >= 0:
+            os.close(descriptor)
