@@ -57,7 +57,8 @@ class LexicalRules:
         segments = [segment for segment in text.split("/") if segment and segment != "."]
         if ".." in segments:
             raise PathTraversalError(raw_path)
-        if self.windows or (text.startswith("/") and not is_unc):
+        is_absolute = text.startswith("/") or _DRIVE.match(text)
+        if is_absolute and (self.windows or not is_unc):
             for root in self.roots:
                 if self._starts_with(segments, root):
                     return segments[len(root) :]

@@ -34,6 +34,9 @@ def fold_name(name: str) -> str:
 
 def is_state_name(name: str) -> bool:
     """Whether some file system takes this segment for the state directory, also by its 8.3 short name."""
+    if name.isascii() and not name.startswith((".", "f", "F")):
+        # No folding changes how an ASCII name begins; most names end here.
+        return False
     folded = fold_name(name)
     return folded == STATE_DIRECTORY or _STATE_SHORT_NAME.fullmatch(folded) is not None
 

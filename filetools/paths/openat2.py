@@ -29,6 +29,9 @@ _MACHINES: Final = frozenset(
 _KERNEL_PATH_BYTES: Final = 4096
 """PATH_MAX: with its final NUL a path must fit in here."""
 _TRIES: Final = 128
+_AGAIN: Final = frozenset((errno.EINTR, errno.EAGAIN, errno.EXDEV))
+"""Errors that pass: EAGAIN, a name on the way was renamed and the kernel could not prove that it stayed beneath;
+EXDEV, the file was moved out of the root at this moment (".." and links, its other causes, do not reach that far)."""
 _ENCODING: Final = sys.getfilesystemencoding()
 
 
@@ -118,9 +121,10 @@ class Openat2Resolver:
             if descriptor >= 0:
                 return descriptor
             error = ctypes.get_errno()
-            # EAGAIN: a name on the way was renamed meanwhile, and the kernel could not prove that it stayed beneath.
-            if error not in (errno.EINTR, errno.EAGAIN):
+            if error not in _AGAIN:
                 break
+        # EXDEV is kept from the caller, for whom it would mean another file system.
+        error = errno.EAGAIN if error == errno.EXDEV else error
         raise OSError(error, os.strerror(error))
 
     def _how(self, flags: int, mode: int, resolve: int) -> _OpenHow:

@@ -5,9 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from functools import lru_cache
+from itertools import groupby
+from typing import Final
 
 from filetools.paths.names import fold_name
 from filetools.paths.workspace_path import WorkspacePath
+
+_GLYPHS: Final = re.compile(r"\[!?\]?[^\]]*\]|.", re.DOTALL)
+_END: Final = r"(?=/|\Z)"
 
 
 def matches_protected(path: WorkspacePath, patterns: Sequence[str]) -> bool:
@@ -33,18 +38,24 @@ def _compiled(patterns: tuple[str, ...]) -> re.Pattern[str]:
 
 
 def _translate(pattern: str) -> str:
+    # Atomic groups keep the search linear: the leftmost place for each part between stars is always good enough.
     segments = [segment for segment in pattern.replace("\\", "/").split("/") if segment]
-    while segments and segments[-1] == "**":
-        segments.pop()
-    if not segments:
+    parts = [
+        "/".join(map(_segment, group))
+        for anywhere, group in groupby(segments, lambda segment: segment == "**")
+        if not anywhere
+    ]
+    if not parts:
         return ""
-    parts = ["(?:.*/)?" if segment == "**" else _segment(segment) + "/" for segment in segments]
-    return "(?:^|/)" + "".join(parts)[:-1] + r"(?:/|\Z)"
+    return "(?:^|/)" + "/".join([parts[0], *(f"(?>(?:[^/]*/)*?{part}{_END})" for part in parts[1:])]) + _END
 
 
 def _segment(segment: str) -> str:
     folded = fold_name(segment)
-    spelled = "".join(map(_glyph, re.findall(r"\[!?\]?[^\]]*\]|.", folded, re.DOTALL)))
+    first, *others = ("".join(map(_glyph, _GLYPHS.findall(chunk))) for chunk in _chunks(folded))
+    spelled = first + "".join(f"(?>[^/]*?{chunk})" for chunk in others[:-1])
+    if others:
+        spelled += f"[^/]*{others[-1]}{_END}"
     stem = folded.lstrip(".").partition(".")[0][:6]
     if folded.startswith(".") and stem.isalnum():
         # Windows also answers to a short name, such as GIT~1 for .git.
@@ -52,9 +63,18 @@ def _segment(segment: str) -> str:
     return spelled
 
 
+def _chunks(segment: str) -> list[str]:
+    """Split at the stars that stand outside brackets."""
+    chunks = [""]
+    for glyph in _GLYPHS.findall(segment):
+        if glyph == "*":
+            chunks.append("")
+        else:
+            chunks[-1] += glyph
+    return chunks
+
+
 def _glyph(glyph: str) -> str:
-    if glyph == "*":
-        return "[^/]*"
     if glyph == "?":
         return "[^/]"
     if len(glyph) > 2 and glyph[0] == "[":

@@ -1,0 +1,97 @@
+from __future__ import annotations
+
+import pytest
+
+from filetools.paths import WorkspacePath, matches_protected
+from filetools.settings import PROTECTED_PATHS
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        ".git",
+        ".git/config",
+        ".git/hooks/pre-commit",
+        "sub/.git",
+        "sub/deep/.git/config",
+        ".GIT/config",
+        ".Git",
+        ".g\u200cit/config",
+        "\ufeff.git",
+        ".git./config",
+        ".git /config",
+        ".git . ./x",
+        ".git::$INDEX_ALLOCATION/config",
+        "GIT~1/config",
+        "sub/git~2",
+        ".gitmodules",
+        "sub/.gitmodules",
+        "GITMOD~1",
+        ".vscode/tasks.json",
+        ".idea",
+        ".cursor/mcp.json",
+        ".claude/settings.json",
+        ".mcp.json",
+        "a/b/.MCP.json",
+        "MCP~1.JSO",
+    ],
+)
+def test_protects(path: str) -> None:
+    assert matches_protected(WorkspacePath(path), PROTECTED_PATHS)
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "",
+        "git",
+        "git/config",
+        "a.git",
+        ".gitignore",
+        ".github/workflows/x.yml",
+        "x.gitmodules",
+        "mcp.json",
+        ".mcp.jsonc",
+        "src/idea",
+    ],
+)
+def test_leaves_others_free(path: str) -> None:
+    assert not matches_protected(WorkspacePath(path), PROTECTED_PATHS)
+
+
+def test_protects_nothing_without_patterns() -> None:
+    assert not matches_protected(WorkspacePath(".git/config"), ())
+
+
+@pytest.mark.parametrize(
+    ("pattern", "path", "expected"),
+    [
+        ("*.pem", "keys/server.pem", True),
+        ("*.pem", "keys/server.pem.txt", False),
+        ("*.PEM", "server.pem", True),
+        ("deploy/*.sh", "deploy/run.sh", True),
+        ("deploy/*.sh", "nested/deploy/run.sh", True),
+        ("deploy/*.sh", "deploy/sub/run.sh", False),
+        ("deploy/**/run", "deploy/run", True),
+        ("deploy/**/run", "deploy/a/b/run", True),
+        ("deploy/**/run", "deploy/a/b/runs", False),
+        ("key?", "key1", True),
+        ("key?", "key12", False),
+        ("key[0-9]", "key7", True),
+        ("key[!0-9]", "key7", False),
+        ("key[!0-9]", "keyx", True),
+        ("key[]]", "key]", True),
+        ("a.b", "axb", False),
+        ("a+(b)", "a+(b)", True),
+        ("caf\u00e9", "CAFE\u0301", True),
+        ("**", "anything", True),
+        ("/rooted", "rooted", True),
+    ],
+)
+def test_patterns(pattern: str, path: str, expected: bool) -> None:
+    assert matches_protected(WorkspacePath(path), (pattern,)) is expected
+
+
+def test_hostile_names_stay_cheap() -> None:
+    path = WorkspacePath("/".join(["a" * 255] * 16))
+    assert not matches_protected(path, ("*a*a*a*a*b", "**/x/**/y/**/z"))

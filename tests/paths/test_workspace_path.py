@@ -1,0 +1,63 @@
+from __future__ import annotations
+
+import copy
+import pickle
+
+import pytest
+
+from filetools.errors import InvalidPathError
+from filetools.paths import ROOT, WorkspacePath
+
+
+@pytest.mark.parametrize("text", ["..", "a/..", "../a", ".", "a/./b", "a//b", "/a", "a/", "/", "a\0b"])
+def test_constructor_refuses_what_is_not_normalised(text: str) -> None:
+    with pytest.raises(InvalidPathError):
+        WorkspacePath(text)
+
+
+@pytest.mark.parametrize("name", ["", ".", "..", "a/b", "/", "a\0"])
+def test_child_refuses_what_is_not_one_name(name: str) -> None:
+    with pytest.raises(InvalidPathError):
+        WorkspacePath("folder").child(name)
+
+
+def test_the_root_has_no_name_and_is_its_own_parent() -> None:
+    assert ROOT.is_root
+    assert (ROOT.name, ROOT.parent, ROOT.parts) == ("", ROOT, ())
+    assert ROOT.child("a") == "a"
+
+
+def test_parts_of_a_path() -> None:
+    path = WorkspacePath("a/b/c.txt")
+    assert (path.name, path.parent, path.parts, path.is_root) == ("c.txt", "a/b", ("a", "b", "c.txt"), False)
+    assert path.parent.parent.parent == ROOT
+    assert isinstance(path.parent, WorkspacePath)
+    assert isinstance(path.parent.child("d"), WorkspacePath)
+
+
+@pytest.mark.parametrize("name", ["caf\udce9", "a\\b", " ", "...", "new\nline"])
+def test_child_takes_any_name_the_disk_can_hold(name: str) -> None:
+    assert ROOT.child(name).child("x").parent.name == name
+
+
+@pytest.mark.parametrize(
+    ("path", "folder", "expected"),
+    [
+        ("a/b", "a", True),
+        ("a/b/c", "a", True),
+        ("a", "", True),
+        ("a", "a", False),
+        ("ab/c", "a", False),
+        ("a", "a/b", False),
+        ("", "", False),
+        ("", "a", False),
+    ],
+)
+def test_is_below_compares_whole_segments(path: str, folder: str, expected: bool) -> None:
+    assert WorkspacePath(path).is_below(WorkspacePath(folder)) is expected
+
+
+def test_survives_copying_and_pickling() -> None:
+    path = WorkspacePath("a/caf\udce9")
+    for twin in (copy.deepcopy(path), pickle.loads(pickle.dumps(path))):
+        assert (twin, type(twin)) == (path, WorkspacePath)
