@@ -146,3 +146,7 @@ class PreparedNameless:
         if descriptor >= 0:
             self._room.release()
             os.close(descriptor)
+
+    def __del__(self) -> None:
+        # A cancelled call may never hand this object to anybody who would discard it.
+        self.discard()

@@ -1,0 +1,299 @@
+"""A store that fails or dies at its N-th call, for the crash tests of the whole product.
+
+    plan = Plan.record()                      # a first run lists the calls
+    work(FaultyStore(inner, plan))
+    for call in plan.calls:                   # then one run for each place where it can die
+        for moment in call.moments:
+            work(FaultyStore(fresh(), Plan.die(call.number, moment)))
+
+Several stores may share one plan; their calls are counted in one row.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Final, Literal, NoReturn, TypeVar
+
+from filetools.errors import FileToolsError
+from filetools.paths import WorkspacePath
+from filetools.stores.store import Displaced, FileStat, Prepared, Reader, ScanEntry, Store
+
+Moment = Literal["before", "after", "half"]
+T = TypeVar("T")
+
+CHANGING: Final = frozenset(
+    {
+        "prepare", "make_directory", "remove", "restore", "move", "set_mode", "sync",
+        "Prepared.exchange", "Prepared.discard",
+        "Displaced.put_back", "Displaced.keep_in_limbo", "Displaced.discard",
+    }
+)  # fmt: skip
+EXIT_CODE: Final = 137
+"""What a process killed by SIGKILL reports."""
+
+
+class Died(BaseException):
+    """Stands for the end of the process; no `except Exception` holds it up."""
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One call that a store received."""
+
+    number: int
+    """Position in the row of calls, from 1."""
+    store: str
+    method: str
+    """Name in `Store`, or "Prepared.exchange" and so on."""
+    path: str
+
+    @property
+    def is_changing(self) -> bool:
+        """Whether the call can change the disk."""
+        return self.method in CHANGING
+
+    @property
+    def moments(self) -> tuple[Moment, ...]:
+        """Where a process can die at this call."""
+        return ("before", "half", "after") if self.method == "prepare" else ("before", "after")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fault:
+    """What happens at one call."""
+
+    at: int
+    moment: Moment = "before"
+    """"half" matters where `prepare` dies: half of the bytes are written. Elsewhere it is "before"."""
+    error: Callable[[str], FileToolsError] | None = None
+    """Makes the error from the call's path, as `DiskFullError` does; None dies instead."""
+    exits: bool = False
+    """Die by ending the process for real."""
+    is_lasting: bool = False
+    """Whether every later call fails too; the dead stay dead anyhow."""
+
+
+@dataclass
+class Plan:
+    """The faults of a run and the calls it saw; thread-safe."""
+
+    faults: tuple[Fault, ...] = ()
+    calls: list[Call] = field(default_factory=list)
+    is_dead: bool = False
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    @classmethod
+    def record(cls) -> Plan:
+        """Fail nowhere."""
+        return cls()
+
+    @classmethod
+    def die(cls, at: int, moment: Moment = "before", *, exits: bool = False) -> Plan:
+        """Die at one call: by `Died`, or with `exits` by the end of the process."""
+        return cls((Fault(at=at, moment=moment, exits=exits),))
+
+    @classmethod
+    def fail(
+        cls, at: int, error: Callable[[str], FileToolsError], moment: Moment = "before", *, is_lasting: bool = False
+    ) -> Plan:
+        """Raise an error at one call, or at it and all later ones."""
+        return cls((Fault(at=at, moment=moment, error=error, is_lasting=is_lasting),))
+
+    @property
+    def changing_calls(self) -> list[Call]:
+        """The calls that can change the disk."""
+        return [call for call in self.calls if call.is_changing]
+
+    def run(
+        self, store: str, method: str, path: str, action: Callable[[], T], half: Callable[[], object] | None = None
+    ) -> T:
+        """Count one call and do it, unless a fault is due."""
+        with self._lock:
+            if self.is_dead:
+                raise Died
+            number = len(self.calls) + 1
+            self.calls.append(Call(number, store, method, path))
+        fault = self._fault_at(number)
+        if fault is None:
+            return action()
+        if fault.moment == "after":
+            action()
+        elif fault.moment == "half" and half is not None and fault.error is None:
+            half()
+        self._strike(fault, path)
+
+    def _fault_at(self, number: int) -> Fault | None:
+        for fault in self.faults:
+            if number == fault.at or (fault.is_lasting and number > fault.at):
+                return fault
+        return None
+
+    def _strike(self, fault: Fault, path: str) -> NoReturn:
+        if fault.error is not None:
+            raise fault.error(path)
+        if fault.exits:
+            os._exit(EXIT_CODE)
+        with self._lock:
+            self.is_dead = True
+        raise Died
+
+
+class FaultyReader:
+    def __init__(self, inner: Reader, plan: Plan, store: str, path: str) -> None:
+        self._inner = inner
+        self._plan = plan
+        self._about = (store, path)
+
+    @property
+    def stat(self) -> FileStat:
+        return self._inner.stat
+
+    def read_at(self, offset: int, count: int) -> bytes:
+        store, path = self._about
+        return self._plan.run(store, "Reader.read_at", path, lambda: self._inner.read_at(offset, count))
+
+    def close(self) -> None:
+        # The kernel closes the descriptors of the dead.
+        if self._plan.is_dead:
+            self._inner.close()
+            return
+        store, path = self._about
+        self._plan.run(store, "Reader.close", path, self._inner.close)
+
+
+class FaultyDisplaced:
+    def __init__(self, inner: Displaced, plan: Plan, store: str, path: str) -> None:
+        self._inner = inner
+        self._plan = plan
+        self._about = (store, path)
+
+    @property
+    def temporary(self) -> str:
+        return self._inner.temporary
+
+    @property
+    def stat(self) -> FileStat:
+        return self._inner.stat
+
+    def read(self) -> bytes:
+        return self._run("read", self._inner.read)
+
+    def is_being_written(self) -> bool:
+        return self._run("is_being_written", self._inner.is_being_written)
+
+    def put_back(self) -> None:
+        self._run("put_back", self._inner.put_back)
+
+    def keep_in_limbo(self, name: str) -> None:
+        self._run("keep_in_limbo", lambda: self._inner.keep_in_limbo(name))
+
+    def discard(self) -> None:
+        self._run("discard", self._inner.discard)
+
+    def _run(self, method: str, action: Callable[[], T]) -> T:
+        store, path = self._about
+        return self._plan.run(store, f"Displaced.{method}", path, action)
+
+
+class FaultyPrepared:
+    def __init__(self, inner: Prepared, plan: Plan, store: str, path: str) -> None:
+        self._inner = inner
+        self._plan = plan
+        self._about = (store, path)
+
+    @property
+    def temporary(self) -> str:
+        return self._inner.temporary
+
+    def exchange(self) -> FaultyDisplaced | None:
+        store, path = self._about
+        displaced = self._plan.run(store, "Prepared.exchange", path, self._inner.exchange)
+        return None if displaced is None else FaultyDisplaced(displaced, self._plan, store, path)
+
+    def discard(self) -> None:
+        # The kernel drops the nameless files of the dead; those with a name stay.
+        if self._plan.is_dead and not self._inner.temporary:
+            self._inner.discard()
+        store, path = self._about
+        self._plan.run(store, "Prepared.discard", path, self._inner.discard)
+
+
+class FaultyStore:
+    """A whole store with a plan between it and its users."""
+
+    def __init__(self, inner: Store, plan: Plan) -> None:
+        self.inner = inner
+        self.plan = plan
+
+    @property
+    def name(self) -> str:
+        return self.inner.name
+
+    def stat(self, path: WorkspacePath) -> FileStat | None:
+        return self._run("stat", path, lambda: self.inner.stat(path))
+
+    def read(self, path: WorkspacePath, *, limit: int | None = None) -> tuple[bytes, FileStat]:
+        return self._run("read", path, lambda: self.inner.read(path, limit=limit))
+
+    def read_now(self, path: WorkspacePath, limit: int) -> tuple[bytes, FileStat] | None:
+        return self._run("read_now", path, lambda: self.inner.read_now(path, limit))
+
+    def open(self, path: WorkspacePath) -> Reader:
+        return FaultyReader(self._run("open", path, lambda: self.inner.open(path)), self.plan, self.name, path)
+
+    def prepare(self, path: WorkspacePath, content: bytes, *, new: bool, mode: int | None = None) -> Prepared:
+        def half() -> object:
+            return self.inner.prepare(path, content[: len(content) // 2], new=new, mode=mode)
+
+        def whole() -> Prepared:
+            return self.inner.prepare(path, content, new=new, mode=mode)
+
+        prepared = self.plan.run(self.name, "prepare", path, whole, half)
+        return FaultyPrepared(prepared, self.plan, self.name, path)
+
+    def make_directory(self, path: WorkspacePath, mode: int = 0o777) -> bool:
+        return self._run("make_directory", path, lambda: self.inner.make_directory(path, mode))
+
+    def remove(self, path: WorkspacePath, trash: str | None = None) -> Displaced:
+        displaced = self._run("remove", path, lambda: self.inner.remove(path, trash))
+        return FaultyDisplaced(displaced, self.plan, self.name, path)
+
+    def restore(self, path: WorkspacePath, trash: str) -> None:
+        self._run("restore", path, lambda: self.inner.restore(path, trash))
+
+    def move(self, source: WorkspacePath, destination: WorkspacePath, *, overwrite: bool = False) -> Displaced | None:
+        displaced = self._run("move", source, lambda: self.inner.move(source, destination, overwrite=overwrite))
+        return None if displaced is None else FaultyDisplaced(displaced, self.plan, self.name, destination)
+
+    def scan(self, path: WorkspacePath) -> Iterator[ScanEntry]:
+        yield from self._run("scan", path, lambda: list(self.inner.scan(path)))
+
+    def set_mode(self, path: WorkspacePath, mode: int) -> None:
+        self._run("set_mode", path, lambda: self.inner.set_mode(path, mode))
+
+    def sync(self, path: WorkspacePath) -> None:
+        self._run("sync", path, lambda: self.inner.sync(path))
+
+    def leftovers(self) -> Iterator[Displaced]:
+        for left in self._run("leftovers", "", lambda: list(self.inner.leftovers())):
+            yield FaultyDisplaced(left, self.plan, self.name, left.temporary)
+
+    def leftover_at(self, temporary: str) -> Displaced | None:
+        left = self._run("leftover_at", temporary, lambda: self.inner.leftover_at(temporary))
+        return None if left is None else FaultyDisplaced(left, self.plan, self.name, temporary)
+
+    def probe(self) -> None:
+        self._run("probe", "", self.inner.probe)
+
+    def close(self) -> None:
+        # The kernel closes the descriptors of the dead; their files count as left behind from here on.
+        if self.plan.is_dead:
+            self.inner.close()
+            return
+        self._run("close", "", self.inner.close)
+
+    def _run(self, method: str, path: str, action: Callable[[], T]) -> T:
+        return self.plan.run(self.name, method, path, action)
