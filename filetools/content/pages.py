@@ -22,7 +22,9 @@ def encode_cursor(fields: Mapping[str, CursorValue]) -> str:
 
     A cursor holds no secret and proves nothing: whoever decodes one still checks the values as a caller's arguments.
     """
-    body = json.dumps(dict(fields), sort_keys=True, separators=(",", ":")).encode("ascii")
+    text = json.dumps(dict(fields), sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    # Names on disk that are not UTF-8 come as surrogates; JSON's own escapes would join two of them.
+    body = text.encode("utf-8", "surrogatepass")
     return base64.urlsafe_b64encode(_checksum(body) + body).rstrip(b"=").decode("ascii")
 
 
@@ -48,7 +50,7 @@ def _parse(text: str) -> dict[str, CursorValue] | None:
         body = raw[_CHECKSUM_BYTES:]
         if raw[:_CHECKSUM_BYTES] != _checksum(body):
             return None
-        fields = json.loads(body)
+        fields = json.loads(body.decode("utf-8", "surrogatepass"))
     # Deep nesting ends in RecursionError; the checksum is no secret, so anybody can send it.
     except (binascii.Error, ValueError, RecursionError):
         return None

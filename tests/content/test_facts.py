@@ -1,0 +1,128 @@
+from __future__ import annotations
+
+import codecs
+import hashlib
+import random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from filetools.content import SAMPLE_BYTES, ContentFacts, TextFormat, encode, inspect, version_of
+from filetools.errors import EncodingError, InvalidArgumentError
+
+WORDS = b"words in a row\n" * 1000
+
+
+def test_version_is_the_hash_of_the_bytes() -> None:
+    assert version_of(b"abc") == "sha256:" + hashlib.sha256(b"abc").hexdigest()
+
+
+def test_unknown_encoding_is_refused() -> None:
+    with pytest.raises(InvalidArgumentError):
+        inspect(b"abc", encoding="no-such")
+
+
+def test_content_outside_the_given_encoding_is_refused_with_the_place() -> None:
+    with pytest.raises(EncodingError) as caught:
+        inspect(b"abc\xff", name="a.txt", encoding="utf-8")
+    assert (caught.value.path, caught.value.details["position"]) == ("a.txt", 3)
+
+
+def test_text_is_described_whole() -> None:
+    content = codecs.BOM_UTF8 + "eins\r\nzwölf".encode()
+    assert inspect(content, name="a.py") == (
+        ContentFacts(
+            version=version_of(content),
+            size=14 + 1,
+            is_binary=False,
+            encoding="utf-8",
+            bom=True,
+            newline="crlf",
+            total_lines=2,
+            mime_type="text/x-python",
+            text_format=TextFormat(encoding="utf-8", bom=codecs.BOM_UTF8),
+        ),
+        "eins\r\nzwölf",
+    )
+
+
+def test_binary_is_described_without_text() -> None:
+    content = b"\x89PNG\r\n\x1a\n" + bytes(10)
+    assert inspect(content, name="a.txt") == (
+        ContentFacts(
+            version=version_of(content),
+            size=18,
+            is_binary=True,
+            encoding=None,
+            bom=False,
+            newline=None,
+            total_lines=None,
+            mime_type="image/png",
+            text_format=None,
+        ),
+        None,
+    )
+
+
+def test_given_encoding_overrides_mark_signature_and_nul() -> None:
+    for content in (codecs.BOM_UTF16_LE + b"a\0", b"\x89PNG\r\n\x1a\n", b"a\0b"):
+        facts, text = inspect(content, encoding="latin-1")
+        assert (facts.encoding, facts.is_binary, text) == ("latin-1", False, content.decode("latin-1"))
+
+
+@pytest.mark.parametrize("beginning", [WORDS, b"\xe9" + WORDS, codecs.BOM_UTF8 + WORDS])
+def test_nul_behind_the_sample_makes_it_binary_after_all(beginning: bytes) -> None:
+    assert len(beginning) > SAMPLE_BYTES
+    assert inspect(beginning)[1] is not None
+    facts, text = inspect(beginning + b"\0")
+    assert (facts.is_binary, facts.mime_type, text) == (True, "application/octet-stream", None)
+
+
+@pytest.mark.parametrize("bom", [b"", codecs.BOM_UTF16_LE])
+def test_nul_character_behind_the_sample_makes_wide_text_binary(bom: bytes) -> None:
+    body = WORDS.decode().encode("utf-16-le")
+    assert inspect(bom + body)[1] == WORDS.decode()
+    assert inspect(bom + body + b"\0\0")[0].is_binary
+
+
+def test_nul_in_the_sample_does_not_outrank_a_mark() -> None:
+    assert inspect(codecs.BOM_UTF8 + b"a\0" + WORDS)[1] == "a\0" + WORDS.decode()
+    assert inspect(codecs.BOM_UTF16_BE + b"\0a\0\0" + bytes(0) * 3)[1] == "a\0"
+
+
+def test_wide_text_that_fails_behind_the_sample_is_binary() -> None:
+    assert inspect(WORDS.decode().encode("utf-16-le") + b"\x00\xd8a\0")[0].is_binary
+
+
+def test_bad_byte_behind_the_sample_makes_it_latin1() -> None:
+    facts, text = inspect(WORDS + b"\xe9\n")
+    assert (facts.encoding, text) == ("latin-1", WORDS.decode() + "é\n")
+
+
+def test_bad_byte_among_controls_behind_the_sample_makes_it_binary() -> None:
+    assert inspect(WORDS + b"\xe9" + b"\1" * 5000)[0].is_binary
+
+
+def test_bad_byte_and_nul_behind_the_sample_are_no_wide_text() -> None:
+    assert inspect(WORDS[:9000] + b"\xff\xfe" + WORDS.decode().encode("utf-16-le"))[0].is_binary
+
+
+def test_mark_that_the_content_does_not_bear_out_leaves_the_bytes_readable() -> None:
+    facts, text = inspect(codecs.BOM_UTF8 + b"caf\xe9")
+    assert (facts.encoding, facts.bom, text) == ("latin-1", False, "ï»¿café")
+    assert inspect(codecs.BOM_UTF16_LE + b"a\0b")[0].is_binary
+
+
+@given(st.binary(max_size=300) | st.text(max_size=100).map(str.encode), st.integers(0, 3))
+def test_text_of_any_content_gives_back_its_bytes(content: bytes, padding: int) -> None:
+    content += b"a" * (padding * 3000)
+    facts, text = inspect(content)
+    assert (text is None) == facts.is_binary == (facts.text_format is None)
+    if text is not None and facts.text_format is not None:
+        assert encode(text, facts.text_format, path="a") == content
+
+
+def test_random_data_is_binary() -> None:
+    chance = random.Random(1)
+    assert all(inspect(chance.randbytes(4096))[0].is_binary for _ in range(50))

@@ -1,0 +1,73 @@
+from __future__ import annotations
+
+import threading
+
+import pytest
+
+from filetools.content import FactsCache, inspect
+
+MS = 1_000_000
+NOW = 1_700_000_000_000_000_000
+FACTS, _ = inspect(b"abc")
+
+
+def identity(inode: int, mtime_ns: int = 0, ctime_ns: int = 0) -> tuple[int, int, int, int, int]:
+    return (1, inode, 3, mtime_ns, ctime_ns)
+
+
+@pytest.mark.parametrize(
+    ("mtime_ns", "ctime_ns"),
+    [(NOW, NOW), (NOW - 20 * MS + 1, 0), (0, NOW - 20 * MS + 1), (NOW + 1, 0), (NOW - 19 * MS, NOW - 90 * MS)],
+)
+def test_facts_of_a_young_file_are_not_kept(mtime_ns: int, ctime_ns: int) -> None:
+    cache = FactsCache()
+    cache.put(identity(1, mtime_ns, ctime_ns), FACTS, taken_ns=NOW)
+    assert cache.get(identity(1, mtime_ns, ctime_ns)) is None
+
+
+def test_facts_are_kept_from_twenty_milliseconds_on() -> None:
+    cache = FactsCache()
+    cache.put(identity(1, NOW - 20 * MS, NOW - 20 * MS), FACTS, taken_ns=NOW)
+    assert cache.get(identity(1, NOW - 20 * MS, NOW - 20 * MS)) is FACTS
+
+
+@pytest.mark.parametrize("field", range(5))
+def test_any_other_identity_misses(field: int) -> None:
+    cache = FactsCache()
+    cache.put(identity(1), FACTS, taken_ns=NOW)
+    other = list(identity(1))
+    other[field] += 1
+    assert cache.get((other[0], other[1], other[2], other[3], other[4])) is None
+
+
+def test_the_least_recently_used_goes_first() -> None:
+    cache = FactsCache(max_entries=2)
+    for inode in (1, 2):
+        cache.put(identity(inode), FACTS, taken_ns=NOW)
+    cache.get(identity(1))
+    cache.put(identity(3), FACTS, taken_ns=NOW)
+    assert [cache.get(identity(inode)) is not None for inode in (1, 2, 3)] == [True, False, True]
+
+
+def test_threads_share_it_without_losing_its_bound() -> None:
+    cache = FactsCache(max_entries=8)
+    start = threading.Barrier(4)
+    failures: list[BaseException] = []
+
+    def work(offset: int) -> None:
+        start.wait()
+        try:
+            for inode in range(2000):
+                cache.put(identity(inode % 16 + offset), FACTS, taken_ns=NOW)
+                cache.get(identity((inode * 7) % 16))
+        except BaseException as exc:
+            failures.append(exc)
+            raise
+
+    threads = [threading.Thread(target=work, args=(offset,)) for offset in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not failures
+    assert sum(cache.get(identity(inode)) is not None for inode in range(32)) == 8

@@ -1,0 +1,124 @@
+from __future__ import annotations
+
+import codecs
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from filetools.content import MemorySource, TextFormat, Window, encode, read_byte_range, read_text_range
+from filetools.content.byte_source import STEP_BYTES
+from filetools.errors import EncodingError, InvalidArgumentError
+
+UTF8 = TextFormat(encoding="utf-8", bom=b"")
+FORMATS = [
+    UTF8,
+    TextFormat(encoding="utf-8", bom=codecs.BOM_UTF8),
+    TextFormat(encoding="utf-16-le", bom=codecs.BOM_UTF16_LE),
+    TextFormat(encoding="utf-16-be", bom=b""),
+    TextFormat(encoding="utf-32-le", bom=codecs.BOM_UTF32_LE),
+    TextFormat(encoding="utf-32-be", bom=b""),
+    TextFormat(encoding="gb18030", bom=b""),
+]
+JAPANESE = [TextFormat(encoding=name, bom=b"") for name in ("shift_jis", "euc_jp", "cp932", "shift_jis_2004")]
+
+
+def read(content: bytes, text_format: TextFormat, offset: int, count: int) -> Window:
+    return read_text_range(MemorySource(content), text_format, offset=offset, count=count, path="a")
+
+
+@pytest.mark.parametrize(("offset", "count"), [(-1, 1), (0, 0), (0, -5)])
+def test_numbers_out_of_range_are_refused(offset: int, count: int) -> None:
+    with pytest.raises(InvalidArgumentError):
+        read_byte_range(MemorySource(b"abc"), offset=offset, count=count)
+    with pytest.raises(InvalidArgumentError):
+        read(b"abc", UTF8, offset, count)
+
+
+def test_encoding_with_escape_sequences_is_refused() -> None:
+    with pytest.raises(InvalidArgumentError, match="in parts"):
+        read(b"abc", TextFormat(encoding="utf-7", bom=b""), 0, 2)
+
+
+@pytest.mark.parametrize("content", [b"ab\xffcd", b"ab\x80cd", b"ab\xc3"])
+def test_damage_inside_the_range_is_named_with_its_place(content: bytes) -> None:
+    for offset in range(3):
+        with pytest.raises(EncodingError) as caught:
+            read(content, UTF8, offset, 10)
+        assert caught.value.details["position"] == 2
+
+
+@pytest.mark.parametrize(("offset", "count", "expected"), [(0, 2, b"ab"), (1, 9, b"bc"), (3, 1, b""), (99, 1, b"")])
+def test_bytes_are_given_as_they_are(offset: int, count: int, expected: bytes) -> None:
+    assert read_byte_range(MemorySource(b"abc"), offset=offset, count=count) == expected
+
+
+@pytest.mark.parametrize(
+    ("offset", "count", "expected"),
+    [
+        (0, 1, Window(content="a", first=0, truncated=True, next_offset=1)),
+        (0, 3, Window(content="a", first=0, truncated=True, next_offset=1)),
+        (0, 4, Window(content="a€", first=0, truncated=True, next_offset=4)),
+        (1, 1, Window(content="€", first=1, truncated=True, next_offset=4)),
+        (2, 1, Window(content="", first=4, truncated=True, next_offset=4)),
+        (2, 3, Window(content="b", first=4, truncated=False, next_offset=None)),
+        (5, 3, Window(content="", first=5, truncated=False, next_offset=None)),
+        (99, 3, Window(content="", first=99, truncated=False, next_offset=None)),
+    ],
+)
+def test_cut_characters_are_left_out_and_the_real_places_reported(offset: int, count: int, expected: Window) -> None:
+    assert read("a€b".encode(), UTF8, offset, count) == expected
+
+
+@given(
+    st.text(alphabet=st.characters(exclude_categories=["Cs"]), max_size=20),
+    st.sampled_from(FORMATS),
+    st.integers(0, 90),
+    st.integers(1, 12),
+)
+def test_range_holds_the_characters_that_begin_in_it(
+    text: str, text_format: TextFormat, offset: int, count: int
+) -> None:
+    content = encode(text, text_format, path="a")
+    starts = [len(text_format.bom)]
+    for character in text:
+        starts.append(starts[-1] + len(character.encode(text_format.encoding)))
+    window = read(content, text_format, offset, count)
+    if offset >= len(content):
+        assert window == Window(content="", first=offset, truncated=False, next_offset=None)
+        return
+    first = next(place for place in starts if place >= offset)
+    ends = [place for place in starts if first < place <= offset + count]
+    stop = ends[-1] if ends else first
+    if stop == first < min(offset + count, len(content)):
+        stop = starts[starts.index(first) + 1]
+    inside = text[starts.index(first) : starts.index(stop)]
+    more = stop < len(content)
+    assert window == Window(content=inside, first=first, truncated=more, next_offset=stop if more else None)
+
+
+@given(
+    st.text(alphabet="日本語カタカナ表ソab\n", min_size=1, max_size=40),
+    st.sampled_from([*FORMATS, *JAPANESE]),
+    st.integers(1, 9),
+)
+def test_paging_brings_every_character_whatever_the_range(text: str, text_format: TextFormat, count: int) -> None:
+    content = encode(text, text_format, path="a")
+    paged, offset = "", 0
+    while True:
+        window = read(content, text_format, offset, count)
+        paged += window.content
+        if window.next_offset is None:
+            break
+        assert window.next_offset > offset
+        offset = window.next_offset
+    assert paged == text
+
+
+@pytest.mark.parametrize("text_format", JAPANESE)
+def test_start_inside_a_double_byte_text_without_line_ends_is_found(text_format: TextFormat) -> None:
+    text = "表" * STEP_BYTES
+    content = encode(text, text_format, path="a")
+    for offset in (STEP_BYTES + 1, STEP_BYTES + 2, len(content) - 3):
+        window = read(content, text_format, offset, 10)
+        assert (window.first, set(window.content)) == (offset + offset % 2, {"表"})

@@ -1,0 +1,266 @@
+from __future__ import annotations
+
+import codecs
+import tracemalloc
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from filetools.content import LineIndex, MemorySource, TextFormat, Window, encode, read_lines, read_text_range
+from filetools.content.byte_source import STEP_BYTES
+from filetools.errors import EncodingError, InvalidArgumentError
+from tests.support.parts import DescriptorSource
+
+UTF8 = TextFormat(encoding="utf-8", bom=b"")
+FORMATS = [
+    UTF8,
+    TextFormat(encoding="utf-8", bom=codecs.BOM_UTF8),
+    TextFormat(encoding="utf-16-le", bom=b""),
+    TextFormat(encoding="utf-16-le", bom=codecs.BOM_UTF16_LE),
+    TextFormat(encoding="utf-16-be", bom=codecs.BOM_UTF16_BE),
+    TextFormat(encoding="utf-32-le", bom=b""),
+    TextFormat(encoding="utf-32-be", bom=codecs.BOM_UTF32_BE),
+    TextFormat(encoding="gb18030", bom=b""),
+]
+# Their UTF-16 and UTF-32 hold the bytes of a line feed inside, across or beside the units.
+TRAPS = "\u0a0a\u0a05\u0100\u000d\u0d0a\u0a00\u0a0d\U00010a0a"
+ALPHABET = st.one_of(
+    st.sampled_from("\n\n\n\r"),
+    st.sampled_from(TRAPS),
+    st.characters(exclude_categories=["Cs"]),
+)
+TEXTS = st.text(alphabet=ALPHABET, max_size=60)
+
+
+def lines_of(text: str) -> list[str]:
+    end = "\n" if "\n" in text else "\r"
+    pieces = [piece + end for piece in text.split(end)]
+    pieces[-1] = pieces[-1][: -len(end)]
+    return pieces if pieces[-1] else pieces[:-1]
+
+
+def window_of(text: str, offset: int, limit: int | None) -> Window:
+    """What a window has to be, by slicing the whole text."""
+    lines = lines_of(text)
+    first = offset if offset > 0 else max(1, len(lines) + offset + 1)
+    stop = len(lines) if limit is None else min(len(lines), first - 1 + limit)
+    more = first - 1 < stop < len(lines)
+    return Window(
+        content="".join(lines[first - 1 : stop]),
+        first=first,
+        truncated=more,
+        next_offset=stop + 1 if more else None,
+        total_lines=len(lines),
+    )
+
+
+def read(
+    text: str, text_format: TextFormat, offset: int, limit: int | None = None, max_chars: int = 1_000_000
+) -> Window:
+    source = MemorySource(encode(text, text_format, path="a"))
+    return read_lines(source, text_format, offset=offset, limit=limit, max_chars=max_chars, path="a")
+
+
+@pytest.mark.parametrize(
+    ("offset", "limit", "max_chars", "word"),
+    [(0, None, 10, "offset"), (1, 0, 10, "limit"), (1, -1, 10, "limit"), (1, 1, 0, "max_chars")],
+)
+def test_numbers_out_of_range_are_refused(offset: int, limit: int | None, max_chars: int, word: str) -> None:
+    with pytest.raises(InvalidArgumentError, match=word):
+        read("a", UTF8, offset, limit, max_chars)
+
+
+@pytest.mark.parametrize("encoding", ["utf-7", "hz", "iso2022_jp"])
+def test_encoding_with_escape_sequences_is_refused(encoding: str) -> None:
+    with pytest.raises(InvalidArgumentError, match="in parts"):
+        read("a", TextFormat(encoding=encoding, bom=b""), 1)
+
+
+def test_bad_byte_is_named_with_its_place_in_the_file() -> None:
+    content = b"a\n" * STEP_BYTES + b"b\xc3\n"
+    with pytest.raises(EncodingError) as caught:
+        read_lines(MemorySource(content), UTF8, offset=-1, limit=None, max_chars=10, path="a.txt")
+    assert (caught.value.path, caught.value.details["position"]) == ("a.txt", 2 * STEP_BYTES + 1)
+
+
+def test_bad_byte_outside_the_window_is_no_matter() -> None:
+    window = read_lines(MemorySource(b"a\nb\n\xff\n"), UTF8, offset=1, limit=2, max_chars=10, path="a")
+    assert window.content == "a\nb\n"
+
+
+@pytest.mark.parametrize("text_format", FORMATS)
+@pytest.mark.parametrize("offset", [4, 5, 1000])
+def test_behind_the_end_is_an_empty_window(text_format: TextFormat, offset: int) -> None:
+    expected = Window(content="", first=offset, truncated=False, next_offset=None, total_lines=3)
+    assert read("a\nb\nc\n", text_format, offset) == expected
+
+
+@pytest.mark.parametrize("offset", [1, 2, -1, -5])
+def test_empty_file_is_an_empty_window(offset: int) -> None:
+    for text_format in FORMATS:
+        window = read("", text_format, offset)
+        assert (window.content, window.truncated, window.total_lines) == ("", False, 0)
+
+
+@pytest.mark.parametrize(
+    ("text", "offset", "content"),
+    [
+        ("a\rb\rc", 2, "b\rc"),
+        ("a\rb\nc", 2, "c"),
+        ("a\r\nb\r\nc", 2, "b\r\nc"),
+        ("a\nb\r", -1, "b\r"),
+        ("a\nb\n\n", -1, "\n"),
+        ("a\nb", -9, "a\nb"),
+    ],
+)
+def test_lines_end_with_cr_only_where_there_is_no_lf(text: str, offset: int, content: str) -> None:
+    for text_format in FORMATS:
+        assert read(text, text_format, offset).content == content
+
+
+@given(TEXTS, st.sampled_from(FORMATS), st.integers(-8, 8).filter(bool), st.none() | st.integers(1, 5))
+def test_window_equals_a_slice_of_the_whole(text: str, text_format: TextFormat, offset: int, limit: int | None) -> None:
+    found = read(text, text_format, offset, limit)
+    expected = window_of(text, offset, limit)
+    # How many lines there are is known only if the reading had to go that far.
+    assert found.total_lines in (None, expected.total_lines)
+    assert (found.content, found.first) == (expected.content, expected.first)
+    assert (found.truncated, found.next_offset) == (expected.truncated, expected.next_offset)
+    if not found.truncated or offset < 0:
+        assert found.total_lines == expected.total_lines
+
+
+@given(TEXTS, st.sampled_from(FORMATS), st.integers(1, 12), st.none() | st.integers(1, 3))
+def test_paging_brings_every_character_whatever_the_window(
+    text: str, text_format: TextFormat, max_chars: int, limit: int | None
+) -> None:
+    source = MemorySource(encode(text, text_format, path="a"))
+    paged, offset = "", 1
+    while True:
+        window = read_lines(source, text_format, offset=offset, limit=limit, max_chars=max_chars, path="a")
+        assert len(window.content) <= max_chars
+        paged += window.content
+        if window.cut_at is not None:
+            line = lines_of(text)[offset - 1]
+            rest = line[len(window.content) :]
+            assert rest
+            assert len(line) > max_chars
+            count = len(encode(rest, TextFormat(encoding=text_format.encoding, bom=b""), path="a"))
+            part = read_text_range(source, text_format, offset=window.cut_at, count=count, path="a")
+            assert (part.first, part.content) == (window.cut_at, rest)
+            paged += rest
+        elif window.truncated:
+            assert window.content == "".join(lines_of(text)[offset - 1 : (window.next_offset or 0) - 1])
+        if window.next_offset is None:
+            break
+        assert window.next_offset > offset
+        offset = window.next_offset
+    assert paged == text
+
+
+def test_line_that_does_not_fit_begins_the_next_window() -> None:
+    assert read("aaa\nbbb\nccc\n", UTF8, 1, None, 9) == Window(
+        content="aaa\nbbb\n", first=1, truncated=True, next_offset=3
+    )
+
+
+def test_line_longer_than_a_window_is_cut_and_says_so() -> None:
+    assert read("äääää\nb\n", TextFormat(encoding="utf-8", bom=codecs.BOM_UTF8), 1, None, 3) == Window(
+        content="äää", first=1, truncated=True, next_offset=2, cut_at=9
+    )
+
+
+def test_last_line_counted_from_the_end_and_cut_has_no_next() -> None:
+    window = read("a\nbbbb", UTF8, -1, None, 2)
+    assert (window.content, window.truncated, window.cut_at) == ("bb", True, 4)
+    assert read("a\nbbbb", UTF8, window.next_offset or 0).content == ""
+
+
+def test_code_of_two_characters_is_not_parted() -> None:
+    text_format = TextFormat(encoding="shift_jis_2004", bom=b"")
+    text = "か゚か゚か゚\n"
+    window = read(text, text_format, 1, None, 3)
+    assert (window.content, window.cut_at) == ("か゚", 2)
+    assert read(text, text_format, 1, None, 1).content == "か゚"
+
+
+@given(
+    st.sampled_from(FORMATS),
+    st.integers(-3, 3),
+    st.sampled_from(["\n", "\r\n", "\r"]),
+    st.integers(1, 4) | st.integers(-4, -1),
+)
+def test_lines_at_the_edge_of_a_read_are_found(text_format: TextFormat, shift: int, end: str, offset: int) -> None:
+    unit = len("a".encode(text_format.encoding))
+    text = "é" + "a" * (STEP_BYTES // unit + shift) + end + "ж😀" + end + "c" * STEP_BYTES + end + "d"
+    expected = window_of(text, offset, 1)
+    found = read(text, text_format, offset, 1)
+    assert (found.content, found.first, found.next_offset) == (expected.content, expected.first, expected.next_offset)
+
+
+def test_index_learns_and_every_later_line_is_still_right() -> None:
+    lines = [f"line {number} " + "x" * (number % 97) + "\n" for number in range(1, 40_001)]
+    source = MemorySource("".join(lines).encode())
+    index = LineIndex()
+    for offset in (39_000, 5, 20_000, 40_000, 1, 40_001, -1, -39_999, 12_345):
+        window = read_lines(source, UTF8, offset=offset, limit=2, max_chars=10_000, path="a", index=index)
+        line = offset if offset > 0 else len(lines) + offset + 1
+        assert window.content == "".join(lines[line - 1 : line + 1])
+    assert index.total_lines == 40_000
+
+
+@pytest.fixture
+def large(tmp_path: Path) -> Iterator[DescriptorSource]:
+    """A sparse file of 1 GiB: 300 lines, one of a gibibyte of NUL, 300 lines."""
+    path = tmp_path / "large.txt"
+    lines = b"".join(b"line %d\n" % number for number in range(1, 301))
+    with path.open("wb") as file:
+        file.write(lines)
+        file.seek(1024**3 - len(lines) - 1)
+        file.write(b"\n" + lines)
+    source = DescriptorSource(path)
+    yield source
+    source.close()
+
+
+def test_ends_of_a_huge_file_cost_two_reads_and_no_memory(large: DescriptorSource) -> None:
+    tracemalloc.start()
+    first = read_lines(large, UTF8, offset=1, limit=100, max_chars=100_000, path="a")
+    last = read_lines(large, UTF8, offset=-100, limit=60, max_chars=100_000, path="a")
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert first.content == "".join(f"line {number}\n" for number in range(1, 101))
+    assert (first.truncated, first.next_offset, first.total_lines) == (True, 101, None)
+    assert last.content == "".join(f"line {number}\n" for number in range(201, 261))
+    assert (last.first, last.truncated, last.next_offset, last.total_lines) == (-100, True, -40, None)
+    assert large.bytes_read <= 6 * STEP_BYTES
+    assert peak < 2 * 1024**2
+
+
+def test_middle_of_a_huge_file_is_counted_once_with_little_memory(large: DescriptorSource) -> None:
+    index = LineIndex()
+    tracemalloc.start()
+    window = read_lines(large, UTF8, offset=302, limit=10, max_chars=100_000, path="a", index=index)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert window.content == "".join(f"line {number}\n" for number in range(1, 11))
+    assert peak < 4 * 1024**2
+    assert 1024**3 <= large.bytes_read <= 1024**3 + 4 * STEP_BYTES
+    large.bytes_read = 0
+    again = read_lines(large, UTF8, offset=303, limit=10, max_chars=100_000, path="a", index=index)
+    assert again.content == "".join(f"line {number}\n" for number in range(2, 12))
+    assert large.bytes_read <= 8 * STEP_BYTES
+
+
+def test_line_of_a_gibibyte_is_cut_without_reading_it(large: DescriptorSource) -> None:
+    tracemalloc.start()
+    window = read_lines(large, UTF8, offset=301, limit=None, max_chars=100_000, path="a")
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert (len(window.content), window.next_offset) == (100_000, 302)
+    assert window.cut_at == sum(len(f"line {number}\n") for number in range(1, 301)) + 100_000
+    assert large.bytes_read <= 6 * STEP_BYTES
+    assert peak < 2 * 1024**2
