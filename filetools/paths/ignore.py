@@ -1,0 +1,298 @@
+"""Ignore files: what git would leave out, decided by rules of our own in time linear in the length of a path."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from filetools.paths.gitpattern import MAX_LINE_BYTES, BadPatternError, GitPattern, parse_line
+from filetools.paths.patterns import NameFilter
+from filetools.paths.wildmatch import compile_all
+
+IGNORE_FILE: Final = ".gitignore"
+MAX_WILDCARD_BYTES: Final = 32 * 1024
+"""Most bytes of one file's lines that need an expression each; literal names, `*.ending` and `start*` do not count."""
+MAX_REPORTED: Final = 100
+MAX_GATE_TEXTS: Final = 64
+"""Up to so many endings and starts, comparing a name with all of them is quicker than looking up each length."""
+
+_NONE: Final = -1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IgnoreProblem:
+    """A line that was skipped."""
+
+    line: int
+    """Counted from 1."""
+    text: str
+    """Its first 80 characters."""
+    reason: str
+
+
+@dataclass(slots=True)
+class _Table:
+    """Rules by a literal text. A rank is twice the line's number, plus one if it takes back; the last rule wins."""
+
+    any: dict[str, int] = field(default_factory=dict)
+    directories: dict[str, int] = field(default_factory=dict)
+    lengths: tuple[int, ...] = ()
+
+    def add(self, text: str, rank: int, *, directories_only: bool) -> None:
+        (self.directories if directories_only else self.any)[text] = rank
+
+    def texts(self) -> tuple[str, ...]:
+        return (*self.any, *self.directories)
+
+    def measure(self) -> None:
+        self.lengths = tuple(set(map(len, self.texts())))
+
+    def find(self, text: str, is_directory: bool) -> int:
+        rank = self.any.get(text, _NONE)
+        return max(rank, self.directories.get(text, _NONE)) if is_directory else rank
+
+
+class _Expressions:
+    """Rules that need an expression, the last first, in one expression for folders and one for everything else."""
+
+    __slots__ = ("_directories", "_files", "bounds", "is_empty")
+
+    def __init__(self, rules: Sequence[tuple[GitPattern, str, int]]) -> None:
+        newest_first = sorted(rules, key=lambda rule: -rule[2])
+        self.is_empty = not rules
+        self.bounds = tuple({(rule.literal, rule.slashes) for rule, _, _ in rules})
+        self._directories = _compiled(newest_first)
+        self._files = _compiled([rule for rule in newest_first if not rule[0].directories_only])
+
+    def find(self, text: str, is_directory: bool) -> int:
+        compiled = self._directories if is_directory else self._files
+        if compiled is None:
+            return _NONE
+        match, ranks = compiled
+        found = match(text)
+        return ranks[found.lastindex - 1] if found and found.lastindex else _NONE
+
+
+_Compiled = tuple[Callable[[str], "re.Match[str] | None"], tuple[int, ...]]
+
+
+def _compiled(rules: Sequence[tuple[GitPattern, str, int]]) -> _Compiled | None:
+    if not rules:
+        return None
+    return compile_all([expression for _, expression, _ in rules]).match, tuple(rank for _, _, rank in rules)
+
+
+class IgnoreRules:
+    """The rules of one ignore file. Immutable and usable from every thread; lives as long as anybody keeps it."""
+
+    __slots__ = (
+        "_endings",
+        "_gate",
+        "_name_expressions",
+        "_names",
+        "_parents",
+        "_path_expressions",
+        "_paths",
+        "_starts",
+        "base",
+        "problems",
+    )
+
+    def __init__(self, base: str) -> None:
+        self.base = base
+        self.problems: tuple[IgnoreProblem, ...] = ()
+        self._names, self._paths, self._starts, self._endings = _Table(), _Table(), _Table(), _Table()
+        self._parents: frozenset[str] = frozenset()
+        self._gate: tuple[tuple[str, ...], tuple[str, ...]] | None = None
+        self._name_expressions = self._path_expressions = _Expressions(())
+
+    @classmethod
+    def parse(cls, text: str | bytes, base: str = "") -> IgnoreRules:
+        """Return the rules of an ignore file.
+
+        Args:
+            text: Its content. Lines that cannot match anything, lines of more than 4096 bytes, and wildcards beyond
+                32 KiB in all are skipped; `problems` tells the first 100 of them.
+            base: The folder it lies in, relative to the root; "" is the root.
+        """
+        return _Parser(base).parse(text if isinstance(text, bytes) else text.encode("utf-8", "surrogateescape"))
+
+    def match(self, path: str, is_directory: bool) -> bool | None:
+        """Return what the last rule that fits says of a path itself, not looking at the folders above it.
+
+        Args:
+            path: Normalised path relative to the root.
+            is_directory: Whether it is a folder; a link to one is not.
+
+        Returns:
+            True if it is ignored, False if a rule with "!" takes it back, None if no rule fits.
+        """
+        relative = _below(path, self.base)
+        if not relative:
+            return None
+        text = as_bytes_text(relative)
+        rank = max(self.rank_name(text[text.rfind("/") + 1 :], is_directory), self.rank_path(text, is_directory))
+        return None if rank < 0 else not rank & 1
+
+    def rank_name(self, name: str, is_directory: bool) -> int:
+        """Return the rank of the last rule without slash that fits a name, or -1; odd ranks take back."""
+        rank = self._names.find(name, is_directory)
+        if self._gate is not None and not (name.endswith(self._gate[0]) or name.startswith(self._gate[1])):
+            return max(rank, self._name_expressions.find(name, is_directory))
+        for length in self._endings.lengths:
+            rank = max(rank, self._endings.find(name[-length:] if length else "", is_directory))
+        for length in self._starts.lengths:
+            rank = max(rank, self._starts.find(name[:length], is_directory))
+        return max(rank, self._name_expressions.find(name, is_directory))
+
+    def rank_path(self, relative: str, is_directory: bool) -> int:
+        """Return the rank of the last rule with a slash that fits a path relative to `base`, or -1."""
+        return max(self._paths.find(relative, is_directory), self._path_expressions.find(relative, is_directory))
+
+    def concerns(self, directory: str) -> bool:
+        """Whether a rule with a slash may fit a name in a folder, given relative to `base`."""
+        if directory in self._parents:
+            return True
+        prefix = f"{directory}/" if directory else ""
+        depth = prefix.count("/")
+        return any(
+            (slashes is None or slashes == depth) and (prefix.startswith(literal) or literal.startswith(prefix))
+            for literal, slashes in self._path_expressions.bounds
+        )
+
+
+class _Parser:
+    """Collects the rules of one file."""
+
+    def __init__(self, base: str) -> None:
+        self._rules = IgnoreRules(base)
+        self._problems: list[IgnoreProblem] = []
+        self._names: list[tuple[GitPattern, str, int]] = []
+        self._paths: list[tuple[GitPattern, str, int]] = []
+        self._wildcard_bytes = 0
+
+    def parse(self, content: bytes) -> IgnoreRules:
+        for number, line in enumerate(_lines(content), start=1):
+            try:
+                self._add(line, 2 * number)
+            except BadPatternError as exc:
+                self._report(number, line, str(exc))
+        rules = self._rules
+        for table in (rules._starts, rules._endings):
+            table.measure()
+        if len(rules._endings.texts()) + len(rules._starts.texts()) <= MAX_GATE_TEXTS:
+            rules._gate = (rules._endings.texts(), rules._starts.texts())
+        rules._parents = frozenset(
+            path[: max(path.rfind("/"), 0)] for paths in (rules._paths.any, rules._paths.directories) for path in paths
+        )
+        rules._name_expressions, rules._path_expressions = _Expressions(self._names), _Expressions(self._paths)
+        rules.problems = tuple(self._problems)
+        return rules
+
+    def _add(self, line: str, rank: int) -> None:
+        if len(line) > MAX_LINE_BYTES:
+            raise BadPatternError(f"it is longer than {MAX_LINE_BYTES} bytes")
+        if "\0" in line:
+            raise BadPatternError("it contains NUL")
+        pattern = parse_line(line)
+        if pattern is not None:
+            self._place(pattern, rank + pattern.negated)
+
+    def _place(self, pattern: GitPattern, rank: int) -> None:
+        rules, only = self._rules, pattern.directories_only
+        if not pattern.rest:
+            (rules._paths if pattern.is_path else rules._names).add(pattern.literal, rank, directories_only=only)
+        elif not pattern.is_path and pattern.ending is not None:
+            rules._endings.add(pattern.ending, rank, directories_only=only)
+        elif not pattern.is_path and pattern.rest == "*":
+            rules._starts.add(pattern.literal, rank, directories_only=only)
+        else:
+            self._place_expression(pattern, rank)
+
+    def _place_expression(self, pattern: GitPattern, rank: int) -> None:
+        expression = pattern.expression()
+        size = len(pattern.literal) + len(pattern.rest)
+        if self._wildcard_bytes + size > MAX_WILDCARD_BYTES:
+            raise BadPatternError(f"this file has more than {MAX_WILDCARD_BYTES} bytes of wildcards")
+        self._wildcard_bytes += size
+        (self._paths if pattern.is_path else self._names).append((pattern, expression, rank))
+
+    def _report(self, number: int, line: str, reason: str) -> None:
+        if len(self._problems) < MAX_REPORTED:
+            shown = line[:80].encode("latin-1").decode("utf-8", "replace")
+            self._problems.append(IgnoreProblem(line=number, text=shown, reason=reason))
+
+
+def _lines(content: bytes) -> Iterator[str]:
+    text = content.removeprefix(b"\xef\xbb\xbf").decode("latin-1")
+    return (line.removesuffix("\r") for line in text.split("\n"))
+
+
+def _below(path: str, base: str) -> str:
+    if not base:
+        return path
+    return path[len(base) + 1 :] if path.startswith(base) and path[len(base) : len(base) + 1] == "/" else ""
+
+
+def as_bytes_text(path: str) -> str:
+    """Return the UTF-8 bytes of a path as code points 0 to 255, the form in which ignore rules compare."""
+    return path if path.isascii() else path.encode("utf-8", "surrogateescape").decode("latin-1")
+
+
+class IgnoreStack:
+    """The ignore files that hold in a folder, the outermost first. Immutable; lives as long as anybody keeps it."""
+
+    __slots__ = ("_levels",)
+
+    def __init__(self, levels: tuple[IgnoreRules, ...] = ()) -> None:
+        self._levels = levels
+
+    def push(self, rules: IgnoreRules) -> IgnoreStack:
+        """Return this stack with the ignore file of a folder further in; it is asked first."""
+        return IgnoreStack((*self._levels, rules))
+
+    def ignores(self, path: str, is_directory: bool) -> bool:
+        """Whether a path is ignored, by itself or with a folder above it.
+
+        Args:
+            path: Normalised path relative to the root.
+            is_directory: Whether it is a folder.
+        """
+        end = path.find("/")
+        while end >= 0:
+            if self._ignores_itself(path[:end], True):
+                return True
+            end = path.find("/", end + 1)
+        return self._ignores_itself(path, is_directory)
+
+    def _ignores_itself(self, path: str, is_directory: bool) -> bool:
+        answers = (rules.match(path, is_directory) for rules in reversed(self._levels))
+        return next((answer for answer in answers if answer is not None), False)
+
+    def in_directory(self, directory: str) -> NameFilter | None:
+        """Return the filter for the names in a folder that is not ignored itself; None if there are no rules.
+
+        Args:
+            directory: Relative to the root; below or at the base of every ignore file of this stack.
+        """
+        if not self._levels:
+            return None
+        levels = tuple(
+            (rules.rank_name, rules.rank_path if rules.concerns(inner) else None, f"{inner}/" if inner else "")
+            for rules in reversed(self._levels)
+            for inner in (as_bytes_text(_below(directory, rules.base)),)
+        )
+
+        def matches(name: str, is_directory: bool) -> bool:
+            text = as_bytes_text(name)
+            for rank_name, rank_path, prefix in levels:
+                rank = rank_name(text, is_directory)
+                if rank_path is not None:
+                    rank = max(rank, rank_path(prefix + text, is_directory))
+                if rank >= 0:
+                    return not rank & 1
+            return False
+
+        return matches

@@ -1,0 +1,234 @@
+"""Exclude patterns of listings, watching and the mirror, and the globs of searches.
+
+Patterns are relative to the workspace root, and a backslash in them counts as a slash, as in paths.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from filetools.errors import InvalidArgumentError
+from filetools.paths.wildmatch import (
+    ANY_CHARACTER,
+    GLOB_CHARACTERS,
+    Token,
+    class_expression,
+    compile_all,
+    stars,
+    to_expression,
+)
+
+MAX_PATTERN_CHARACTERS: Final = 256
+_FORBIDDEN: Final = re.compile(r'[<>"|]')
+_SEPARATORS: Final = re.compile(r"[,\n\r]")
+
+NameFilter = Callable[[str, bool], bool]
+"""Whether a name in one certain folder is left out; the second argument says whether it is a folder."""
+
+
+def parse_patterns(text: str) -> tuple[str, ...]:
+    """Return the patterns of a list typed with commas or newlines, without blanks around them and without repeats."""
+    return tuple(dict.fromkeys(part.strip() for part in _SEPARATORS.split(text) if part.strip()))
+
+
+def compile_patterns(patterns: Sequence[str], *, defaults: Sequence[str] = ()) -> ExcludeRules:
+    """Return the rules of exclude patterns.
+
+    A pattern without slash matches a name at any depth, one with a slash (not counting a last one) a path from the
+    root; both leave out all that is below. `*` and `?` do not cross a slash, `**/` stands for any folders or nothing,
+    a trailing slash means folders only, case counts, and every other character means itself.
+
+    Args:
+        patterns: The caller's own.
+        defaults: Those they join; repeats count once.
+
+    Raises:
+        InvalidArgumentError: A pattern is empty, longer than 256 characters, or contains one of `< > " |`.
+    """
+    return ExcludeRules(tuple(dict.fromkeys((*map(_checked, defaults), *map(_checked, patterns)))))
+
+
+def _checked(pattern: str) -> str:
+    if not pattern.strip("/\\ \t\r\n"):
+        raise InvalidArgumentError(f"Exclude pattern {pattern!r} is empty")
+    if len(pattern) > MAX_PATTERN_CHARACTERS:
+        shown = f"{pattern[:40]}..."
+        raise InvalidArgumentError(f"Exclude pattern {shown!r} is longer than {MAX_PATTERN_CHARACTERS} characters")
+    if found := _FORBIDDEN.search(pattern):
+        raise InvalidArgumentError(f"Exclude pattern {pattern!r} contains {found[0]!r}")
+    return pattern
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Rule:
+    expression: str
+    is_literal: bool
+    is_path: bool
+    directories_only: bool
+    body: str
+
+    @classmethod
+    def parse(cls, pattern: str) -> _Rule:
+        text = pattern.replace("\\", "/")
+        body = text.rstrip("/")
+        if body.startswith("**/") and "/" not in body[3:]:
+            body = body[3:]  # any folders, then a name: the same as the name alone, which is looked up faster
+        is_path = "/" in body
+        body = body.removeprefix("/")
+        return cls(
+            expression=to_expression(_tokens(body, classes=False)),
+            is_literal=not any(character in body for character in "*?"),
+            is_path=is_path,
+            directories_only=text.endswith("/"),
+            body=body,
+        )
+
+
+class _Names:
+    """The rules that look at one name only. Lives as long as its `ExcludeRules`."""
+
+    __slots__ = ("_endings", "_exact", "_others")
+
+    def __init__(self, rules: Sequence[_Rule]) -> None:
+        self._exact = frozenset(rule.body for rule in rules if rule.is_literal)
+        wild = [rule for rule in rules if not rule.is_literal]
+        endings = [rule for rule in wild if rule.body[0] == "*" and not any(c in rule.body[1:] for c in "*?")]
+        self._endings = tuple(rule.body[1:] for rule in endings)
+        others = [rule.expression for rule in wild if rule not in endings]
+        self._others = compile_all(others).match if others else None
+
+    def matches(self, name: str) -> bool:
+        return (
+            name in self._exact
+            or name.endswith(self._endings)
+            or (self._others is not None and self._others(name) is not None)
+        )
+
+
+class ExcludeRules:
+    """What is left out. Immutable and usable from every thread; lives as long as anybody keeps it."""
+
+    __slots__ = ("_directory_names", "_directory_paths", "_names", "_paths", "patterns")
+
+    def __init__(self, patterns: tuple[str, ...]) -> None:
+        self.patterns = patterns
+        rules = [_Rule.parse(pattern) for pattern in patterns]
+        names = [rule for rule in rules if not rule.is_path]
+        self._names = _Names([rule for rule in names if not rule.directories_only])
+        self._directory_names = _Names(names)
+        self._paths = _paths(rules, directories_only=False, end="(?:/.*)?")
+        self._directory_paths = _paths(rules, directories_only=True, end="/.*")
+
+    def matches_name(self, name: str, is_directory: bool) -> bool:
+        """Whether a pattern without slash matches this single name, wherever it is."""
+        return (self._directory_names if is_directory else self._names).matches(name)
+
+    def matches(self, path: str, is_directory: bool) -> bool:
+        """Whether a path is left out, by itself or with a folder above it.
+
+        Args:
+            path: Normalised path relative to the root.
+            is_directory: Whether it names a folder; all segments above it do.
+        """
+        *folders, name = path.split("/")
+        if self.matches_name(name, is_directory) or any(map(self._directory_names.matches, folders)):
+            return True
+        return self._matches_path(path, is_directory)
+
+    def _matches_path(self, path: str, is_directory: bool) -> bool:
+        if self._paths is not None and self._paths.match(path):
+            return True
+        if self._directory_paths is None:
+            return False
+        return self._directory_paths.match(f"{path}/" if is_directory else path) is not None
+
+    def in_directory(self, directory: str) -> NameFilter | None:
+        """Return the filter for the names in a folder that is not left out itself; None if nothing can match."""
+        if not self.patterns:
+            return None
+        if self._paths is None and self._directory_paths is None:
+            return self.matches_name
+        prefix = f"{directory}/" if directory else ""
+
+        def matches(name: str, is_directory: bool) -> bool:
+            return self.matches_name(name, is_directory) or self._matches_path(prefix + name, is_directory)
+
+        return matches
+
+
+def _paths(rules: Iterable[_Rule], *, directories_only: bool, end: str) -> re.Pattern[str] | None:
+    found = [rule.expression for rule in rules if rule.is_path and rule.directories_only == directories_only]
+    return compile_all(found, end) if found else None
+
+
+class Glob:
+    """A search pattern with `*`, `?`, `[...]` and `**/`. Immutable; lives as long as anybody keeps it.
+
+    Without a slash it is compared with the name, at any depth; with one, with the whole path from the root. Case
+    counts. A bracket that is not closed means itself.
+    """
+
+    __slots__ = ("_expression", "_is_path", "pattern")
+
+    def __init__(self, pattern: str) -> None:
+        """Compile a pattern.
+
+        Args:
+            pattern: 1 to 4096 characters.
+
+        Raises:
+            InvalidArgumentError: It is empty or too long.
+        """
+        body = pattern.replace("\\", "/")
+        if not body.strip("/") or len(body) > 4096:
+            raise InvalidArgumentError(f"Glob pattern {pattern[:40]!r} must have 1 to 4096 characters")
+        self.pattern = pattern
+        self._is_path = "/" in body
+        self._expression = compile_all([to_expression(_tokens(body.lstrip("/"), classes=True))])
+
+    def matches(self, path: str) -> bool:
+        """Whether the path of a file or folder matches; takes time linear in its length."""
+        text = path if self._is_path else path[path.rfind("/") + 1 :]
+        return self._expression.match(text) is not None
+
+
+def is_glob(pattern: str) -> bool:
+    """Whether a search pattern is a glob rather than a part of a path."""
+    return any(character in pattern for character in GLOB_CHARACTERS)
+
+
+def _tokens(pattern: str, *, classes: bool) -> list[Token]:
+    tokens: list[Token] = []
+    position = 0
+    while position < len(pattern):
+        character = pattern[position]
+        if character == "*":
+            token, position = stars(pattern, position)
+        elif character == "?":
+            token, position = ANY_CHARACTER, position + 1
+        elif character == "[" and classes:
+            token, position = _bracket(pattern, position)
+        else:
+            token, position = re.escape(character), position + 1
+        tokens.append(token)
+    return tokens
+
+
+def _bracket(pattern: str, start: int) -> tuple[str, int]:
+    negated = pattern[start + 1 : start + 2] in ("!", "^")
+    first = start + 2 if negated else start + 1
+    # A closing bracket right at the beginning is a member of the class.
+    end = pattern.find("]", first + 1)
+    if end < 0:
+        return re.escape("["), start + 1
+    ranges: list[tuple[str, str]] = []
+    members, position = pattern[first:end], 0
+    while position < len(members):
+        low = members[position]
+        is_range = members[position + 1 : position + 2] == "-" and position + 2 < len(members)
+        ranges.append((low, members[position + 2] if is_range else low))
+        position += 3 if is_range else 1
+    return class_expression(ranges, negated=negated), end + 1

@@ -1,0 +1,228 @@
+from __future__ import annotations
+
+import os
+import random
+import subprocess
+import time
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from filetools.paths.ignore import (
+    MAX_REPORTED,
+    MAX_WILDCARD_BYTES,
+    IgnoreProblem,
+    IgnoreRules,
+    IgnoreStack,
+)
+
+GIT_ENVIRONMENT: Final = {
+    "PATH": os.environ["PATH"],
+    "HOME": "/nonexistent",
+    "GIT_CONFIG_GLOBAL": os.devnull,
+    "GIT_CONFIG_NOSYSTEM": "1",
+}
+DOSE: Final = int(os.environ.get("FILETOOLS_DOSE", "1"))
+PIECES: Final = (
+    *("a", "b", "ab", "foo", "bar", "x.c", "*", "**", "***", "?", "??", "/", "/", "**/", "/**", "/**/"),
+    *("[ab]", "[!a]", "[^b]", "[a-c]", "[z-a]", "[]a]", "[a", "[a-]", "[-a]", "[\\]]", "[a/b]", "[a\\-c]", "[--0]", "[!a-]"),
+    *("[[:alpha:]]", "[![:digit:]]", "[[:foo:]]", "[[:space:]x]", "[[:x]", "[[:upper:][:digit:]]", "[[:punct:]]", "[*]"),
+    *("\\a", "\\*", "\\?", "\\[", "\\", "\\/", "\\ ", " ", "!", "#", "~", ".", "-", "\t", "é", "[é]", "{a,b}"),
+)
+NAMES: Final = (
+    *("a", "b", "ab", "aab", "ba", "aa", "foo", "bar", "x.c", "abfoo", "foobar", "fooab", "bfoo", "c", "x", "1", "a1"),
+    *("é", "a b", "foo ", "a\tb", "]", "-", "--", "*", "a*", "[", "A", "#a", "!a", "\\a", "~", "{a,b}", "0", "..."),
+)
+
+
+@pytest.mark.parametrize(
+    ("line", "reason"),
+    [
+        ("[a", "a bracket is not closed"),
+        ("[[:alpha:", "a bracket is not closed"),
+        ("x[[:word:]]", "there is no character class [:word:]"),
+        ("foo\\", "a backslash at the end escapes nothing"),
+        ("!", "it names nothing"),
+        ("/", "it names nothing"),
+        ("a\0b", "it contains NUL"),
+        ("a" * 4097, "it is longer than 4096 bytes"),
+    ],
+)
+def test_bad_line_is_skipped_and_reported(line: str, reason: str) -> None:
+    rules = IgnoreRules.parse(f"good\n{line}\n*.o\n")
+    assert rules.problems == (IgnoreProblem(line=2, text=line[:80], reason=reason),)
+    assert [rules.match(path, False) for path in ("good", "x.o", line[:200])] == [True, True, None]
+
+
+def test_reports_are_bounded() -> None:
+    assert len(IgnoreRules.parse("[a\n" * 1000).problems) == MAX_REPORTED
+
+
+def test_blank_lines_and_comments_are_no_problems() -> None:
+    rules = IgnoreRules.parse("\n   \n# comment\r\n\r\n")
+    assert rules.problems == ()
+    assert rules.match("# comment", False) is None
+
+
+def test_byte_order_mark_and_carriage_returns_vanish() -> None:
+    rules = IgnoreRules.parse(b"\xef\xbb\xbfa\r\nb\r\n")
+    assert [rules.match(name, False) for name in ("a", "b", "b\r")] == [True, True, None]
+
+
+def test_rules_hold_below_their_folder_only() -> None:
+    rules = IgnoreRules.parse("/x\ny\na/z\n", base="sub")
+    paths = ["sub/x", "sub/q/x", "x", "subx", "sub/q/y", "y", "sub/a/z", "a/z", "sub"]
+    assert [rules.match(path, False) for path in paths] == [True, None, None, None, True, None, True, None, None]
+
+
+def test_names_that_are_not_utf8_are_matched_by_bytes() -> None:
+    rules = IgnoreRules.parse(b"caf??\n\xff*\n")
+    assert [rules.match(name, False) for name in ("café", "cafe", "\udcffx")] == [True, None, True]
+
+
+def test_file_below_an_ignored_folder_is_not_taken_back() -> None:
+    stack = IgnoreStack((IgnoreRules.parse("build/\n!build/keep\n"),))
+    assert stack.ignores("build/keep", False)
+
+
+def test_inner_file_overrules_outer_file() -> None:
+    stack = IgnoreStack((IgnoreRules.parse("*.log\n"),)).push(IgnoreRules.parse("!keep.log\n", base="sub"))
+    assert [stack.ignores(path, False) for path in ("keep.log", "sub/keep.log", "sub/x.log")] == [True, False, True]
+
+
+def _pattern(chance: random.Random) -> str:
+    text = "".join(chance.choice(PIECES) for _ in range(chance.randint(1, 6)))
+    text = ("!" if chance.random() < 0.2 else "") + ("/" if chance.random() < 0.2 else "") + text
+    return text + ("/" if chance.random() < 0.2 else "") + (" " if chance.random() < 0.1 else "")
+
+
+def _content(chance: random.Random) -> str:
+    end = chance.choice(["\n", "\n", "\r\n"])
+    return end.join(_pattern(chance) for _ in range(chance.randint(1, 4))) + chance.choice(["", end])
+
+
+class GitRepository:
+    """Asks git itself, in a tree whose folders exist."""
+
+    def __init__(self, root: Path, chance: random.Random) -> None:
+        self.root = root
+        subprocess.run(["git", "init", "-q", root], env=GIT_ENVIRONMENT, check=True)
+        every = {"/".join(chance.choice(NAMES) for _ in range(chance.randint(1, 4))) for _ in range(400)}
+        self.folders = sorted({path for path in every if chance.random() < 0.5} | {"a/b", "foo/bar"})
+        for folder in self.folders:
+            os.makedirs(root / folder, exist_ok=True)
+        self.rows = [(path, (root / path).is_dir()) for path in sorted(every | set(self.folders))]
+
+    def write(self, files: dict[str, str]) -> None:
+        for old in self.root.rglob(".gitignore"):
+            old.unlink()
+        for folder, content in files.items():
+            (self.root / folder / ".gitignore").write_bytes(content.encode())
+
+    def ignored(self, paths: list[str]) -> list[bool]:
+        # git reads the list from a file of NUL-ended names; it crashes on some orders, so deep paths come last.
+        answer = subprocess.run(
+            ["git", "check-ignore", "--no-index", "--stdin", "-z", "-v", "-n"],
+            input="".join(f"{path}\0" for path in paths).encode(),
+            cwd=self.root,
+            env=GIT_ENVIRONMENT,
+            capture_output=True,
+            check=False,
+        )
+        assert answer.returncode in (0, 1), answer.stderr
+        fields = answer.stdout.split(b"\0")[:-1]
+        patterns = fields[2::4]
+        assert len(patterns) == len(paths)
+        return [bool(pattern) and not pattern.startswith(b"!") for pattern in patterns]
+
+
+def _filtered(stack_of: dict[str, IgnoreRules], path: str, is_directory: bool) -> bool:
+    """Answer as a walk would, folder by folder."""
+    stack, names = IgnoreStack(), path.split("/")
+    for depth, name in enumerate(names):
+        folder = "/".join(names[:depth])
+        stack = stack.push(stack_of[folder]) if folder in stack_of else stack
+        hides = stack.in_directory(folder)
+        if hides is not None and hides(name, is_directory or depth < len(names) - 1):
+            return True
+    return False
+
+
+@pytest.mark.parametrize("seed", range(3 * DOSE))
+def test_git_agrees_on_tricky_patterns(tmp_path: Path, seed: int) -> None:
+    chance = random.Random(seed)
+    repository = GitRepository(tmp_path, chance)
+    differences, ignored = [], 0
+    for _ in range(40):
+        nested = [folder for folder in ("a", "a/b", "foo") if chance.random() < 0.3]
+        files = {folder: _content(chance) for folder in ("", *nested)}
+        repository.write(files)
+        rows = sorted(chance.sample(repository.rows, 60), key=lambda row: (row[0].count("/"), row[0]))
+        expected = repository.ignored([path for path, _ in rows])
+        rules = {folder: IgnoreRules.parse(content, folder) for folder, content in files.items()}
+        stack = IgnoreStack(tuple(rules.values()))
+        for (path, is_directory), wanted in zip(rows, expected, strict=True):
+            ignored += wanted
+            answers = (stack.ignores(path, is_directory), _filtered(rules, path, is_directory))
+            if answers != (wanted, wanted):
+                differences.append((files, path, is_directory, wanted, answers))
+    assert differences == []
+    assert ignored > 200
+
+
+def _slowest(rules: IgnoreRules, paths: list[str]) -> float:
+    slowest = 0.0
+    for path in paths:
+        started = time.process_time()
+        rules.match(path, False)
+        slowest = max(slowest, time.process_time() - started)
+    return slowest
+
+
+HOSTILE_PATHS: Final = [
+    "a" * 255,
+    "a" * 254 + "b",
+    "/".join(["a" * 255] * 15),
+    "a/" * 2000 + "b",
+    "ab" * 127,
+    "x.py",
+]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "*a" * 60 + "*b",
+        "**/*a*a*a*a*a*a*b/**/c",
+        "**/a/" * 400 + "c",
+        "*" + "[ab]" * 200 + "c*",
+        "*" + "?" * 200 + "c*d",
+        "**/" + "?/" * 500 + "b",
+        "a*" * 100 + "/**/" + "b*" * 100 + "c",
+    ],
+)
+def test_bombs_stay_under_100_ms_a_path(line: str) -> None:
+    lines = [f"{line}{number}" for number in range(MAX_WILDCARD_BYTES // len(line))]
+    assert _slowest(IgnoreRules.parse("\n".join(lines)), HOSTILE_PATHS) < 0.1
+
+
+@pytest.mark.parametrize("line", ["name-{}", "*.ending{}", "start{}*", "*a*{}*b", "dir/sub{}/x", "!{}", "[a{}"])
+def test_file_of_10_mb_stays_under_100_ms_a_path(line: str) -> None:
+    # A tenth of the lines makes the same tables; the whole file is the long dose.
+    size = 10 * 1024 * 1024 if DOSE > 1 else 1024 * 1024
+    count = size // (len(line) + 5)
+    rules = IgnoreRules.parse("\n".join(line.format(number) for number in range(count)))
+    assert _slowest(rules, [*HOSTILE_PATHS, f"name-{count - 1}", f"x.ending{count - 1}"]) < 0.1
+
+
+def test_last_rule_of_a_large_file_holds() -> None:
+    rules = IgnoreRules.parse("".join(f"*.{number}\n" for number in range(100_000)) + "!x.7\n")
+    assert [rules.match(name, False) for name in ("x.99999", "x.7", "y.7", "x.100000")] == [True, False, True, None]
+
+
+def test_wildcards_beyond_the_bound_are_skipped_and_reported() -> None:
+    count = MAX_WILDCARD_BYTES // 5 + 1
+    rules = IgnoreRules.parse("\n".join(["*a*b?"] * count) + "\nplain\n")
+    assert [problem.line for problem in rules.problems] == [count]
+    assert rules.match("plain", False)

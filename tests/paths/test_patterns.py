@@ -1,0 +1,184 @@
+from __future__ import annotations
+
+import time
+from fnmatch import fnmatchcase
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from filetools.errors import InvalidArgumentError
+from filetools.paths.patterns import Glob, compile_patterns, is_glob, parse_patterns
+from filetools.settings import DEFAULT_EXCLUDES
+
+
+@pytest.mark.parametrize("pattern", ["", " ", "/", " / ", "a" * 257, "a<b", "a>b", 'a"b', "a|b"])
+def test_invalid_pattern_is_refused_by_name(pattern: str) -> None:
+    with pytest.raises(InvalidArgumentError) as caught:
+        compile_patterns(["fine", pattern])
+    assert repr(pattern)[:20] in caught.value.message
+
+
+def test_invalid_default_is_refused_too() -> None:
+    with pytest.raises(InvalidArgumentError, match="contains"):
+        compile_patterns([], defaults=["a|b"])
+
+
+def test_pattern_of_256_characters_is_accepted() -> None:
+    assert compile_patterns(["a" * 256]).matches("a" * 256, False)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "path", "is_directory", "expected"),
+    [
+        ("node_modules", "node_modules", True, True),
+        ("node_modules", "a/b/node_modules", True, True),
+        ("node_modules", "a/node_modules/c/d.js", False, True),
+        ("node_modules", "node_modules2", True, False),
+        ("node_modules", "Node_Modules", True, False),
+        ("*.swp", "a/.x.swp", False, True),
+        ("*.swp", "a.swp/b", False, True),
+        ("*.swp", "a.swpx", False, False),
+        (".env.*.local", "x/.env.dev.local", False, True),
+        (".env.*.local", ".env.local", False, False),
+        ("a?c", "abc", False, True),
+        ("a?c", "ac", False, False),
+        ("a?c", "a/c", False, False),
+        ("src/*.py", "src/a.py", False, True),
+        ("src/*.py", "src/sub/a.py", False, False),
+        ("src/*.py", "other/src/a.py", False, False),
+        ("src/gen", "src/gen/deep/file", False, True),
+        ("/build", "build", True, True),
+        ("/build", "build/x", False, True),
+        ("/build", "a/build", True, False),
+        ("build/", "build", True, True),
+        ("build/", "build", False, False),
+        ("build/", "a/build/x", False, True),
+        ("a/b/", "a/b", False, False),
+        ("a/b/", "a/b", True, True),
+        ("a/b/", "a/b/c", False, True),
+        ("**/x.py", "x.py", False, True),
+        ("**/x.py", "a/b/x.py", False, True),
+        ("a/**/b", "a/b", False, True),
+        ("a/**/b", "a/x/y/b", False, True),
+        ("a/**/b", "ab", False, False),
+        ("a/**/b", "x/a/b", False, False),
+        ("a/**", "a", True, False),
+        ("a/**", "a/b", False, True),
+        ("**/a/**/b/*.c", "x/a/b/y.c", False, True),
+        ("**/a/**/b/*.c", "x/a/q/y.c", False, False),
+        ("x**y", "xzzy", False, True),
+        ("[id].tsx", "app/[id].tsx", False, True),
+        ("[id].tsx", "app/i.tsx", False, False),
+        ("a.c", "abc", False, False),
+        ("src\\gen", "src/gen/x", False, True),
+        ("é*", "é.txt", False, True),
+        ("?", "é", False, True),
+    ],
+)
+def test_exclude_rule(pattern: str, path: str, is_directory: bool, expected: bool) -> None:
+    assert compile_patterns([pattern]).matches(path, is_directory) is expected
+
+
+def test_defaults_leave_out_what_the_documentation_names() -> None:
+    rules = compile_patterns([], defaults=DEFAULT_EXCLUDES)
+    names = [".git", "node_modules", ".DS_Store", "Thumbs.db", "a.swp", "a.swo", ".env.local", ".env.x.local", "a.py"]
+    assert [name for name in names if not rules.matches_name(name, False)] == ["a.py"]
+
+
+def test_own_patterns_join_defaults_without_repeats() -> None:
+    assert compile_patterns(["b", "a", "b"], defaults=["a", "c"]).patterns == ("a", "c", "b")
+
+
+def test_lists_may_be_typed_with_commas_or_newlines() -> None:
+    assert parse_patterns(" a, b\nc\r\n\n,a,, d e ") == ("a", "b", "c", "d e")
+
+
+def test_no_patterns_give_no_filter() -> None:
+    assert compile_patterns([]).in_directory("a") is None
+    assert not compile_patterns([]).matches("a", True)
+
+
+@given(
+    st.lists(st.sampled_from(["a", "*b", "c?", "/a", "a/b", "**/c", "a/**", "b/", "a/*/c/", "*"]), max_size=4),
+    st.lists(st.sampled_from(["a", "b", "c", "ab", "cb"]), min_size=1, max_size=4),
+    st.booleans(),
+)
+def test_filter_of_a_folder_agrees_with_whole_paths(patterns: list[str], names: list[str], is_directory: bool) -> None:
+    rules = compile_patterns(patterns)
+    pruned = False
+    for depth, name in enumerate(names):
+        hides = rules.in_directory("/".join(names[:depth]))
+        pruned = pruned or (hides is not None and hides(name, is_directory or depth < len(names) - 1))
+    assert rules.matches("/".join(names), is_directory) is pruned
+
+
+@pytest.mark.parametrize("pattern", ["", "/", "a" * 4097])
+def test_glob_of_no_or_too_many_characters_is_refused(pattern: str) -> None:
+    with pytest.raises(InvalidArgumentError):
+        Glob(pattern)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "path", "expected"),
+    [
+        ("*.py", "a/b/c.py", True),
+        ("*.py", "c.pyc", False),
+        ("/*.py", "a/c.py", False),
+        ("/*.py", "c.py", True),
+        ("src/*.py", "src/c.py", True),
+        ("src/*.py", "src/d/c.py", False),
+        ("src/**/*.py", "src/c.py", True),
+        ("src/**/*.py", "src/d/e/c.py", True),
+        ("src/**", "src/d/e", True),
+        ("**/*.py", "c.py", True),
+        ("[a-c].x", "b.x", True),
+        ("[!a-c].x", "b.x", False),
+        ("[^a-c].x", "d.x", True),
+        ("[]].x", "].x", True),
+        ("[a-].x", "-.x", True),
+        ("[z-a].x", "m.x", False),
+        ("[*]", "*", True),
+        ("[*]", "a", False),
+        ("[ab", "[ab", True),
+        ("a[/]b", "a/b", False),
+        ("[é-ü]", "ö", True),
+        ("a?b", "a/b", False),
+        ("*", ".hidden", True),
+        ("a+b(c).*", "a+b(c).txt", True),
+        ("[\\d]", "7", False),
+    ],
+)
+def test_glob(pattern: str, path: str, expected: bool) -> None:
+    assert Glob(pattern).matches(path) is expected
+
+
+@given(
+    st.text(alphabet="ab*?[]!-", min_size=1, max_size=9).filter(lambda text: "[^" not in text),
+    st.text(alphabet="ab]-!", min_size=1, max_size=9),
+)
+def test_glob_of_a_name_agrees_with_fnmatch(pattern: str, name: str) -> None:
+    assert Glob(pattern).matches(name) == fnmatchcase(name, pattern)
+
+
+def test_what_is_a_glob() -> None:
+    assert [is_glob(text) for text in ("a*", "a?", "[a", "a.b", "{a}")] == [True, True, True, False, False]
+
+
+@pytest.mark.parametrize(
+    ("pattern", "path"),
+    [
+        ("*a" * 40 + "*b", "a" * 250),
+        ("*a" * 40 + "*b", "a" * 4096),
+        ("**/a/" * 40 + "b", "a/" * 2000 + "c"),
+        ("*?" * 40 + "b", "a" * 250),
+        ("*[ab]" * 40 + "c", "ab" * 120),
+        ("**/*a*" * 20 + "b", "aaaa/" * 800 + "a"),
+    ],
+)
+def test_runaway_patterns_stay_linear(pattern: str, path: str) -> None:
+    matchers = [Glob(pattern).matches, lambda text: compile_patterns([pattern]).matches(text, False)]
+    for matches in matchers:
+        started = time.process_time()
+        assert not matches(path)
+        assert time.process_time() - started < 0.1
