@@ -65,6 +65,14 @@ class LocalReading:
         """
         return LocalReader(self._disk.workspace.open_file(path))
 
+    def open_directory(self, path: WorkspacePath) -> int:
+        """Open a directory for listings that scan it themselves; the caller closes the descriptor.
+
+        Raises:
+            DirectoryNotFoundError, PathNotDirectoryError, SymlinkNotAllowedError
+        """
+        return self._disk.workspace.open_directory(path)
+
     def scan(self, path: WorkspacePath) -> Iterator[ScanEntry]:
         """Yield the names in a directory as the disk gives them, without what belongs to filetools itself.
 

@@ -15,7 +15,7 @@ import os
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import Final, Literal, NoReturn, TypeVar
+from typing import Final, Literal, TypeVar
 
 from filetools.errors import FileToolsError
 from filetools.paths import WorkspacePath
@@ -123,7 +123,7 @@ class Plan:
             action()
         elif fault.moment == "half" and half is not None and fault.error is None:
             half()
-        self._strike(fault, path)
+        raise self._blow(fault, path)
 
     def _fault_at(self, number: int) -> Fault | None:
         for fault in self.faults:
@@ -131,14 +131,14 @@ class Plan:
                 return fault
         return None
 
-    def _strike(self, fault: Fault, path: str) -> NoReturn:
+    def _blow(self, fault: Fault, path: str) -> BaseException:
         if fault.error is not None:
-            raise fault.error(path)
+            return fault.error(path)
         if fault.exits:
             os._exit(EXIT_CODE)
         with self._lock:
             self.is_dead = True
-        raise Died
+        return Died()
 
 
 class FaultyReader:
