@@ -112,8 +112,8 @@ async def _tasks(state: Path, seconds: float) -> None:
     steady = waits[_TASKS:]
     worst = max(steady)
     print(
-        f"{'8  8 tasks, 0.5 ms of work':44} fair turn {fair * 1e3:.2f} ms  median {statistics.median(steady) * 1e3:.2f} ms  "
-        f"worst {worst * 1e3:.2f} ms = {worst / fair:.2f} x  goal 3 x"
+        f"{'8  8 tasks, 0.5 ms of work':44} fair turn {fair * 1e3:.2f} ms  "
+        f"median {statistics.median(steady) * 1e3:.2f} ms  worst {worst * 1e3:.2f} ms = {worst / fair:.2f} x  goal 3 x"
     )
     await table.aclose()
 
@@ -150,8 +150,9 @@ def _contention_row(name: str, rounds: list[Contention], goal: str) -> None:
     waits = sorted(wait for one in rounds for wait in one.waits)
     p95, p99 = (waits[int(len(waits) * part)] for part in (0.95, 0.99))
     print(
-        f"{name:44} {statistics.median(one.rate for one in rounds):7.0f}/s  median {statistics.median(waits) * 1e3:.2f} ms  "
-        f"p95 {p95 * 1e3:.1f} ms  p99 {p99 * 1e3:.1f} ms  worst {waits[-1] * 1e3:.1f} ms  shares {rounds[-1].shares}  {goal}"
+        f"{name:44} {statistics.median(one.rate for one in rounds):7.0f}/s  "
+        f"median {statistics.median(waits) * 1e3:.2f} ms  p95 {p95 * 1e3:.1f} ms  p99 {p99 * 1e3:.1f} ms  "
+        f"worst {waits[-1] * 1e3:.1f} ms  shares {rounds[-1].shares}  {goal}"
     )
 
 

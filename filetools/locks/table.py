@@ -54,7 +54,8 @@ class LockTable:
     ) -> AbstractAsyncContextManager[HeldLocks]:
         """Hold the locks of all keys during one `async with` block.
 
-        All that an action needs is taken in one `hold`: two, one inside the other, can wait for each other for ever.
+        All that an action needs is taken in one `hold`. A second one inside its block waits for whoever holds the lock,
+        even if that is the block itself, and is not protected from deadlock.
 
         Args:
             keys: Normalised keys, in any order; keys that share a lock take it once.
@@ -66,7 +67,7 @@ class LockTable:
             LockTimeoutError: On entry: not free in time; names the holder and its age.
             WorkspaceGoneError: On entry: the table was closed, also while waiting, or the process was forked.
             StateDamagedError, AccessDeniedError, DiskFullError: On entry: a lock file cannot be used.
-            InternalError: On entry: the task holds one of the locks already, or the table is another loop's.
+            InternalError: On entry: it was entered before, or the table is another loop's.
             InvalidArgumentError: At once: a negative time, or a string in place of the sequence.
         """
         if isinstance(keys, str):
@@ -142,12 +143,12 @@ class _Hold:
     async def __aenter__(self) -> HeldLocks:
         held = self._held
         loop = asyncio.get_running_loop()
+        self._table.check_alive()
         self._table.bind(loop)
-        held.begin(asyncio.current_task())
+        held.begin()
         deadline: float | None = None
         try:
             for stripe in held.stripes:
-                self._table.check_alive()
                 if not stripe.enter_now():
                     deadline = loop.time() + self._limit if deadline is None else deadline
                     await self._wait(stripe, deadline)
@@ -166,8 +167,6 @@ class _Hold:
         self._held.release()
 
     async def _wait(self, stripe: Stripe, deadline: float) -> None:
-        if stripe.holder is not None and stripe.holder.task is self._held.task:
-            raise InternalError(f"{self._held.owner} asks for the lock of {self._held.path} while it holds it")
         if not await stripe.enter(deadline):
             self._table.check_alive()
             raise self._table.timeout_error(stripe, self._held.path, self._limit)

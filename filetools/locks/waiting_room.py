@@ -66,7 +66,9 @@ def is_somebody_waiting(files: LockFiles, name: str) -> bool:
 
 
 def _fresh_places(file: LockFile, now_ns: int) -> dict[int, int]:
-    room = file.read_at(0, _ROOM_BYTES)
+    room = b""
+    with contextlib.suppress(OSError):
+        room = file.read_at(0, _ROOM_BYTES)
     whole = room[: len(room) - len(room) % _RECORD.size]
     return {
         place: since_ns
