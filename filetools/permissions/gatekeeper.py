@@ -1,0 +1,173 @@
+"""The first step of every call: the policy decides, people are asked, and changes of the policy are kept."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Final, Protocol, TypeVar
+
+from filetools.errors import ToolBlockedError
+from filetools.models import Actor, Preset
+from filetools.paths import ROOT, WorkspacePath
+from filetools.permissions.approvals import Approvals
+from filetools.permissions.policy import PermissionPolicy, ToolOperation
+from filetools.permissions.requests import AskReason, Notify, PolicyChanged, Proposal, ignore_notice
+from filetools.permissions.rule_file import RuleFile, SavedPermissions
+from filetools.permissions.rules import Rule
+from filetools.permissions.tickets import Case
+
+T = TypeVar("T")
+Describe = Callable[[], Awaitable[Proposal]]
+
+_WHOLE_TREE: Final = (ROOT,)
+
+
+class Run(Protocol):
+    """Runs blocking work in a worker thread of the project."""
+
+    async def __call__(self, work: Callable[[], T]) -> T:
+        """Return what `work` returns."""
+
+
+class Gatekeeper:
+    """Lets calls through, asks, or refuses; lives as long as the workspace is open, closed with `aclose`.
+
+    Args:
+        policy: What is allowed.
+        approvals: Who is asked; its trust must be the policy's.
+        notify: Receives a notice whenever the permissions change.
+        rule_file: Where changes are kept; None keeps them until the end of the process.
+        run: Runs the writing of that file; needed with `rule_file`.
+    """
+
+    def __init__(
+        self,
+        policy: PermissionPolicy,
+        approvals: Approvals,
+        *,
+        notify: Notify = ignore_notice,
+        rule_file: RuleFile | None = None,
+        run: Run | None = None,
+    ) -> None:
+        self.policy = policy
+        self.approvals = approvals
+        self._notify = notify
+        self._rule_file = rule_file
+        self._run = run
+        self._changing = asyncio.Lock()
+        self._chosen_preset: Preset | None = None
+
+    async def authorise(
+        self, tool: str, paths: Sequence[WorkspacePath], *, actor: Actor, change: bool, describe: Describe
+    ) -> None:
+        """Return if the call may go on; waits for a person where one must be asked. No lock may be held meanwhile.
+
+        Args:
+            tool: Name of the tool. A call that deletes as part of something else is asked as "delete_file".
+            paths: Every path the call works on: source and destination, and of a folder that is moved or deleted those
+                below that `policy.is_protected` or a rule may concern. None at all counts as the root.
+            actor: Who calls.
+            change: Whether the call changes any of them.
+            describe: Tells what the call would do; called only when a person is asked. Its digest must cover all that
+                the call would do, the versions of further paths too.
+
+        Raises:
+            ToolBlockedError: The policy blocks it on one of the paths.
+            ApprovalRequiredError: Nobody is there to answer, or nobody did in time; carries the id of the request.
+            ApprovalDeniedError: A person said no.
+            FileToolsError: `describe` failed, because the call could not be done anyway.
+        """
+        while asked := self._asked(tool, paths or _WHOLE_TREE, actor, "change" if change else "read"):
+            # One question covers the call; the path that weighs most is the one named in it.
+            first, reason = next((one for one in asked if one[1] == "protected"), asked[0])
+            case = Case(
+                tool=tool,
+                path=first,
+                paths=tuple(paths or _WHOLE_TREE),
+                actor=actor,
+                reason=reason,
+                proposal=await describe(),
+            )
+            if await self.approvals.ask(case):
+                return
+
+    def _asked(
+        self, tool: str, paths: Sequence[WorkspacePath], actor: Actor, operation: ToolOperation
+    ) -> list[tuple[WorkspacePath, AskReason]]:
+        """Return the paths that a person must decide about, after looking at all of them for a block."""
+        asked: list[tuple[WorkspacePath, AskReason]] = []
+        for path in paths:
+            decision = self.policy.check(tool, path, actor=actor, operation=operation)
+            if decision.needs_approval:
+                asked.append((path, "protected" if decision.reason == "protected" else "prompt"))
+            elif not decision.can_execute:
+                raise ToolBlockedError(tool, path or None, f"the permissions in force ({self.policy.preset}) forbid it")
+        return asked
+
+    async def load(self, *, preset_given: bool) -> None:
+        """Put in force what was saved.
+
+        Args:
+            preset_given: Whether the policy's preset was chosen for this opening; then the saved one does not count.
+
+        Raises:
+            StateDamagedError, StateTooNewError: The file cannot be used; nothing is in force that was not before.
+        """
+        if self._rule_file is None or self._run is None:
+            return
+        saved = await self._run(self._rule_file.read)
+        self.policy.use_rules(saved.to_rules())
+        self.policy.everything.since = saved.allow_everything_since
+        self._chosen_preset = saved.preset
+        if saved.preset is not None and not preset_given:
+            self.policy.use_preset(saved.preset)
+
+    async def use_preset(self, preset: Preset) -> None:
+        """Put another preset in force, and keep it.
+
+        Raises:
+            StorageFailedError: It could not be kept; the old one stays in force.
+        """
+        async with self._changing:
+            await self._keep(preset, self.policy.rules, self.policy.everything.since)
+            self.policy.use_preset(preset)
+        self._notify(PolicyChanged(preset=preset))
+
+    async def use_rules(self, rules: Sequence[Rule]) -> None:
+        """Put other rules in force, in place of all those before, and keep them.
+
+        Raises:
+            StorageFailedError: They could not be kept; the old ones stay in force.
+        """
+        async with self._changing:
+            await self._keep(self._chosen_preset, tuple(rules), self.policy.everything.since)
+            changed = {rule.tool for rule in {*self.policy.rules} ^ {*rules}}
+            self.policy.use_rules(rules)
+        self._notify(PolicyChanged(preset=self.policy.preset, tool=changed.pop() if len(changed) == 1 else None))
+
+    async def allow_everything(self, allowed: bool = True) -> None:
+        """Switch the mode on in which nothing that may be asked is asked; it ends by itself after 24 hours.
+
+        Blocks and protected paths are not touched by it.
+
+        Args:
+            allowed: False ends it now.
+
+        Raises:
+            StorageFailedError: It could not be kept; nothing has changed.
+        """
+        async with self._changing:
+            since = self.policy.everything.now() if allowed else None
+            await self._keep(self._chosen_preset, self.policy.rules, since)
+            self.policy.everything.since = since
+        self._notify(PolicyChanged(preset=self.policy.preset))
+
+    async def aclose(self) -> None:
+        """Stop asking; may be called twice."""
+        await self.approvals.aclose()
+
+    async def _keep(self, preset: Preset | None, rules: tuple[Rule, ...], since: float | None) -> None:
+        if self._rule_file is not None and self._run is not None:
+            rule_file, saved = self._rule_file, SavedPermissions.of(preset, rules, since)
+            await self._run(lambda: rule_file.write(saved))
+        self._chosen_preset = preset

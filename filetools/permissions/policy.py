@@ -1,0 +1,122 @@
+"""The decision: may this actor call this tool on this path now, must a person be asked, or is it blocked."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Final, Literal
+
+from filetools.models import Actor, Preset
+from filetools.paths import WorkspacePath, matches_protected
+from filetools.permissions.rules import Level, Rule, preset_level, rules_level
+from filetools.permissions.trust import AllowEverything, RunTrust
+from filetools.settings import PROTECTED_PATHS
+
+ToolOperation = Literal["read", "change"]
+DecisionReason = Literal["auto", "prompt", "block", "session", "yolo", "protected"]
+
+REMEMBERED_PATHS: Final = 4096
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Decision:
+    """What the policy says of one call on one path."""
+
+    can_execute: bool
+    """Whether the call may run now, without asking anybody."""
+    needs_approval: bool
+    """Whether a person can allow it; False together with `can_execute` False means blocked."""
+    reason: DecisionReason
+    """auto, prompt and block are levels; session is trust for the run, yolo the mode that allows everything."""
+
+
+_AUTO: Final = Decision(can_execute=True, needs_approval=False, reason="auto")
+_SESSION: Final = Decision(can_execute=True, needs_approval=False, reason="session")
+_YOLO: Final = Decision(can_execute=True, needs_approval=False, reason="yolo")
+_PROMPT: Final = Decision(can_execute=False, needs_approval=True, reason="prompt")
+_PROTECTED: Final = Decision(can_execute=False, needs_approval=True, reason="protected")
+_BLOCK: Final = Decision(can_execute=False, needs_approval=False, reason="block")
+
+
+class PermissionPolicy:
+    """Preset, rules, protected paths and trust of one opened workspace; lives as long as it is open.
+
+    Presets and rules bind agents and foreign programs. People, and filetools itself, are asked only where a protected
+    path would change, as everybody is.
+
+    Args:
+        preset: What holds where no rule speaks.
+        rules: Refinements; a block wins over everything, a preset's too, else the last that applies counts.
+        protected: Globs of paths whose every change needs an approval of its own.
+        clock: Seconds since the epoch, for the mode that ends after a day.
+    """
+
+    def __init__(
+        self,
+        preset: Preset,
+        rules: Iterable[Rule] = (),
+        protected: Iterable[str] = PROTECTED_PATHS,
+        *,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self._preset: Preset = preset
+        self._rules = tuple(rules)
+        self._protected = tuple(protected)
+        self.trust = RunTrust()
+        self.everything = AllowEverything(clock)
+        # One lookup instead of folding and matching: this is the first step of every call.
+        self.is_protected: Callable[[WorkspacePath], bool] = lru_cache(REMEMBERED_PATHS)(self._matches_protected)
+        self._level = lru_cache(REMEMBERED_PATHS)(self._find_level)
+
+    @property
+    def preset(self) -> Preset:
+        """The preset in force."""
+        return self._preset
+
+    @property
+    def rules(self) -> tuple[Rule, ...]:
+        """The rules in force, in their order."""
+        return self._rules
+
+    def use_preset(self, preset: Preset) -> None:
+        """Put another preset in force from the next check."""
+        self._preset = preset
+        self._level.cache_clear()
+
+    def use_rules(self, rules: Iterable[Rule]) -> None:
+        """Put other rules in force from the next check, in place of all those before."""
+        self._rules = tuple(rules)
+        self._level.cache_clear()
+
+    def check(self, tool: str, path: WorkspacePath, *, actor: Actor, operation: ToolOperation) -> Decision:
+        """Decide about one call on one path.
+
+        Args:
+            tool: Name of the tool, known or not.
+            path: What it works on; the root where it names no path.
+            actor: Who calls.
+            operation: Whether it only reads or changes something.
+        """
+        is_change = operation == "change"
+        level: Level = "auto" if actor.kind in ("editor", "system") else self._level(tool, path, is_change)
+        if level == "block":
+            return _BLOCK
+        if is_change and self.is_protected(path):
+            # Trust in a tool and the mode that allows everything do not reach here: each such path is its own decision.
+            return _SESSION if self.trust.covers(actor, tool, path) else _PROTECTED
+        if level == "auto":
+            return _AUTO
+        if self.trust.covers(actor, tool):
+            return _SESSION
+        return _YOLO if self.everything.is_on else _PROMPT
+
+    def _matches_protected(self, path: WorkspacePath) -> bool:
+        return matches_protected(path, self._protected)
+
+    def _find_level(self, tool: str, path: str, is_change: bool) -> Level:
+        preset = preset_level(self._preset, tool, change=is_change)
+        if preset == "block":
+            return "block"
+        return rules_level(self._rules, tool, path) or preset

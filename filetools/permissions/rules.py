@@ -1,0 +1,122 @@
+"""Levels of tools: what each preset says of a tool, and the rules by tool and glob that refine it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from typing import Final, Literal, get_args
+
+from filetools.errors import InvalidArgumentError
+from filetools.models import Preset
+from filetools.paths.names import fold_name
+from filetools.paths.patterns import ExcludeRules, compile_patterns
+
+Level = Literal["auto", "prompt", "block"]
+
+READING_TOOLS: Final = frozenset(
+    (
+        "read_file", "read_multiple", "list_files", "search_files", "glob_files", "grep_files", "file_info", "exists",
+        "versions", "diff", "provenance", "changes", "watch_changes", "read_fd", "search_fd",
+    )
+)  # fmt: skip
+"""Tools that `ask` lets through: they read, list, search or look at facts."""
+DELETING_TOOLS: Final = frozenset(("delete_file", "delete_directory", "delete_multiple"))
+"""Tools that `guarded` blocks."""
+SUBTREE_TOOLS: Final = frozenset(("delete_file", "delete_directory", "delete_multiple", "move_file"))
+"""Tools that may take a whole folder away, so that a rule about a path below binds them at the folder too."""
+_SAME_ACT: Final = {"create_file": "write_file"}
+"""Tools that rules of another tool bind as well: creating a file is writing one where none stood."""
+
+
+def preset_level(preset: Preset, tool: str, *, change: bool) -> Level:
+    """Return what a preset says of a tool.
+
+    Args:
+        preset: The preset in force.
+        tool: Name of the tool; unknown ones are asked about wherever changes are.
+        change: Whether the call changes anything; it counts for more than the tool's name.
+    """
+    if preset == "allow":
+        return "auto"
+    if (preset == "read_only" and change) or (preset == "guarded" and tool in DELETING_TOOLS):
+        return "block"
+    return "auto" if tool in READING_TOOLS and not change else "prompt"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rule:
+    """What one person decided for a tool and the paths of a glob; lives as long as the policy that holds it.
+
+    A rule that blocks or asks meets every spelling of a path (case, composition, ignorable code points) and the folders
+    that hold it; one that allows meets only the exact spelling.
+
+    Raises:
+        InvalidArgumentError: An empty tool, a bad glob, or a level that does not exist.
+    """
+
+    tool: str
+    """Name of a tool, or a glob of names such as "delete_*"."""
+    path: str = "**"
+    """Glob as in exclude patterns: without slash it matches a name at any depth, and all that is below it."""
+    level: Level
+    _globs: ExcludeRules = field(init=False, repr=False, compare=False)
+    _stem: str = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        if not self.tool.strip():
+            raise InvalidArgumentError("A permission rule needs the name of a tool")
+        if self.level not in get_args(Level):
+            raise InvalidArgumentError(f"Level {self.level!r} of a permission rule is none of auto, prompt, block")
+        glob = self.path.replace("\\", "/")
+        if self.level != "auto":
+            # What is below a folder includes the folder when something is to be kept from change.
+            glob = _fold(glob.removesuffix("/**") or glob)
+        object.__setattr__(self, "_globs", compile_patterns((glob,)))
+        object.__setattr__(self, "_stem", _literal_stem(glob))
+
+    def applies(self, tool: str, path: str) -> bool:
+        """Whether this rule speaks about a call of `tool` on `path` ("" is the root)."""
+        if not (fnmatchcase(tool, self.tool) or fnmatchcase(_SAME_ACT.get(tool, tool), self.tool)):
+            return False
+        if self.path in ("*", "**"):
+            return True
+        if self.level == "auto":
+            return bool(path) and self._globs.matches(path, False)
+        folded = _fold(path)
+        if tool in SUBTREE_TOOLS and _holds(folded, self._stem):
+            return True
+        return bool(folded) and self._globs.matches(folded, True)
+
+    def to_dict(self) -> dict[str, str]:
+        """Return the form in which the rule is saved."""
+        return {"tool": self.tool, "path": self.path, "level": self.level}
+
+
+def rules_level(rules: Sequence[Rule], tool: str, path: str) -> Level | None:
+    """Return what the rules say of a call: a block wins, else the last that applies; None if none does."""
+    levels: list[Level] = [rule.level for rule in rules if rule.applies(tool, path)]
+    if "block" in levels:
+        return "block"
+    return levels[-1] if levels else None
+
+
+def _fold(path: str) -> str:
+    return "/".join(fold_name(segment) or segment for segment in path.split("/"))
+
+
+def _literal_stem(glob: str) -> str:
+    """Return the segments before the first wildcard of a glob that starts at the root; "" where it matches anywhere."""
+    body = glob.rstrip("/")
+    if "/" not in body:
+        return ""
+    segments: list[str] = []
+    for segment in body.removeprefix("/").split("/"):
+        if "*" in segment or "?" in segment:
+            break
+        segments.append(segment)
+    return "/".join(segments)
+
+
+def _holds(folder: str, stem: str) -> bool:
+    return bool(stem) and (not folder or stem.startswith(f"{folder}/"))
