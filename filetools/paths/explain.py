@@ -126,7 +126,9 @@ def explain_way(path: str, error: OSError, look: Look, roots: Sequence[tuple[str
         found = None
     if found is not None and found.is_link:
         target = inside_target(found.path, found.target or "", roots)
-        return SymlinkNotAllowedError(shown(path), shown(found.path), shown(target) if target is not None else None)
+        return SymlinkNotAllowedError(
+            shown(path), shown(found.path), (shown(target) or ".") if target is not None else None
+        )
     if error.errno == errno.ELOOP:
         # The link is gone again: another process is exchanging names right now.
         return ChangedMeanwhileError(shown(path), 1)

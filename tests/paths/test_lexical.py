@@ -282,7 +282,7 @@ def test_whatever_is_accepted_stays_inside_and_is_stable(raw_path: str, rules: L
         return
     assert not {"", ".", "..", ".filetools"} & set(path.parts)
     assert not path.startswith("/")
-    assert path.encode()
+    path.encode()
     assert rules.parse(path, allow_root=True) == path
     if not path.is_root:
         assert path.parent.child(path.name) == path

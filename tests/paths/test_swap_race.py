@@ -70,9 +70,10 @@ def test_harness_beats_an_implementation_that_checks_and_then_opens(tmp_path: Pa
     root = os.path.realpath(tree.root)
 
     def naive() -> bytes:
-        if os.path.commonpath((os.path.realpath(name), root)) != root:
-            return b""
-        return read_all(os.open(name, os.O_RDONLY))
+        with contextlib.suppress(OSError):  # realpath itself trips over the exchange now and then
+            if os.path.commonpath((os.path.realpath(name), root)) == root:
+                return read_all(os.open(name, os.O_RDONLY))
+        return b""
 
     with Swapper(tree):
         assert any(naive() == OUTSIDE for _ in range(500_000))
