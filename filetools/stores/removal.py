@@ -12,6 +12,8 @@ from filetools.stores.local_disk import Place
 
 _FOLDER_FLAGS: Final[int] = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_NOFOLLOW", 0)
 
+_TRIES: Final = 5
+
 
 def remove_place(place: Place) -> None:
     """Remove what stands at a place, a directory with all below it; nothing there is fine.
@@ -19,18 +21,27 @@ def remove_place(place: Place) -> None:
     Raises:
         OSError: Some of it could not be removed; it stays at temporary places.
     """
-    with place.opened() as folder:
-        try:
-            os.unlink(place.name, dir_fd=folder)
-        except FileNotFoundError:
-            return
-        except OSError as exc:
-            # POSIX lets unlink of a directory fail with EPERM, Linux says EISDIR.
-            if exc.errno not in (errno.EISDIR, errno.EPERM) or not _is_directory(place.name, folder):
-                raise
-        else:
-            return
-    _remove_tree(place)
+    try:
+        with place.opened() as folder:
+            if not _unlink(place.name, folder):
+                _remove_tree(place)
+    except (FileNotFoundError, NotADirectoryError):
+        # With its whole folder, which a place beside a target can lose to anybody.
+        return
+
+
+def _unlink(name: str, folder: int) -> bool:
+    """Remove a name that is no directory; False if it is one."""
+    try:
+        os.unlink(name, dir_fd=folder)
+    except FileNotFoundError:
+        return True
+    except OSError as exc:
+        # POSIX lets unlink of a directory fail with EPERM, Linux says EISDIR.
+        if exc.errno not in (errno.EISDIR, errno.EPERM) or not _is_directory(name, folder):
+            raise
+        return False
+    return True
 
 
 def _remove_tree(top: Place) -> None:
@@ -42,46 +53,62 @@ def _remove_tree(top: Place) -> None:
     while pending:
         place = pending.pop()
         with place.opened() as folder:
-            pending += _empty(place, folder)
-            with suppress(FileNotFoundError):
-                os.rmdir(place.name, dir_fd=folder)
+            pending += _remove_directory(place, folder)
+
+
+def _remove_directory(place: Place, folder: int) -> list[Place]:
+    """Remove one directory; return where the directories in it are now."""
+    moved: list[Place] = []
+    for attempt in range(_TRIES):
+        moved += _empty(place, folder)
+        try:
+            os.rmdir(place.name, dir_fd=folder)
+        except FileNotFoundError:
+            break
+        except OSError as exc:
+            # Whoever works in there may have made a new file since it was emptied.
+            if exc.errno not in (errno.ENOTEMPTY, errno.EEXIST) or attempt == _TRIES - 1:
+                raise
+        else:
+            break
+    return moved
 
 
 def _empty(place: Place, folder: int) -> list[Place]:
-    moved: list[Place] = []
     try:
         inside = os.open(place.name, _FOLDER_FLAGS, dir_fd=folder)
     except FileNotFoundError:
-        return moved
+        return []
     try:
         _make_writable(inside)
         with os.scandir(inside) as entries:
             found = [(entry.name, entry.is_dir(follow_symlinks=False)) for entry in entries]
+        moved: list[Place] = []
         for name, is_directory in found:
-            if not is_directory:
-                os.unlink(name, dir_fd=inside)
-                continue
-            _make_directory_writable(name, inside)
-            target = place.sibling()
-            os.rename(name, target.name, src_dir_fd=inside, dst_dir_fd=folder)
-            moved.append(target)
+            with suppress(FileNotFoundError):
+                if is_directory:
+                    moved.append(_move_up(name, inside, place.sibling(), folder))
+                else:
+                    os.unlink(name, dir_fd=inside)
+        return moved
     finally:
         os.close(inside)
-    return moved
 
 
-def _is_directory(name: str, folder: int) -> bool:
-    return stat.S_ISDIR(os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode)
-
-
-def _make_directory_writable(name: str, folder: int) -> None:
-    """A directory can change its parent only where it is writable itself."""
+def _move_up(name: str, inside: int, target: Place, folder: int) -> Place:
+    # A directory can change its parent only where it is writable itself.
     with suppress(PermissionError):
-        descriptor = os.open(name, _FOLDER_FLAGS, dir_fd=folder)
+        descriptor = os.open(name, _FOLDER_FLAGS, dir_fd=inside)
         try:
             _make_writable(descriptor)
         finally:
             os.close(descriptor)
+    os.rename(name, target.name, src_dir_fd=inside, dst_dir_fd=folder)
+    return target
+
+
+def _is_directory(name: str, folder: int) -> bool:
+    return stat.S_ISDIR(os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode)
 
 
 def _make_writable(descriptor: int) -> None:

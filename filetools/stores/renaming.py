@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import errno
 import os
+import stat
 from contextlib import suppress
 from typing import Final
 
@@ -72,8 +73,9 @@ def replace_keeping(capabilities: Capabilities, source: Spot, live: Spot, spare:
     Raises:
         FileNotFoundError: The source or the live file is missing; nothing changed.
     """
-    identity(source)
-    linked = capabilities.hard_links and _link_current(live, spare)
+    found = os.stat(source[1], dir_fd=source[0], follow_symlinks=False)
+    # A directory cannot be renamed over a file, so the name has to be free for it.
+    linked = capabilities.hard_links and not stat.S_ISDIR(found.st_mode) and _link_current(live, spare)
     if not linked:
         os.rename(live[1], spare[1], src_dir_fd=live[0], dst_dir_fd=spare[0])
     try:

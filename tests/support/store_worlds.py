@@ -1,0 +1,217 @@
+"""Every implementation of `Store` with a hand behind it: a stranger who looks and saves without the store.
+
+`WORLDS` names them all; `make_world` builds one. A world is closed by its maker.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import shutil
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final, Protocol
+
+from filetools.paths import Workspace, WorkspacePath
+from filetools.stores import Capabilities, Displaced, LocalStore, MemoryStore, Store
+from tests.support.faulty import FaultyStore, Plan
+
+NO_CAPABILITIES: Final = Capabilities(exchange=False, no_replace=False, tmpfile=False, leases=False)
+NO_LINKS: Final = Capabilities(exchange=False, no_replace=False, tmpfile=False, leases=False, hard_links=False)
+OTHER_DEVICE: Final = Path("/dev/shm")
+LOCAL_WORLDS: Final = ("local", "fallbacks", "no_links", "walk", "elsewhere")
+WORLDS: Final = (*LOCAL_WORLDS, "memory", "faulty")
+
+
+FILE: Final = WorkspacePath("file.txt")
+OTHER: Final = WorkspacePath("other.txt")
+FOLDER: Final = WorkspacePath("folder")
+DEEP: Final = WorkspacePath("folder/deep.txt")
+MISSING: Final = WorkspacePath("missing.txt")
+BELOW_MISSING: Final = WorkspacePath("missing/file.txt")
+BELOW_FILE: Final = WorkspacePath("file.txt/below.txt")
+
+
+class World(Protocol):
+    """A store and the stranger."""
+
+    @property
+    def store(self) -> Store:
+        """The store that is open now."""
+
+    def save(self, path: str, content: bytes) -> None:
+        """Replace or create a file as another program would, by renaming over it; parents are made."""
+
+    def make_folder(self, path: str) -> None:
+        """Create a folder and its parents."""
+
+    def look(self, path: str) -> bytes | None:
+        """Return what others see at a path; None if nothing is there."""
+
+    def erase(self, path: str) -> None:
+        """Remove a file or a tree."""
+
+    def names(self, path: str = "") -> set[str]:
+        """Return the names that others see in a folder, without the state directory."""
+
+    def hidden(self) -> set[str]:
+        """Return the names in the folder for temporary files, and of temporary files elsewhere."""
+
+    def reopen(self) -> Store:
+        """Close the store and open another one on the same files, as after a restart."""
+
+    def close(self) -> None:
+        """Close everything."""
+
+
+class LocalWorld:
+    """A store on a real folder."""
+
+    store: LocalStore
+
+    def __init__(
+        self,
+        root: Path,
+        *,
+        capabilities: Capabilities | None = None,
+        private: Path | None = None,
+        walk: bool = False,
+    ) -> None:
+        root.mkdir(exist_ok=True)
+        self.root = root
+        self.private = private or root / ".filetools"
+        self.workspace = Workspace.open(root, resolver="walk" if walk else "auto")
+        self._capabilities = capabilities
+        self.store = self._open()
+
+    def _open(self) -> LocalStore:
+        return LocalStore(self.workspace, private_directory=self.private, capabilities=self._capabilities)
+
+    def save(self, path: str, content: bytes) -> None:
+        target = self.root / path
+        target.parent.mkdir(parents=True, exist_ok=True)
+        other = target.with_name(f"stranger-{secrets.token_hex(4)}")
+        other.write_bytes(content)
+        other.replace(target)
+
+    def make_folder(self, path: str) -> None:
+        (self.root / path).mkdir(parents=True)
+
+    def look(self, path: str) -> bytes | None:
+        try:
+            return (self.root / path).read_bytes()
+        except FileNotFoundError:
+            return None
+
+    def erase(self, path: str) -> None:
+        target = self.root / path
+        if target.is_dir():
+            shutil.rmtree(target)
+        else:
+            target.unlink()
+
+    def names(self, path: str = "") -> set[str]:
+        return set(os.listdir(self.root / path)) - {".filetools"}
+
+    def hidden(self) -> set[str]:
+        return set(os.listdir(self.private / "tmp")) | {found.name for found in self.root.rglob(".ft-*")}
+
+    def reopen(self) -> LocalStore:
+        self.store.close()
+        self.store = self._open()
+        return self.store
+
+    def close(self) -> None:
+        self.store.close()
+        self.workspace.close()
+        if self.private.parent != self.root:
+            shutil.rmtree(self.private)
+
+
+class MemoryWorld:
+    """A store in memory; the stranger is a second store on the same tree."""
+
+    store: Store
+
+    def __init__(self, wrap: Callable[[Store], Store] = lambda store: store) -> None:
+        inner = MemoryStore()
+        self.tree = inner.tree
+        self._wrap = wrap
+        self.store = wrap(inner)
+        self._stranger = MemoryStore(self.tree)
+
+    def save(self, path: str, content: bytes) -> None:
+        where = WorkspacePath(path)
+        if where.parent and self._stranger.stat(where.parent) is None:
+            self.make_folder(where.parent)
+        displaced = self._stranger.prepare(where, content, new=self._stranger.stat(where) is None).exchange()
+        if displaced is not None:
+            displaced.discard()
+
+    def make_folder(self, path: str) -> None:
+        parts = path.split("/")
+        for count in range(1, len(parts) + 1):
+            self._stranger.make_directory(WorkspacePath("/".join(parts[:count])))
+
+    def look(self, path: str) -> bytes | None:
+        where = WorkspacePath(path)
+        return None if self._stranger.stat(where) is None else self._stranger.read(where)[0]
+
+    def erase(self, path: str) -> None:
+        self._stranger.remove(WorkspacePath(path)).discard()
+
+    def names(self, path: str = "") -> set[str]:
+        return {entry.name for entry in self._stranger.scan(WorkspacePath(path))}
+
+    def hidden(self) -> set[str]:
+        return set(self.tree.hidden["tmp"])
+
+    def reopen(self) -> Store:
+        self.store.close()
+        self.store = self._wrap(MemoryStore(self.tree))
+        return self.store
+
+    def close(self) -> None:
+        self.store.close()
+        self._stranger.close()
+
+
+def exchanged(world: World, path: WorkspacePath, content: bytes) -> Displaced:
+    """Replace a file through the store and return what came out."""
+    displaced = world.store.prepare(path, content, new=False).exchange()
+    assert displaced is not None
+    return displaced
+
+
+def has_other_device(folder: Path) -> bool:
+    """Whether there is a second file system to keep the private directory on."""
+    return OTHER_DEVICE.is_dir() and OTHER_DEVICE.stat().st_dev != folder.stat().st_dev
+
+
+def make_world(kind: str, folder: Path) -> World:
+    """Return one of `WORLDS`, its files below `folder`; `FILE` holds b"one", `DEEP` b"deep"."""
+    world = _make_empty(kind, folder)
+    world.save(FILE, b"one")
+    world.save(DEEP, b"deep")
+    return world
+
+
+def _make_empty(kind: str, folder: Path) -> World:
+    root = folder / "root"
+    match kind:
+        case "local":
+            return LocalWorld(root)
+        case "fallbacks":
+            return LocalWorld(root, capabilities=NO_CAPABILITIES)
+        case "no_links":
+            return LocalWorld(root, capabilities=NO_LINKS)
+        case "walk":
+            return LocalWorld(root, walk=True)
+        case "elsewhere":
+            private = Path(tempfile.mkdtemp(prefix="filetools-", dir=OTHER_DEVICE))
+            return LocalWorld(root, private=private, capabilities=Capabilities(tmpfile=False))
+        case "faulty":
+            return MemoryWorld(lambda store: FaultyStore(store, Plan.record()))
+        case _:
+            return MemoryWorld()
