@@ -1,0 +1,179 @@
+"""The bell: a file that a process touches after a commit, so that others on the root look into the journal at once."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import os
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final, Literal
+
+from filetools.watch.inotify import (
+    HAS_INOTIFY,
+    IN_ATTRIB,
+    IN_DELETE_SELF,
+    IN_MODIFY,
+    IN_MOVE_SELF,
+    add_watch,
+    drain,
+    open_inotify,
+)
+
+logger = logging.getLogger(__name__)
+
+POLL_SECONDS: Final = 0.025
+
+_FOLLOW: Final = os.utime not in os.supports_follow_symlinks
+
+Mark = tuple[int, int]
+"""Inode and mtime: another mark means that somebody rang."""
+
+
+class Bell:
+    """A bell that any process on the root can ring and hear. Holds nothing open; lives as long as its owner likes.
+
+    A ring carries no message. A listener also hears its own process ring, and several rings may be heard as one.
+
+    Args:
+        path: The file to touch, in the private state directory.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = os.fspath(path)
+
+    def ring(self) -> None:
+        """Make every listener look, in this process and in others; from any thread.
+
+        A failure is logged and not raised: what the ring tells of is already durable.
+        """
+        # An explicit time, because the kernel's own may not advance between two rings, and a poller would miss one.
+        now = time.time_ns()
+        try:
+            try:
+                os.utime(self._path, ns=(now, now), follow_symlinks=_FOLLOW)
+            except FileNotFoundError:
+                self._create()
+                os.utime(self._path, ns=(now, now), follow_symlinks=_FOLLOW)
+        except OSError as exc:
+            logger.warning("Cannot ring the bell: %s", exc.strerror)
+
+    def listen(self, callback: Callable[[], None], *, method: Literal["auto", "poll"] = "auto") -> BellListener:
+        """Call back on the running loop, soon after each ring from now on.
+
+        What happened before is not told: call this first, then look into the journal.
+
+        Args:
+            callback: Plain and quick; what it raises is logged.
+            method: "auto" uses inotify where it can and polls elsewhere; "poll" always polls.
+        """
+        with contextlib.suppress(OSError):
+            self._create()  # here, so that its coming into being is not heard as a ring
+        return BellListener(self, callback, use_inotify=HAS_INOTIFY and method == "auto")
+
+    def mark(self) -> Mark | None:
+        """Return what a ring changes, or None if the file is missing."""
+        try:
+            facts = os.lstat(self._path)
+        except OSError:
+            return None
+        return (facts.st_ino, facts.st_mtime_ns)
+
+    def watch(self) -> int:
+        """Return an inotify descriptor that becomes readable at the next ring; makes the file if it is missing.
+
+        Raises:
+            OSError: No descriptor or watch is to be had, or the state directory is gone.
+        """
+        descriptor = open_inotify()
+        try:
+            self._create()
+            add_watch(descriptor, self._path, IN_MODIFY | IN_ATTRIB | IN_DELETE_SELF | IN_MOVE_SELF)
+        except OSError:
+            os.close(descriptor)
+            raise
+        return descriptor
+
+    def _create(self) -> None:
+        flags = os.O_WRONLY | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
+        os.close(os.open(self._path, flags | getattr(os, "O_NONBLOCK", 0), 0o600))
+
+
+class BellListener:
+    """One ear on a bell; made by `Bell.listen`, lives until `close`.
+
+    It waits for inotify, and polls every 25 ms for as long as it cannot: no instance or watch left, no such file.
+    """
+
+    def __init__(self, bell: Bell, callback: Callable[[], None], *, use_inotify: bool) -> None:
+        self._bell = bell
+        self._callback = callback
+        self._use_inotify = use_inotify
+        self._loop = asyncio.get_running_loop()
+        self._descriptor: int | None = None
+        self._timer: asyncio.TimerHandle | None = None
+        self._has_warned = False
+        self._is_closed = False
+        self._mark = bell.mark()
+        self._attend()
+
+    @property
+    def is_polling(self) -> bool:
+        """Whether it has to poll at the moment."""
+        return self._timer is not None
+
+    def close(self) -> None:
+        """Hear nothing more; may be called twice."""
+        self._is_closed = True
+        self._release()
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def _attend(self) -> None:
+        self._timer = None
+        if self._use_inotify:
+            try:
+                self._descriptor = self._bell.watch()
+            except OSError as exc:
+                self._warn(exc)
+            else:
+                self._loop.add_reader(self._descriptor, self._on_readable)
+        # After the watch stands: a ring between the last look and the watch is seen here, a later one wakes us.
+        self._look()
+        if self._descriptor is None and not self._is_closed:
+            self._timer = self._loop.call_later(POLL_SECONDS, self._attend)
+
+    def _on_readable(self) -> None:
+        assert self._descriptor is not None
+        drain(self._descriptor)
+        before = self._mark
+        self._look(always=True)
+        if self._is_closed or (self._mark is not None and before is not None and self._mark[0] == before[0]):
+            return
+        # The watch follows the file that was there, which is no longer the one others touch.
+        self._release()
+        self._attend()
+
+    def _look(self, *, always: bool = False) -> None:
+        mark = self._bell.mark()
+        if always or mark != self._mark:
+            self._mark = mark
+            try:
+                self._callback()
+            except Exception:
+                # Foreign code on the loop: one failing look must not make this process deaf.
+                logger.exception("The bell's listener failed")
+
+    def _release(self) -> None:
+        if self._descriptor is not None:
+            self._loop.remove_reader(self._descriptor)
+            os.close(self._descriptor)
+            self._descriptor = None
+
+    def _warn(self, exc: OSError) -> None:
+        if not self._has_warned:
+            self._has_warned = True
+            logger.warning("Cannot watch the bell, polling it instead: %s", exc.strerror)

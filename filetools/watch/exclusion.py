@@ -1,0 +1,61 @@
+"""What the watchers pass over: filetools' own names always, and whatever the workspace excludes."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Iterator
+from typing import Final
+
+from filetools.settings import STATE_DIRECTORY
+
+Excluded = Callable[[str, bool], bool]
+"""Gets a relative path and whether it is a directory; may be called from any thread."""
+
+_TEMPORARY: Final = re.compile(r"\.ft-[0-9a-f]{16}", re.ASCII)
+
+
+def with_own_names(excluded: Excluded) -> Excluded:
+    """Return a rule that also leaves out `.filetools` and filetools' temporary files, at any depth."""
+
+    def is_left_out(path: str, is_directory: bool) -> bool:
+        name = path[path.rfind("/") + 1 :]
+        if name.startswith(".") and (name.casefold() == STATE_DIRECTORY or _TEMPORARY.fullmatch(name)):
+            return True
+        return excluded(path, is_directory)
+
+    return is_left_out
+
+
+def is_left_out_below(path: str, is_directory: bool, excluded: Excluded) -> bool:
+    """Whether a path or one of the directories it is in is left out."""
+    position = path.find("/")
+    while position >= 0:
+        if excluded(path[:position], True):
+            return True
+        position = path.find("/", position + 1)
+    return excluded(path, is_directory)
+
+
+def scan(root: str, path: str, excluded: Excluded) -> Iterator[tuple[str, os.DirEntry[str], bool]]:
+    """Yield path, entry and whether it is a directory for what one directory holds; nothing if it cannot be read.
+
+    Links are not followed: a link to a directory is no directory.
+    """
+    try:
+        with os.scandir(f"{root}/{path}") as found:
+            entries = list(found)
+    except OSError:
+        return
+    for entry in entries:
+        is_directory = _is_directory(entry)
+        inner = f"{path}/{entry.name}" if path else entry.name
+        if not excluded(inner, is_directory):
+            yield inner, entry, is_directory
+
+
+def _is_directory(entry: os.DirEntry[str]) -> bool:
+    try:
+        return entry.is_dir(follow_symlinks=False)
+    except OSError:
+        return False

@@ -1,0 +1,157 @@
+"""From the watching thread to the loop: hints are collected under a lock and delivered in small, spaced portions."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import threading
+import time
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass
+from functools import partial
+from typing import Final, Generic, TypeVar
+
+from filetools.watch.hints import Departure, Hint, HintBuffer
+
+logger = logging.getLogger(__name__)
+
+SPACING_SECONDS: Final = 0.005
+"""Pause between two portions; the first one after a silence is delivered at once."""
+PORTION_HINTS: Final = 2_000
+PAIRING_SECONDS: Final = 0.02
+"""How long a departed name may stay unpaired. The kernel queues both halves of a rename one after the other."""
+
+Folder = TypeVar("Folder", bound=Hashable)
+
+
+@dataclass(slots=True)
+class _Waiting(Generic[Folder]):
+    departure: Departure
+    deadline: float
+    folder: Folder | None
+
+
+class Handover(Generic[Folder]):
+    """What a watching thread tells and a loop is told. Lives as long as its watcher.
+
+    The thread changes `hints` while it holds `lock`, and calls `send` when it has read all there was.
+
+    Args:
+        loop: Where the callbacks run.
+        on_hints: Gets at most 2,000 hints, oldest first.
+        on_resync: Gets the reason why hints are missing.
+    """
+
+    def __init__(
+        self,
+        loop: asyncio.AbstractEventLoop,
+        on_hints: Callable[[list[Hint]], None],
+        on_resync: Callable[[str], None],
+    ) -> None:
+        self.lock = threading.Lock()
+        self.hints = HintBuffer()
+        self._loop = loop
+        self._on_hints = on_hints
+        self._on_resync = on_resync
+        self._reasons: list[str] = []
+        self._waiting: dict[int, _Waiting[Folder]] = {}
+        self._abandoned: dict[Folder, str] = {}
+        self._is_scheduled = False
+        self._is_closed = False
+        self._last_portion_at = float("-inf")
+
+    def depart(self, cookie: int, path: str, folder: Folder | None, *, is_directory: bool) -> None:
+        """Hold a name that was moved away until its other half comes. Needs the lock."""
+        departure = self.hints.depart(path, is_directory=is_directory)
+        self._waiting[cookie] = _Waiting(departure, time.monotonic() + PAIRING_SECONDS, folder)
+
+    def claim(self, cookie: int) -> tuple[Departure, Folder | None] | None:
+        """Return the first half of a rename and its folder, if it was seen and is still waited for. Needs the lock."""
+        waiting = self._waiting.pop(cookie, None)
+        return None if waiting is None else (waiting.departure, waiting.folder)
+
+    def keep(self, folder: Folder) -> None:
+        """Note that a folder that had left the tree is back in it."""
+        with self.lock:
+            self._abandoned.pop(folder, None)
+
+    def take_abandoned(self) -> list[Folder]:
+        """Return the folders that left the tree since the last time, whose watches are no longer wanted."""
+        if not self._abandoned:
+            return []
+        with self.lock:
+            folders = list(self._abandoned)
+            self._abandoned.clear()
+        return folders
+
+    def send(self) -> None:
+        """Have what was collected delivered; from any thread, without the lock."""
+        with self.lock:
+            if self._is_scheduled or not (self.hints or self._reasons or self._waiting):
+                return
+            self._is_scheduled = True
+        self.call(self._arrive)
+
+    def resync(self, reason: str) -> None:
+        """Tell that hints are missing; those not delivered yet are dropped, since everything will be looked at."""
+        with self.lock:
+            self.hints.clear()
+            self._waiting.clear()
+            if reason not in self._reasons:
+                self._reasons.append(reason)
+        self.send()
+
+    def call(self, callback: Callable[[], None]) -> None:
+        """Run a callback on the loop, unless the loop is closed already."""
+        try:
+            self._loop.call_soon_threadsafe(callback)
+        except RuntimeError:
+            # The loop was closed without aclose(): there is nobody left to tell.
+            self._is_closed = True
+
+    def close(self) -> None:
+        """Deliver nothing more."""
+        self._is_closed = True
+
+    def _arrive(self) -> None:
+        pause = self._last_portion_at + SPACING_SECONDS - self._loop.time()
+        if pause > 0:
+            self._loop.call_later(pause, self._deliver)
+        else:
+            self._deliver()
+
+    def _deliver(self) -> None:
+        if self._is_closed:
+            return
+        self._last_portion_at = self._loop.time()
+        with self.lock:
+            self._give_up_overdue()
+            reasons, self._reasons = self._reasons, []
+            hints = self.hints.take(PORTION_HINTS)
+            has_more, has_waiting = bool(self.hints), bool(self._waiting)
+            self._is_scheduled = has_more or has_waiting
+        if has_more:
+            self._loop.call_soon(self._deliver)
+        elif has_waiting:
+            self._loop.call_later(SPACING_SECONDS, self._deliver)
+        for reason in reasons:
+            self._guard(partial(self._on_resync, reason))
+        if hints:
+            self._guard(partial(self._on_hints, hints))
+
+    def _give_up_overdue(self) -> None:
+        if not self._waiting:
+            return
+        now = time.monotonic()
+        for cookie in [cookie for cookie, waiting in self._waiting.items() if waiting.deadline <= now]:
+            waiting = self._waiting.pop(cookie)
+            self.hints.give_up(waiting.departure)
+            if waiting.folder is not None:
+                self._abandoned[waiting.folder] = waiting.departure.path
+
+    def _guard(self, callback: Callable[[], None]) -> None:
+        try:
+            callback()
+        except Exception:
+            # The receiver's mistake must not end the watching; what it missed it finds at its next look.
+            logger.exception("The receiver of foreign changes failed")
