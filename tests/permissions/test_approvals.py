@@ -1,0 +1,338 @@
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+
+import pytest
+
+from filetools.errors import ApprovalDeniedError, ApprovalRequiredError, InvalidArgumentError, ToolBlockedError
+from filetools.models import Actor
+from filetools.paths import WorkspacePath
+from filetools.permissions import ApprovalAnswer, ApprovalRequest, Approvals, CallWatch, watched
+from filetools.permissions.approvals import MAX_OPEN_REQUESTS
+from filetools.permissions.tickets import Case
+from filetools.permissions.trust import RunTrust
+from tests.support.people import ALICE, BOB, EDITOR, Notices, Person, Stopwatch, proposal, turns_until
+
+PATH = WorkspacePath("a.txt")
+SHORT_SECONDS = 0.02
+
+
+class Desk:
+    """Approvals with everything a test looks at."""
+
+    def __init__(self, *, wait_seconds: float = 30.0, open_seconds: float = 600.0) -> None:
+        self.trust = RunTrust()
+        self.notices = Notices()
+        self.approvals = Approvals(
+            self.trust,
+            notify=self.notices,
+            wait_seconds=wait_seconds,
+            open_seconds=open_seconds,
+            clock=lambda: 1000.0,
+        )
+
+
+@pytest.fixture
+async def desk() -> AsyncIterator[Desk]:
+    made = Desk()
+    yield made
+    await made.approvals.aclose()
+
+
+@pytest.fixture
+async def hasty() -> AsyncIterator[Desk]:
+    made = Desk(wait_seconds=SHORT_SECONDS)
+    yield made
+    await made.approvals.aclose()
+
+
+def case(text: str = "new", *, actor: Actor = ALICE, protected: bool = False, version: str = "sha256:00") -> Case:
+    return Case(
+        tool="write_file",
+        path=PATH,
+        paths=(PATH,),
+        actor=actor,
+        reason="protected" if protected else "prompt",
+        proposal=proposal(text, version),
+    )
+
+
+async def refused_id(desk: Desk, asked: Case) -> str:
+    with pytest.raises(ApprovalRequiredError) as caught:
+        await desk.approvals.ask(asked)
+    return str(caught.value.details["approval_id"])
+
+
+async def test_with_nobody_there_the_call_is_refused_at_once_and_the_request_stays_open(desk: Desk) -> None:
+    async with asyncio.timeout(5):
+        approval_id = await refused_id(desk, case())
+    assert [request.id for request in desk.approvals.open_requests()] == [approval_id]
+
+
+async def test_a_person_who_says_no_is_obeyed(desk: Desk) -> None:
+    desk.approvals.listen(Person("deny"))
+    with pytest.raises(ApprovalDeniedError):
+        await desk.approvals.ask(case())
+    assert desk.notices.kinds == ["ApprovalAsked", "ApprovalRefused"]
+    assert desk.approvals.open_requests() == []
+
+
+async def test_a_call_waits_its_time_and_is_then_refused_with_the_id(hasty: Desk) -> None:
+    person = Person()
+    hasty.approvals.listen(person)
+    approval_id = await refused_id(hasty, case())
+    assert [request.id for request in person.asked] == [approval_id]
+
+
+async def test_without_an_answer_in_time_the_request_is_denied() -> None:
+    desk = Desk(open_seconds=SHORT_SECONDS)
+    desk.approvals.attend()
+    with pytest.raises(ApprovalDeniedError):
+        await desk.approvals.ask(case())
+    assert desk.notices.kinds == ["ApprovalAsked", "ApprovalRefused"]
+    assert desk.approvals.open_requests() == []
+    await desk.approvals.aclose()
+
+
+async def test_an_expired_request_can_no_longer_be_answered() -> None:
+    desk = Desk(open_seconds=SHORT_SECONDS)
+    approval_id = await refused_id(desk, case())
+    await desk.notices.until("ApprovalRefused")
+    with pytest.raises(InvalidArgumentError):
+        desk.approvals.answer(approval_id, "allow", by=EDITOR)
+
+
+async def test_a_late_permission_that_no_call_uses_expires_too() -> None:
+    desk = Desk(open_seconds=SHORT_SECONDS)
+    approval_id = await refused_id(desk, case())
+    desk.approvals.answer(approval_id, "allow", by=EDITOR)
+    ticket = desk.approvals._tickets.of_id(approval_id)
+    assert ticket is not None
+    async with asyncio.timeout(5):
+        while not ticket.is_over:
+            await asyncio.sleep(0.001)
+    assert await refused_id(desk, case()) != approval_id
+    await desk.approvals.aclose()
+
+
+@pytest.mark.parametrize("kind", ["agent", "external", "system"])
+async def test_only_people_answer(desk: Desk, kind: str) -> None:
+    approval_id = await refused_id(desk, case())
+    with pytest.raises(ToolBlockedError):
+        desk.approvals.answer(approval_id, "allow", by=Actor(kind=kind, id="x"))  # type: ignore[arg-type]
+    await refused_id(desk, case())
+
+
+@pytest.mark.parametrize("answer", ["", "yes", "ALLOW", "allow_for_ever"])
+async def test_an_answer_that_is_none_is_refused(desk: Desk, answer: str) -> None:
+    approval_id = await refused_id(desk, case())
+    with pytest.raises(InvalidArgumentError):
+        desk.approvals.answer(approval_id, answer, by=EDITOR)
+
+
+async def test_an_unknown_or_answered_request_is_refused(desk: Desk) -> None:
+    approval_id = await refused_id(desk, case())
+    desk.approvals.answer(approval_id, "allow", by=EDITOR)
+    for unknown in ("approval-0", approval_id):
+        with pytest.raises(InvalidArgumentError):
+            desk.approvals.answer(unknown, "deny", by=EDITOR)
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        case("other text"),
+        case(version="sha256:11"),
+        case(actor=BOB),
+        case(actor=Actor(kind="agent", id="alice", session="s2")),
+    ],
+)
+async def test_a_late_permission_holds_for_the_identical_call_only(desk: Desk, other: Case) -> None:
+    desk.approvals.answer(await refused_id(desk, case()), "allow", by=EDITOR)
+    await refused_id(desk, other)
+
+
+async def test_a_late_permission_lets_the_next_identical_call_pass_once(desk: Desk) -> None:
+    approval_id = await refused_id(desk, case())
+    desk.approvals.answer(approval_id, "allow", by=EDITOR)
+    assert await desk.approvals.ask(case()) is True
+    assert await refused_id(desk, case()) != approval_id
+
+
+async def test_a_late_denial_meets_the_next_identical_call_once(desk: Desk) -> None:
+    approval_id = await refused_id(desk, case())
+    desk.approvals.answer(approval_id, "deny", by=EDITOR)
+    with pytest.raises(ApprovalDeniedError):
+        await desk.approvals.ask(case())
+    await refused_id(desk, case())
+
+
+async def test_repeating_a_refused_call_opens_no_second_request(desk: Desk) -> None:
+    assert await refused_id(desk, case()) == await refused_id(desk, case())
+    assert desk.notices.kinds == ["ApprovalAsked"]
+
+
+async def test_one_permission_lets_one_of_two_identical_calls_pass(desk: Desk) -> None:
+    person = Person("allow")
+    desk.approvals.listen(person)
+    answers = await asyncio.gather(desk.approvals.ask(case()), desk.approvals.ask(case()))
+    assert sorted(answers) == [False, True]
+    assert len(person.asked) == 1
+
+
+async def test_one_denial_denies_all_identical_calls_that_wait(desk: Desk) -> None:
+    desk.approvals.listen(Person("deny"))
+    results = await asyncio.gather(desk.approvals.ask(case()), desk.approvals.ask(case()), return_exceptions=True)
+    assert [type(result) for result in results] == [ApprovalDeniedError] * 2
+
+
+async def test_allow_for_run_is_kept_as_trust_in_the_tool(desk: Desk) -> None:
+    desk.approvals.listen(Person("allow_for_run"))
+    await desk.approvals.ask(case())
+    assert desk.trust.covers(ALICE, "write_file")
+    assert not desk.trust.covers(BOB, "write_file")
+
+
+async def test_allow_for_run_of_a_protected_path_is_trust_in_that_path_alone(desk: Desk) -> None:
+    desk.approvals.listen(Person("allow_for_run"))
+    await desk.approvals.ask(case(protected=True))
+    assert desk.trust.covers(ALICE, "write_file", PATH)
+    assert not desk.trust.covers(ALICE, "write_file")
+
+
+async def test_a_plain_allow_leaves_no_trust(desk: Desk) -> None:
+    desk.approvals.listen(Person("allow"))
+    await desk.approvals.ask(case())
+    assert not desk.trust.covers(ALICE, "write_file")
+
+
+async def test_the_first_of_several_approvers_decides_and_the_others_are_told_off(desk: Desk) -> None:
+    slow, quick = Person(), Person("deny")
+    desk.approvals.listen(slow)
+    desk.approvals.listen(quick)
+    with pytest.raises(ApprovalDeniedError):
+        await desk.approvals.ask(case())
+    await turns_until(lambda: not desk.approvals._tasks)
+
+
+async def test_an_approver_that_fails_has_not_answered(desk: Desk, caplog: pytest.LogCaptureFixture) -> None:
+    async def failing(request: ApprovalRequest) -> ApprovalAnswer:
+        raise RuntimeError("no screen")
+
+    desk.approvals.listen(failing)
+    async with asyncio.timeout(5):
+        await refused_id(desk, case())
+    assert "no screen" in caplog.text
+
+
+async def test_an_approver_that_answers_nonsense_has_not_answered(desk: Desk, caplog: pytest.LogCaptureFixture) -> None:
+    async def confused(request: ApprovalRequest) -> ApprovalAnswer:
+        return True  # type: ignore[return-value]
+
+    desk.approvals.listen(confused)
+    async with asyncio.timeout(5):
+        await refused_id(desk, case())
+    assert "not True" in caplog.text
+
+
+async def test_an_approver_that_answers_after_the_call_gave_up_lets_the_next_one_pass(hasty: Desk) -> None:
+    person = Person()
+    hasty.approvals.listen(person)
+    await refused_id(hasty, case())
+    person.say("allow")
+    await hasty.notices.until("ApprovalGranted")
+    assert await hasty.approvals.ask(case()) is True
+    assert len(person.asked) == 1
+
+
+async def test_a_call_that_waits_is_told_at_once_when_the_last_person_leaves(desk: Desk) -> None:
+    page, callback = desk.approvals.attend(), desk.approvals.listen(Person())
+    waiting = asyncio.create_task(desk.approvals.ask(case()))
+    await turns_until(lambda: bool(desk.approvals.open_requests()))
+    callback.close()
+    callback.close()
+    await asyncio.sleep(0)
+    assert not waiting.done()
+    page.close()
+    async with asyncio.timeout(5):
+        with pytest.raises(ApprovalRequiredError):
+            await waiting
+
+
+async def test_a_page_that_only_follows_notices_can_answer(desk: Desk) -> None:
+    desk.approvals.attend()
+    waiting = asyncio.create_task(desk.approvals.ask(case()))
+    await desk.notices.until("ApprovalAsked")
+    desk.approvals.answer(desk.approvals.open_requests()[0].id, "allow", by=EDITOR)
+    assert await waiting is True
+
+
+async def test_an_aborted_call_leaves_its_request_open(desk: Desk) -> None:
+    desk.approvals.attend()
+    waiting = asyncio.create_task(desk.approvals.ask(case()))
+    await desk.notices.until("ApprovalAsked")
+    await asyncio.sleep(0)
+    waiting.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await waiting
+    desk.approvals.answer(desk.approvals.open_requests()[0].id, "allow", by=EDITOR)
+    assert await desk.approvals.ask(case()) is True
+
+
+async def test_too_many_open_requests_are_refused_without_a_new_one(desk: Desk) -> None:
+    for number in range(MAX_OPEN_REQUESTS):
+        await refused_id(desk, case(str(number)))
+    with pytest.raises(ApprovalRequiredError, match="too many") as caught:
+        await desk.approvals.ask(case("one more"))
+    assert "approval_id" not in caught.value.details
+    assert len(desk.approvals.open_requests()) == MAX_OPEN_REQUESTS
+
+
+async def test_closing_tells_those_who_wait_and_may_be_done_twice(desk: Desk) -> None:
+    desk.approvals.listen(Person())
+    waiting = asyncio.create_task(desk.approvals.ask(case()))
+    await turns_until(lambda: bool(desk.approvals.open_requests()))
+    await desk.approvals.aclose()
+    await desk.approvals.aclose()
+    with pytest.raises(ApprovalRequiredError):
+        await waiting
+
+
+async def test_waiting_for_a_person_is_not_counted_against_the_call(desk: Desk) -> None:
+    watch: CallWatch = (stopwatch := Stopwatch())
+    desk.approvals.listen(Person("allow"))
+    with watched(watch):
+        await desk.approvals.ask(case())
+    assert stopwatch.noted == ["pause", "resume", "allow"]
+
+
+async def test_the_request_shows_what_a_person_decides_by(desk: Desk) -> None:
+    person = Person("allow")
+    desk.approvals.listen(person)
+    await desk.approvals.ask(case(protected=True))
+    [request] = person.asked
+    assert request.to_dict() | {"id": "x"} == {
+        "id": "x",
+        "tool": "write_file",
+        "path": "a.txt",
+        "paths": ["a.txt"],
+        "version": "sha256:00",
+        "description": "Replace a file",
+        "risk": "high",
+        "reason": "protected",
+        "old_text": "old",
+        "new_text": "new",
+        "actor": {"kind": "agent", "id": "alice", "session": "s1"},
+        "created": 1000.0,
+        "expires": 1600.0,
+    }
+
+
+@pytest.mark.parametrize(
+    ("tool", "risk"), [("read_file", "low"), ("write_file", "medium"), ("delete_file", "high"), ("unknown", "medium")]
+)
+async def test_risk_follows_what_the_tool_does(desk: Desk, tool: str, risk: str) -> None:
+    asked = Case(tool=tool, path=PATH, paths=(PATH,), actor=ALICE, reason="prompt", proposal=proposal())
+    await refused_id(desk, asked)
+    assert desk.approvals.open_requests()[0].risk == risk

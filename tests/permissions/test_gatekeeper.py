@@ -1,0 +1,187 @@
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+from typing import TypeVar
+
+import pytest
+
+from filetools.errors import (
+    ApprovalDeniedError,
+    ApprovalRequiredError,
+    PathNotFoundError,
+    StateDamagedError,
+    StorageFailedError,
+    ToolBlockedError,
+)
+from filetools.models import Preset
+from filetools.paths import WorkspacePath
+from filetools.permissions import (
+    Approvals,
+    Gatekeeper,
+    PermissionPolicy,
+    PolicyChanged,
+    Proposal,
+    Rule,
+    RuleFile,
+)
+from tests.support.people import ALICE, EDITOR, Notices, Person, proposal
+
+T = TypeVar("T")
+A, B = WorkspacePath("a.txt"), WorkspacePath("b.txt")
+MCP = WorkspacePath(".mcp.json")
+
+
+async def run(work: Callable[[], T]) -> T:
+    return await asyncio.to_thread(work)
+
+
+class Gate:
+    """A gatekeeper with everything a test looks at."""
+
+    def __init__(self, preset: Preset, *rules: Rule, path: Path | None = None) -> None:
+        self.policy = PermissionPolicy(preset, rules)
+        self.notices = Notices()
+        self.described = 0
+        approvals = Approvals(self.policy.trust, notify=self.notices)
+        self.keeper = Gatekeeper(
+            self.policy, approvals, notify=self.notices, rule_file=RuleFile(path) if path else None, run=run
+        )
+
+    async def describe(self) -> Proposal:
+        self.described += 1
+        return proposal()
+
+    async def authorise(self, tool: str, *paths: WorkspacePath, change: bool = True) -> None:
+        await self.keeper.authorise(tool, paths, actor=ALICE, change=change, describe=self.describe)
+
+
+@pytest.fixture
+async def asking() -> AsyncIterator[Gate]:
+    gate = Gate("ask")
+    yield gate
+    await gate.keeper.aclose()
+
+
+async def test_a_block_on_any_path_refuses_before_anybody_is_asked() -> None:
+    gate = Gate("ask", Rule(tool="move_file", path="b.txt", level="block"))
+    person = Person("allow")
+    gate.keeper.approvals.listen(person)
+    with pytest.raises(ToolBlockedError) as caught:
+        await gate.authorise("move_file", A, B)
+    assert caught.value.path == "b.txt"
+    assert (person.asked, gate.described) == ([], 0)
+
+
+async def test_a_denial_is_raised(asking: Gate) -> None:
+    asking.keeper.approvals.listen(Person("deny"))
+    with pytest.raises(ApprovalDeniedError):
+        await asking.authorise("write_file", A)
+
+
+async def test_a_call_without_a_path_is_decided_at_the_root(asking: Gate) -> None:
+    with pytest.raises(ApprovalRequiredError):
+        await asking.authorise("frobnicate")
+
+
+async def test_a_call_that_cannot_be_described_fails_as_it_would_have(asking: Gate) -> None:
+    async def describe() -> Proposal:
+        raise PathNotFoundError("a.txt")
+
+    with pytest.raises(PathNotFoundError):
+        await asking.keeper.authorise("delete_file", [A], actor=ALICE, change=True, describe=describe)
+    assert asking.keeper.approvals.open_requests() == []
+
+
+async def test_one_question_covers_all_paths_of_a_call_and_names_the_protected_one(asking: Gate) -> None:
+    person = Person("allow")
+    asking.keeper.approvals.listen(person)
+    await asking.authorise("move_file", A, MCP)
+    [request] = person.asked
+    assert (request.path, request.paths, request.reason, request.risk) == (MCP, (A, MCP), "protected", "high")
+
+
+async def test_people_are_asked_for_protected_paths_only(asking: Gate) -> None:
+    await asking.keeper.authorise("write_file", [A], actor=EDITOR, change=True, describe=asking.describe)
+    with pytest.raises(ApprovalRequiredError):
+        await asking.keeper.authorise("write_file", [MCP], actor=EDITOR, change=True, describe=asking.describe)
+
+
+async def test_a_call_that_is_allowed_is_never_described() -> None:
+    gate = Gate("allow")
+    await gate.authorise("write_file", A, B)
+    assert gate.described == 0
+
+
+async def test_identical_calls_are_each_asked_about(asking: Gate) -> None:
+    person = Person("allow", "allow")
+    asking.keeper.approvals.listen(person)
+    await asyncio.gather(asking.authorise("write_file", A), asking.authorise("write_file", A))
+    assert len(person.asked) == 2
+
+
+async def test_after_allow_for_run_identical_calls_pass_without_a_second_question(asking: Gate) -> None:
+    person = Person("allow_for_run")
+    asking.keeper.approvals.listen(person)
+    await asyncio.gather(asking.authorise("write_file", A), asking.authorise("write_file", A))
+    await asking.authorise("write_file", B)
+    assert len(person.asked) == 1
+
+
+async def test_changes_are_kept_and_put_in_force_again(tmp_path: Path) -> None:
+    rules = (Rule(tool="delete_*", path="docs/**", level="block"),)
+    gate = Gate("allow", path=tmp_path / "permissions.json")
+    await gate.keeper.use_rules(rules)
+    await gate.keeper.use_preset("guarded")
+    await gate.keeper.allow_everything()
+    again = Gate("allow", path=tmp_path / "permissions.json")
+    await again.keeper.load(preset_given=False)
+    assert (again.policy.rules, again.policy.preset, again.policy.everything.is_on) == (rules, "guarded", True)
+    assert gate.notices.seen == [
+        PolicyChanged(preset="allow", tool="delete_*"),
+        PolicyChanged(preset="guarded"),
+        PolicyChanged(preset="guarded"),
+    ]
+
+
+async def test_a_preset_given_at_opening_goes_before_the_saved_one_and_stays_out_of_the_file(tmp_path: Path) -> None:
+    path = tmp_path / "permissions.json"
+    gate = Gate("allow", path=path)
+    await gate.keeper.use_preset("ask")
+    strict = Gate("read_only", path=path)
+    await strict.keeper.load(preset_given=True)
+    assert strict.policy.preset == "read_only"
+    await strict.keeper.use_rules([])
+    assert RuleFile(path).read().preset == "ask"
+
+
+async def test_allow_everything_can_be_ended(tmp_path: Path) -> None:
+    gate = Gate("ask", path=tmp_path / "permissions.json")
+    await gate.keeper.allow_everything()
+    await gate.authorise("write_file", A)
+    await gate.keeper.allow_everything(False)
+    with pytest.raises(ApprovalRequiredError):
+        await gate.authorise("write_file", A)
+    assert RuleFile(tmp_path / "permissions.json").read().allow_everything_since is None
+
+
+async def test_what_cannot_be_kept_is_not_put_in_force(tmp_path: Path) -> None:
+    path = tmp_path / "permissions.json"
+    path.mkdir()
+    gate = Gate("allow", path=path)
+    with pytest.raises(StorageFailedError):
+        await gate.keeper.use_preset("ask")
+    with pytest.raises(StorageFailedError):
+        await gate.keeper.use_rules([Rule(tool="*", level="block")])
+    with pytest.raises(StorageFailedError):
+        await gate.keeper.allow_everything()
+    assert (gate.policy.preset, gate.policy.rules, gate.policy.everything.is_on) == ("allow", (), False)
+    assert gate.notices.seen == []
+
+
+async def test_a_damaged_file_stops_the_opening(tmp_path: Path) -> None:
+    path = tmp_path / "permissions.json"
+    path.write_text("{")
+    with pytest.raises(StateDamagedError):
+        await Gate("allow", path=path).keeper.load(preset_given=False)

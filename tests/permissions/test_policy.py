@@ -1,0 +1,176 @@
+from __future__ import annotations
+
+import pytest
+
+from filetools.models import Actor, Preset
+from filetools.paths import WorkspacePath
+from filetools.permissions import Decision, DecisionReason, PermissionPolicy, Rule, ToolOperation
+from filetools.permissions.trust import EVERYTHING_SECONDS, MAX_TRUSTED_RUNS, RunTrust
+from tests.support.people import ALICE, BOB, EDITOR
+
+A = WorkspacePath("a.txt")
+HOOK = WorkspacePath("sub/.git/hooks/pre-commit")
+EXTERNAL = Actor(kind="external", id="external")
+SYSTEM = Actor(kind="system", id="filetools")
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now = 1_000_000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@pytest.mark.parametrize(
+    ("preset", "tool", "operation", "reason"),
+    [
+        ("read_only", "write_file", "change", "block"),
+        ("read_only", "delete_file", "change", "block"),
+        ("read_only", "frobnicate", "change", "block"),
+        ("read_only", "read_file", "change", "block"),
+        ("read_only", "frobnicate", "read", "prompt"),
+        ("read_only", "read_file", "read", "auto"),
+        ("guarded", "delete_file", "change", "block"),
+        ("guarded", "delete_directory", "change", "block"),
+        ("guarded", "delete_multiple", "change", "block"),
+        ("guarded", "write_file", "change", "prompt"),
+        ("guarded", "list_files", "read", "auto"),
+        ("ask", "delete_file", "change", "prompt"),
+        ("ask", "frobnicate", "read", "prompt"),
+        ("ask", "frobnicate", "change", "prompt"),
+        ("ask", "read_file", "change", "prompt"),
+        ("ask", "grep_files", "read", "auto"),
+        ("ask", "file_info", "read", "auto"),
+        ("ask", "exists", "read", "auto"),
+        ("allow", "frobnicate", "change", "auto"),
+        ("allow", "delete_directory", "change", "auto"),
+    ],
+)
+def test_presets_bind_agents(preset: Preset, tool: str, operation: ToolOperation, reason: DecisionReason) -> None:
+    decision = PermissionPolicy(preset).check(tool, A, actor=ALICE, operation=operation)
+    assert decision == Decision(can_execute=reason == "auto", needs_approval=reason == "prompt", reason=reason)
+
+
+@pytest.mark.parametrize("actor", [ALICE, EDITOR, EXTERNAL, SYSTEM])
+@pytest.mark.parametrize("preset", ["allow", "ask", "guarded"])
+def test_a_protected_path_is_asked_about_in_every_preset_for_everybody(preset: Preset, actor: Actor) -> None:
+    decision = PermissionPolicy(preset).check("write_file", HOOK, actor=actor, operation="change")
+    assert decision == Decision(can_execute=False, needs_approval=True, reason="protected")
+
+
+def test_a_block_beats_protection() -> None:
+    assert PermissionPolicy("read_only").check("write_file", HOOK, actor=ALICE, operation="change").reason == "block"
+
+
+@pytest.mark.parametrize("path", [".GIT", ".git/config", ".g\u200cit/config", ".mcp.json", ".Claude/settings.json"])
+def test_protection_meets_every_spelling(path: str) -> None:
+    policy = PermissionPolicy("allow")
+    assert policy.check("write_file", WorkspacePath(path), actor=ALICE, operation="change").reason == "protected"
+
+
+def test_protected_paths_may_be_read() -> None:
+    assert PermissionPolicy("allow").check("read_file", HOOK, actor=ALICE, operation="read").can_execute
+
+
+def test_the_protected_list_is_a_setting() -> None:
+    policy = PermissionPolicy("allow", protected=("deploy/**",))
+    assert policy.check("write_file", HOOK, actor=ALICE, operation="change").reason == "auto"
+    assert policy.check("write_file", WorkspacePath("deploy/x"), actor=ALICE, operation="change").reason == "protected"
+
+
+def test_a_foreign_program_is_bound_like_an_agent() -> None:
+    assert PermissionPolicy("read_only").check("write_file", A, actor=EXTERNAL, operation="change").reason == "block"
+
+
+@pytest.mark.parametrize("actor", [EDITOR, SYSTEM])
+def test_presets_and_rules_do_not_bind_people(actor: Actor) -> None:
+    policy = PermissionPolicy("read_only", [Rule(tool="*", level="block")])
+    assert policy.check("delete_file", A, actor=actor, operation="change").reason == "auto"
+
+
+def test_a_rule_cannot_loosen_the_block_of_a_preset() -> None:
+    policy = PermissionPolicy("guarded", [Rule(tool="delete_file", path="tmp/**", level="auto")])
+    path = WorkspacePath("tmp/x")
+    assert policy.check("delete_file", path, actor=ALICE, operation="change").reason == "block"
+
+
+def test_a_rule_refines_a_preset_in_both_directions() -> None:
+    asking = PermissionPolicy("ask", [Rule(tool="write_file", path="docs/**", level="auto")])
+    assert asking.check("write_file", WorkspacePath("docs/x"), actor=ALICE, operation="change").reason == "auto"
+    allowing = PermissionPolicy("allow", [Rule(tool="read_file", path="*.pem", level="block")])
+    assert allowing.check("read_file", WorkspacePath("k/x.pem"), actor=ALICE, operation="read").reason == "block"
+
+
+def test_new_rules_and_presets_count_at_once() -> None:
+    policy = PermissionPolicy("allow")
+    assert policy.check("write_file", A, actor=ALICE, operation="change").reason == "auto"
+    policy.use_rules([Rule(tool="write_file", level="block")])
+    assert policy.check("write_file", A, actor=ALICE, operation="change").reason == "block"
+    policy.use_rules([])
+    policy.use_preset("ask")
+    assert policy.check("write_file", A, actor=ALICE, operation="change").reason == "prompt"
+
+
+def test_trust_for_a_run_is_of_one_tool_and_one_run() -> None:
+    policy = PermissionPolicy("ask")
+    policy.trust.add(ALICE, "write_file")
+
+    def reason(tool: str, actor: Actor) -> str:
+        return policy.check(tool, A, actor=actor, operation="change").reason
+
+    later_run = Actor(kind="agent", id="alice", session="s2")
+    same_run = Actor(kind="agent", id="alice", session="s1", call="c9")
+    assert [reason("append_file", ALICE), reason("write_file", BOB), reason("write_file", later_run)] == ["prompt"] * 3
+    assert reason("write_file", same_run) == "session"
+    policy.trust.forget(ALICE)
+    assert reason("write_file", ALICE) == "prompt"
+
+
+def test_neither_trust_in_a_tool_nor_allow_everything_reaches_protected_paths() -> None:
+    policy = PermissionPolicy("ask")
+    policy.trust.add(ALICE, "write_file")
+    policy.everything.since = policy.everything.now()
+    assert policy.check("write_file", HOOK, actor=ALICE, operation="change").reason == "protected"
+
+
+def test_trust_in_a_protected_path_is_trust_in_that_path() -> None:
+    policy = PermissionPolicy("allow")
+    policy.trust.add(ALICE, "write_file", HOOK)
+    assert policy.check("write_file", HOOK, actor=ALICE, operation="change").reason == "session"
+    other = WorkspacePath(".mcp.json")
+    assert policy.check("write_file", other, actor=ALICE, operation="change").reason == "protected"
+
+
+def test_neither_trust_nor_allow_everything_lifts_a_block() -> None:
+    policy = PermissionPolicy("guarded")
+    policy.trust.add(ALICE, "delete_file")
+    policy.everything.since = policy.everything.now()
+    assert policy.check("delete_file", A, actor=ALICE, operation="change").reason == "block"
+
+
+def test_allow_everything_ends_after_a_day() -> None:
+    clock = Clock()
+    policy = PermissionPolicy("ask", clock=clock)
+    policy.everything.since = policy.everything.now()
+    clock.now += EVERYTHING_SECONDS - 1
+    assert policy.check("write_file", A, actor=ALICE, operation="change").reason == "yolo"
+    clock.now += 1
+    assert policy.check("write_file", A, actor=ALICE, operation="change").reason == "prompt"
+
+
+def test_a_clock_set_back_does_not_prolong_allow_everything() -> None:
+    clock = Clock()
+    policy = PermissionPolicy("ask", clock=clock)
+    policy.everything.since = policy.everything.now()
+    clock.now -= 1
+    assert policy.check("write_file", A, actor=ALICE, operation="change").reason == "prompt"
+
+
+def test_trust_of_old_runs_is_forgotten_rather_than_kept_without_bound() -> None:
+    trust = RunTrust()
+    runs = [Actor(kind="agent", id=str(number)) for number in range(MAX_TRUSTED_RUNS + 1)]
+    for run in runs:
+        trust.add(run, "write_file")
+    assert not trust.covers(runs[0], "write_file")
+    assert trust.covers(runs[-1], "write_file")

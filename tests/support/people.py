@@ -1,0 +1,83 @@
+"""People and agents for tests of permissions: actors, and approvers that answer when they are told to."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+
+from filetools.models import Actor
+from filetools.permissions import ApprovalAnswer, ApprovalRequest, Notice, Proposal, digest_of
+
+ALICE = Actor(kind="agent", id="alice", session="s1")
+BOB = Actor(kind="agent", id="bob", session="s1")
+EDITOR = Actor(kind="editor", id="ann")
+MAX_TURNS = 1000
+
+
+class Person:
+    """Answers requests, each when the test says so; keeps what was asked."""
+
+    def __init__(self, *answers: ApprovalAnswer) -> None:
+        self.asked: list[ApprovalRequest] = []
+        self._answers: asyncio.Queue[ApprovalAnswer] = asyncio.Queue()
+        for answer in answers:
+            self._answers.put_nowait(answer)
+
+    def say(self, answer: ApprovalAnswer) -> None:
+        self._answers.put_nowait(answer)
+
+    async def __call__(self, request: ApprovalRequest) -> ApprovalAnswer:
+        self.asked.append(request)
+        return await self._answers.get()
+
+
+class Notices:
+    """Keeps every notice, and lets a test wait for the next of a kind."""
+
+    def __init__(self) -> None:
+        self.seen: list[Notice] = []
+        self._arrived = asyncio.Event()
+
+    def __call__(self, notice: Notice) -> None:
+        self.seen.append(notice)
+        self._arrived.set()
+
+    @property
+    def kinds(self) -> list[str]:
+        return [type(notice).__name__ for notice in self.seen]
+
+    async def until(self, kind: str) -> None:
+        while kind not in self.kinds:
+            self._arrived.clear()
+            await self._arrived.wait()
+
+
+class Stopwatch:
+    """A watch of a call that keeps what it was told."""
+
+    def __init__(self) -> None:
+        self.noted: list[str] = []
+
+    def pause(self) -> None:
+        self.noted.append("pause")
+
+    def resume(self) -> None:
+        self.noted.append("resume")
+
+    def note_approval(self, approval: str) -> None:
+        self.noted.append(approval)
+
+
+async def turns_until(condition: Callable[[], bool]) -> None:
+    """Let other tasks run until a condition holds."""
+    for _ in range(MAX_TURNS):
+        if condition():
+            return
+        await asyncio.sleep(0)
+    raise AssertionError("the condition never held")
+
+
+def proposal(text: str = "new", version: str | None = "sha256:00", description: str = "Replace a file") -> Proposal:
+    return Proposal(
+        description=description, digest=digest_of({"content": text}), version=version, old_text="old", new_text=text
+    )
