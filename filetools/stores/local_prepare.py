@@ -47,7 +47,8 @@ class Preparer:
             place = disk.reachable(disk.temporary(), path, parent)
             with written(place, content, 0o600) as temporary:
                 copy_attributes(live, temporary, mode)
-        return PreparedReplacement(disk, path, place)
+                made = os.fstat(temporary)
+        return PreparedReplacement(disk, path, place, (made.st_dev, made.st_ino))
 
     def new(self, path: WorkspacePath, content: bytes, mode: int | None) -> PreparedName | PreparedNameless:
         """Write a new file, without a name where that is possible."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import threading
 
-from filetools.errors import InternalError, PathNotFoundError, StateDamagedError
+from filetools.errors import ChangedMeanwhileError, InternalError, PathNotFoundError, StateDamagedError
 from filetools.paths import WorkspacePath
 from filetools.stores.checks import refuse_other_kinds
 from filetools.stores.linux import link_descriptor
@@ -13,7 +13,7 @@ from filetools.stores.local_disk import Explained, LocalDisk, Place
 from filetools.stores.local_displaced import LocalDisplaced
 from filetools.stores.reading import to_file_stat
 from filetools.stores.removal import remove_place
-from filetools.stores.renaming import Spot, exchange, exists, rename_without_replacing
+from filetools.stores.renaming import Spot, exchange, exists, identity, rename_without_replacing
 
 
 class _Named:
@@ -53,7 +53,19 @@ class _Named:
 class PreparedReplacement(_Named):
     """The next bytes of an existing file."""
 
-    __slots__ = ()
+    __slots__ = ("_identity",)
+
+    def __init__(self, disk: LocalDisk, path: WorkspacePath, place: Place, identity: tuple[int, int]) -> None:
+        """Stand for a complete file.
+
+        Args:
+            disk: The store's means.
+            path: What it will replace.
+            place: Where it waits.
+            identity: Its device and inode.
+        """
+        super().__init__(disk, path, place)
+        self._identity = identity
 
     def exchange(self) -> LocalDisplaced:
         """Go live; what stood there comes out.
@@ -61,6 +73,7 @@ class PreparedReplacement(_Named):
         Raises:
             PathNotFoundError: Nothing stands there now. Still prepared.
             PathIsDirectoryError, SymlinkNotAllowedError, NotRegularFileError: No file does. Still prepared.
+            ChangedMeanwhileError: Others exchanged the name at the same time. Not prepared any more.
         """
         place, origin = self._waiting(), self._disk.live(self._path)
         with Explained(self._disk.workspace, self._path), origin.opened() as parent, place.opened() as folder:
@@ -70,9 +83,18 @@ class PreparedReplacement(_Named):
             if displaced.type != "file":
                 # A stranger put something else there since it was prepared: theirs goes back before anybody misses it.
                 self._exchange(live, hidden)
+                self._check_still_ours(place, hidden)
                 refuse_other_kinds(displaced.type, self._path)
         self._place = None
         return LocalDisplaced(self._disk, place, displaced, path=self._path, origin=origin)
+
+    def _check_still_ours(self, place: Place, hidden: Spot) -> None:
+        """Raise if what came back is somebody else's, and leave it where a sweep finds it."""
+        if identity(hidden) != self._identity:
+            found = to_file_stat(os.stat(hidden[1], dir_fd=hidden[0], follow_symlinks=False))
+            self._place = None
+            LocalDisplaced(self._disk, place, found, path=self._path).keep_in_limbo(place.name)
+            raise ChangedMeanwhileError(self._path, 1)
 
     def _exchange(self, live: Spot, hidden: Spot) -> None:
         try:

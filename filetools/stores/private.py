@@ -34,7 +34,9 @@ class PrivateDirectory:
         try:
             self._top = _open_top(workspace, directory)
             _seal(self._top)
-            self.tmp, self.trash, self.limbo = (_open_folder(name, self._top) for name in ("tmp", "trash", "limbo"))
+            self.tmp = _open_folder("tmp", self._top)
+            self.trash = _open_folder("trash", self._top)
+            self.limbo = _open_folder("limbo", self._top)
             self._write_ignore_rule()
         except OSError as exc:
             self.close()

@@ -24,8 +24,10 @@ def world(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[World]:
 
 
 @pytest.fixture(params=LOCAL_WORLDS)
-def local(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[World]:
-    yield from opened_world(request.param, tmp_path)
+def local(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[LocalWorld]:
+    for made in opened_world(request.param, tmp_path):
+        assert isinstance(made, LocalWorld)
+        yield made
 
 
 @pytest.fixture

@@ -1,0 +1,292 @@
+"""What a store on a disk refuses and hides beyond the contract."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import stat
+import time
+from pathlib import Path
+
+import pytest
+
+from filetools.errors import (
+    FileToolsError,
+    NotRegularFileError,
+    PathExistsError,
+    StateDamagedError,
+    SymlinkNotAllowedError,
+    WorkspaceGoneError,
+)
+from filetools.paths import ROOT, Workspace, WorkspacePath
+from filetools.stores import LocalStore, ScanEntry
+from filetools.stores.local_prepare import MAX_NAMELESS
+from tests.support.store_worlds import DEEP, FILE, OTHER, LocalWorld, exchanged, make_world
+
+LINK = WorkspacePath("link")
+PIPE = WorkspacePath("pipe")
+THROUGH_LINK = WorkspacePath("link/deep.txt")
+
+
+def plant_private(root: Path, planted: str, kind: str) -> None:
+    outside = root.parent / "outside"
+    outside.mkdir()
+    place = root / planted
+    place.parent.mkdir(exist_ok=True)
+    if kind == "link":
+        place.symlink_to(outside)
+    elif kind == "dangling":
+        place.symlink_to(outside / "missing")
+    else:
+        place.write_bytes(b"")
+
+
+@pytest.mark.parametrize("kind", ["link", "dangling", "file"])
+@pytest.mark.parametrize("planted", [".filetools", ".filetools/tmp", ".filetools/trash", ".filetools/limbo"])
+def test_a_planted_private_folder_is_refused_and_not_followed(tmp_path: Path, planted: str, kind: str) -> None:
+    root = tmp_path / "root"
+    root.mkdir()
+    plant_private(root, planted, kind)
+    workspace = Workspace.open(root)
+    before = len(os.listdir("/proc/self/fd"))
+    with pytest.raises(StateDamagedError):
+        LocalStore(workspace, private_directory=root / ".filetools")
+    assert len(os.listdir("/proc/self/fd")) == before
+    assert os.listdir(tmp_path / "outside") == []
+    workspace.close()
+
+
+def test_the_private_directory_is_closed_to_others_and_to_git(native: LocalWorld) -> None:
+    modes = [stat.S_IMODE((native.private / name).stat().st_mode) for name in (".", "tmp", "trash", "limbo")]
+    assert modes == [0o700] * 4
+    assert (native.private / ".gitignore").read_bytes() == b"*\n"
+
+
+def test_a_private_directory_that_was_open_is_closed(native: LocalWorld) -> None:
+    native.private.chmod(0o755)
+    native.reopen()
+    assert stat.S_IMODE(native.private.stat().st_mode) == 0o700
+
+
+def test_a_removed_private_directory_is_reported_and_nothing_written(native: LocalWorld) -> None:
+    prepared = native.store.prepare(FILE, b"two", new=False)
+    shutil.rmtree(native.private)
+    for act in (native.store.probe, prepared.exchange, lambda: native.store.prepare(FILE, b"two", new=False)):
+        with pytest.raises(StateDamagedError):
+            act()
+    assert native.look(FILE) == b"one"
+
+
+def test_probe_notices_a_replaced_root(native: LocalWorld) -> None:
+    native.root.rename(native.root.with_name("moved"))
+    native.root.mkdir()
+    with pytest.raises(WorkspaceGoneError):
+        native.store.probe()
+
+
+def test_a_closed_store_acts_nowhere(native: LocalWorld) -> None:
+    prepared = native.store.prepare(FILE, b"two", new=False)
+    native.store.close()
+    for act in (
+        prepared.exchange,
+        lambda: native.store.remove(FILE),
+        lambda: native.store.prepare(FILE, b"", new=False),
+    ):
+        with pytest.raises(FileToolsError):
+            act()
+    assert native.look(FILE) == b"one"
+
+
+@pytest.fixture
+def outside(native: LocalWorld) -> Path:
+    """A folder outside the root, with a link to it, and one to its file, inside."""
+    folder = native.root.parent / "outside"
+    folder.mkdir()
+    (folder / "deep.txt").write_bytes(b"secret")
+    (native.root / LINK).symlink_to(folder)
+    (native.root / "file-link").symlink_to(folder / "deep.txt")
+    return folder
+
+
+@pytest.mark.parametrize("path", [THROUGH_LINK, LINK, WorkspacePath("file-link")])
+def test_links_are_refused_everywhere(native: LocalWorld, outside: Path, path: WorkspacePath) -> None:
+    store = native.store
+    for act in (
+        lambda: store.read(path),
+        lambda: store.open(path),
+        lambda: store.set_mode(path, 0o777),
+        lambda: store.prepare(path, b"x", new=False),
+        lambda: store.make_directory(path),
+        lambda: list(store.scan(path)),
+    ):
+        with pytest.raises(SymlinkNotAllowedError):
+            act()
+    assert (os.listdir(outside), (outside / "deep.txt").read_bytes()) == (["deep.txt"], b"secret")
+
+
+def test_nothing_changes_below_a_link(native: LocalWorld, outside: Path) -> None:
+    store = native.store
+    for act in (
+        lambda: store.remove(THROUGH_LINK),
+        lambda: store.move(THROUGH_LINK, OTHER),
+        lambda: store.move(FILE, WorkspacePath("link/new")),
+        lambda: store.prepare(WorkspacePath("link/new"), b"x", new=True),
+        lambda: store.restore(WorkspacePath("link/new"), "1"),
+        lambda: store.sync(THROUGH_LINK),
+    ):
+        with pytest.raises(SymlinkNotAllowedError):
+            act()
+    assert (os.listdir(outside), (outside / "deep.txt").read_bytes()) == (["deep.txt"], b"secret")
+
+
+def test_a_new_file_does_not_go_through_a_dangling_link(native: LocalWorld) -> None:
+    (native.root / LINK).symlink_to(native.root.parent / "created")
+    prepared = native.store.prepare(LINK, b"x", new=True)
+    with pytest.raises(PathExistsError):
+        prepared.exchange()
+    prepared.discard()
+    assert not (native.root.parent / "created").exists()
+
+
+def test_removing_a_link_leaves_its_target(native: LocalWorld, outside: Path) -> None:
+    displaced = native.store.remove(LINK)
+    assert displaced.stat.type == "symlink"
+    with pytest.raises(SymlinkNotAllowedError):
+        displaced.read()
+    displaced.discard()
+    assert (outside / "deep.txt").read_bytes() == b"secret"
+    assert not (native.root / LINK).is_symlink()
+
+
+def test_moving_a_link_moves_the_link(native: LocalWorld, outside: Path) -> None:
+    native.store.move(LINK, OTHER)
+    assert (native.root / OTHER).readlink() == outside
+
+
+@pytest.mark.parametrize("kind", ["local", "fallbacks", "no_links"])
+def test_a_file_that_became_a_link_is_not_replaced(tmp_path: Path, kind: str) -> None:
+    world = make_world(kind, tmp_path)
+    prepared = world.store.prepare(FILE, b"two", new=False)
+    world.erase(FILE)
+    (tmp_path / "root" / FILE).symlink_to("folder/deep.txt")
+    with pytest.raises(SymlinkNotAllowedError):
+        prepared.exchange()
+    assert (tmp_path / "root" / FILE).readlink() == Path("folder/deep.txt")
+    prepared.discard()
+    assert world.hidden() == set()
+    world.close()
+
+
+def test_pipes_are_refused_at_once_and_can_be_removed(native: LocalWorld) -> None:
+    os.mkfifo(native.root / PIPE)
+    begin = time.monotonic()
+    store = native.store
+    for act in (
+        lambda: store.read(PIPE),
+        lambda: store.read_now(PIPE, 10),
+        lambda: store.open(PIPE),
+        lambda: store.prepare(PIPE, b"x", new=False),
+        lambda: store.set_mode(PIPE, 0o600),
+    ):
+        with pytest.raises(NotRegularFileError):
+            act()
+    displaced = store.remove(PIPE)
+    with pytest.raises(NotRegularFileError):
+        displaced.read()
+    assert (displaced.stat.type, displaced.is_being_written()) == ("other", False)
+    displaced.discard()
+    assert time.monotonic() - begin < 0.5
+    assert native.names() == {"file.txt", "folder"}
+
+
+def test_a_file_that_became_a_pipe_is_not_replaced(native: LocalWorld) -> None:
+    prepared = native.store.prepare(FILE, b"two", new=False)
+    native.erase(FILE)
+    os.mkfifo(native.root / FILE)
+    with pytest.raises(NotRegularFileError):
+        prepared.exchange()
+    assert stat.S_ISFIFO((native.root / FILE).lstat().st_mode)
+    prepared.discard()
+
+
+def test_scan_gives_every_type_and_names_that_are_not_utf_8(native: LocalWorld, outside: Path) -> None:
+    os.mkfifo(native.root / PIPE)
+    (Path(os.fsdecode(os.fsencode(native.root) + b"/\xff\xfe"))).touch()
+    found = set(native.store.scan(ROOT))
+    assert found == {
+        ScanEntry("file.txt", "file"),
+        ScanEntry("folder", "directory"),
+        ScanEntry("link", "symlink"),
+        ScanEntry("file-link", "symlink"),
+        ScanEntry("pipe", "other"),
+        ScanEntry("\udcff\udcfe", "file"),
+    }
+
+
+def test_a_name_that_is_not_utf_8_can_be_read_and_replaced(native: LocalWorld) -> None:
+    path = ROOT.child("\udcff\udcfe")
+    native.store.prepare(path, b"one", new=True).exchange()
+    assert exchanged(native, path, b"two").read() == b"one"
+
+
+@pytest.mark.parametrize("hidden", [".filetools", ".FileTools", "folder/.filetools", ".ft-0123456789abcdef"])
+def test_scan_hides_what_belongs_to_filetools(native: LocalWorld, hidden: str) -> None:
+    (native.root / hidden).mkdir(exist_ok=True)
+    names = {entry.name for folder in (ROOT, DEEP.parent) for entry in native.store.scan(folder)}
+    assert names == {"file.txt", "folder", "deep.txt"}
+
+
+def test_scan_shows_names_that_only_look_alike(native: LocalWorld) -> None:
+    for name in (".filetools2", ".ft-0123", ".ft-0123456789abcdef0", "a~1", "ä"):
+        (native.root / name).touch()
+    assert {entry.name for entry in native.store.scan(ROOT)} == native.names()
+
+
+def test_scan_is_lazy_and_leaves_no_descriptor(native: LocalWorld) -> None:
+    before = os.listdir("/proc/self/fd")
+    unused, half_used = native.store.scan(ROOT), native.store.scan(ROOT)
+    next(half_used)
+    del unused, half_used
+    assert os.listdir("/proc/self/fd") == before
+
+
+def test_names_of_255_bytes_can_be_written_replaced_and_removed(native: LocalWorld) -> None:
+    path = ROOT.child("n" * 255)
+    native.store.prepare(path, b"one", new=True).exchange()
+    exchanged(native, path, b"two").discard()
+    assert native.look(path) == b"two"
+    native.store.remove(path).discard()
+    assert native.look(path) is None
+
+
+def test_a_large_batch_of_new_files_does_not_use_up_the_descriptors(native: LocalWorld) -> None:
+    before = len(os.listdir("/proc/self/fd"))
+    waiting = [native.store.prepare(ROOT.child(f"new-{number}"), b"x", new=True) for number in range(3 * MAX_NAMELESS)]
+    assert len(os.listdir("/proc/self/fd")) - before <= MAX_NAMELESS
+    for prepared in waiting:
+        assert prepared.exchange() is None
+    assert len(native.names()) == 3 * MAX_NAMELESS + 2
+    assert len(os.listdir("/proc/self/fd")) == before
+    native.store.prepare(OTHER, b"x", new=True).discard()
+
+
+def test_a_forgotten_new_file_leaves_no_descriptor(native: LocalWorld) -> None:
+    before = os.listdir("/proc/self/fd")
+    prepared = native.store.prepare(OTHER, b"x", new=True)
+    assert prepared.temporary == ""
+    del prepared
+    assert os.listdir("/proc/self/fd") == before
+
+
+def test_an_overwriting_move_of_one_of_two_names_of_a_file_removes_the_source(local: LocalWorld) -> None:
+    os.link(local.root / FILE, local.root / OTHER)
+    displaced = local.store.move(FILE, OTHER, overwrite=True)
+    assert displaced is not None
+    assert (local.look(FILE), local.look(OTHER), displaced.read()) == (None, b"one", b"one")
+    displaced.discard()
+
+
+def test_a_file_with_two_names_loses_only_the_one_replaced(local: LocalWorld) -> None:
+    os.link(local.root / FILE, local.root / OTHER)
+    exchanged(local, FILE, b"two").discard()
+    assert (local.look(FILE), local.look(OTHER)) == (b"two", b"one")
