@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from filetools.content import LineIndex, MemorySource, TextFormat, Window, encode, read_lines, read_text_range
 from filetools.content.byte_source import STEP_BYTES
+from filetools.content.windows import COUNTED_BYTES
 from filetools.errors import EncodingError, InvalidArgumentError
 from tests.support.parts import DescriptorSource
 
@@ -185,6 +186,25 @@ def test_code_of_two_characters_is_not_parted() -> None:
     window = read(text, text_format, 1, None, 3)
     assert (window.content, window.cut_at) == ("か゚", 2)
     assert read(text, text_format, 1, None, 1).content == "か゚"
+
+
+def test_lines_from_the_end_of_a_large_file_keep_negative_numbers_until_it_is_counted() -> None:
+    text = "a" * COUNTED_BYTES + "\nb\nc\nd"
+    source, index = MemorySource(text.encode()), LineIndex()
+
+    def last(offset: int, limit: int | None, max_chars: int = 100) -> Window:
+        return read_lines(source, UTF8, offset=offset, limit=limit, max_chars=max_chars, path="a", index=index)
+
+    assert last(-3, 2) == Window(content="b\nc\n", first=-3, truncated=True, next_offset=-1)
+    assert last(-1, None) == Window(content="d", first=-1, truncated=False, next_offset=None)
+    assert last(-4, 1).content == "a" * 100
+    assert last(-3, 2) == Window(content="b\nc\n", first=2, truncated=True, next_offset=4, total_lines=4)
+
+
+def test_last_line_of_a_large_file_cut_has_no_next() -> None:
+    source = MemorySource(b"a" * COUNTED_BYTES + b"\nbbbb")
+    window = read_lines(source, UTF8, offset=-1, limit=None, max_chars=3, path="a")
+    assert window == Window(content="bbb", first=-1, truncated=True, next_offset=None, cut_at=COUNTED_BYTES + 4)
 
 
 @given(
