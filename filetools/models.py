@@ -1,7 +1,7 @@
 """The vocabulary every floor shares: actors, change records, and the results that doors turn into JSON.
 
 Versions are strings, "sha256:" followed by the lower-case hex digest of the file's bytes. Results are frozen pydantic
-models because they leave the product as JSON; `ChangeRecord` and `Actor` are frozen dataclasses because they stay inside.
+models because they leave the product as JSON; `ChangeRecord` and `Actor` are dataclasses because they stay inside.
 """
 
 from __future__ import annotations
@@ -144,7 +144,8 @@ class ReadResult(Result):
     """Bytes of the whole file."""
     version: str
     """Version of the whole file, whatever part was returned."""
-    modified: datetime
+    modified: datetime | None
+    """None for a kept version."""
     total_lines: int | None = None
     newline: Newline | None = None
     bom: bool | None = None

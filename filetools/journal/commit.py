@@ -56,6 +56,8 @@ def _compare(connection: sqlite3.Connection, change: Change) -> None:
     for key, view in ((change.key, change.view), (change.old_key, change.old_view)):
         if key is not None and view is not None:
             _compare_view(connection, change.path, key, view)
+    if change.compensates is not None:
+        return
     if change.operation in DIRECTORY_REMOVALS and _has_pending_below(connection, change.old_key or change.key):
         raise HeadMovedError(change.path)
 
@@ -93,7 +95,7 @@ def _settle_contents(connection: sqlite3.Connection, change: Change, number: int
 
 def _move_heads(connection: sqlite3.Connection, change: Change, number: int) -> None:
     if change.compensates is not None:
-        connection.execute("UPDATE records SET state = 'aborted' WHERE number = ?", (change.compensates,))
+        _abort(connection, change.compensates)
     if change.operation in DIRECTORY_REMOVALS:
         _move_heads_below(connection, change)
     if change.operation in _FOLDER_OPERATIONS:
@@ -103,6 +105,15 @@ def _move_heads(connection: sqlite3.Connection, change: Change, number: int) -> 
     connection.execute(UPSERT_HEAD, (change.key, change.path, digest, change.size, change.mode, number, applied))
     if change.old_key is not None and change.old_key != change.key:
         connection.execute(UPSERT_HEAD, (change.old_key, change.old_path, None, None, None, number, applied))
+
+
+def _abort(connection: sqlite3.Connection, number: int) -> None:
+    # Foreign changes and new parents that were recorded along with it have happened all the same.
+    connection.execute(
+        "UPDATE records SET state = 'aborted' WHERE number = ?1 OR (batch = (SELECT coalesce(batch, number) FROM records"
+        " WHERE number = ?1) AND number >= ?1 - 1 AND actor_kind != 'external' AND operation != 'create_directory')",
+        (number,),
+    )
 
 
 def _move_heads_below(connection: sqlite3.Connection, change: Change) -> None:

@@ -141,7 +141,7 @@ class Database:
             except BaseException:
                 writer.close()
                 raise
-            os.chmod(self._path, 0o600)  # noqa: PTH101 - beside os.stat with a descriptor, in one style
+            os.chmod(self._path, 0o600)
             return writer
 
     def _connect(self) -> sqlite3.Connection:

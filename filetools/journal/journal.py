@@ -67,11 +67,17 @@ class Marks(Protocol):
     def synced(self, numbers: Iterable[int]) -> None:
         """Note that files and folders of these records are durable themselves."""
 
+    def is_pending(self, number: int) -> bool:
+        """Whether a record is committed but not applied, as far as this process knows."""
+
     def pending(self, limit: int = 1000) -> list[ChangeRecord]:
         """Return records that are committed but not applied, oldest first."""
 
     def unsynced(self, limit: int = 1000) -> list[ChangeRecord]:
         """Return records that are applied but not synced, oldest first."""
+
+    def unsettled(self, key: str) -> list[ChangeRecord]:
+        """Return the records of one path since its last synced mark, newest first."""
 
 
 class Journal(Protocol):
@@ -135,6 +141,15 @@ class Journal(Protocol):
 
     def position(self) -> int:
         """Number of the newest record; 0 if there is none."""
+
+    def visible_position(self) -> int:
+        """Number of the newest record that the feed may deliver; 0 if there is none."""
+
+    def forgotten(self) -> int:
+        """Number up to which records may have been removed by retention; 0 if none was."""
+
+    def maintain(self, *, retention_bytes: int, retention_records: int, retention_seconds: float | None = None) -> int:
+        """Tidy up and remove what exceeds the retention; returns how many records were removed."""
 
     def close(self) -> None:
         """Write what is noted and release the database; may be called twice."""

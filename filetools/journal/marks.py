@@ -74,6 +74,14 @@ class SqliteMarks:
                 durable=False,
             )
 
+    def is_pending(self, number: int) -> bool:
+        """Whether a record is committed but not applied, as far as this process knows."""
+        if self.is_noted(number):
+            return False
+        with self._database.reading() as connection:
+            row = connection.execute("SELECT state FROM records WHERE number = ?", (number,)).fetchone()
+        return row is not None and row[0] == "pending"
+
     def pending(self, limit: int = 1000) -> list[ChangeRecord]:
         """Return records that are committed but not applied, oldest first."""
         return self._select("state = 'pending'", limit)
@@ -82,10 +90,18 @@ class SqliteMarks:
         """Return records that are applied but not synced, oldest first."""
         return self._select("synced = 0 AND state != 'pending'", limit)
 
-    def _select(self, condition: str, limit: int) -> list[ChangeRecord]:
+    def unsettled(self, key: str) -> list[ChangeRecord]:
+        """Return the records of one path since its last synced mark, newest first."""
+        return self._select(
+            "(key = ?1 OR old_key = ?1) AND number > coalesce("
+            "(SELECT max(number) FROM records WHERE key = ?1 AND synced = 1 AND state != 'pending'), 0)",
+            1000,
+            key,
+            order="DESC",
+        )
+
+    def _select(self, condition: str, limit: int, *values: str, order: str = "ASC") -> list[ChangeRecord]:
+        query = f"{SELECT_RECORD} WHERE {condition} ORDER BY number {order} LIMIT {limit}"
         with self._database.reading() as connection:
-            rows = connection.execute(
-                f"{SELECT_RECORD} WHERE {condition} ORDER BY number LIMIT ?",  # noqa: S608 - conditions are literals above
-                (limit,),
-            ).fetchall()
+            rows = connection.execute(query, values).fetchall()
         return [record_from(row) for row in rows]

@@ -65,6 +65,10 @@ class Retention:
             ).fetchall()
         numbers = list({number for (number,) in doomed})
         connection.executemany("DELETE FROM records WHERE number = ?", [(number,) for number in numbers])
+        if numbers:
+            connection.execute(
+                "INSERT OR REPLACE INTO meta (name, value) VALUES ('forgotten', ?)", (str(max(numbers)),)
+            )
         return len(numbers)
 
     def _drop_contents(self, connection: sqlite3.Connection) -> list[str]:
@@ -73,7 +77,7 @@ class Retention:
         if surplus <= 0:
             return []
         rows = connection.execute(
-            f"SELECT hash, size FROM contents WHERE NOT ({_NEEDED_CONTENT}) ORDER BY used LIMIT ?",  # noqa: S608
+            f"SELECT hash, size FROM contents WHERE NOT ({_NEEDED_CONTENT}) ORDER BY used LIMIT ?",
             (_SLICE,),
         )
         dropped: list[bytes] = []

@@ -46,7 +46,10 @@ def record_row(change: Change, actor: Actor, *, now: float, batch: int | None, o
         batch,
         opening,
     )
-    state = RecordState.APPLIED if change.applied else RecordState.PENDING
+    if change.compensates is not None:
+        state = RecordState.ABORTED
+    else:
+        state = RecordState.APPLIED if change.applied else RecordState.PENDING
     # What a foreign program wrote is as durable as that program made it; there is no promise of ours to sync for.
     return (*fixed, checksum(fixed), state.value, int(change.applied))
 

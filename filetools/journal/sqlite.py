@@ -130,6 +130,12 @@ class SqliteJournal:
             (number,) = connection.execute(query).fetchone()
         return int(number)
 
+    def forgotten(self) -> int:
+        """Number up to which records may have been removed by retention; 0 if none was."""
+        with self._database.reading() as connection:
+            row = connection.execute("SELECT value FROM meta WHERE name = 'forgotten'").fetchone()
+        return 0 if row is None else int(row[0])
+
     def maintain(self, *, retention_bytes: int, retention_records: int, retention_seconds: float | None = None) -> int:
         """Checkpoint if due and remove what exceeds the retention; the keeper calls this now and then.
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import os
 
-from filetools.errors import PathExistsError, SymlinkNotAllowedError
+from filetools.errors import DirectoryNotEmptyError, PathExistsError, SymlinkNotAllowedError
 from filetools.paths import WorkspacePath
 from filetools.stores.checks import private_name
 from filetools.stores.local_disk import Explained, LocalDisk, Place, opened_file, opened_parent
@@ -62,6 +63,21 @@ class LocalChanging:
                 return False
         return True
 
+    def remove_empty_directory(self, path: WorkspacePath) -> None:
+        """Remove a directory only if nothing is in it, in one atomic step.
+
+        Raises:
+            DirectoryNotEmptyError: Something is in it.
+            PathNotFoundError, PathNotDirectoryError
+        """
+        with Explained(self._disk.workspace, path), opened_parent(self._disk.workspace, path) as parent:
+            try:
+                os.rmdir(path.name, dir_fd=parent)
+            except OSError as exc:
+                if exc.errno in (errno.ENOTEMPTY, errno.EEXIST):
+                    raise DirectoryNotEmptyError(path) from exc
+                raise
+
     def remove(self, path: WorkspacePath, trash: str | None = None) -> Displaced:
         """Take a file, a link itself, a special file or a whole directory out of the tree in one atomic step.
 
@@ -97,6 +113,12 @@ class LocalChanging:
             place = self._hidden_place(path, parent, trash)
             with place.opened() as folder:
                 rename_without_replacing(disk.capabilities, (folder, place.name), (parent, origin.name))
+
+    def has_trash(self, trash: str) -> bool:
+        """Whether `.filetools/trash/<trash>` exists."""
+        place = self._disk.trash(private_name(trash))
+        with place.opened() as folder:
+            return exists((folder, place.name))
 
     def _hidden_place(self, path: WorkspacePath, parent: int, trash: str | None) -> Place:
         disk = self._disk

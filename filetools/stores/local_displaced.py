@@ -5,7 +5,6 @@ from __future__ import annotations
 import errno
 import os
 import stat
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Final
@@ -18,15 +17,12 @@ from filetools.errors import (
 )
 from filetools.paths import WorkspacePath
 from filetools.stores.checks import private_name, refuse_other_kinds
-from filetools.stores.linux import lease_refused
 from filetools.stores.local_disk import READ_FLAGS, Explained, LocalDisk, Place
-from filetools.stores.reading import is_unchanged, read_stable, to_file_stat
+from filetools.stores.reading import is_open_for_writing, read_stable, to_file_stat
 from filetools.stores.removal import remove_place
 from filetools.stores.renaming import exchange, rename_without_replacing
 from filetools.stores.store import FileStat
 
-STILL_SECONDS: Final = 0.05
-"""How long a file is watched for changes where leases cannot tell."""
 _TRIES: Final = 5
 
 
@@ -80,15 +76,7 @@ class LocalDisplaced:
         if self._stat.type != "file" or self._place is None:
             return False
         with Explained(self._disk.workspace, self._path), self._opened() as descriptor:
-            if self._disk.capabilities.leases:
-                try:
-                    return lease_refused(descriptor)
-                except OSError:
-                    # Somebody else's file, or a file system without leases: its changes have to tell.
-                    pass
-            before = os.fstat(descriptor)
-            time.sleep(STILL_SECONDS)
-            return not is_unchanged(before, os.fstat(descriptor))
+            return is_open_for_writing(descriptor, leases=self._disk.capabilities.leases)
 
     def put_back(self) -> None:
         """Exchange it back to its place; afterwards this object stands for what came out, if anything did."""

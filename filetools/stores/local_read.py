@@ -63,7 +63,7 @@ class LocalReading:
         Raises:
             PathNotFoundError, PathIsDirectoryError, NotRegularFileError, SymlinkNotAllowedError
         """
-        return LocalReader(self._disk.workspace.open_file(path))
+        return LocalReader(self._disk.workspace.open_file(path), leases=self._disk.capabilities.leases)
 
     def open_directory(self, path: WorkspacePath) -> int:
         """Open a directory for listings that scan it themselves; the caller closes the descriptor.

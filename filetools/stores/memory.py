@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from filetools.errors import (
+    DirectoryNotEmptyError,
     FileTooLargeError,
     InvalidArgumentError,
     PathExistsError,
@@ -146,6 +147,25 @@ class MemoryStore(MemoryReading):
                 raise PathExistsError(path)
             return found is None
 
+    def remove_empty_directory(self, path: WorkspacePath) -> None:
+        """Remove a directory only if nothing is in it.
+
+        Raises:
+            DirectoryNotEmptyError: Something is in it.
+            PathNotFoundError, PathNotDirectoryError
+        """
+        with self._tree.lock:
+            names = self._tree.names_beside(path)
+            found = names.get(path.name)
+            if found is None:
+                raise PathNotFoundError(path)
+            if found.type != "directory":
+                raise PathNotDirectoryError(path)
+            if found.children:
+                raise DirectoryNotEmptyError(path)
+            del names[path.name]
+            self._tree.touch(path)
+
     def remove(self, path: WorkspacePath, trash: str | None = None) -> Displaced:
         """Take a file or a whole directory out of the tree.
 
@@ -181,6 +201,11 @@ class MemoryStore(MemoryReading):
                 raise PathExistsError(path)
             names[path.name] = self._tree.hidden["trash"].pop(trash)
             self._tree.touch(path)
+
+    def has_trash(self, trash: str) -> bool:
+        """Whether the trash has that name."""
+        with self._tree.lock:
+            return private_name(trash) in self._tree.hidden["trash"]
 
     def move(self, source: WorkspacePath, destination: WorkspacePath, *, overwrite: bool = False) -> Displaced | None:
         """Rename a file or directory; the destination's parent must exist.

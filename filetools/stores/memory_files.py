@@ -25,6 +25,10 @@ class MemoryReader:
         """Return up to `count` bytes from `offset`; fewer only at the end of the file."""
         return self._content[offset : offset + count]
 
+    def is_being_written(self) -> bool:
+        """Return False: bytes in memory are never written in place."""
+        return False
+
     def close(self) -> None:
         """Do nothing; may be called twice."""
 

@@ -12,12 +12,14 @@ from typing import Final
 
 from filetools.errors import FileBusyError, FileTooLargeError
 from filetools.models import EntryType
-from filetools.stores.linux import read_cached
+from filetools.stores.linux import lease_refused, read_cached
 from filetools.stores.store import FileStat
 
 READ_TRIES: Final = 5
 _FIRST_PAUSE_SECONDS: Final = 0.001
 _LARGEST_KEPT_BUFFER_BYTES: Final = 1024 * 1024
+STILL_SECONDS: Final = 0.05
+"""How long a file is watched for changes where leases cannot tell."""
 _kept = threading.local()
 
 
@@ -121,10 +123,11 @@ def _buffer(size: int) -> memoryview:
 class LocalReader:
     """A regular file open for reading parts; lives until closed."""
 
-    __slots__ = ("_descriptor", "_stat")
+    __slots__ = ("_descriptor", "_leases", "_stat")
 
-    def __init__(self, descriptor: int) -> None:
+    def __init__(self, descriptor: int, *, leases: bool) -> None:
         self._descriptor = descriptor
+        self._leases = leases
         self._stat = to_file_stat(os.fstat(descriptor))
 
     @property
@@ -136,8 +139,25 @@ class LocalReader:
         """Return up to `count` bytes from `offset`; fewer only at the end of the file."""
         return read_exactly(self._descriptor, offset, count)
 
+    def is_being_written(self) -> bool:
+        """Whether some process has it open for writing."""
+        return is_open_for_writing(self._descriptor, leases=self._leases)
+
     def close(self) -> None:
         """Release the descriptor; may be called twice."""
         descriptor, self._descriptor = self._descriptor, -1
         if descriptor >= 0:
             os.close(descriptor)
+
+
+def is_open_for_writing(descriptor: int, *, leases: bool) -> bool:
+    """Whether some process has a file open for writing: by a read lease, or by whether it changes within 50 ms."""
+    if leases:
+        try:
+            return lease_refused(descriptor)
+        except OSError:
+            # Somebody else's file, or a file system without leases: its changes have to tell.
+            pass
+    before = os.fstat(descriptor)
+    time.sleep(STILL_SECONDS)
+    return not is_unchanged(before, os.fstat(descriptor))

@@ -54,6 +54,9 @@ class Reader(Protocol):
     def read_at(self, offset: int, count: int) -> bytes:
         """Return up to `count` bytes from `offset`; fewer only at the end of the file."""
 
+    def is_being_written(self) -> bool:
+        """Whether some process has it open for writing (a read lease is refused)."""
+
     def close(self) -> None:
         """Release the descriptor; may be called twice."""
 
@@ -159,6 +162,14 @@ class Store(Protocol):
             PathExistsError: A file is there.
         """
 
+    def remove_empty_directory(self, path: WorkspacePath) -> None:
+        """Remove a directory only if nothing is in it, in one atomic step.
+
+        Raises:
+            DirectoryNotEmptyError: Something is in it.
+            PathNotFoundError, PathNotDirectoryError
+        """
+
     def remove(self, path: WorkspacePath, trash: str | None = None) -> Displaced:
         """Take a file or a whole directory out of the tree in one atomic step.
 
@@ -177,6 +188,9 @@ class Store(Protocol):
             PathExistsError: Something is there.
             PathNotFoundError: The trash has no such name.
         """
+
+    def has_trash(self, trash: str) -> bool:
+        """Whether `.filetools/trash/<trash>` exists."""
 
     def move(self, source: WorkspacePath, destination: WorkspacePath, *, overwrite: bool = False) -> Displaced | None:
         """Rename a file or directory in one atomic step; the destination's parent must exist.

@@ -26,7 +26,7 @@ T = TypeVar("T")
 
 CHANGING: Final = frozenset(
     {
-        "prepare", "make_directory", "remove", "restore", "move", "set_mode", "sync",
+        "prepare", "make_directory", "remove_empty_directory", "remove", "restore", "move", "set_mode", "sync",
         "Prepared.exchange", "Prepared.discard",
         "Displaced.put_back", "Displaced.keep_in_limbo", "Displaced.discard",
     }
@@ -155,6 +155,10 @@ class FaultyReader:
         store, path = self._about
         return self._plan.run(store, "Reader.read_at", path, lambda: self._inner.read_at(offset, count))
 
+    def is_being_written(self) -> bool:
+        store, path = self._about
+        return self._plan.run(store, "Reader.is_being_written", path, self._inner.is_being_written)
+
     def close(self) -> None:
         # The kernel closes the descriptors of the dead.
         if self._plan.is_dead:
@@ -260,6 +264,12 @@ class FaultyStore:
     def remove(self, path: WorkspacePath, trash: str | None = None) -> Displaced:
         displaced = self._run("remove", path, lambda: self.inner.remove(path, trash))
         return FaultyDisplaced(displaced, self.plan, self.name, path)
+
+    def remove_empty_directory(self, path: WorkspacePath) -> None:
+        self._run("remove_empty_directory", path, lambda: self.inner.remove_empty_directory(path))
+
+    def has_trash(self, trash: str) -> bool:
+        return self._run("has_trash", trash, lambda: self.inner.has_trash(trash))
 
     def restore(self, path: WorkspacePath, trash: str) -> None:
         self._run("restore", path, lambda: self.inner.restore(path, trash))

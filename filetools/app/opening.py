@@ -1,0 +1,217 @@
+"""Opening a workspace: every part is built here, in order, and closed in the opposite order."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from collections.abc import Callable, Mapping
+from contextlib import AsyncExitStack
+from functools import partial
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Final, Protocol, TypeVar
+
+from filetools.app.notices import event_of
+from filetools.app.state import State, prepare_state
+from filetools.content import FactsCache
+from filetools.errors import InvalidArgumentError
+from filetools.events import EventBus
+from filetools.facade import Clerk, Crew, Feed, FileToolsFacade, Parts, Runner
+from filetools.journal import SqliteJournal
+from filetools.locks import LockTable
+from filetools.models import Actor, Durability, MirrorPolicy, Preset
+from filetools.paths import Workspace
+from filetools.permissions import Approvals, Gatekeeper, Notice, PermissionPolicy
+from filetools.settings import STATE_DIRECTORY, Settings, load_settings
+from filetools.stores import LocalStore, Store
+from filetools.sync import Recovery, SyncManager
+from filetools.tools import ToolRegistry
+from filetools.watch import Bell
+
+MIRROR_NAME: Final = "mirror"
+AnyPath = str | os.PathLike[str]
+
+
+class Closable(Protocol):
+    """A part that is released by closing."""
+
+    def close(self) -> None:
+        """Release it."""
+
+
+Closing = TypeVar("Closing", bound=Closable)
+
+
+def open_workspace(
+    root: AnyPath,
+    *,
+    mirror: AnyPath | Store | None = None,
+    state_dir: AnyPath | None = None,
+    durability: Durability | None = None,
+    mirror_policy: MirrorPolicy | None = None,
+    permissions: Preset | None = None,
+    settings: Mapping[str, Any] | Settings | None = None,
+) -> Opening:
+    """Open a directory as a workspace: `async with filetools.open("project") as files:`.
+
+    Any number of processes may have one root open at once. Opening scans nothing.
+
+    Args:
+        root: An existing directory.
+        mirror: A directory, or any store, that gets a copy of every change; made if it is missing.
+        state_dir: Where the journal and the locks lie; by default `.filetools` in the root.
+        durability: "commit" (default): an acknowledged change survives a power cut; "relaxed": a crash of the process.
+        mirror_policy: "eventual" (default): the mirror catches up by itself; "strict": both or neither.
+        permissions: "allow" (default), "ask", "guarded" or "read_only"; binds agents.
+        settings: Further settings by name, or all of them; see `filetools.Settings`.
+
+    Returns:
+        An async context manager that yields a `FileToolsFacade` for an actor of its own.
+
+    Raises:
+        InvalidArgumentError: A setting is unknown or out of range, or root and mirror contain each other.
+
+    On entering also: WorkspaceGoneError, StateElsewhereError, StateDamagedError, StateTooNewError, AccessDeniedError,
+    DiskFullError.
+    """
+    given: dict[str, Any] = {"durability": durability, "mirror_policy": mirror_policy, "permissions": permissions}
+    if isinstance(settings, Settings):
+        given = {**settings.model_dump(), **{name: value for name, value in given.items() if value is not None}}
+    elif settings is not None:
+        given = {**settings, **{name: value for name, value in given.items() if value is not None}}
+    place = Path(os.path.abspath(root))
+    state = None if state_dir is None else Path(os.path.abspath(state_dir))
+    if isinstance(mirror, str | os.PathLike):
+        mirror = Path(os.path.abspath(mirror))
+        _refuse_overlap(place, mirror)
+    return Opening(place, mirror, state, given)
+
+
+def _refuse_overlap(root: Path, mirror: Path) -> None:
+    first, second = Path(os.path.realpath(root)), Path(os.path.realpath(mirror))
+    if first == second or first.is_relative_to(second) or second.is_relative_to(first):
+        raise InvalidArgumentError("Root and mirror must not be the same directory, nor one inside the other")
+
+
+class Opening:
+    """A workspace on its way to being open; enter it once."""
+
+    def __init__(
+        self, root: Path, mirror: Path | Store | None, state_directory: Path | None, given: Mapping[str, Any]
+    ) -> None:
+        self._root = root
+        self._mirror = mirror
+        self._state_directory = state_directory
+        self._given = given
+        self._stack = AsyncExitStack()
+
+    async def __aenter__(self) -> FileToolsFacade:
+        try:
+            return await self._open()
+        except BaseException:
+            await self._stack.aclose()
+            raise
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self._stack.aclose()
+
+    async def _open(self) -> FileToolsFacade:
+        threads = self._given.get("worker_threads") or Settings.model_fields["worker_threads"].default
+        crew = Crew(threads)
+        self._stack.callback(crew.close)
+        state = await crew.run(partial(prepare_state, self._root, self._state_directory))
+        settings, _ = await crew.run(partial(load_settings, self._given, state_directory=state.directory))
+        bell = await crew.run(partial(Bell, state.directory / "bell"))
+        bus = EventBus()
+        self._stack.push_async_callback(bus.aclose)
+        parts = await self._build(crew, state, settings, bus, bell.ring)
+        runner, feed = Runner(parts), Feed(parts)
+        clerk = Clerk(runner, feed, bell, state.directory)
+        runner.on_told = clerk.note_written
+        self._stack.push_async_callback(clerk.aclose)
+        await clerk.start()
+        self._stack.push_async_callback(parts.sync.aclose)
+        await parts.sync.start()
+        actor = Actor(kind="agent", id=f"actor-{secrets.token_hex(4)}")
+        return FileToolsFacade(runner, feed, actor, ToolRegistry)
+
+    async def _build(
+        self, crew: Crew, state: State, settings: Settings, bus: EventBus, ring: Callable[[], None]
+    ) -> Parts:
+        workspace = await self._workspace(crew, self._root, settings, state.directory)
+        store = await self._closing(crew, partial(LocalStore, workspace, private_directory=state.private))
+        journal = await self._closing(
+            crew,
+            partial(
+                SqliteJournal,
+                state.directory,
+                durability=settings.durability,
+                timeout_seconds=settings.lock_timeout_seconds,
+                on_visible=ring,
+            ),
+        )
+        locks = LockTable(state.directory / "locks", timeout_seconds=settings.lock_timeout_seconds)
+        self._stack.push_async_callback(locks.aclose)
+        mirrors = await self._open_mirrors(crew, settings)
+        sync = SyncManager(
+            journal,
+            primary=store,
+            mirrors=mirrors,
+            policy=settings.mirror_policy,
+            locks=locks,
+            publish=bus.publish,
+            run=crew.run,
+            key=workspace.key,
+            resolve=workspace.resolve,
+            wait_seconds=settings.mirror_wait_seconds,
+            probe_seconds=settings.mirror_probe_seconds,
+            exclude=settings.exclude,
+        )
+        return Parts(
+            workspace=workspace,
+            store=store,
+            journal=journal,
+            locks=locks,
+            bus=bus,
+            sync=sync,
+            recovery=Recovery(workspace, store, journal, mirrors=tuple(mirrors)),
+            gatekeeper=self._gatekeeper(settings, bus),
+            settings=settings,
+            facts=FactsCache(),
+            crew=crew,
+        )
+
+    def _gatekeeper(self, settings: Settings, bus: EventBus) -> Gatekeeper:
+        def notify(notice: Notice) -> None:
+            bus.publish(event_of(notice))
+
+        policy = PermissionPolicy(settings.permissions, protected=settings.protected_paths)
+        approvals = Approvals(policy.trust, notify=notify, wait_seconds=settings.approval_wait_seconds)
+        gatekeeper = Gatekeeper(policy, approvals, notify=notify)
+        self._stack.push_async_callback(gatekeeper.aclose)
+        return gatekeeper
+
+    async def _open_mirrors(self, crew: Crew, settings: Settings) -> dict[str, Store]:
+        if self._mirror is None:
+            return {}
+        if not isinstance(self._mirror, Path):
+            return {MIRROR_NAME: self._mirror}
+        await crew.run(partial(self._mirror.mkdir, parents=True, exist_ok=True))
+        workspace = await self._workspace(crew, self._mirror, settings, None)
+        private = self._mirror / STATE_DIRECTORY
+        store = partial(LocalStore, workspace, name=MIRROR_NAME, private_directory=private)
+        return {MIRROR_NAME: await self._closing(crew, store)}
+
+    async def _workspace(self, crew: Crew, root: Path, settings: Settings, state_directory: Path | None) -> Workspace:
+        opened = partial(
+            Workspace.open, root, follow_symlinks=settings.follow_symlinks, state_directory=state_directory
+        )
+        return await self._closing(crew, opened)
+
+    async def _closing(self, crew: Crew, build: Callable[[], Closing]) -> Closing:
+        """Build a part in a worker thread, and have it closed there, too, when the workspace closes."""
+        part = await crew.run(build)
+        self._stack.push_async_callback(partial(crew.run, part.close))
+        return part

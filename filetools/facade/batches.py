@@ -1,0 +1,116 @@
+"""Calls over several files: reads that go on past failures, changes that are all or nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Any, Protocol
+
+from filetools.errors import AbortedError, BatchFailedError, FileToolsError, InvalidArgumentError
+from filetools.facade.outcomes import delete_result, write_result
+from filetools.facade.requests import WriteRequest
+from filetools.facade.runner import Runner
+from filetools.facade.steps import PutFile, RemoveFile
+from filetools.facade.way import Beat
+from filetools.facade.writing import decide_write
+from filetools.models import Actor, BatchResult, ReadBatchResult, ReadItem, ReadResult
+
+MOST_FILES = 1000
+_WRITE_FIELDS = frozenset({"path", "content", "expected_version", "encoding", "newline", "create_parents"})
+
+
+class Reads(Protocol):
+    """What reads one file."""
+
+    async def read_file(self, path: str) -> ReadResult:
+        """Return the file."""
+
+
+async def read_multiple(files: Reads, paths: Sequence[str], beat: Beat) -> ReadBatchResult:
+    """Read files one after the other.
+
+    Raises:
+        AbortedError: `beat` said so.
+        InvalidArgumentError: Too many.
+    """
+    _refuse_many(paths)
+    items = []
+    for done, path in enumerate(paths):
+        beat(done, len(paths))
+        try:
+            items.append(ReadItem(path=path, result=await files.read_file(path)))
+        except AbortedError:
+            raise
+        except FileToolsError as exc:
+            items.append(ReadItem(path=path, error={"error": exc.message, "error_code": exc.code}))
+    beat(len(paths), len(paths))
+    return ReadBatchResult(items=items, failed=sum(item.error is not None for item in items))
+
+
+def write_steps(runner: Runner, items: Sequence[Mapping[str, Any]]) -> list[PutFile]:
+    """Return a step for each item.
+
+    Raises:
+        InvalidArgumentError: An unknown or missing field, two items of one file, or too many.
+    """
+    _refuse_many(items)
+    steps = []
+    for item in items:
+        unknown = set(item) - _WRITE_FIELDS
+        if unknown or "path" not in item or "content" not in item:
+            reason = f"unknown field {sorted(unknown)[0]!r}" if unknown else "path and content are needed"
+            raise InvalidArgumentError(f"An item of write_multiple is wrong: {reason}")
+        request = WriteRequest(**{name: value for name, value in item.items() if name != "path"})
+        where = runner.resolve(item["path"])
+        steps.append(PutFile(where, partial(decide_write, request=request), create_parents=request.create_parents))
+    _refuse_repeats(runner, steps)
+    return steps
+
+
+def delete_steps(runner: Runner, paths: Sequence[str]) -> list[RemoveFile]:
+    """Return a step for each path.
+
+    Raises:
+        InvalidArgumentError: Two of one file, or too many.
+    """
+    _refuse_many(paths)
+    steps = [RemoveFile(runner.resolve(path)) for path in paths]
+    _refuse_repeats(runner, steps)
+    return steps
+
+
+async def run(runner: Runner, steps: Sequence[PutFile] | Sequence[RemoveFile], actor: Actor, beat: Beat) -> BatchResult:
+    """Lead the steps the way of a write together.
+
+    Raises:
+        BatchFailedError: One was refused; nothing was changed.
+        AbortedError: `beat` said so; nothing was changed.
+    """
+    if not steps:
+        return BatchResult(results=[])
+    try:
+        outcome = await runner.change(steps, actor, beat=beat)
+    except AbortedError:
+        raise
+    except FileToolsError as exc:
+        raise BatchFailedError(exc) from exc
+    beat(1, 1)
+    results = [
+        write_result(step, outcome, index) if isinstance(step, PutFile) else delete_result(step, outcome, index)
+        for index, step in enumerate(steps)
+    ]
+    return BatchResult(results=results, number=outcome.records[-1].number if outcome.records else None)
+
+
+def _refuse_many(items: Sequence[object]) -> None:
+    if len(items) > MOST_FILES:
+        raise InvalidArgumentError(f"At most {MOST_FILES} files in one call, not {len(items)}")
+
+
+def _refuse_repeats(runner: Runner, steps: Sequence[PutFile] | Sequence[RemoveFile]) -> None:
+    seen: set[str] = set()
+    for step in steps:
+        key = runner.parts.workspace.key(step.path)
+        if key in seen:
+            raise InvalidArgumentError(f"{step.path} is named twice", path=step.path)
+        seen.add(key)

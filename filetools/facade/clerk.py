@@ -1,0 +1,223 @@
+"""The background work of an opened workspace: marks and bell, following other processes, and what one keeper does for all.
+
+Of all processes on one root the one that holds `keeper.lock` is the keeper: it settles what dead ones left, syncs files,
+records foreign changes and tidies the journal. When it dies, another takes over within a second.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+from typing import Final
+
+from filelock import lock_descriptor
+
+from filetools.errors import FileToolsError, StateDamagedError, WorkspaceGoneError
+from filetools.facade.feed import Feed, is_told
+from filetools.facade.foreign import ForeignRecorder
+from filetools.facade.runner import Runner
+from filetools.facade.sweep import sweep
+from filetools.facade.syncer import sync_files
+from filetools.models import ChangeRecord
+from filetools.paths.patterns import ExcludeRules, compile_patterns
+from filetools.sync import recover
+from filetools.watch import Bell, ForeignWatcher, Hint
+
+FLUSH_SECONDS: Final = 0.003
+"""Pause after a change before its mark is written on its own; a following commit takes it along."""
+KEEPER_SECONDS: Final = 1.0
+TIDY_ROUNDS: Final = 60
+FOLLOWED_RECORDS: Final = 1000
+
+_log = logging.getLogger(__name__)
+
+
+class Clerk:
+    """Runs the background tasks of one workspace, from `start` to `aclose`."""
+
+    def __init__(self, runner: Runner, feed: Feed, bell: Bell, state_directory: Path) -> None:
+        self._runner = runner
+        self._parts = runner.parts
+        self._feed = feed
+        self._bell = bell
+        self._state_directory = state_directory
+        self._recorder = ForeignRecorder(self._parts, runner.tell)
+        self._watcher: ForeignWatcher | None = None
+        self._tasks: list[asyncio.Task[None]] = []
+        self._rung = asyncio.Event()
+        self._flush_due: asyncio.TimerHandle | None = None
+        self._flushing: asyncio.Task[None] | None = None
+        self._position = 0
+        self._keeper_descriptor: int | None = None
+
+    @property
+    def is_keeper(self) -> bool:
+        """Whether this process keeps the workspace."""
+        return self._keeper_descriptor is not None
+
+    async def start(self) -> None:
+        """Settle what dead processes left, then begin the background tasks. Nothing is scanned."""
+        self._position = await self._parts.crew.run(self._parts.journal.visible_position)
+        await self._recover()
+        self._listening = self._bell.listen(self._rung.set)
+        self._try_to_keep()
+        self._tasks = [
+            asyncio.create_task(self._repeatedly(self._follow), name="filetools follow"),
+            asyncio.create_task(self._keep(), name="filetools keep"),
+        ]
+
+    def note_written(self, records: Sequence[ChangeRecord] = ()) -> None:
+        """Have marks flushed and other processes woken soon; called on the loop after every change."""
+        self._recorder.note(records)
+        self._feed.wake()
+        if self._flush_due is None and self._flushing is None:
+            self._flush_due = asyncio.get_running_loop().call_later(FLUSH_SECONDS, self._start_flush)
+
+    async def aclose(self) -> None:
+        """Stop the background tasks; marks are written by the journal's own closing."""
+        if self._flush_due is not None:
+            self._flush_due.cancel()
+        self._feed.close()
+        for task in self._tasks:
+            task.cancel()
+        waiting = [*self._tasks, *([self._flushing] if self._flushing is not None else [])]
+        await asyncio.gather(*waiting, return_exceptions=True)
+        self._listening.close()
+        if self._watcher is not None:
+            await self._watcher.aclose()
+        if self.is_keeper:
+            with suppress(FileToolsError):
+                await self._parts.crew.run(partial(sync_files, self._parts))
+        if self._keeper_descriptor is not None:
+            os.close(self._keeper_descriptor)
+            self._keeper_descriptor = None
+
+    def _start_flush(self) -> None:
+        self._flush_due = None
+        self._flushing = asyncio.create_task(self._flush(), name="filetools flush")
+
+    async def _flush(self) -> None:
+        try:
+            await self._parts.crew.run(self._parts.journal.marks.flush)
+            self._feed.wake()
+        except FileToolsError as exc:
+            _log.warning("marks are not written yet: %s", exc)
+        finally:
+            self._flushing = None
+
+    async def _repeatedly(self, work: Callable[[], Awaitable[None]]) -> None:
+        while True:
+            try:
+                await work()
+            except (WorkspaceGoneError, StateDamagedError) as exc:
+                _log.error("background work pauses: %s", exc)
+                await asyncio.sleep(KEEPER_SECONDS)
+            except FileToolsError as exc:
+                _log.warning("background work failed and is tried again: %s", exc)
+                await asyncio.sleep(KEEPER_SECONDS)
+
+    async def _follow(self) -> None:
+        """Publish what other processes recorded, with its true actor."""
+        await self._rung.wait()
+        self._rung.clear()
+        journal = self._parts.journal
+        while True:
+            visible = await self._parts.crew.run(journal.visible_position)
+            work = partial(journal.records, self._position, limit=FOLLOWED_RECORDS, foreign_only=True)
+            records = await self._parts.crew.run(work)
+            self._recorder.note(records)
+            for record in records:
+                for event in self._runner.events_of(record) if is_told(record) else ():
+                    self._parts.bus.publish(event)
+            if records:
+                self._feed.wake()
+            if len(records) < FOLLOWED_RECORDS:
+                self._position = max(visible, self._position, records[-1].number if records else 0)
+                return
+            self._position = records[-1].number
+
+    async def _keep(self) -> None:
+        rounds = 0
+        while True:
+            if self.is_keeper:
+                await self._guarded(self._keep_once, rounds)
+                rounds += 1
+                await asyncio.sleep(self._parts.settings.sync_after_seconds or KEEPER_SECONDS)
+            else:
+                await asyncio.sleep(KEEPER_SECONDS)
+                self._try_to_keep()
+
+    async def _guarded(self, work: Callable[[int], Awaitable[None]], rounds: int) -> None:
+        try:
+            await work(rounds)
+        except FileToolsError as exc:
+            _log.warning("keeping the workspace failed and is tried again: %s", exc)
+
+    async def _keep_once(self, rounds: int) -> None:
+        if rounds == 0:
+            await self._parts.crew.run(partial(sweep, self._parts))
+            await self._watch()
+        await self._recover()
+        await self._parts.crew.run(partial(sync_files, self._parts))
+        settings = self._parts.settings
+        tidy = partial(
+            self._parts.journal.maintain,
+            retention_bytes=settings.retention_bytes,
+            retention_records=settings.retention_records,
+            retention_seconds=settings.retention_seconds,
+        )
+        if rounds % TIDY_ROUNDS == 0:
+            await self._parts.crew.run(tidy)
+        else:
+            await self._parts.crew.run(self._parts.journal.checkpoint)
+
+    async def _recover(self) -> None:
+        parts = self._parts
+        pending = await parts.crew.run(parts.journal.marks.pending)
+        if pending:
+            settled = await recover(parts.recovery, parts.workspace, pending, parts.locks, parts.crew.run)
+            if settled:
+                self.note_written()
+
+    def _try_to_keep(self) -> None:
+        flags = os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
+        try:
+            descriptor = os.open(self._state_directory / "keeper.lock", flags, 0o600)
+        except OSError as exc:
+            _log.warning("this process cannot become the keeper: %s", exc.strerror)
+            return
+        if lock_descriptor(descriptor, blocking=False):
+            self._keeper_descriptor = descriptor
+        else:
+            os.close(descriptor)
+
+    async def _watch(self) -> None:
+        if not self._parts.settings.watch or self._watcher is not None:
+            return
+        rules = compile_patterns((), defaults=self._parts.settings.exclude)
+        self._watcher = ForeignWatcher(
+            self._parts.workspace.root,
+            excluded=partial(_is_excluded, rules),
+            on_hints=self._take_hints,
+            on_resync=self._resync,
+            loop=asyncio.get_running_loop(),
+        )
+        await self._watcher.start()
+
+    def _take_hints(self, hints: list[Hint]) -> None:
+        self._tasks.append(asyncio.create_task(self._record(hints), name="filetools record"))
+
+    async def _record(self, hints: list[Hint]) -> None:
+        await self._recorder.record(hints)
+
+    def _resync(self, reason: str) -> None:
+        _log.warning("foreign changes may have been missed (%s); looking through the tree", reason)
+
+
+def _is_excluded(rules: ExcludeRules, path: str, is_directory: bool) -> bool:
+    return rules.matches(path, is_directory)

@@ -1,0 +1,106 @@
+"""The feed: every change in order, from any position on, for one page or for ever. Positions survive restarts."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from functools import partial
+from typing import Final
+
+from filetools.errors import InvalidArgumentError
+from filetools.facade.parts import Parts
+from filetools.models import ChangeRecord, Operation, RecordState
+from filetools.paths import WorkspacePath
+
+PAGE_RECORDS: Final = 1000
+_POSITION: Final = re.compile(r"([0-9a-f]{4,64}):(\d{1,19})")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FeedPage:
+    """Some changes, and where to go on."""
+
+    records: tuple[ChangeRecord, ...]
+    position: str
+    """Pass it as `since` to get what follows."""
+    resync: bool = False
+    """True if what lies between is not known: the journal was rolled back, or forgot it. Read the tree again."""
+
+
+class Feed:
+    """Reads the journal as a feed. One an opened workspace; its followers share nothing but the wake-up."""
+
+    def __init__(self, parts: Parts) -> None:
+        self._parts = parts
+        self._grown = asyncio.Event()
+        self._closed = False
+
+    def wake(self) -> None:
+        """Tell followers that the journal may have grown; call it on the loop."""
+        self._grown.set()
+        self._grown = asyncio.Event()
+
+    def close(self) -> None:
+        """End all followers."""
+        self._closed = True
+        self.wake()
+
+    async def page(
+        self, since: str | None, *, limit: int = PAGE_RECORDS, path: WorkspacePath | None = None
+    ) -> FeedPage:
+        """Return changes after a position; None starts with the oldest kept.
+
+        Raises:
+            InvalidArgumentError: The position is malformed, or `limit` is not 1 to 1000.
+        """
+        if not 1 <= limit <= PAGE_RECORDS:
+            raise InvalidArgumentError(f"limit must be 1 to {PAGE_RECORDS}, not {limit}")
+        number, resync = self._parse(since)
+        key = None if path is None else self._parts.workspace.key(path)
+        return await self._parts.crew.run(partial(self._read, number, limit, key, resync))
+
+    async def position(self) -> str:
+        """Return the position after the newest change."""
+        number = await self._parts.crew.run(self._parts.journal.visible_position)
+        return f"{self._parts.journal.epoch}:{number}"
+
+    async def follow(self, since: str | None) -> AsyncIterator[ChangeRecord]:
+        """Yield changes after a position, then those to come, until the workspace is closed.
+
+        A slow reader costs nothing: it reads on from the journal whenever it is ready.
+        """
+        position = since if since is not None else await self.position()
+        while not self._closed:
+            grown = self._grown
+            page = await self.page(position)
+            for record in page.records:
+                yield record
+            if page.position == position:
+                await grown.wait()
+            position = page.position
+
+    def _parse(self, since: str | None) -> tuple[int, bool]:
+        if since is None:
+            return 0, False
+        match = _POSITION.fullmatch(since)
+        if match is None:
+            raise InvalidArgumentError(f"A position looks like epoch:number, not {since!r}")
+        if match[1] != self._parts.journal.epoch:
+            return 0, True
+        return int(match[2]), False
+
+    def _read(self, number: int, limit: int, key: str | None, resync: bool) -> FeedPage:
+        journal = self._parts.journal
+        visible = journal.visible_position()
+        records = journal.records(number, limit=limit, key=key)
+        shown = tuple(record for record in records if is_told(record))
+        end = records[-1].number if len(records) == limit else max(number, visible)
+        gone = 0 < number < journal.forgotten()
+        return FeedPage(records=shown, position=f"{journal.epoch}:{end}", resync=resync or gone)
+
+
+def is_told(record: ChangeRecord) -> bool:
+    """Whether a record is a change that readers of the feed see."""
+    return record.operation is not Operation.FOUND and record.state is RecordState.APPLIED

@@ -1,0 +1,191 @@
+"""Changes that other programs make, journaled as the external actor: seen by the watcher, told like any other change.
+
+A hint says only where to look. What is recorded is what stands there under the path's lock, compared with the head: the
+echo of a change of our own equals its head and is dropped.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Final
+
+from filetools.errors import FileToolsError, LockTimeoutError
+from filetools.facade.look import Look, look
+from filetools.facade.parts import Parts
+from filetools.journal import Change, HeadMovedError
+from filetools.models import EXTERNAL, ChangeRecord, Operation
+from filetools.paths import WorkspacePath
+from filetools.watch import Hint
+
+BATCH_PATHS: Final = 200
+"""Paths whose locks are taken together, so that a burst costs few commits."""
+REMEMBERED_FOLDERS: Final = 1000
+
+_log = logging.getLogger(__name__)
+_OWNER: Final = "watcher"
+
+
+class ForeignRecorder:
+    """Turns hints into journal records. One an opened workspace; works only in the process that keeps it."""
+
+    def __init__(self, parts: Parts, tell: Callable[[Sequence[ChangeRecord]], None]) -> None:
+        self._parts = parts
+        self._tell = tell
+        self._folders: deque[str] = deque(maxlen=REMEMBERED_FOLDERS)
+
+    def note(self, records: Iterable[ChangeRecord]) -> None:
+        """Remember folders that filetools moved or deleted itself: what vanished below them needs no telling."""
+        for record in records:
+            if record.operation in (Operation.DELETE_DIRECTORY, Operation.MOVE_DIRECTORY):
+                self._folders.append(record.old_path or record.path)
+
+    async def record(self, hints: Sequence[Hint]) -> None:
+        """Look at the paths of hints and record what has changed there."""
+        for start in range(0, len(hints), BATCH_PATHS):
+            batch = [hint for hint in hints[start : start + BATCH_PATHS] if self._is_addressable(hint)]
+            if batch and not await self._together(batch):
+                for hint in batch:
+                    await self._together([hint], timeout_seconds=2.0)
+
+    async def _together(self, hints: Sequence[Hint], timeout_seconds: float = 0.05) -> bool:
+        parts = self._parts
+        keys = [parts.workspace.key(path) for hint in hints for path in _paths(parts, hint)]
+        try:
+            async with parts.locks.hold(keys, path=hints[0].path, owner=_OWNER, timeout_seconds=timeout_seconds):
+                records = await parts.crew.run(partial(self._commit, hints))
+        except (LockTimeoutError, HeadMovedError):
+            return False
+        except FileToolsError as exc:
+            _log.warning("could not record foreign changes from %s on: %s", hints[0].path, exc)
+            return False
+        self._tell(records)
+        return True
+
+    def _commit(self, hints: Sequence[Hint]) -> tuple[ChangeRecord, ...]:
+        changes = [change for hint in hints for change in self._changes(hint)]
+        if not changes:
+            return ()
+        return self._parts.journal.commit(changes, EXTERNAL, mirrors=self._parts.sync.names())
+
+    def _changes(self, hint: Hint) -> list[Change]:
+        try:
+            if hint.is_directory:
+                return self._folder_changes(hint)
+            if hint.kind == "moved":
+                return self._move_changes(hint)
+            return self._file_changes(self._parts.workspace.resolve(hint.path), hint)
+        except FileToolsError as exc:
+            # A file that is busy, a link, or gone again: the next hint or the next call on the path looks again.
+            _log.debug("no foreign change recorded for %s: %s", hint.path, exc)
+            return []
+
+    def _file_changes(self, path: WorkspacePath, hint: Hint) -> list[Change]:
+        seen = look(self._parts, path)
+        change = seen.adoption
+        if change is None:
+            is_unknown = seen.stat is None and seen.view.head is None and not self._is_below_ours(path)
+            return [self._unknown_deletion(path)] if is_unknown and hint.kind == "deleted" else []
+        if change.operation is Operation.FOUND:
+            # Never seen before: what it was like before the change nobody can tell.
+            operation = Operation.CREATE if hint.is_new else Operation.MODIFY
+            change = replace(change, operation=operation, before_unknown=not hint.is_new)
+        return [change]
+
+    def _move_changes(self, hint: Hint) -> list[Change]:
+        assert hint.old_path is not None
+        source = self._parts.workspace.resolve(hint.old_path)
+        destination = self._parts.workspace.resolve(hint.path)
+        left, arrived = look(self._parts, source), look(self._parts, destination)
+        if arrived.adoption is None and left.adoption is None:
+            return []
+        was = left.view.head.version if left.view.head is not None else None
+        if left.stat is None and arrived.adoption is not None and was in (None, arrived.version):
+            return [_move(left, arrived)]
+        return [change for seen in (left, arrived) if (change := seen.adoption) is not None]
+
+    def _folder_changes(self, hint: Hint) -> list[Change]:
+        path = self._parts.workspace.resolve(hint.path)
+        stands = (stat := self._parts.store.stat(path)) is not None and stat.type == "directory"
+        if hint.kind == "moved" and stands:
+            return self._folder_move(hint, path)
+        newest = self._newest(path)
+        if stands == _says_folder(newest):
+            return []
+        if stands:
+            return [_folder(self._parts, Operation.CREATE_DIRECTORY, path)]
+        if hint.kind != "deleted" or self._is_below_ours(path) or _says_gone(newest):
+            return []
+        return [_folder(self._parts, Operation.DELETE_DIRECTORY, path)]
+
+    def _folder_move(self, hint: Hint, path: WorkspacePath) -> list[Change]:
+        assert hint.old_path is not None
+        source = self._parts.workspace.resolve(hint.old_path)
+        newest = self._newest(path)
+        if newest is not None and newest.operation is Operation.MOVE_DIRECTORY and newest.old_path == source:
+            return []
+        change = _folder(self._parts, Operation.MOVE_DIRECTORY, path)
+        return [replace(change, old_path=source, old_key=self._parts.workspace.key(source))]
+
+    def _newest(self, path: WorkspacePath) -> ChangeRecord | None:
+        key = self._parts.workspace.key(path)
+        newest = self._parts.journal.records(key=key, limit=1, newest_first=True)
+        return newest[0] if newest else None
+
+    def _unknown_deletion(self, path: WorkspacePath) -> Change:
+        return Change(
+            operation=Operation.DELETE,
+            path=path,
+            key=self._parts.workspace.key(path),
+            before_unknown=True,
+            applied=True,
+            external=True,
+        )
+
+    def _is_below_ours(self, path: WorkspacePath) -> bool:
+        return any(path == folder or path.startswith(f"{folder}/") for folder in self._folders)
+
+    def _is_addressable(self, hint: Hint) -> bool:
+        try:
+            _paths(self._parts, hint)
+        except FileToolsError:
+            return False
+        return True
+
+
+def _paths(parts: Parts, hint: Hint) -> list[WorkspacePath]:
+    return [parts.workspace.resolve(path) for path in (hint.old_path, hint.path) if path is not None]
+
+
+def _move(left: Look, arrived: Look) -> Change:
+    return Change(
+        operation=Operation.MOVE,
+        path=arrived.path,
+        key=arrived.key,
+        old_path=left.path,
+        old_key=left.key,
+        before=arrived.version,
+        after=arrived.version,
+        content=arrived.content,
+        size=None if arrived.stat is None else arrived.stat.size,
+        mode=None if arrived.stat is None else arrived.stat.mode,
+        view=arrived.view,
+        old_view=left.view,
+        applied=True,
+        external=True,
+    )
+
+
+def _folder(parts: Parts, operation: Operation, path: WorkspacePath) -> Change:
+    return Change(operation=operation, path=path, key=parts.workspace.key(path), applied=True, external=True)
+
+
+def _says_folder(record: ChangeRecord | None) -> bool:
+    return record is not None and record.operation in (Operation.CREATE_DIRECTORY, Operation.MOVE_DIRECTORY)
+
+
+def _says_gone(record: ChangeRecord | None) -> bool:
+    return record is not None and record.operation is Operation.DELETE_DIRECTORY

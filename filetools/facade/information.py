@@ -1,0 +1,88 @@
+"""What `file_info` and `status` tell."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import asdict
+from typing import Any
+
+from filetools.content import inspect
+from filetools.errors import FileToolsError, PathNotFoundError
+from filetools.facade.parts import Parts
+from filetools.facade.reading import moment
+from filetools.models import InfoResult
+from filetools.paths import WorkspacePath
+from filetools.stores import FileStat
+
+
+def describe(parts: Parts, path: WorkspacePath) -> InfoResult:
+    """Return what is known of a path; call it in a worker thread.
+
+    Raises:
+        PathNotFoundError: Nothing is there.
+    """
+    stat = parts.store.stat(path)
+    if stat is None:
+        raise PathNotFoundError(path)
+    key = parts.workspace.key(path)
+    return InfoResult(
+        path=path,
+        name=path.name,
+        type=stat.type,
+        size=stat.size if stat.type == "file" else None,
+        modified=moment(stat.modified_ns),
+        mode=f"{stat.mode:o}",
+        links=stat.links,
+        locked=parts.locks.is_locked(key),
+        last_change=_last_change(parts, key),
+        **(_content_facts(parts, path, stat) if stat.type == "file" else {}),
+    )
+
+
+def _content_facts(parts: Parts, path: WorkspacePath, stat: FileStat) -> dict[str, Any]:
+    facts = parts.facts.get(stat.identity)
+    if facts is None:
+        if stat.size > parts.settings.max_read_bytes:
+            return {}
+        taken_ns = time.time_ns()
+        content, stat = parts.store.read(path)
+        facts, _ = inspect(content, name=path)
+        parts.facts.put(stat.identity, facts, taken_ns=taken_ns)
+    return {
+        "version": facts.version,
+        "encoding": facts.encoding,
+        "newline": facts.newline,
+        "bom": None if facts.is_binary else facts.bom,
+        "total_lines": facts.total_lines,
+        "is_binary": facts.is_binary,
+        "mime_type": facts.mime_type,
+    }
+
+
+def _last_change(parts: Parts, key: str) -> dict[str, Any] | None:
+    newest = parts.journal.records(key=key, limit=1, newest_first=True)
+    if not newest:
+        return None
+    record = newest[0]
+    return {"number": record.number, "actor": asdict(record.actor), "time": record.time, "operation": record.operation}
+
+
+async def status(parts: Parts) -> dict[str, Any]:
+    """Return the state of a workspace."""
+    position = await parts.crew.run(parts.journal.position)
+    pending = await parts.crew.run(lambda: len(parts.journal.marks.pending()))
+    alive: str | None = None
+    try:
+        parts.workspace.check_alive()
+    except FileToolsError as exc:
+        alive = exc.message
+    return {
+        "root": parts.workspace.root.name,
+        "epoch": parts.journal.epoch,
+        "position": position,
+        "pending": pending,
+        "mirrors": await parts.crew.run(parts.sync.status),
+        "durability": parts.settings.durability,
+        "permissions": parts.settings.permissions,
+        "problem": alive,
+    }

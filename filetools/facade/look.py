@@ -1,0 +1,206 @@
+"""The look of a write: bytes on disk against the head, a foreign change noticed and kept before anything else happens."""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from dataclasses import dataclass, replace
+from typing import Final
+
+from filetools.content import ContentFacts, inspect, version_of
+from filetools.errors import FileBusyError, NotRegularFileError, PathIsDirectoryError, SymlinkNotAllowedError
+from filetools.facade.parts import Parts
+from filetools.journal import Change, HeadMovedError, View
+from filetools.models import VERSION_PREFIX, Operation
+from filetools.paths import WorkspacePath
+from filetools.stores import FileStat
+
+STILL_SECONDS: Final = 2.0
+"""How long a call waits for another program to finish writing a file."""
+STILL_PAUSE_SECONDS: Final = 0.05
+CHUNK_BYTES: Final = 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Look:
+    """What stands at a path, and what the journal knew of it. True while the path's lock is held, or its commit refuses."""
+
+    path: WorkspacePath
+    key: str
+    view: View
+    taken_ns: int
+    """Time before the bytes were looked at."""
+    stat: FileStat | None
+    """None if nothing is there."""
+    facts: ContentFacts | None
+    """Facts of the bytes; None if nothing is there, or too large to be looked at as a whole."""
+    version: str | None
+    """None if nothing is there."""
+    content: bytes | None
+    """The bytes, where looking had to read them."""
+    adoption: Change | None
+    """What must be journaled first: a file found, or a foreign change."""
+
+
+def look(parts: Parts, path: WorkspacePath) -> Look:
+    """Settle what a dead process left at a path, then compare disk and head.
+
+    Call it in a worker thread with the path's lock held.
+
+    Raises:
+        PathIsDirectoryError, SymlinkNotAllowedError, NotRegularFileError: No regular file stands there.
+        FileBusyError: Another program keeps writing it.
+        HeadMovedError: A folder above is being moved or deleted.
+    """
+    key = parts.workspace.key(path)
+    view = _settled_view(parts, path, key)
+    taken_ns = time.time_ns()
+    stat = parts.store.stat(path)
+    if stat is None:
+        adoption = _deletion(path, key, view)
+        return Look(
+            path=path, key=key, view=view, taken_ns=taken_ns, stat=None, facts=None, version=None, content=None,
+            adoption=adoption,
+        )  # fmt: skip
+    _refuse_other_types(path, stat)
+    facts = parts.facts.get(stat.identity)
+    if facts is not None and view.head is not None and view.head.version == facts.version:
+        return Look(
+            path=path, key=key, view=view, taken_ns=taken_ns, stat=stat, facts=facts, version=facts.version,
+            content=None, adoption=None,
+        )  # fmt: skip
+    return _read_look(parts, path, key, view)
+
+
+def content_of(parts: Parts, seen: Look) -> bytes:
+    """Return the bytes that a look saw, reading them now if it needed not.
+
+    Raises:
+        HeadMovedError: They have changed since the look.
+    """
+    if seen.content is not None:
+        return seen.content
+    content, _ = parts.store.read(seen.path)
+    if version_of(content) != seen.version:
+        raise HeadMovedError(seen.path)
+    return content
+
+
+def facts_of(parts: Parts, seen: Look) -> ContentFacts | None:
+    """Return the facts of what a look saw; None if nothing is there or it is too large to be looked at as a whole."""
+    if seen.facts is None and seen.content is not None:
+        return inspect(seen.content, name=seen.path)[0]
+    return seen.facts
+
+
+def _settled_view(parts: Parts, path: WorkspacePath, key: str) -> View:
+    view = parts.journal.view(key)
+    if view.blocked:
+        raise HeadMovedError(path)
+    if view.head is not None and not view.head.applied:
+        parts.recovery.settle(path, key)
+        view = parts.journal.view(key)
+    return view
+
+
+def _refuse_other_types(path: WorkspacePath, stat: FileStat) -> None:
+    if stat.type == "directory":
+        raise PathIsDirectoryError(path)
+    if stat.type == "symlink":
+        raise SymlinkNotAllowedError(path, path)
+    if stat.type != "file":
+        raise NotRegularFileError(path)
+
+
+def _read_look(parts: Parts, path: WorkspacePath, key: str, view: View) -> Look:
+    deadline = time.monotonic() + STILL_SECONDS
+    while True:
+        seen = _read_once(parts, path, key, view)
+        is_known = seen.adoption is None
+        if is_known or not _is_moving(parts, seen):
+            return seen
+        if time.monotonic() > deadline:
+            raise FileBusyError(path)
+        time.sleep(STILL_PAUSE_SECONDS)
+
+
+def _read_once(parts: Parts, path: WorkspacePath, key: str, view: View) -> Look:
+    taken_ns = time.time_ns()
+    stat = parts.store.stat(path)
+    if stat is None:
+        raise HeadMovedError(path)
+    if stat.size > parts.settings.max_foreign_bytes:
+        return _hashed_look(parts, path, key, view)
+    content, stat = parts.store.read(path)
+    facts, _ = inspect(content, name=path)
+    parts.facts.put(stat.identity, facts, taken_ns=taken_ns)
+    seen = Look(
+        path=path, key=key, view=view, taken_ns=taken_ns, stat=stat, facts=facts, version=facts.version,
+        content=content, adoption=None,
+    )  # fmt: skip
+    return replace(seen, adoption=_adoption(seen))
+
+
+def _hashed_look(parts: Parts, path: WorkspacePath, key: str, view: View) -> Look:
+    taken_ns = time.time_ns()
+    reader = parts.store.open(path)
+    try:
+        digest, offset = hashlib.sha256(), 0
+        while chunk := reader.read_at(offset, CHUNK_BYTES):
+            digest.update(chunk)
+            offset += len(chunk)
+        stat = reader.stat
+    finally:
+        reader.close()
+    seen = Look(
+        path=path, key=key, view=view, taken_ns=taken_ns, stat=stat, facts=None,
+        version=VERSION_PREFIX + digest.hexdigest(), content=None, adoption=None,
+    )  # fmt: skip
+    return replace(seen, adoption=_adoption(seen))
+
+
+def _is_moving(parts: Parts, seen: Look) -> bool:
+    """Whether some program still has the file open for writing, or it changed since it was read."""
+    reader = parts.store.open(seen.path)
+    try:
+        moving = reader.is_being_written()
+        return moving or seen.stat is None or reader.stat.identity != seen.stat.identity
+    finally:
+        reader.close()
+
+
+def _adoption(seen: Look) -> Change | None:
+    head = seen.view.head
+    if head is not None and head.version == seen.version:
+        return None
+    assert seen.stat is not None
+    found = head is None
+    created = head is not None and head.version is None
+    operation = Operation.FOUND if found else Operation.CREATE if created else Operation.MODIFY
+    return Change(
+        operation=operation,
+        path=seen.path,
+        key=seen.key,
+        before=head.version if head is not None else None,
+        after=seen.version,
+        content=seen.content,
+        size=seen.stat.size,
+        mode=seen.stat.mode,
+        view=seen.view,
+        applied=True,
+        external=True,
+    )
+
+
+def _deletion(path: WorkspacePath, key: str, view: View) -> Change | None:
+    if view.head is None or view.head.version is None:
+        return None
+    return Change(
+        operation=Operation.DELETE,
+        path=path,
+        key=key,
+        before=view.head.version,
+        view=view,
+        applied=True,
+        external=True,
+    )

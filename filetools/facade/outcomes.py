@@ -1,0 +1,68 @@
+"""From what the way of a write did to what a call returns."""
+
+from __future__ import annotations
+
+from filetools.facade.steps import MoveFile, MoveFolder, PutFile, RemoveFile, RemoveFolder
+from filetools.facade.way import Outcome
+from filetools.models import DeleteResult, DirectoryResult, MoveResult, WriteResult
+from filetools.paths import WorkspacePath
+
+
+def write_result(step: PutFile, outcome: Outcome, index: int = 0) -> WriteResult:
+    """Return the result of one file's new bytes."""
+    record = outcome.changes[index]
+    decision = step.decision
+    assert decision is not None
+    unchanged = record is None
+    return WriteResult(
+        path=step.path,
+        bytes_written=len(decision.content) if decision.added_bytes is None else decision.added_bytes,
+        created=step.seen.stat is None,
+        version=decision.version,
+        replaced_version=None if unchanged else step.seen.version,
+        unchanged=unchanged,
+        newline=decision.newline,
+        number=None if record is None else record.number,
+        mirror=outcome.mirror,
+        warnings=list(outcome.warnings),
+    )
+
+
+def delete_result(step: RemoveFile | RemoveFolder, outcome: Outcome, index: int = 0) -> DeleteResult:
+    """Return the result of a deletion."""
+    record = outcome.changes[index]
+    return DeleteResult(
+        path=step.paths[0],
+        deleted_version=step.seen.version if isinstance(step, RemoveFile) else None,
+        entries=step.entries if isinstance(step, RemoveFolder) else 1,
+        number=None if record is None else record.number,
+        mirror=outcome.mirror,
+        warnings=list(outcome.warnings),
+    )
+
+
+def move_result(step: MoveFile | MoveFolder, outcome: Outcome) -> MoveResult:
+    """Return the result of a move."""
+    record = outcome.changes[0]
+    ends = step.seen if isinstance(step, MoveFile) else None
+    return MoveResult(
+        source=step.paths[0],
+        destination=step.paths[1],
+        version=ends[0].version if ends is not None else None,
+        replaced_version=ends[1].version if ends is not None and ends[0].key != ends[1].key else None,
+        number=None if record is None else record.number,
+        mirror=outcome.mirror,
+        warnings=list(outcome.warnings),
+    )
+
+
+def directory_result(path: WorkspacePath, outcome: Outcome) -> DirectoryResult:
+    """Return the result of a folder's creation."""
+    record = outcome.changes[0]
+    return DirectoryResult(
+        path=path,
+        created=record is not None,
+        number=None if record is None else record.number,
+        mirror=outcome.mirror,
+        warnings=list(outcome.warnings),
+    )

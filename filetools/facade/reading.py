@@ -1,0 +1,205 @@
+"""How a file is read: without a hop where the system has it in memory, in one hop otherwise, never under a lock."""
+
+from __future__ import annotations
+
+import base64
+import time
+from datetime import UTC, datetime, timedelta
+from typing import Final
+
+from filetools.content import (
+    ByteSource,
+    ContentFacts,
+    LineIndex,
+    LineIndexCache,
+    MemorySource,
+    TextFormat,
+    decode,
+    inspect,
+    read_byte_range,
+    read_lines,
+    read_text_range,
+    sniff,
+)
+from filetools.errors import FileTooLargeError, InvalidArgumentError
+from filetools.facade.parts import Parts
+from filetools.facade.requests import ReadRequest
+from filetools.facade.writing import stat_version
+from filetools.models import ReadResult
+from filetools.paths import WorkspacePath
+from filetools.stores import FileStat, Reader
+
+NO_HOP_BYTES: Final = 256 * 1024
+"""Largest file that is decoded on the event loop; above it the allocator alone would stall the loop."""
+LARGEST_PART_BYTES: Final = 10 * 1024 * 1024
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_LINE_INDEXES: Final = LineIndexCache()
+
+
+def read_now(parts: Parts, path: WorkspacePath, request: ReadRequest) -> ReadResult | None:
+    """Read a small file on the event loop, if that needs no waiting for a disk; else None."""
+    if not request.is_whole:
+        return None
+    taken_ns = time.time_ns()
+    found = parts.store.read_now(path, NO_HOP_BYTES)
+    if found is None:
+        return None
+    content, stat = found
+    return _whole(parts, path, content, stat, taken_ns)
+
+
+def read(parts: Parts, path: WorkspacePath, request: ReadRequest) -> ReadResult:
+    """Read a file or a part of it; call it in a worker thread.
+
+    Raises:
+        PathNotFoundError, PathIsDirectoryError, NotRegularFileError, SymlinkNotAllowedError, AccessDeniedError
+        FileTooLargeError: The whole was asked for and is over the limit.
+        VersionGoneError: The version asked for is not kept.
+        EncodingError, InvalidArgumentError: The request does not fit the file.
+    """
+    if request.version is not None:
+        return _version(parts, path, request, request.version)
+    reader = parts.store.open(path)
+    try:
+        is_part = request.is_lines or request.is_bytes
+        if reader.stat.size > parts.settings.max_read_bytes:
+            if not is_part:
+                raise FileTooLargeError(path, reader.stat.size, parts.settings.max_read_bytes)
+            return _part_of_large(parts, path, reader, request)
+    finally:
+        reader.close()
+    taken_ns = time.time_ns()
+    content, stat = parts.store.read(path, limit=parts.settings.max_read_bytes)
+    if request.is_whole:
+        return _whole(parts, path, content, stat, taken_ns)
+    facts, text = inspect(content, name=path, encoding=request.encoding)
+    whole = _result(path, facts, _shown(content, text), stat)
+    return _part(whole, facts, content, request) if is_part else whole
+
+
+def _whole(parts: Parts, path: WorkspacePath, content: bytes, stat: FileStat, taken_ns: int) -> ReadResult:
+    facts = parts.facts.get(stat.identity)
+    if facts is None:
+        facts, text = inspect(content, name=path)
+        parts.facts.put(stat.identity, facts, taken_ns=taken_ns)
+    else:
+        text = None if facts.text_format is None else decode(content, facts.text_format, path=path)
+    return _result(path, facts, _shown(content, text), stat)
+
+
+def _shown(content: bytes, text: str | None) -> str:
+    return base64.b64encode(content).decode("ascii") if text is None else text
+
+
+def _result(path: WorkspacePath, facts: ContentFacts, shown: str, stat: FileStat | None) -> ReadResult:
+    return ReadResult(
+        path=path,
+        content=shown,
+        encoding="base64" if facts.is_binary else facts.encoding or "utf-8",
+        size=facts.size,
+        version=facts.version,
+        modified=None if stat is None else moment(stat.modified_ns),
+        total_lines=facts.total_lines,
+        newline=facts.newline,
+        bom=None if facts.is_binary else facts.bom,
+        is_binary=facts.is_binary,
+        mime_type=facts.mime_type if facts.is_binary else None,
+    )
+
+
+def _version(parts: Parts, path: WorkspacePath, request: ReadRequest, version: str) -> ReadResult:
+    content = parts.journal.contents.get(version)
+    facts, text = inspect(content, name=path, encoding=request.encoding)
+    whole = _result(path, facts, _shown(content, text), None).model_copy(update={"origin": "version"})
+    is_part = request.is_lines or request.is_bytes
+    return _part(whole, facts, content, request) if is_part else whole
+
+
+def _part(whole: ReadResult, facts: ContentFacts, content: bytes, request: ReadRequest) -> ReadResult:
+    source = MemorySource(content)
+    part = _window(source, facts.text_format, whole.path, request, max(len(content), 1), None)
+    return whole.model_copy(update=part)
+
+
+def _part_of_large(parts: Parts, path: WorkspacePath, reader: Reader, request: ReadRequest) -> ReadResult:
+    stat = reader.stat
+    source = _ReaderSource(reader)
+    sample = reader.read_at(0, 8192)
+    kind = sniff(sample, complete=False, name=path)
+    facts = parts.facts.get(stat.identity)
+    text_format = kind.format
+    index = _LINE_INDEXES.index_of(stat.identity, text_format, taken_ns=time.time_ns()) if text_format else None
+    part = _window(source, text_format, path, request, LARGEST_PART_BYTES, index)
+    result = ReadResult(
+        path=path,
+        content="",
+        encoding="base64" if text_format is None else text_format.encoding,
+        size=stat.size,
+        version=facts.version if facts is not None else stat_version(stat.identity),
+        modified=moment(stat.modified_ns),
+        bom=None if text_format is None else bool(text_format.bom),
+        is_binary=text_format is None,
+        mime_type=kind.mime_type if text_format is None else None,
+    )
+    return result.model_copy(update=part)
+
+
+class _ReaderSource:
+    """An open file as a source of windows."""
+
+    def __init__(self, reader: Reader) -> None:
+        self._reader = reader
+
+    @property
+    def size(self) -> int:
+        return self._reader.stat.size
+
+    def read_at(self, offset: int, count: int) -> bytes:
+        return self._reader.read_at(offset, count)
+
+
+def _window(
+    source: ByteSource,
+    text_format: TextFormat | None,
+    path: str,
+    request: ReadRequest,
+    most: int,
+    index: LineIndex | None,
+) -> dict[str, object]:
+    """Return the fields of a result that tell of a part."""
+    if request.is_bytes:
+        return _byte_part(source, text_format, path, request, most)
+    if text_format is None:
+        raise InvalidArgumentError(f"{path} is binary: ask for byte_offset and byte_count, not for lines", path=path)
+    offset = 1 if request.offset is None else request.offset
+    window = read_lines(source, text_format, offset=offset, limit=request.limit, max_chars=most, path=path, index=index)
+    part: dict[str, object] = {
+        "content": window.content,
+        "truncated": window.truncated,
+        "next_offset": window.next_offset,
+    }
+    if window.total_lines is not None:
+        part["total_lines"] = window.total_lines
+    return part
+
+
+def _byte_part(
+    source: ByteSource, text_format: TextFormat | None, path: str, request: ReadRequest, most: int
+) -> dict[str, object]:
+    offset = request.byte_offset or 0
+    count = most if request.byte_count is None else request.byte_count
+    if count > LARGEST_PART_BYTES:
+        raise FileTooLargeError(path, count, LARGEST_PART_BYTES)
+    if text_format is not None:
+        window = read_text_range(source, text_format, offset=offset, count=count, path=path)
+        return {"content": window.content, "truncated": window.truncated, "next_offset": window.next_offset}
+    content = read_byte_range(source, offset=offset, count=count)
+    end = offset + len(content)
+    more = end < source.size
+    shown = base64.b64encode(content).decode("ascii")
+    return {"content": shown, "truncated": more, "next_offset": end if more else None}
+
+
+def moment(nanoseconds: int) -> datetime:
+    """Return a file's time in UTC."""
+    return _EPOCH + timedelta(microseconds=nanoseconds // 1000)

@@ -1,0 +1,71 @@
+"""The options of calls that travel together, as frozen records."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from filetools.errors import InvalidArgumentError
+
+OnLocked = Literal["flag", "wait", "error"]
+NewlineChoice = Literal["exact"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReadRequest:
+    """Which part of a file is wanted, and how."""
+
+    offset: int | None = None
+    """First line from 1, or from the end: -1 is the last."""
+    limit: int | None = None
+    """Most lines."""
+    byte_offset: int | None = None
+    """First byte, from 0."""
+    byte_count: int | None = None
+    """Most bytes."""
+    encoding: str | None = None
+    """Read as text in this encoding, whatever it looks like; None finds out."""
+    version: str | None = None
+    """Read this kept version instead of what is on disk."""
+    on_locked: OnLocked = "flag"
+
+    def __post_init__(self) -> None:
+        if self.is_lines and self.is_bytes:
+            raise InvalidArgumentError("Give offset and limit (lines) or byte_offset and byte_count, not both")
+        if self.on_locked not in ("flag", "wait", "error"):
+            raise InvalidArgumentError(f"on_locked must be 'flag', 'wait' or 'error', not {self.on_locked!r}")
+
+    @property
+    def is_lines(self) -> bool:
+        """Whether a range of lines is wanted."""
+        return self.offset is not None or self.limit is not None
+
+    @property
+    def is_bytes(self) -> bool:
+        """Whether a range of bytes is wanted."""
+        return self.byte_offset is not None or self.byte_count is not None
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether the whole file is wanted as it is on disk, in the encoding it is found to have."""
+        return not (self.is_lines or self.is_bytes) and self.encoding is None and self.version is None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WriteRequest:
+    """What shall stand at a path."""
+
+    content: str | bytes
+    encoding: str | None = None
+    """Codec for text, or "base64" where the text is encoded bytes; None keeps the file's own, UTF-8 for new files."""
+    newline: NewlineChoice | None = None
+    """"exact" writes line ends as given; None keeps CRLF in a file that has nothing else."""
+    expected_version: str | None = None
+    """Version the caller knows: the full form, or 12 or more hex digits of it."""
+    create_parents: bool = True
+
+    def __post_init__(self) -> None:
+        if self.newline not in (None, "exact"):
+            raise InvalidArgumentError(f"newline must be 'exact' or left out, not {self.newline!r}")
+        if not isinstance(self.content, str | bytes):
+            raise InvalidArgumentError(f"content must be text or bytes, not {type(self.content).__name__}")

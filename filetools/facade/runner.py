@@ -1,0 +1,130 @@
+"""How a call runs: permission first, then the locks, one hop, the events. Shared by the facades of all actors."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
+from typing import Final
+
+from filetools.content import inspect
+from filetools.errors import FileToolsError, LockTimeoutError
+from filetools.events import Event, from_record
+from filetools.facade.parts import Parts, finished
+from filetools.facade.steps import Step
+from filetools.facade.way import Beat, Outcome, go, no_beat
+from filetools.models import Actor, ChangeRecord
+from filetools.paths import WorkspacePath
+
+LARGEST_EVENT_CONTENT_BYTES: Final = 1024 * 1024
+READER_WAIT_SECONDS: Final = 2.0
+
+
+class Runner:
+    """Leads calls through their stages. One an opened workspace."""
+
+    def __init__(self, parts: Parts) -> None:
+        self.parts = parts
+        self.on_told: Callable[[Sequence[ChangeRecord]], None] = lambda _: None
+        """Called on the loop with the records of every change, before its events."""
+        self._writers: Counter[str] = Counter()
+
+    def resolve(self, raw_path: str, *, allow_root: bool = False) -> WorkspacePath:
+        """Return the normal form of a caller's path, links followed where the settings say so."""
+        path = self.parts.workspace.resolve(raw_path, allow_root=allow_root)
+        return self.parts.workspace.locate(path) if self.parts.workspace.follow_symlinks else path
+
+    def is_being_written(self, path: WorkspacePath) -> bool:
+        """Whether a writer of this process is at work on a path."""
+        return bool(self._writers) and self.parts.workspace.key(path) in self._writers
+
+    async def wait_for_writers(self, path: WorkspacePath) -> bool:
+        """Wait up to 2 s until no writer of this process is at work on a path; False if one still is."""
+        try:
+            async with self.parts.locks.hold(
+                [self.parts.workspace.key(path)], path=path, owner="reader", timeout_seconds=READER_WAIT_SECONDS
+            ):
+                return True
+        except LockTimeoutError:
+            return False
+
+    async def change(
+        self,
+        steps: Sequence[Step],
+        actor: Actor,
+        *,
+        lock_timeout_seconds: float | None = None,
+        beat: Beat = no_beat,
+    ) -> Outcome:
+        """Lead steps the way of a write under all their locks, then tell what happened.
+
+        A caller that is cancelled while it waits for a lock leaves at once; later, the change is finished or undone
+        first, its locks are given back and its events are sent.
+
+        Raises:
+            LockTimeoutError: The locks were not free in time.
+            FileToolsError: A step refused or failed; nothing was changed.
+        """
+        parts = self.parts
+        paths = [path for step in steps for path in step.paths]
+        keys = [parts.workspace.key(path) for path in paths]
+        cancelled = False
+        async with parts.locks.hold(keys, path=paths[0], owner=actor.id, timeout_seconds=lock_timeout_seconds):
+            acquired = time.time()
+            with self._writing(keys):
+                work = partial(go, parts, steps, actor, beat=beat)
+                hop = parts.crew.start(work)
+                try:
+                    await asyncio.shield(hop)
+                except asyncio.CancelledError:
+                    await finished(hop)
+                    cancelled = True
+        outcome = hop.result() if not cancelled or hop.exception() is None else None
+        if outcome is not None:
+            self.tell(outcome.records, acquired)
+        if cancelled or outcome is None:
+            raise asyncio.CancelledError
+        return outcome
+
+    def tell(self, records: Sequence[ChangeRecord], acquired: float | None = None) -> None:
+        """Publish the events of new records, and have their marks written and other processes woken soon."""
+        if not records:
+            return
+        self.on_told(records)
+        released = time.time() if acquired is not None else None
+        for record in records:
+            for event in self.events_of(record, acquired, released):
+                self.parts.bus.publish(event)
+
+    def events_of(
+        self, record: ChangeRecord, acquired: float | None = None, released: float | None = None
+    ) -> list[Event]:
+        """Return the events of a record, able to load its text."""
+        loader = partial(self._load, record) if record.after is not None else None
+        return from_record(record, content_loader=loader, lock_acquired=acquired, lock_released=released)
+
+    async def _load(self, record: ChangeRecord) -> str | None:
+        if record.after is None or (record.size or 0) > LARGEST_EVENT_CONTENT_BYTES:
+            return None
+        return await self.parts.crew.run(partial(_text_of, self.parts, record.path, record.after))
+
+    @contextmanager
+    def _writing(self, keys: Sequence[str]) -> Iterator[None]:
+        self._writers.update(keys)
+        try:
+            yield
+        finally:
+            for key in keys:
+                self._writers[key] -= 1
+                if not self._writers[key]:
+                    del self._writers[key]
+
+
+def _text_of(parts: Parts, path: str, version: str) -> str | None:
+    try:
+        return inspect(parts.journal.contents.get(version), name=path)[1]
+    except FileToolsError:
+        return None

@@ -1,0 +1,260 @@
+"""The steps that make, delete and move folders."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from filetools.errors import (
+    DirectoryNotEmptyError,
+    DirectoryNotFoundError,
+    InvalidArgumentError,
+    PathExistsError,
+    PathNotDirectoryError,
+    SymlinkNotAllowedError,
+)
+from filetools.facade.parts import Parts
+from filetools.facade.steps.parents import folder_change, make_parents, remove_parents, require_parent
+from filetools.journal import Change, HeadMovedError, View
+from filetools.models import ChangeRecord, Operation
+from filetools.paths import WorkspacePath
+from filetools.search import walk_tree
+from filetools.stores import Displaced
+from filetools.sync import MakeDirectory, MirrorAction, Move, Remove
+
+
+class FolderStep:
+    """What the folder steps share: no content, no foreign bytes, nothing displaced that could surprise."""
+
+    def __init__(self, *paths: WorkspacePath) -> None:
+        self.paths: Sequence[WorkspacePath] = paths
+
+    def adoptions(self) -> Sequence[Change]:
+        """Folders have no bytes to adopt."""
+        return ()
+
+    def surprises(self, parts: Parts) -> Sequence[Change]:
+        """A folder is taken with whatever is in it."""
+        return ()
+
+    def finish(self, parts: Parts) -> None:
+        """Nothing is left over."""
+
+    def abandon(self, parts: Parts) -> None:
+        """Nothing was prepared."""
+
+
+class MakeFolder(FolderStep):
+    """Makes one folder and its missing parents; implements `Step`."""
+
+    def __init__(self, path: WorkspacePath) -> None:
+        super().__init__(path)
+        self._path = path
+        self._made: Sequence[Change] = ()
+
+    def look(self, parts: Parts) -> None:
+        """See what stands there."""
+        stat = parts.store.stat(self._path)
+        if stat is not None and stat.type == "symlink":
+            raise SymlinkNotAllowedError(self._path, self._path)
+        if stat is not None and stat.type != "directory":
+            raise PathExistsError(self._path)
+        self._exists = stat is not None
+
+    def decide(self, parts: Parts) -> bool:
+        """False if it is there already."""
+        return not self._exists
+
+    def prepare(self, parts: Parts) -> None:
+        """Make it: an empty folder harms nobody, and this is where space and rights would fail."""
+        parents = make_parents(parts, self._path)
+        try:
+            made = parts.store.make_directory(self._path)
+        except BaseException:
+            remove_parents(parts, parents)
+            raise
+        if not made:
+            remove_parents(parts, parents)
+            raise HeadMovedError(self._path)
+        self._made = (*parents, folder_change(parts, self._path))
+
+    def drafts(self) -> Sequence[Change]:
+        """New parents, outermost first, then the folder."""
+        return self._made
+
+    def exchange(self, parts: Parts, record: ChangeRecord) -> None:
+        """It stands already."""
+        self._made = ()
+
+    def set_back(self, parts: Parts) -> None:
+        """An empty folder stays, as it is recorded."""
+
+    def compensations(self, number: int) -> Sequence[Change]:
+        """It stays, as it is recorded."""
+        return ()
+
+    def mirror_actions(self, number: int) -> Sequence[MirrorAction]:
+        """The mirror makes it too."""
+        return (MakeDirectory(path=self._path, key=self._path, number=number),)
+
+    def abandon(self, parts: Parts) -> None:
+        """Take back what was made for nothing."""
+        remove_parents(parts, self._made)
+        self._made = ()
+
+
+class RemoveFolder(FolderStep):
+    """Takes a folder and everything in it out of the tree, into the trash; implements `Step`."""
+
+    def __init__(self, path: WorkspacePath, *, recursive: bool) -> None:
+        super().__init__(path)
+        self._path = path
+        self._recursive = recursive
+        self._view: View | None = None
+        self._key = ""
+        self._displaced: Displaced | None = None
+        self.entries = 0
+
+    def look(self, parts: Parts) -> None:
+        """See the folder and count what is in it."""
+        require_folder(parts, self._path)
+        self._key = parts.workspace.key(self._path)
+        self._view = _free_view(parts, self._path, self._key)
+        self.entries = 1 + sum(1 for _ in walk_tree(parts.store, self._path))
+
+    def decide(self, parts: Parts) -> bool:
+        """Refuse a folder that is not empty unless everything may go."""
+        if self.entries > 1 and not self._recursive:
+            raise DirectoryNotEmptyError(self._path)
+        return True
+
+    def prepare(self, parts: Parts) -> None:
+        """A rename needs no space."""
+
+    def drafts(self) -> Sequence[Change]:
+        """One record for the whole folder."""
+        return (Change(operation=Operation.DELETE_DIRECTORY, path=self._path, key=self._key, view=self._view),)
+
+    def exchange(self, parts: Parts, record: ChangeRecord) -> None:
+        """Rename it into the trash, under the record's number; an empty one just goes."""
+        if self._recursive:
+            self._displaced = parts.store.remove(self._path, trash=str(record.number))
+        else:
+            parts.store.remove_empty_directory(self._path)
+
+    def set_back(self, parts: Parts) -> None:
+        """Rename it back."""
+        if self._displaced is not None:
+            self._displaced.put_back()
+        else:
+            parts.store.make_directory(self._path)
+
+    def compensations(self, number: int) -> Sequence[Change]:
+        """The folder is there again; its files will be found again."""
+        change = Change(
+            operation=Operation.CREATE_DIRECTORY, path=self._path, key=self._key, applied=True, compensates=number
+        )
+        return (change,)
+
+    def mirror_actions(self, number: int) -> Sequence[MirrorAction]:
+        """The mirror deletes it too."""
+        return (Remove(path=self._path, key=self._key, number=number),)
+
+
+class MoveFolder(FolderStep):
+    """Moves a folder with everything in it; implements `Step`."""
+
+    def __init__(self, source: WorkspacePath, destination: WorkspacePath) -> None:
+        super().__init__(source, destination)
+        self._source = source
+        self._destination = destination
+        self._keys = ("", "")
+        self._views: tuple[View, View] | None = None
+        self._parents: Sequence[Change] = ()
+
+    def look(self, parts: Parts) -> None:
+        """See both ends."""
+        if self._destination.is_below(self._source):
+            raise InvalidArgumentError(f"Cannot move {self._source!r} into itself", path=self._source)
+        require_folder(parts, self._source)
+        if parts.store.stat(self._destination) is not None:
+            raise PathExistsError(self._destination)
+        self._keys = (parts.workspace.key(self._source), parts.workspace.key(self._destination))
+        source, destination = self.paths
+        self._views = (_free_view(parts, source, self._keys[0]), _free_view(parts, destination, self._keys[1]))
+
+    def decide(self, parts: Parts) -> bool:
+        """A look that did not refuse is all it needs."""
+        return True
+
+    def prepare(self, parts: Parts) -> None:
+        """Create missing parents of the destination."""
+        self._parents = make_parents(parts, self._destination)
+
+    def drafts(self) -> Sequence[Change]:
+        """New parents, then one record for the whole folder."""
+        assert self._views is not None
+        move = Change(
+            operation=Operation.MOVE_DIRECTORY,
+            path=self._destination,
+            key=self._keys[1],
+            old_path=self._source,
+            old_key=self._keys[0],
+            view=self._views[1],
+            old_view=self._views[0],
+        )
+        return (*self._parents, move)
+
+    def exchange(self, parts: Parts, record: ChangeRecord) -> None:
+        """Rename."""
+        self._parents = ()  # recorded now: they stay, whatever comes
+        parts.store.move(self._source, self._destination)
+
+    def set_back(self, parts: Parts) -> None:
+        """Rename back."""
+        parts.store.move(self._destination, self._source)
+
+    def compensations(self, number: int) -> Sequence[Change]:
+        """The heads below go back to their former names."""
+        change = Change(
+            operation=Operation.MOVE_DIRECTORY,
+            path=self._source,
+            key=self._keys[0],
+            old_path=self._destination,
+            old_key=self._keys[1],
+            applied=True,
+            compensates=number,
+        )
+        return (change,)
+
+    def mirror_actions(self, number: int) -> Sequence[MirrorAction]:
+        """The mirror moves it too."""
+        source_key, key = self._keys
+        return (Move(path=self._destination, key=key, source=self._source, source_key=source_key, number=number),)
+
+    def abandon(self, parts: Parts) -> None:
+        """Take back parents made for nothing."""
+        remove_parents(parts, self._parents)
+        self._parents = ()
+
+
+def require_folder(parts: Parts, path: WorkspacePath) -> None:
+    """Raise unless a folder stands there.
+
+    Raises:
+        DirectoryNotFoundError, PathNotDirectoryError, SymlinkNotAllowedError
+    """
+    require_parent(parts, path)
+    stat = parts.store.stat(path)
+    if stat is None:
+        raise DirectoryNotFoundError(path)
+    if stat.type == "symlink":
+        raise SymlinkNotAllowedError(path, path)
+    if stat.type != "directory":
+        raise PathNotDirectoryError(path)
+
+
+def _free_view(parts: Parts, path: WorkspacePath, key: str) -> View:
+    view = parts.journal.view(key)
+    if view.blocked:
+        raise HeadMovedError(path)
+    return view

@@ -1,0 +1,178 @@
+"""The step that moves a file. Its bytes, mode and attributes are untouched; a replaced destination is kept as a version."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable, Sequence
+
+from filetools.content import version_of
+from filetools.errors import PathExistsError, PathNotFoundError
+from filetools.facade.look import Look, look
+from filetools.facade.parts import Parts
+from filetools.facade.steps.parents import make_parents, remove_parents
+from filetools.facade.steps.put import is_same_file
+from filetools.facade.steps.step import release
+from filetools.journal import Change
+from filetools.models import ChangeRecord, Operation
+from filetools.paths import WorkspacePath
+from filetools.stores import Displaced
+from filetools.sync import MirrorAction, Move
+
+PermitMove = Callable[[Look, Look], None]
+"""Raises the refusal if source or destination are not as expected."""
+
+
+class MoveFile:
+    """Moves one file; implements `Step`."""
+
+    def __init__(
+        self,
+        source: WorkspacePath,
+        destination: WorkspacePath,
+        *,
+        overwrite: bool,
+        permit: PermitMove = lambda _source, _destination: None,
+    ) -> None:
+        self.source = source
+        self.destination = destination
+        self.paths: Sequence[WorkspacePath] = (source, destination)
+        self._overwrite = overwrite
+        self._permit = permit
+        self._looks: tuple[Look, Look] | None = None
+        self._parents: Sequence[Change] = ()
+        self._displaced: Displaced | None = None
+
+    @property
+    def seen(self) -> tuple[Look, Look]:
+        """The looks of the current try at source and destination."""
+        assert self._looks is not None
+        return self._looks
+
+    def look(self, parts: Parts) -> None:
+        """See what stands at both ends."""
+        self._looks = (look(parts, self.source), look(parts, self.destination))
+
+    def adoptions(self) -> Sequence[Change]:
+        """Files found, or their foreign changes, at either end."""
+        return tuple(end.adoption for end in self.seen if end.adoption is not None)
+
+    def decide(self, parts: Parts) -> bool:
+        """Refuse a missing source and a destination that must not be replaced."""
+        source, destination = self.seen
+        if source.stat is None:
+            raise PathNotFoundError(self.source)
+        if source.key == destination.key:
+            return self.source != self.destination
+        if destination.stat is not None and not self._overwrite:
+            raise PathExistsError(self.destination)
+        self._permit(source, destination)
+        return True
+
+    def prepare(self, parts: Parts) -> None:
+        """Create missing parents of the destination."""
+        self._parents = make_parents(parts, self.destination)
+
+    def drafts(self) -> Sequence[Change]:
+        """New parents, the replaced destination's deletion, the move."""
+        source, destination = self.seen
+        replaced = () if destination.stat is None or source.key == destination.key else (self._replacement(),)
+        move = Change(
+            operation=Operation.MOVE,
+            path=self.destination,
+            key=destination.key,
+            old_path=self.source,
+            old_key=source.key,
+            before=source.version,
+            after=source.version,
+            size=source.stat.size if source.stat is not None else None,
+            mode=source.stat.mode if source.stat is not None else None,
+            view=None if replaced or destination.adoption is not None else destination.view,
+            old_view=None if source.adoption is not None else source.view,
+        )
+        return (*self._parents, *replaced, move)
+
+    def exchange(self, parts: Parts, record: ChangeRecord) -> None:
+        """Rename."""
+        self._parents = ()  # recorded now: they stay, whatever comes
+        may_replace = self._overwrite or self.seen[0].key == self.seen[1].key
+        self._displaced = parts.store.move(self.source, self.destination, overwrite=may_replace)
+
+    def surprises(self, parts: Parts) -> Sequence[Change]:
+        """A foreign save at the destination in the same instant: kept as a version."""
+        if self._displaced is None or is_same_file(self.seen[1], self._displaced.stat):
+            return ()
+        content = self._displaced.read()
+        version = version_of(content)
+        if version == self.seen[1].version:
+            return ()
+        end = self.seen[1]
+        came_between = Change(
+            operation=Operation.MODIFY, path=end.path, key=end.key, before=self.seen[0].version, after=version,
+            content=content, size=len(content), applied=True, external=True,
+        )  # fmt: skip
+        on_top = Change(
+            operation=Operation.MODIFY, path=end.path, key=end.key, before=version, after=self.seen[0].version,
+            size=self._size(), applied=True,
+        )  # fmt: skip
+        return (came_between, on_top)
+
+    def set_back(self, parts: Parts) -> None:
+        """Rename back, and put the replaced destination into its place."""
+        parts.store.move(self.destination, self.source)
+        if self._displaced is not None:
+            self._displaced.put_back()
+            self._displaced = None
+
+    def compensations(self, number: int) -> Sequence[Change]:
+        """Both heads go back to what was seen."""
+        return tuple(_former(end, number) for end in self.seen)
+
+    def mirror_actions(self, number: int) -> Sequence[MirrorAction]:
+        """The mirror moves it too."""
+        source, destination = self.seen
+        return (
+            Move(
+                path=self.destination,
+                key=destination.key,
+                source=self.source,
+                source_key=source.key,
+                number=number,
+            ),
+        )
+
+    def finish(self, parts: Parts) -> None:
+        """Let go of the replaced destination."""
+        release(parts, self._displaced, secrets.token_hex(8))
+        self._displaced = None
+
+    def abandon(self, parts: Parts) -> None:
+        """Take back parents made for nothing."""
+        remove_parents(parts, self._parents)
+        self._parents = ()
+
+    def _size(self) -> int | None:
+        return self.seen[0].stat.size if self.seen[0].stat is not None else None
+
+    def _replacement(self) -> Change:
+        destination = self.seen[1]
+        return Change(
+            operation=Operation.DELETE,
+            path=destination.path,
+            key=destination.key,
+            before=destination.version,
+            view=None if destination.adoption is not None else destination.view,
+            applied=True,
+        )
+
+
+def _former(end: Look, compensates: int) -> Change:
+    return Change(
+        operation=Operation.DELETE if end.stat is None else Operation.MODIFY,
+        path=end.path,
+        key=end.key,
+        after=end.version,
+        size=end.stat.size if end.stat is not None else None,
+        mode=end.stat.mode if end.stat is not None else None,
+        applied=True,
+        compensates=compensates,
+    )

@@ -1,0 +1,77 @@
+"""Missing parents of a new path: made before the commit, recorded by it, taken back if it fails."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import suppress
+
+from filetools.errors import DirectoryNotFoundError, FileToolsError, PathExistsError, PathNotDirectoryError
+from filetools.facade.parts import Parts
+from filetools.journal import Change
+from filetools.models import Operation
+from filetools.paths import WorkspacePath
+
+
+def make_parents(parts: Parts, path: WorkspacePath) -> Sequence[Change]:
+    """Create the missing folders above a path.
+
+    Returns:
+        The records of those created, outermost first.
+
+    Raises:
+        PathNotDirectoryError: A file stands where a folder is needed.
+    """
+    missing = []
+    parent = path.parent
+    while not parent.is_root and parts.store.stat(parent) is None:
+        missing.append(parent)
+        parent = parent.parent
+    made: list[Change] = []
+    try:
+        for folder in reversed(missing):
+            if _make(parts, folder):
+                made.append(folder_change(parts, folder))
+    except FileToolsError:
+        remove_parents(parts, made)
+        raise
+    return made
+
+
+def remove_parents(parts: Parts, made: Sequence[Change]) -> None:
+    """Take back folders that were made for nothing, innermost first; one that is in use stays."""
+    for change in reversed(made):
+        folder = parts.workspace.resolve(change.path)
+        with suppress(FileToolsError):
+            parts.store.remove_empty_directory(folder)
+
+
+def folder_change(parts: Parts, folder: WorkspacePath) -> Change:
+    """Return the record of a folder that exists now."""
+    return Change(
+        operation=Operation.CREATE_DIRECTORY,
+        path=folder,
+        key=parts.workspace.key(folder),
+        applied=True,
+    )
+
+
+def require_parent(parts: Parts, path: WorkspacePath) -> None:
+    """Raise unless the folder that shall hold a path exists.
+
+    Raises:
+        DirectoryNotFoundError, PathNotDirectoryError
+    """
+    if path.parent.is_root:
+        return
+    stat = parts.store.stat(path.parent)
+    if stat is None:
+        raise DirectoryNotFoundError(path.parent)
+    if stat.type != "directory":
+        raise PathNotDirectoryError(path.parent)
+
+
+def _make(parts: Parts, folder: WorkspacePath) -> bool:
+    try:
+        return parts.store.make_directory(folder)
+    except PathExistsError as exc:
+        raise PathNotDirectoryError(folder) from exc

@@ -1,0 +1,200 @@
+"""The step that gives a path new bytes: create, replace, append, copy."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+from filetools.content import version_of
+from filetools.facade.look import Look, look
+from filetools.facade.parts import Parts
+from filetools.facade.steps.parents import make_parents, remove_parents
+from filetools.facade.steps.step import release
+from filetools.journal import Change
+from filetools.models import ChangeRecord, Newline, Operation
+from filetools.paths import WorkspacePath
+from filetools.stores import Displaced, FileStat, Prepared
+from filetools.sync import MirrorAction, Put
+
+UNSETTLED_NS: Final = 20_000_000
+"""Longest tick of a file system's clock that is reckoned with."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Decision:
+    """What a call wants to stand at its path."""
+
+    content: bytes
+    version: str
+    mode: int | None = None
+    """Permission bits; None keeps those of the replaced file."""
+    added_bytes: int | None = None
+    """For append: how many bytes were added."""
+    newline: Newline | None = None
+    """Line end that was kept although the caller wrote another."""
+
+
+Decide = Callable[[Parts, Look], Decision]
+"""Turns what stands there into what shall stand there, or raises the refusal."""
+
+
+class PutFile:
+    """Gives one path new bytes; implements `Step`."""
+
+    def __init__(self, path: WorkspacePath, decide: Decide, *, create_parents: bool = True) -> None:
+        self.path = path
+        self.paths: Sequence[WorkspacePath] = (path,)
+        self._decide = decide
+        self._create_parents = create_parents
+        self._seen: Look | None = None
+        self._prepared: Prepared | None = None
+        self._displaced: Displaced | None = None
+        self._parents: Sequence[Change] = ()
+        self.decision: Decision | None = None
+        self.version = ""
+
+    @property
+    def seen(self) -> Look:
+        """The look of the current try."""
+        assert self._seen is not None
+        return self._seen
+
+    @property
+    def content(self) -> bytes:
+        """The decided bytes."""
+        assert self.decision is not None
+        return self.decision.content
+
+    def look(self, parts: Parts) -> None:
+        """See what stands there."""
+        self._seen = look(parts, self.path)
+
+    def adoptions(self) -> Sequence[Change]:
+        """The file found, or its foreign change."""
+        return (self.seen.adoption,) if self.seen.adoption is not None else ()
+
+    def decide(self, parts: Parts) -> bool:
+        """Ask the call what it wants; False if exactly these bytes stand there already."""
+        self.decision = self._decide(parts, self.seen)
+        self.version = self.decision.version
+        return self.version != self.seen.version
+
+    def prepare(self, parts: Parts) -> None:
+        """Create missing parents and the temporary file."""
+        new = self.seen.stat is None
+        if new and self._create_parents:
+            self._parents = make_parents(parts, self.path)
+        assert self.decision is not None
+        self._prepared = parts.store.prepare(self.path, self.content, new=new, mode=self.decision.mode)
+
+    def drafts(self) -> Sequence[Change]:
+        """New parents, outermost first, then the file."""
+        return (*self._parents, self._change())
+
+    def exchange(self, parts: Parts, record: ChangeRecord) -> None:
+        """Go live."""
+        self._parents = ()  # recorded now: they stay, whatever comes
+        assert self._prepared is not None
+        self._displaced = self._prepared.exchange()
+
+    def surprises(self, parts: Parts) -> Sequence[Change]:
+        """A foreign save between look and exchange: kept as a version, with this change on top of it again."""
+        if self._displaced is None or is_same_file(self.seen, self._displaced.stat):
+            return ()
+        content = self._displaced.read()
+        version = version_of(content)
+        return () if version == self.seen.version else self._surprise(content, version)
+
+    def set_back(self, parts: Parts) -> None:
+        """Put the former bytes back, or take the new file away."""
+        if self._displaced is not None:
+            self._displaced.put_back()
+        else:
+            parts.store.remove(self.path).discard()
+
+    def compensations(self, number: int) -> Sequence[Change]:
+        """The head goes back to what was seen."""
+        stat = self.seen.stat
+        return (
+            Change(
+                operation=Operation.DELETE if stat is None else Operation.MODIFY,
+                path=self.path,
+                key=self.seen.key,
+                before=self.version,
+                after=self.seen.version,
+                size=None if stat is None else stat.size,
+                mode=None if stat is None else stat.mode,
+                applied=True,
+                compensates=number,
+            ),
+        )
+
+    def mirror_actions(self, number: int) -> Sequence[MirrorAction]:
+        """The mirror gets the same bytes."""
+        mode = self._mode()
+        return (Put(path=self.path, key=self.seen.key, content=self.content, mode=mode, number=number),)
+
+    def finish(self, parts: Parts) -> None:
+        """Let go of the displaced file."""
+        release(parts, self._displaced, secrets.token_hex(8))
+        self._displaced = None
+
+    def abandon(self, parts: Parts) -> None:
+        """Take back what `prepare` made, so that another try or a refusal leaves no trace."""
+        if self._displaced is not None:
+            self._displaced.discard()
+        if self._prepared is not None:
+            self._prepared.discard()
+        self._prepared = self._displaced = None
+        remove_parents(parts, self._parents)
+        self._parents = ()
+
+    def _mode(self) -> int | None:
+        assert self.decision is not None
+        if self.decision.mode is not None or self.seen.stat is None:
+            return self.decision.mode
+        return self.seen.stat.mode
+
+    def _change(self) -> Change:
+        seen = self.seen
+        return Change(
+            operation=Operation.CREATE if seen.stat is None else Operation.MODIFY,
+            path=self.path,
+            key=seen.key,
+            before=seen.version,
+            after=self.version,
+            content=self.content,
+            size=len(self.content),
+            mode=self._mode(),
+            # An adoption in the same commit has been compared already; this change follows it.
+            view=None if seen.adoption is not None else seen.view,
+        )
+
+    def _surprise(self, content: bytes, version: str) -> Sequence[Change]:
+        """The chain as it happened: the stranger's save replaced by this change a moment later."""
+        assert self._displaced is not None
+        came_between = Change(
+            operation=Operation.MODIFY,
+            path=self.path,
+            key=self.seen.key,
+            before=self.version,
+            after=version,
+            content=content,
+            size=len(content),
+            mode=self._displaced.stat.mode,
+            applied=True,
+            external=True,
+        )
+        on_top = replace(self._change(), before=version, view=None, applied=True)
+        return (came_between, on_top)
+
+
+def is_same_file(seen: Look, stat: FileStat) -> bool:
+    """Whether a displaced file is, beyond doubt, the one that was looked at."""
+    if seen.stat is None:
+        return False
+    same = (stat.inode, stat.size, stat.modified_ns) == (seen.stat.inode, seen.stat.size, seen.stat.modified_ns)
+    # Within a tick of the file system's clock a file can change and keep its time; then only its bytes tell.
+    return same and seen.taken_ns - stat.modified_ns > UNSETTLED_NS

@@ -1,0 +1,129 @@
+"""The step that deletes a file. Its bytes stay readable by their version."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable, Sequence
+
+from filetools.content import version_of
+from filetools.errors import PathNotFoundError
+from filetools.facade.look import Look, look
+from filetools.facade.parts import Parts
+from filetools.facade.steps.put import is_same_file
+from filetools.facade.steps.step import release
+from filetools.journal import Change
+from filetools.models import ChangeRecord, Operation
+from filetools.paths import WorkspacePath
+from filetools.stores import Displaced
+from filetools.sync import MirrorAction, Remove
+
+Permit = Callable[[Look], None]
+"""Raises the refusal if the file may not go as it is."""
+
+
+class RemoveFile:
+    """Deletes one file; implements `Step`."""
+
+    def __init__(self, path: WorkspacePath, permit: Permit = lambda _: None) -> None:
+        self.path = path
+        self.paths: Sequence[WorkspacePath] = (path,)
+        self._permit = permit
+        self._seen: Look | None = None
+        self._displaced: Displaced | None = None
+
+    @property
+    def seen(self) -> Look:
+        """The look of the current try."""
+        assert self._seen is not None
+        return self._seen
+
+    def look(self, parts: Parts) -> None:
+        """See what stands there."""
+        self._seen = look(parts, self.path)
+
+    def adoptions(self) -> Sequence[Change]:
+        """The file found, or its foreign change."""
+        return (self.seen.adoption,) if self.seen.adoption is not None else ()
+
+    def decide(self, parts: Parts) -> bool:
+        """Refuse what is not there or not as expected."""
+        if self.seen.stat is None:
+            raise PathNotFoundError(self.path)
+        self._permit(self.seen)
+        return True
+
+    def prepare(self, parts: Parts) -> None:
+        """Nothing can fail for space here."""
+
+    def drafts(self) -> Sequence[Change]:
+        """The deletion."""
+        return (
+            Change(
+                operation=Operation.DELETE,
+                path=self.path,
+                key=self.seen.key,
+                before=self.seen.version,
+                view=None if self.seen.adoption is not None else self.seen.view,
+            ),
+        )
+
+    def exchange(self, parts: Parts, record: ChangeRecord) -> None:
+        """Take it out of the tree."""
+        self._displaced = parts.store.remove(self.path)
+
+    def surprises(self, parts: Parts) -> Sequence[Change]:
+        """A foreign save between look and removal: kept as a version, and deleted on top of it."""
+        assert self._displaced is not None
+        if is_same_file(self.seen, self._displaced.stat):
+            return ()
+        content = self._displaced.read()
+        version = version_of(content)
+        if version == self.seen.version:
+            return ()
+        came_between = Change(
+            operation=Operation.CREATE,
+            path=self.path,
+            key=self.seen.key,
+            after=version,
+            content=content,
+            size=len(content),
+            applied=True,
+            external=True,
+        )
+        gone_again = Change(operation=Operation.DELETE, path=self.path, key=self.seen.key, before=version, applied=True)
+        return (came_between, gone_again)
+
+    def set_back(self, parts: Parts) -> None:
+        """Put it back into its place."""
+        assert self._displaced is not None
+        self._displaced.put_back()
+        self._displaced = None
+
+    def compensations(self, number: int) -> Sequence[Change]:
+        """The head goes back to what was seen."""
+        stat = self.seen.stat
+        assert stat is not None
+        return (
+            Change(
+                operation=Operation.CREATE,
+                path=self.path,
+                key=self.seen.key,
+                after=self.seen.version,
+                size=stat.size,
+                mode=stat.mode,
+                applied=True,
+                compensates=number,
+            ),
+        )
+
+    def mirror_actions(self, number: int) -> Sequence[MirrorAction]:
+        """The mirror deletes it too."""
+        return (Remove(path=self.path, key=self.seen.key, number=number),)
+
+    def finish(self, parts: Parts) -> None:
+        """Let go of the file."""
+        release(parts, self._displaced, secrets.token_hex(8))
+        self._displaced = None
+
+    def abandon(self, parts: Parts) -> None:
+        """Nothing was prepared."""

@@ -1,0 +1,67 @@
+"""What a change of one thing must be able to do, so that `way.py` can lead any number of them the same way."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from filetools.facade.parts import Parts
+from filetools.journal import Change
+from filetools.models import ChangeRecord
+from filetools.paths import WorkspacePath
+from filetools.stores import Displaced
+from filetools.sync import MirrorAction
+
+
+class Step(Protocol):
+    """One change on its way: looked at, decided, prepared, recorded, exchanged. Used once; the way calls in this order."""
+
+    @property
+    def paths(self) -> Sequence[WorkspacePath]:
+        """Paths whose locks it needs."""
+
+    def look(self, parts: Parts) -> None:
+        """See what stands there; forgets what an earlier try saw."""
+
+    def adoptions(self) -> Sequence[Change]:
+        """Foreign changes that the look noticed; they are journaled whatever is decided."""
+
+    def decide(self, parts: Parts) -> bool:
+        """Work out what to do, or raise the refusal; False if there is nothing to change."""
+
+    def prepare(self, parts: Parts) -> None:
+        """Do all that can fail for space or rights, without changing anything that others see."""
+
+    def drafts(self) -> Sequence[Change]:
+        """The records of this change; the last one is the change itself."""
+
+    def exchange(self, parts: Parts, record: ChangeRecord) -> None:
+        """Make it real in one atomic step; raises with nothing changed."""
+
+    def surprises(self, parts: Parts) -> Sequence[Change]:
+        """Records of what came out unexpectedly in the exchange: a foreign save of the same instant, kept."""
+
+    def set_back(self, parts: Parts) -> None:
+        """Undo the exchange, because another step of the same call failed."""
+
+    def compensations(self, number: int) -> Sequence[Change]:
+        """Records that set the heads back to what the look saw."""
+
+    def mirror_actions(self, number: int) -> Sequence[MirrorAction]:
+        """What a mirror must do to follow."""
+
+    def finish(self, parts: Parts) -> None:
+        """Let go of what was displaced; called last after a success."""
+
+    def abandon(self, parts: Parts) -> None:
+        """Take back what `prepare` made; called before another try and after a failure, perhaps twice."""
+
+
+def release(parts: Parts, displaced: Displaced | None, name: str) -> None:
+    """Discard a displaced file, or let a program that still writes it finish in limbo."""
+    if displaced is None:
+        return
+    if displaced.is_being_written():
+        displaced.keep_in_limbo(name)
+    else:
+        displaced.discard()

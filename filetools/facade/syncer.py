@@ -1,0 +1,35 @@
+"""The second promise of durability: files and folders themselves are synced behind the calls, until the journal may forget.
+
+The journal's sync already covers every acknowledged change; this only shortens what a power cut leaves to recovery, and
+lets retention remove old records.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import defaultdict
+
+from filetools.errors import FileToolsError
+from filetools.facade.parts import Parts
+
+_log = logging.getLogger(__name__)
+MOST_RECORDS = 2000
+
+
+def sync_files(parts: Parts) -> int:
+    """Sync what applied records changed; returns how many records are settled by it. Call it in a worker thread."""
+    records = parts.journal.marks.unsynced(MOST_RECORDS)
+    by_path: dict[str, list[int]] = defaultdict(list)
+    for record in records:
+        by_path[record.path].append(record.number)
+        if record.old_path is not None:
+            by_path[record.old_path].append(record.number)
+    failed: set[int] = set()
+    for path, numbers in by_path.items():
+        try:
+            parts.store.sync(parts.workspace.resolve(path))
+        except FileToolsError as exc:
+            _log.warning("%s is not synced yet: %s", path, exc)
+            failed.update(numbers)
+    parts.journal.marks.synced(record.number for record in records if record.number not in failed)
+    return len(records) - len(failed)

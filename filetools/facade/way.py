@@ -1,0 +1,219 @@
+"""The way of a write, top to bottom. Everything that changes the tree goes this way, alone or together with others.
+
+Call it in a worker thread, with the locks of every step's paths held, permission given.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from filetools.errors import ChangedMeanwhileError, FileToolsError, PathExistsError, PathNotFoundError, SyncFailedError
+from filetools.facade.parts import Parts
+from filetools.facade.steps.step import Step
+from filetools.journal import Change, HeadMovedError
+from filetools.models import Actor, ChangeRecord, MirrorStatus
+from filetools.sync import MirrorAction, StrictTicket
+
+MOST_TRIES: Final = 5
+FIRST_PAUSE_SECONDS: Final = 0.001
+"""Pause before the second try; doubles. Only a change that is being applied right now makes one wait."""
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """What a walk of the way has changed."""
+
+    records: tuple[ChangeRecord, ...]
+    """All new records in order, foreign changes noticed on the way included."""
+    changes: tuple[ChangeRecord | None, ...]
+    """For each step the record of its own change; None if it had nothing to change."""
+    mirror: MirrorStatus
+    warnings: tuple[dict[str, Any], ...] = ()
+    """What the caller should know although the call succeeded."""
+
+
+Beat = Callable[[int, int], None]
+"""Told how much is done of how much before anything is recorded; raises `AbortedError` to stop there."""
+
+
+def no_beat(_done: int, _total: int) -> None:
+    """Nobody listens and nobody stops it."""
+
+
+def go(parts: Parts, steps: Sequence[Step], actor: Actor, *, beat: Beat = no_beat) -> Outcome:
+    """Lead steps the way of a write, all or nothing.
+
+    Raises:
+        AbortedError: `beat` said so; nothing was changed.
+        ChangedMeanwhileError: Something moved in each of five tries; nothing was changed.
+        FileToolsError: A step refused or failed; nothing was changed.
+    """
+    for attempt in range(MOST_TRIES):
+        try:
+            return _try(parts, steps, actor, beat)
+        except HeadMovedError:
+            for step in steps:
+                step.abandon(parts)
+            time.sleep(FIRST_PAUSE_SECONDS * 2**attempt)
+    raise ChangedMeanwhileError(steps[0].paths[0], MOST_TRIES)
+
+
+def _try(parts: Parts, steps: Sequence[Step], actor: Actor, beat: Beat) -> Outcome:
+    for done, step in enumerate(steps):
+        beat(done, 2 * len(steps))
+        step.look(parts)  # settles first
+    adoptions = [change for step in steps for change in step.adoptions()]
+    try:
+        active = [step for step in steps if step.decide(parts)]
+    except FileToolsError:
+        _adopt(parts, adoptions)
+        raise
+    if not active:
+        return _unchanged(parts, steps, _adopt(parts, adoptions))
+    ticket, records, drafted = _prepare_and_commit(parts, active, adoptions, actor, beat)
+    own = _own(records, len(adoptions), drafted)
+    follower = None if ticket is not None else parts.sync.begin(_actions(active, own))
+    try:
+        _exchange(parts, active, own, ticket)
+    except FileToolsError as exc:
+        if follower is not None:
+            follower.abandon()
+        _compensate(parts, active, own)
+        if isinstance(exc, (PathExistsError, PathNotFoundError)):
+            raise HeadMovedError(active[0].paths[0]) from exc
+        raise
+    surprises = _keep_surprises(parts, active, actor)
+    records += surprises
+    parts.journal.marks.applied(record.number for record in records)
+    mirror = "in_sync" if follower is None else follower.join()
+    for step in active:
+        step.finish(parts)
+    changes = {id(step): record for step, record in zip(active, own, strict=True)}
+    return Outcome(
+        records=records,
+        changes=tuple(changes.get(id(step)) for step in steps),
+        mirror=mirror,
+        warnings=_warnings(surprises, mirror),
+    )
+
+
+def _adopt(parts: Parts, adoptions: Sequence[Change]) -> tuple[ChangeRecord, ...]:
+    """Journal foreign changes on their own, where the call itself changes nothing. A file merely found can wait."""
+    foreign = [change for change in adoptions if change.before is not None or change.after is None]
+    if not foreign:
+        return ()
+    return parts.journal.commit(foreign, parts.recovery.actor, mirrors=parts.sync.names())
+
+
+def _unchanged(parts: Parts, steps: Sequence[Step], adopted: tuple[ChangeRecord, ...]) -> Outcome:
+    return Outcome(records=adopted, changes=tuple(None for _ in steps), mirror=parts.sync.standing())
+
+
+def _prepare_and_commit(
+    parts: Parts,
+    active: Sequence[Step],
+    adoptions: Sequence[Change],
+    actor: Actor,
+    beat: Beat,
+) -> tuple[StrictTicket | None, tuple[ChangeRecord, ...], list[int]]:
+    """Everything that may fail without a trace, then the one act that makes it true."""
+    ticket: StrictTicket | None = None
+    try:
+        for done, step in enumerate(active):
+            beat(len(active) + done, 2 * len(active))
+            step.prepare(parts)
+        if parts.sync.is_strict:
+            ticket = parts.sync.prepare_strict([action for step in active for action in step.mirror_actions(0)])
+        drafts = [step.drafts() for step in active]
+        changes = [*adoptions, *(change for several in drafts for change in several)]
+        records = parts.journal.commit(changes, actor, mirrors=parts.sync.names())
+    except Exception:
+        for step in active:
+            step.abandon(parts)
+        if ticket is not None:
+            ticket.discard()
+        raise
+    return ticket, records, [len(several) for several in drafts]
+
+
+def _own(records: Sequence[ChangeRecord], adopted: int, drafted: Sequence[int]) -> list[ChangeRecord]:
+    """The record of each step's own change: the last one of its drafts."""
+    own, end = [], adopted
+    for count in drafted:
+        end += count
+        own.append(records[end - 1])
+    return own
+
+
+def _actions(active: Sequence[Step], own: Sequence[ChangeRecord]) -> list[MirrorAction]:
+    return [action for step, record in zip(active, own, strict=True) for action in step.mirror_actions(record.number)]
+
+
+def _exchange(parts: Parts, active: Sequence[Step], own: Sequence[ChangeRecord], ticket: StrictTicket | None) -> None:
+    """Make every step real, then the strict mirror; what was made real is set back if a later one fails."""
+    done: list[Step] = []
+    try:
+        for step, record in zip(active, own, strict=True):
+            step.exchange(parts, record)
+            done.append(step)
+        if ticket is not None:
+            ticket.exchange()
+    except FileToolsError:
+        for step in reversed(done):
+            _set_back(parts, step)
+        if ticket is not None:
+            ticket.set_back()
+        raise
+
+
+def _set_back(parts: Parts, step: Step) -> None:
+    try:
+        step.set_back(parts)
+    except FileToolsError as exc:
+        # The head goes back all the same; what stands there is then a foreign change of the next look.
+        _log.error("could not set back %s: %s", step.paths[0], exc)
+
+
+def _compensate(parts: Parts, active: Sequence[Step], own: Sequence[ChangeRecord]) -> None:
+    changes = [change for step, record in zip(active, own, strict=True) for change in step.compensations(record.number)]
+    parts.journal.commit(changes, parts.recovery.actor, mirrors=parts.sync.names())
+    for step in active:
+        step.abandon(parts)
+
+
+def _keep_surprises(parts: Parts, active: Sequence[Step], actor: Actor) -> tuple[ChangeRecord, ...]:
+    surprises = [change for step in active for change in step.surprises(parts)]
+    if not surprises:
+        return ()
+    return parts.journal.commit(surprises, actor, mirrors=parts.sync.names())
+
+
+def _warnings(surprises: Sequence[ChangeRecord], mirror: MirrorStatus) -> tuple[dict[str, Any], ...]:
+    kept = tuple(
+        {
+            "code": "CHANGED_MEANWHILE",
+            "path": record.path,
+            "message": "Another program saved this file in the same instant; its text is kept as a version.",
+            "version": record.after,
+        }
+        for record in surprises
+        if record.actor.kind == "external"
+    )
+    if mirror != "pending":
+        return kept
+    behind = SyncFailedError(None, "the mirror is not ready; it catches up by itself")
+    return (
+        *kept,
+        {
+            "code": behind.code,
+            "message": behind.message,
+            "retryable": behind.retryable,
+            "suggested_action": behind.suggested_action,
+        },
+    )
