@@ -1,0 +1,166 @@
+"""Mode, owner, extended attributes and ACL of a file outlive its bytes."""
+
+from __future__ import annotations
+
+import os
+import stat
+import struct
+from pathlib import Path
+
+import pytest
+
+from filetools.errors import AccessDeniedError
+from filetools.stores.attributes import copy_attributes
+from tests.support.store_worlds import FILE, FOLDER, OTHER, LocalWorld, exchanged
+from tests.support.unprivileged import NOBODY, as_nobody
+
+needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="needs root to give files away")
+ACCESS = "system.posix_acl_access"
+DEFAULT = "system.posix_acl_default"
+
+
+def acl(user: int, group_bits: int) -> bytes:
+    """An access list in the kernel's form: owner rw, one more user r, the group, a mask of rw, others nothing."""
+    rows = [(0x01, 6, 0xFFFFFFFF), (0x02, 4, user), (0x04, group_bits, 0xFFFFFFFF), (0x10, 6, 0xFFFFFFFF)]
+    return struct.pack("<I", 2) + b"".join(struct.pack("<HHI", *row) for row in [*rows, (0x20, 0, 0xFFFFFFFF)])
+
+
+def set_or_skip(path: Path, name: str, value: bytes) -> None:
+    try:
+        os.setxattr(path, name, value)
+    except OSError as exc:
+        pytest.skip(f"this file system has no {name}: {exc}")
+
+
+def test_extended_attributes_are_kept(local: LocalWorld) -> None:
+    set_or_skip(local.root / FILE, "user.origin", b"somewhere\0binary")
+    set_or_skip(local.root / FILE, "user.empty", b"")
+    exchanged(local, FILE, b"two").discard()
+    found = {name: os.getxattr(local.root / FILE, name) for name in os.listxattr(local.root / FILE)}
+    assert found == {"user.origin": b"somewhere\0binary", "user.empty": b""}
+
+
+def test_an_access_list_is_kept_to_the_bit(local: LocalWorld) -> None:
+    set_or_skip(local.root / FILE, ACCESS, acl(NOBODY, 4))
+    before = os.getxattr(local.root / FILE, ACCESS), (local.root / FILE).stat().st_mode
+    exchanged(local, FILE, b"two").discard()
+    assert (os.getxattr(local.root / FILE, ACCESS), (local.root / FILE).stat().st_mode) == before
+
+
+def test_a_default_access_list_does_not_leak_into_a_replaced_file(tmp_path: Path) -> None:
+    root = tmp_path / "root"
+    root.mkdir()
+    set_or_skip(root, DEFAULT, acl(NOBODY, 6))
+    world = LocalWorld(root)
+    (root / FILE).write_bytes(b"one")
+    os.removexattr(root / FILE, ACCESS)
+    (root / FILE).chmod(0o640)
+    exchanged(world, FILE, b"two").discard()
+    assert os.listxattr(root / FILE) == []
+    assert stat.S_IMODE((root / FILE).stat().st_mode) == 0o640
+    world.close()
+
+
+def test_new_files_take_the_default_access_list_of_their_folder(local: LocalWorld) -> None:
+    set_or_skip(local.root / FOLDER, DEFAULT, acl(NOBODY, 6))
+    (local.root / FOLDER / "expected").touch()
+    local.store.prepare(FOLDER.child("new"), b"x", new=True).exchange()
+    pair = [local.root / FOLDER / name for name in ("new", "expected")]
+    assert os.getxattr(pair[0], ACCESS) == os.getxattr(pair[1], ACCESS)
+    assert pair[0].stat().st_mode == pair[1].stat().st_mode
+
+
+def test_new_files_obey_the_umask(local: LocalWorld) -> None:
+    before = os.umask(0o077)
+    try:
+        local.store.prepare(OTHER, b"x", new=True).exchange()
+    finally:
+        os.umask(before)
+    assert stat.S_IMODE((local.root / OTHER).stat().st_mode) == 0o600
+
+
+@needs_root
+def test_new_files_take_the_group_of_a_folder_that_hands_it_down(local: LocalWorld) -> None:
+    os.chown(local.root / FOLDER, -1, 12345)
+    (local.root / FOLDER).chmod(0o2775)
+    local.store.prepare(FOLDER.child("new"), b"x", new=True).exchange()
+    assert (local.root / FOLDER / "new").stat().st_gid == 12345
+
+
+@needs_root
+def test_the_owner_is_kept_and_with_it_the_set_id_bits(local: LocalWorld) -> None:
+    os.chown(local.root / FILE, NOBODY, 12345)
+    (local.root / FILE).chmod(0o6755)
+    exchanged(local, FILE, b"two").discard()
+    found = (local.root / FILE).stat()
+    assert (found.st_uid, found.st_gid, stat.S_IMODE(found.st_mode)) == (NOBODY, 12345, 0o6755)
+
+
+@needs_root
+def test_rights_granted_to_the_old_bytes_are_not_carried_over(native: LocalWorld) -> None:
+    # cap_net_raw, effective and permitted, revision 2
+    set_or_skip(native.root / FILE, "security.capability", struct.pack("<5I", 0x02000001, 1 << 13, 0, 0, 0))
+    exchanged(native, FILE, b"two").discard()
+    assert "security.capability" not in os.listxattr(native.root / FILE)
+
+
+@needs_root
+def test_a_group_that_cannot_be_kept_gives_no_other_group_access(tmp_path: Path) -> None:
+    live, temporary = tmp_path / "live", tmp_path / "temporary"
+    live.touch()
+    os.chown(live, NOBODY, 12345)
+    live.chmod(0o2674)
+
+    def copy() -> None:
+        temporary.touch()
+        with live.open("rb") as source, temporary.open("wb") as target:
+            copy_attributes(source.fileno(), target.fileno())
+        found = temporary.stat()
+        assert (found.st_gid, oct(found.st_mode & 0o7777)) == (NOBODY, oct(0o644))
+
+    as_nobody(tmp_path, copy)
+
+
+@needs_root
+def test_an_owner_that_cannot_be_kept_takes_the_set_id_bits_away(tmp_path: Path) -> None:
+    live, temporary = tmp_path / "live", tmp_path / "temporary"
+    live.touch()
+    os.chown(live, 0, 12345)
+    live.chmod(0o6755)
+
+    def copy() -> None:
+        temporary.touch()
+        with live.open("rb") as source, temporary.open("wb") as target:
+            copy_attributes(source.fileno(), target.fileno())
+        found = temporary.stat()
+        assert (found.st_uid, found.st_gid, oct(found.st_mode & 0o7777)) == (NOBODY, 12345, oct(0o755))
+
+    as_nobody(tmp_path, copy, groups=(12345,))
+
+
+@needs_root
+def test_who_may_not_write_is_refused_while_preparing(tmp_path: Path) -> None:
+    root = tmp_path / "root"
+    root.mkdir()
+    for name in ("closed/file.txt", "open/read-only.txt"):
+        (root / name).parent.mkdir()
+        (root / name).write_bytes(b"one")
+        os.chown(root / name, NOBODY, NOBODY)
+    (root / "open/read-only.txt").chmod(0o444)
+    for folder in (root, root / "open"):
+        os.chown(folder, NOBODY, NOBODY)
+
+    def try_all() -> None:
+        world = LocalWorld(root)
+        resolve = world.workspace.resolve
+        for path, is_new in (("closed/file.txt", False), ("closed/new.txt", True), ("open/read-only.txt", False)):
+            with pytest.raises(AccessDeniedError):
+                world.store.prepare(resolve(path), b"two", new=is_new)
+        with pytest.raises(AccessDeniedError):
+            world.store.remove(resolve("closed/file.txt"))
+        with pytest.raises(AccessDeniedError):
+            world.store.make_directory(resolve("closed/folder"))
+        assert world.hidden() == set()
+        world.close()
+
+    as_nobody(tmp_path, try_all)

@@ -1,0 +1,256 @@
+"""Programs that know nothing of filetools and write at the same time: what they save is never lost."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import signal
+import struct
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from watchdog.events import FileMovedEvent, FileSystemEvent, FileSystemEventHandler
+from watchdog.observers import Observer
+
+from filetools.errors import FileBusyError
+from filetools.stores import Displaced
+from filetools.stores.linux import lease_refused
+from tests.support.store_worlds import FILE, OTHER, LocalWorld, exchanged
+
+IN_ALL_NAMES = 0x0000_0FC0  # moved from, moved to, create, delete, delete self, move self
+IN_MODIFY = 0x0000_0002
+IN_MOVED_FROM, IN_MOVED_TO, IN_CREATE = 0x40, 0x80, 0x100
+
+
+def test_a_file_still_open_for_writing_is_told_from_a_quiet_one(local: LocalWorld) -> None:
+    with (local.root / FILE).open("ab", buffering=0) as writer:
+        displaced = exchanged(local, FILE, b"two")
+        stop = threading.Event()
+        # Without leases only a change tells, so the stranger keeps changing.
+        busy = threading.Thread(target=lambda: [writer.write(b".") for _ in iter(stop.is_set, True)])
+        busy.start()
+        try:
+            assert displaced.is_being_written()
+        finally:
+            stop.set()
+            busy.join()
+    assert not displaced.is_being_written()
+
+
+def test_a_writer_that_only_holds_the_file_open_is_seen_through_the_lease(native: LocalWorld) -> None:
+    with (native.root / FILE).open("r+b"):
+        displaced = exchanged(native, FILE, b"two")
+        assert displaced.is_being_written()
+    assert not displaced.is_being_written()
+
+
+def test_a_reader_is_no_writer(local: LocalWorld) -> None:
+    with (local.root / FILE).open("rb"):
+        assert not exchanged(local, FILE, b"two").is_being_written()
+
+
+def test_the_last_bytes_of_a_writer_are_collected_from_limbo(native: LocalWorld) -> None:
+    with (native.root / FILE).open("r+b", buffering=0) as writer:
+        displaced = exchanged(native, FILE, b"ours")
+        assert displaced.is_being_written()
+        displaced.keep_in_limbo("5")
+        writer.write(b"the last words")
+        assert displaced.is_being_written()
+    [left] = native.store.leftovers()
+    assert (left.is_being_written(), left.read(), left.temporary) == (False, b"the last words", ".filetools/limbo/5")
+    assert native.look(FILE) == b"ours"
+
+
+def test_a_save_between_exchange_and_put_back_comes_out_whole(native: LocalWorld) -> None:
+    displaced = exchanged(native, FILE, b"ours")
+    native.save(FILE, b"newest, by a stranger")
+    displaced.put_back()
+    assert displaced.read() == b"newest, by a stranger"
+    displaced.put_back()
+    assert native.look(FILE) == b"newest, by a stranger"
+
+
+def test_strangers_and_store_saving_at_full_speed_lose_nothing(native: LocalWorld) -> None:
+    """Whatever a stranger saved is either overwritten by the stranger's own next save, live, or in our hands."""
+    saved: list[bytes] = []
+    stop = threading.Event()
+
+    def save() -> None:
+        number = 0
+        while not stop.is_set():
+            content = f"stranger {number}".encode()
+            native.save(FILE, content)
+            saved.append(content)
+            number += 1
+
+    stranger = threading.Thread(target=save)
+    stranger.start()
+    came_out: list[bytes] = []
+    try:
+        for number in range(300):
+            displaced = exchanged(native, FILE, f"ours {number}".encode())
+            came_out.append(displaced.read())
+            displaced.discard()
+    finally:
+        stop.set()
+        stranger.join()
+    ours = [f"ours {number}".encode() for number in range(300)]
+    # Ours are either taken out by our next exchange or overwritten by the stranger's rename, never half.
+    assert set(came_out) <= {b"one", *saved, *ours}
+    assert native.look(FILE) in {saved[-1], ours[-1]}
+    taken = [content for content in came_out if content.startswith(b"stranger")]
+    assert taken
+    assert len(set(taken)) == len(taken)
+
+
+LEASE = """
+import fcntl, os, sys
+from filetools.stores.linux import lease_refused
+path, is_careless = sys.argv[1], sys.argv[2] == "careless"
+real = fcntl.fcntl
+
+def open_for_writing():
+    child = os.fork()
+    if child == 0:
+        try:
+            os.open(path, os.O_WRONLY | os.O_NONBLOCK)
+        except BlockingIOError:
+            os._exit(0)
+        os._exit(1)
+    assert os.waitpid(child, 0)[1] == 0
+
+def interrupted(descriptor, command, argument):
+    if command == fcntl.F_SETSIG and is_careless:
+        return
+    real(descriptor, command, argument)
+    if (command, argument) == (fcntl.F_SETLEASE, fcntl.F_RDLCK):
+        open_for_writing()
+
+fcntl.fcntl = interrupted
+print(lease_refused(os.open(path, os.O_RDONLY)), flush=True)
+"""
+
+
+def test_who_opens_for_writing_while_a_lease_is_held_does_not_end_the_process(tmp_path: Path) -> None:
+    """The kernel signals the holder of a lease; the usual signal would end it."""
+    path = tmp_path / "file"
+    path.touch()
+    ends = {}
+    for way in ("careful", "careless"):
+        done = subprocess.run([sys.executable, "-c", LEASE, path, way], capture_output=True, check=False, timeout=20)
+        ends[way] = (done.returncode, done.stdout)
+    assert ends == {"careful": (0, b"False\n"), "careless": (-signal.SIGIO, b"")}
+
+
+def test_lease_refused_needs_a_system_with_leases(tmp_path: Path) -> None:
+    reader, writer = os.pipe()
+    with pytest.raises(OSError, match="Invalid argument"):
+        lease_refused(reader)
+    os.close(reader)
+    os.close(writer)
+
+
+WRITE_FOR_EVER = """
+import os, sys
+descriptor = os.open(sys.argv[1], os.O_WRONLY)
+print(flush=True)
+while True:
+    os.pwrite(descriptor, b"x", 0)
+"""
+
+
+def test_reading_a_file_that_never_holds_still_is_refused_as_busy(native: LocalWorld) -> None:
+    path, size = native.root / OTHER, 32 * 1024 * 1024
+    path.write_bytes(bytes(size))
+    command = [sys.executable, "-c", WRITE_FOR_EVER, path]
+    writers = [subprocess.Popen(command, stdout=subprocess.PIPE) for _ in range(2)]
+    try:
+        for writer in writers:
+            assert writer.stdout is not None
+            writer.stdout.readline()
+        # Reading takes longer than a turn on the processor, so each of its tries meets a writer.
+        with pytest.raises(FileBusyError, match=r"still writing other\.txt"):
+            for _ in range(20):
+                native.store.read(OTHER)
+    finally:
+        for writer in writers:
+            writer.kill()
+            writer.communicate()
+    assert len(native.store.read(OTHER)[0]) == size
+
+
+class Watched:
+    """What inotify told of one folder."""
+
+    def __init__(self, folder: Path, mask: int) -> None:
+        libc = ctypes.CDLL(None, use_errno=True)
+        self._descriptor = libc.inotify_init1(os.O_NONBLOCK)
+        assert libc.inotify_add_watch(self._descriptor, os.fsencode(folder), mask) > 0
+
+    def events(self) -> list[tuple[int, str]]:
+        """Return kind and name of what happened so far; the kernel queues before a change returns."""
+        data = os.read(self._descriptor, 65536)
+        found, at = [], 0
+        while at < len(data):
+            _, kind, _, length = struct.unpack_from("iIII", data, at)
+            found.append((kind, data[at + 16 : at + 16 + length].rstrip(b"\0").decode()))
+            at += 16 + length
+        return found
+
+    def close(self) -> None:
+        os.close(self._descriptor)
+
+
+@contextmanager
+def watching(folder: Path, mask: int = IN_ALL_NAMES | IN_MODIFY) -> Iterator[Watched]:
+    watched = Watched(folder, mask)
+    yield watched
+    watched.close()
+
+
+def test_watchers_of_the_folder_see_a_replacement_once_and_the_file_there_at_the_end(native: LocalWorld) -> None:
+    with watching(native.root) as watched:
+        displaced = exchanged(native, FILE, b"two")
+        displaced.discard()
+        assert watched.events() == [(IN_MOVED_FROM, FILE), (IN_MOVED_TO, FILE)]
+
+
+def test_watchers_of_the_folder_see_a_new_file_once_and_complete(native: LocalWorld) -> None:
+    with watching(native.root) as watched:
+        native.store.prepare(OTHER, b"whole", new=True).exchange()
+        # Linux also tells of writing to the nameless file, as "#" and its inode.
+        assert [event for event in watched.events() if not event[1].startswith("#")] == [(IN_CREATE, OTHER)]
+
+
+def test_watchers_of_the_tree_see_one_update_of_a_replaced_file(native: LocalWorld) -> None:
+    events: list[FileSystemEvent] = []
+    done = threading.Event()
+
+    class Collect(FileSystemEventHandler):
+        def on_any_event(self, event: FileSystemEvent) -> None:
+            events.append(event)
+            if "last" in os.fsdecode(event.src_path):
+                done.set()
+
+    observer = Observer()
+    observer.schedule(Collect(), str(native.root), recursive=True)
+    observer.start()
+    try:
+        displaced: Displaced = exchanged(native, FILE, b"two")
+        displaced.discard()
+        (native.root / "last").touch()
+        assert done.wait(timeout=10)
+    finally:
+        observer.stop()
+        observer.join(timeout=10)
+    live = str(native.root / FILE)
+    updates = [event for event in events if event.dest_path == live]
+    assert [type(event) for event in updates] == [FileMovedEvent]
+    assert events.index(updates[0]) == max(
+        place for place, event in enumerate(events) if live in (event.src_path, event.dest_path)
+    )
