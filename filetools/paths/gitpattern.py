@@ -57,6 +57,11 @@ class GitPattern:
         return tail if not self.literal and self.rest[:1] == "*" and not _SPECIAL.search(tail) else None
 
     @property
+    def is_deep(self) -> bool:
+        """Whether a `**` is followed by more, so that the rest is looked for at every folder of a path."""
+        return self.is_path and "**" in self.rest.rstrip("*")
+
+    @property
     def slashes(self) -> int | None:
         """How many slashes a path that matches has; None if that varies."""
         if "**" in self.rest or "[" in self.rest:

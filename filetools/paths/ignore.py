@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
 from filetools.paths.gitpattern import MAX_LINE_BYTES, BadPatternError, GitPattern, parse_line
-from filetools.paths.patterns import NameFilter
+from filetools.paths.patterns import Sieve
 from filetools.paths.wildmatch import compile_all
 
 IGNORE_FILE: Final = ".gitignore"
 MAX_WILDCARD_BYTES: Final = 32 * 1024
 """Most bytes of one file's lines that need an expression each; literal names, `*.ending` and `start*` do not count."""
+MAX_DEEP_RULES: Final = 256
+"""Most rules of one file with `**` before further folders; each is tried at every folder of a path."""
 MAX_REPORTED: Final = 100
 MAX_GATE_TEXTS: Final = 64
 """Up to so many endings and starts, comparing a name with all of them is quicker than looking up each length."""
@@ -133,25 +135,57 @@ class IgnoreRules:
         if not relative:
             return None
         text = as_bytes_text(relative)
-        rank = max(self.rank_name(text[text.rfind("/") + 1 :], is_directory), self.rank_path(text, is_directory))
+        rank = max(self._rank_name(text[text.rfind("/") + 1 :], is_directory), self._rank_path(text, is_directory))
         return None if rank < 0 else not rank & 1
 
-    def rank_name(self, name: str, is_directory: bool) -> int:
-        """Return the rank of the last rule without slash that fits a name, or -1; odd ranks take back."""
+    def ranks(self, names: Sequence[str], is_directory: bool, directory: str) -> dict[str, int]:
+        """Return, for those names in a folder that a rule fits, the rank of the last one; odd ranks take back.
+
+        Args:
+            names: As the disk has them.
+            is_directory: Whether they are folders.
+            directory: The folder, relative to `base`, as `as_bytes_text` gives it.
+        """
+        has_paths = self._concerns(directory)
+        prefix = f"{directory}/" if directory else ""
+        ranks: dict[str, int] = {}
+        for name in names if has_paths else self._suspects(names):
+            text = as_bytes_text(name)
+            rank = self._rank_name(text, is_directory)
+            if has_paths:
+                rank = max(rank, self._rank_path(prefix + text, is_directory))
+            if rank >= 0:
+                ranks[name] = rank
+        return ranks
+
+    def _suspects(self, names: Sequence[str]) -> Iterable[str]:
+        """Return all names that a rule without slash may fit, and perhaps a few more."""
+        if self._gate is None:
+            return names
+        endings, starts = self._gate
+        exact, folders = self._names.any, self._names.directories
+        found = [
+            name
+            for name in names
+            if name in exact or name in folders or name.endswith(endings) or name.startswith(starts)
+        ]
+        if not self._name_expressions.is_empty:
+            find = self._name_expressions.find
+            found += [name for name in names if find(as_bytes_text(name), True) >= 0]
+        return found
+
+    def _rank_name(self, name: str, is_directory: bool) -> int:
         rank = self._names.find(name, is_directory)
-        if self._gate is not None and not (name.endswith(self._gate[0]) or name.startswith(self._gate[1])):
-            return max(rank, self._name_expressions.find(name, is_directory))
         for length in self._endings.lengths:
             rank = max(rank, self._endings.find(name[-length:] if length else "", is_directory))
         for length in self._starts.lengths:
             rank = max(rank, self._starts.find(name[:length], is_directory))
         return max(rank, self._name_expressions.find(name, is_directory))
 
-    def rank_path(self, relative: str, is_directory: bool) -> int:
-        """Return the rank of the last rule with a slash that fits a path relative to `base`, or -1."""
+    def _rank_path(self, relative: str, is_directory: bool) -> int:
         return max(self._paths.find(relative, is_directory), self._path_expressions.find(relative, is_directory))
 
-    def concerns(self, directory: str) -> bool:
+    def _concerns(self, directory: str) -> bool:
         """Whether a rule with a slash may fit a name in a folder, given relative to `base`."""
         if directory in self._parents:
             return True
@@ -172,6 +206,7 @@ class _Parser:
         self._names: list[tuple[GitPattern, str, int]] = []
         self._paths: list[tuple[GitPattern, str, int]] = []
         self._wildcard_bytes = 0
+        self._deep_rules = 0
 
     def parse(self, content: bytes) -> IgnoreRules:
         for number, line in enumerate(_lines(content), start=1):
@@ -182,8 +217,11 @@ class _Parser:
         rules = self._rules
         for table in (rules._starts, rules._endings):
             table.measure()
-        if len(rules._endings.texts()) + len(rules._starts.texts()) <= MAX_GATE_TEXTS:
-            rules._gate = (rules._endings.texts(), rules._starts.texts())
+        endings, starts = rules._endings.texts(), rules._starts.texts()
+        # The gate looks at names as they are, which is the same as their bytes only where rules are ASCII.
+        is_ascii = all(map(str.isascii, (*endings, *starts, *rules._names.texts())))
+        if is_ascii and len(endings) + len(starts) <= MAX_GATE_TEXTS:
+            rules._gate = (endings, starts)
         rules._parents = frozenset(
             path[: max(path.rfind("/"), 0)] for paths in (rules._paths.any, rules._paths.directories) for path in paths
         )
@@ -216,6 +254,10 @@ class _Parser:
         size = len(pattern.literal) + len(pattern.rest)
         if self._wildcard_bytes + size > MAX_WILDCARD_BYTES:
             raise BadPatternError(f"this file has more than {MAX_WILDCARD_BYTES} bytes of wildcards")
+        if pattern.is_deep:
+            if self._deep_rules == MAX_DEEP_RULES:
+                raise BadPatternError(f"this file has more than {MAX_DEEP_RULES} rules with ** before a folder")
+            self._deep_rules += 1
         self._wildcard_bytes += size
         (self._paths if pattern.is_path else self._names).append((pattern, expression, rank))
 
@@ -244,14 +286,14 @@ def as_bytes_text(path: str) -> str:
 class IgnoreStack:
     """The ignore files that hold in a folder, the outermost first. Immutable; lives as long as anybody keeps it."""
 
-    __slots__ = ("_levels",)
+    __slots__ = ("levels",)
 
     def __init__(self, levels: tuple[IgnoreRules, ...] = ()) -> None:
-        self._levels = levels
+        self.levels = levels
 
     def push(self, rules: IgnoreRules) -> IgnoreStack:
         """Return this stack with the ignore file of a folder further in; it is asked first."""
-        return IgnoreStack((*self._levels, rules))
+        return IgnoreStack((*self.levels, rules))
 
     def ignores(self, path: str, is_directory: bool) -> bool:
         """Whether a path is ignored, by itself or with a folder above it.
@@ -268,31 +310,25 @@ class IgnoreStack:
         return self._ignores_itself(path, is_directory)
 
     def _ignores_itself(self, path: str, is_directory: bool) -> bool:
-        answers = (rules.match(path, is_directory) for rules in reversed(self._levels))
+        answers = (rules.match(path, is_directory) for rules in reversed(self.levels))
         return next((answer for answer in answers if answer is not None), False)
 
-    def in_directory(self, directory: str) -> NameFilter | None:
-        """Return the filter for the names in a folder that is not ignored itself; None if there are no rules.
+    def in_directory(self, directory: str) -> Sieve | None:
+        """Return the sieve for the names in a folder that is not ignored itself; None if there are no rules.
 
         Args:
             directory: Relative to the root; below or at the base of every ignore file of this stack.
         """
-        if not self._levels:
+        if not self.levels:
             return None
-        levels = tuple(
-            (rules.rank_name, rules.rank_path if rules.concerns(inner) else None, f"{inner}/" if inner else "")
-            for rules in reversed(self._levels)
-            for inner in (as_bytes_text(_below(directory, rules.base)),)
-        )
+        levels = [(rules, as_bytes_text(_below(directory, rules.base))) for rules in reversed(self.levels)]
 
-        def matches(name: str, is_directory: bool) -> bool:
-            text = as_bytes_text(name)
-            for rank_name, rank_path, prefix in levels:
-                rank = rank_name(text, is_directory)
-                if rank_path is not None:
-                    rank = max(rank, rank_path(prefix + text, is_directory))
-                if rank >= 0:
-                    return not rank & 1
-            return False
+        def sieve(names: Sequence[str], is_directory: bool) -> Sequence[str]:
+            ranks: dict[str, int] = {}
+            for rules, inner in levels:
+                for name, rank in rules.ranks(names, is_directory, inner).items():
+                    ranks.setdefault(name, rank)
+            found = {name for name, rank in ranks.items() if not rank & 1}
+            return [name for name in names if name not in found] if found else names
 
-        return matches
+        return sieve

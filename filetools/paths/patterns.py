@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final
 
 from filetools.errors import InvalidArgumentError
@@ -25,8 +26,11 @@ MAX_PATTERN_CHARACTERS: Final = 256
 _FORBIDDEN: Final = re.compile(r'[<>"|]')
 _SEPARATORS: Final = re.compile(r"[,\n\r]")
 
-NameFilter = Callable[[str, bool], bool]
-"""Whether a name in one certain folder is left out; the second argument says whether it is a folder."""
+Sieve = Callable[[Sequence[str], bool], Sequence[str]]
+"""Returns those names of one certain folder that are not left out; the second argument says whether they are folders.
+
+It takes many names at once, because calling a function for each costs more than looking at it.
+"""
 
 
 def parse_patterns(text: str) -> tuple[str, ...]:
@@ -48,7 +52,12 @@ def compile_patterns(patterns: Sequence[str], *, defaults: Sequence[str] = ()) -
     Raises:
         InvalidArgumentError: A pattern is empty, longer than 256 characters, or contains one of `< > " |`.
     """
-    return ExcludeRules(tuple(dict.fromkeys((*map(_checked, defaults), *map(_checked, patterns)))))
+    return _compiled(tuple(dict.fromkeys((*map(_checked, defaults), *map(_checked, patterns)))))
+
+
+@lru_cache(maxsize=64)
+def _compiled(patterns: tuple[str, ...]) -> ExcludeRules:
+    return ExcludeRules(patterns)
 
 
 def _checked(pattern: str) -> str:
@@ -101,11 +110,15 @@ class _Names:
         self._others = compile_all(others).match if others else None
 
     def matches(self, name: str) -> bool:
-        return (
-            name in self._exact
-            or name.endswith(self._endings)
-            or (self._others is not None and self._others(name) is not None)
-        )
+        return bool(self.found([name]))
+
+    def found(self, names: Sequence[str]) -> set[str]:
+        """Return those of the names that a rule fits."""
+        exact, endings, others = self._exact, self._endings, self._others
+        found = {name for name in names if name in exact or name.endswith(endings)}
+        if others is not None:
+            found.update([name for name in names if others(name)])
+        return found
 
 
 class ExcludeRules:
@@ -145,18 +158,20 @@ class ExcludeRules:
             return False
         return self._directory_paths.match(f"{path}/" if is_directory else path) is not None
 
-    def in_directory(self, directory: str) -> NameFilter | None:
-        """Return the filter for the names in a folder that is not left out itself; None if nothing can match."""
+    def in_directory(self, directory: str) -> Sieve | None:
+        """Return the sieve for the names in a folder that is not left out itself; None if nothing can match."""
         if not self.patterns:
             return None
-        if self._paths is None and self._directory_paths is None:
-            return self.matches_name
+        has_paths = self._paths is not None or self._directory_paths is not None
         prefix = f"{directory}/" if directory else ""
 
-        def matches(name: str, is_directory: bool) -> bool:
-            return self.matches_name(name, is_directory) or self._matches_path(prefix + name, is_directory)
+        def sieve(names: Sequence[str], is_directory: bool) -> Sequence[str]:
+            found = (self._directory_names if is_directory else self._names).found(names)
+            if has_paths:
+                found.update([name for name in names if self._matches_path(prefix + name, is_directory)])
+            return [name for name in names if name not in found] if found else names
 
-        return matches
+        return sieve
 
 
 def _paths(rules: Iterable[_Rule], *, directories_only: bool, end: str) -> re.Pattern[str] | None:

@@ -59,7 +59,7 @@ def _enclosed(lead: Wild | None, text: str) -> str:
 def _lead(lead: Wild | None) -> str:
     if lead is None:
         return ""
-    return "(?:.*?/)??" if lead is Wild.FOLDERS else ".*?"
+    return "(?:[^/]*+/)*?" if lead is Wild.FOLDERS else ".*?"
 
 
 def _part(tokens: Sequence[Token], *, last: bool) -> str:

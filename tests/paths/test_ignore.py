@@ -10,6 +10,7 @@ from typing import Final
 import pytest
 
 from filetools.paths.ignore import (
+    MAX_DEEP_RULES,
     MAX_REPORTED,
     MAX_WILDCARD_BYTES,
     IgnoreProblem,
@@ -26,9 +27,18 @@ GIT_ENVIRONMENT: Final = {
 DOSE: Final = int(os.environ.get("FILETOOLS_DOSE", "1"))
 PIECES: Final = (
     *("a", "b", "ab", "foo", "bar", "x.c", "*", "**", "***", "?", "??", "/", "/", "**/", "/**", "/**/"),
-    *("[ab]", "[!a]", "[^b]", "[a-c]", "[z-a]", "[]a]", "[a", "[a-]", "[-a]", "[\\]]", "[a/b]", "[a\\-c]", "[--0]", "[!a-]"),
-    *("[[:alpha:]]", "[![:digit:]]", "[[:foo:]]", "[[:space:]x]", "[[:x]", "[[:upper:][:digit:]]", "[[:punct:]]", "[*]"),
-    *("\\a", "\\*", "\\?", "\\[", "\\", "\\/", "\\ ", " ", "!", "#", "~", ".", "-", "\t", "é", "[é]", "{a,b}"),
+    *("[ab]", "[!a]", "[^b]", "[a-c]", "[z-a]", "[]a]", "[a", "[a-]", "[-a]", "[\\]]", "[a/b]", "[a\\-c]", "[!a-]"),
+    *(
+        "[--0]",
+        "[[:alpha:]]",
+        "[![:digit:]]",
+        "[[:foo:]]",
+        "[[:space:]x]",
+        "[[:x]",
+        "[[:upper:][:digit:]]",
+        "[[:punct:]]",
+    ),
+    *("[*]", "\\a", "\\*", "\\?", "\\[", "\\", "\\/", "\\ ", " ", "!", "#", "~", ".", "-", "\t", "é", "[é]", "{a,b}"),
 )
 NAMES: Final = (
     *("a", "b", "ab", "aab", "ba", "aa", "foo", "bar", "x.c", "abfoo", "foobar", "fooab", "bfoo", "c", "x", "1", "a1"),
@@ -143,8 +153,8 @@ def _filtered(stack_of: dict[str, IgnoreRules], path: str, is_directory: bool) -
     for depth, name in enumerate(names):
         folder = "/".join(names[:depth])
         stack = stack.push(stack_of[folder]) if folder in stack_of else stack
-        hides = stack.in_directory(folder)
-        if hides is not None and hides(name, is_directory or depth < len(names) - 1):
+        sieve = stack.in_directory(folder)
+        if sieve is not None and not sieve([name], is_directory or depth < len(names) - 1):
             return True
     return False
 
@@ -219,6 +229,12 @@ def test_file_of_10_mb_stays_under_100_ms_a_path(line: str) -> None:
 def test_last_rule_of_a_large_file_holds() -> None:
     rules = IgnoreRules.parse("".join(f"*.{number}\n" for number in range(100_000)) + "!x.7\n")
     assert [rules.match(name, False) for name in ("x.99999", "x.7", "y.7", "x.100000")] == [True, False, True, None]
+
+
+def test_deep_rules_beyond_the_bound_are_skipped_and_reported() -> None:
+    rules = IgnoreRules.parse("\n".join(f"a/**/b{number}" for number in range(MAX_DEEP_RULES + 1)))
+    assert [problem.line for problem in rules.problems] == [MAX_DEEP_RULES + 1]
+    assert [rules.match(path, False) for path in ("a/x/b255", "a/x/b256")] == [True, None]
 
 
 def test_wildcards_beyond_the_bound_are_skipped_and_reported() -> None:

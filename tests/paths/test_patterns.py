@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from fnmatch import fnmatchcase
 
 import pytest
@@ -108,8 +109,8 @@ def test_filter_of_a_folder_agrees_with_whole_paths(patterns: list[str], names: 
     rules = compile_patterns(patterns)
     pruned = False
     for depth, name in enumerate(names):
-        hides = rules.in_directory("/".join(names[:depth]))
-        pruned = pruned or (hides is not None and hides(name, is_directory or depth < len(names) - 1))
+        sieve = rules.in_directory("/".join(names[:depth]))
+        pruned = pruned or (sieve is not None and not sieve([name], is_directory or depth < len(names) - 1))
     assert rules.matches("/".join(names), is_directory) is pruned
 
 
@@ -177,7 +178,10 @@ def test_what_is_a_glob() -> None:
     ],
 )
 def test_runaway_patterns_stay_linear(pattern: str, path: str) -> None:
-    matchers = [Glob(pattern).matches, lambda text: compile_patterns([pattern]).matches(text, False)]
+    matchers: list[Callable[[str], bool]] = [
+        Glob(pattern).matches,
+        lambda text: compile_patterns([pattern]).matches(text, False),
+    ]
     for matches in matchers:
         started = time.process_time()
         assert not matches(path)

@@ -1,0 +1,161 @@
+"""The names of one folder in the order in which listings show them, and a small memory of the widest folders."""
+
+from __future__ import annotations
+
+import threading
+from bisect import bisect_left
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import zip_longest
+from typing import Final
+
+from filetools.models import EntryType
+from filetools.paths.names import is_state_name
+from filetools.paths.patterns import Sieve
+from filetools.stores.owners import FOREIGN_NAME
+
+YOUNG_NS: Final = 20_000_000
+"""A folder changed so recently may change again without a new time stamp."""
+SORTED_AT_ONCE: Final = 8_192
+"""Names sorted in one call, which no other thread can interrupt; a few milliseconds."""
+MIN_CACHED_NAMES: Final = 512
+"""Smaller folders are read again sooner than looked up."""
+MAX_CACHED_NAMES: Final = 1_048_576
+
+Identity = tuple[int, int, int, int]
+"""Device, inode, mtime and ctime of a folder: equal identities mean equal names, unless it was young."""
+
+
+@dataclass(slots=True)
+class Folder:
+    """The sorted names of a folder, subfolders apart. Never changed once built, but for `_visible`."""
+
+    directories: Sequence[str]
+    others: Sequence[str]
+    kinds: Mapping[str, EntryType]
+    """Types of those others that are not regular files."""
+    _visible: tuple[object, Folder] | None = field(default=None, repr=False)
+
+    def __len__(self) -> int:
+        return len(self.directories) + len(self.others)
+
+    def has_file(self, name: str) -> bool:
+        """Whether there is a regular file of exactly this name."""
+        position = position_after(self.others, name)
+        return position > 0 and self.others[position - 1] == name and name not in self.kinds
+
+    def visible(self, sieve: Sieve | None, key: object) -> Folder:
+        """Return the folder without hidden names; the last answer is kept, under `key`."""
+        if sieve is None:
+            return self
+        kept = self._visible
+        if kept is None or kept[0] != key:
+            folder = Folder(sieve(self.directories, True), sieve(self.others, False), self.kinds)
+            kept = self._visible = (key, folder)
+        return kept[1]
+
+
+def sort_key(name: str) -> tuple[str, str]:
+    """Return what names are ordered by: first without case, then exactly."""
+    return (name.casefold(), name)
+
+
+def position_after(names: Sequence[str], name: str) -> int:
+    """Return how many of the sorted names come before or are this name, which may be missing."""
+    position = bisect_left(names, sort_key(name), key=sort_key)
+    return position + (position < len(names) and names[position] == name)
+
+
+def sorted_folder(directories: list[str], others: list[str], kinds: Mapping[str, EntryType]) -> Folder:
+    """Return a folder from names in any order, without those of filetools itself."""
+    return Folder(_arranged(directories), _arranged(others), kinds)
+
+
+def _arranged(names: list[str]) -> list[str]:
+    if not names:
+        return names
+    joined = "/".join(names)
+    folded = joined.casefold()
+    if not joined.isascii() or ".f" in folded or "~" in folded:
+        names = [name for name in names if not is_ours(name)]
+    ordered = in_turns(names, None)
+    # Sorting twice is quicker than by pairs: the second time, equal names stay in exact order.
+    return ordered if folded == joined else in_turns(ordered, str.casefold)
+
+
+def is_ours(name: str) -> bool:
+    """Whether a name is a state directory or a temporary file of filetools."""
+    return is_state_name(name) or FOREIGN_NAME.fullmatch(name) is not None
+
+
+def in_turns(names: list[str], key: Callable[[str], str] | None) -> list[str]:
+    """Return names sorted, equal ones in the order given; other threads get their turn in between."""
+    if len(names) <= SORTED_AT_ONCE:
+        return sorted(names, key=key)
+    runs = [sorted(names[start : start + SORTED_AT_ONCE], key=key) for start in range(0, len(names), SORTED_AT_ONCE)]
+    while len(runs) > 1:
+        # Two runs in a row are merged by `sorted` in one linear pass.
+        pairs = zip_longest(runs[::2], runs[1::2], fillvalue=())
+        runs = [sorted([*first, *second], key=key) for first, second in pairs]
+    return runs[0]
+
+
+class FolderCache:
+    """Remembers wide folders by identity, the least recently used go first. Thread-safe; one a process is enough."""
+
+    def __init__(self, max_names: int = MAX_CACHED_NAMES) -> None:
+        self._max_names = max_names
+        self._names = 0
+        self._folders: OrderedDict[tuple[int, int], tuple[Identity, Folder]] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def get(self, identity: Identity) -> Folder | None:
+        """Return the folder if it is remembered and unchanged."""
+        with self._lock:
+            kept = self._folders.get(identity[:2])
+            if kept is None or kept[0] != identity:
+                return None
+            self._folders.move_to_end(identity[:2])
+            return kept[1]
+
+    def __bool__(self) -> bool:
+        """Whether any folder is remembered."""
+        return bool(self._folders)
+
+    def put(self, identity: Identity, folder: Folder, *, taken_ns: int) -> None:
+        """Remember a folder, unless it is small, larger than the whole cache, or was young.
+
+        Args:
+            identity: As it was before the names were read.
+            folder: What was read.
+            taken_ns: Time since the epoch, taken before the names were read.
+        """
+        is_young = taken_ns - max(identity[2:]) < YOUNG_NS
+        with self._lock:
+            self._drop(identity[:2])
+            if is_young or not MIN_CACHED_NAMES <= len(folder) <= self._max_names:
+                return
+            self._folders[identity[:2]] = (identity, folder)
+            self._names += len(folder)
+            while self._names > self._max_names:
+                self._drop(next(iter(self._folders)))
+
+    def _drop(self, key: tuple[int, int]) -> None:
+        kept = self._folders.pop(key, None)
+        if kept is not None:
+            self._names -= len(kept[1])
+
+
+def combined(sieves: Iterable[Sieve | None]) -> Sieve | None:
+    """Return one sieve that leaves out what any of the given ones leaves out; None if there is none."""
+    present = [sieve for sieve in sieves if sieve is not None]
+    if len(present) <= 1:
+        return present[0] if present else None
+
+    def sieve(names: Sequence[str], is_directory: bool) -> Sequence[str]:
+        for one in present:
+            names = one(names, is_directory)
+        return names
+
+    return sieve

@@ -1,0 +1,167 @@
+"""Pages of a listing: each touches what it shows and the folders above, whatever the size of the tree."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Final, get_args
+
+from filetools.content.pages import decode_cursor, encode_cursor
+from filetools.errors import InvalidArgumentError
+from filetools.models import EntryType, ListResult
+from filetools.paths import WorkspacePath
+from filetools.paths.lexical import MAX_PATH_BYTES
+from filetools.search.folder import FolderCache
+from filetools.search.ignores import IgnoreCache
+from filetools.search.options import ListOptions
+from filetools.search.source import Abort, Facts, Listable, Source
+from filetools.search.walk import OrderedWalk, Row
+
+FOLDERS: Final = FolderCache()
+"""Shared by all listings of the process."""
+IGNORES: Final = IgnoreCache()
+
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_UNADDRESSABLE: Final = re.compile(r"[\\\ud800-\udfff]|\A[A-Za-z]:|\A\s+\Z")
+_SUSPICIOUS: Final = re.compile(r"[\\:]")
+_START_AGAIN: Final = "Pass next_cursor with the arguments of the first page, or leave it out to start again."
+
+Wanted = Callable[[str], bool]
+
+
+def list_page(
+    store: Listable,
+    path: WorkspacePath,
+    options: ListOptions,
+    cursor: str | None = None,
+    *,
+    abort: Abort | None = None,
+) -> ListResult:
+    """Return one page of the entries of a folder, for a worker thread.
+
+    Depth first; in a folder the subfolders first, then by name without case, then by exact name. A cursor stays valid
+    while files come and go, its own too: every entry that exists throughout is given exactly once.
+
+    Args:
+        store: What to list.
+        path: The folder.
+        options: What to show.
+        cursor: `next_cursor` of the page before; None for the first.
+        abort: Looked at for every folder and every 1,024 names; True stops the listing.
+
+    Returns:
+        The page. `total` is known for one folder, not for a tree. Names that cannot be written as a path are escaped
+        and have `addressable` False.
+
+    Raises:
+        InvalidArgumentError: An option is out of range, or the cursor is not one of this listing.
+        DirectoryNotFoundError, PathNotDirectoryError, SymlinkNotAllowedError, AccessDeniedError: Of the folder itself.
+        AbortedError: `abort` said so.
+    """
+    source = Source(store, FOLDERS, abort, "Listing")
+    walk = OrderedWalk(source, path, options, options.rules(), IGNORES)
+    total = None if options.recursive else walk.total()
+    page = Page(source, path, options, options.fingerprint(path))
+    return page.build(walk, cursor, total=total)
+
+
+class Page:
+    """Makes the result of one page from a walk."""
+
+    def __init__(self, source: Source, path: WorkspacePath, options: ListOptions, fingerprint: str) -> None:
+        self._source = source
+        self._path = path
+        self._options = options
+        self._fingerprint = fingerprint
+
+    def build(
+        self, walk: OrderedWalk, cursor: str | None, *, total: int | None = None, wanted: Wanted | None = None
+    ) -> ListResult:
+        """Return the page behind `cursor`."""
+        if cursor is not None:
+            walk.resume(*self._decode(cursor))
+        # One more than the page holds tells whether there is a next one.
+        rows = walk.take(self._options.limit + 1, wanted)
+        is_last = len(rows) <= self._options.limit
+        shown = rows[: self._options.limit]
+        return ListResult.model_validate(
+            {
+                "path": str(self._path),
+                "entries": self._entries(shown),
+                "total": total,
+                "truncated": not is_last,
+                "next_cursor": None if is_last else self._encode(shown[-1]),
+            }
+        )
+
+    def _encode(self, row: Row) -> str:
+        path, _, kind = row
+        relative = path[len(self._path) + 1 :] if self._path else path
+        return encode_cursor({"after": str(relative), "type": kind, "of": self._fingerprint})
+
+    def _decode(self, cursor: str) -> tuple[str, EntryType]:
+        fields = decode_cursor(cursor)
+        after, kind = fields.get("after"), fields.get("type")
+        if not isinstance(after, str) or not after:
+            raise InvalidArgumentError("bad cursor", suggested_action=_START_AGAIN)
+        if fields.get("of") != self._fingerprint:
+            raise InvalidArgumentError(
+                "The cursor belongs to a listing of another path or with other options", suggested_action=_START_AGAIN
+            )
+        for known in get_args(EntryType):
+            if kind == known:
+                return after, known
+        raise InvalidArgumentError("bad cursor", suggested_action=_START_AGAIN)
+
+    def _entries(self, rows: Sequence[Row]) -> list[dict[str, object]]:
+        entries: list[dict[str, object]] = [{"name": name, "path": path, "type": kind} for path, name, kind in rows]
+        if self._options.details:
+            entries = self._detailed(rows, entries)
+        # Looking at all at once is quicker; nearly always none is strange.
+        paths = [path for path, _, _ in rows]
+        joined = "\n".join(paths)
+        is_plain = joined.isascii() and self._path and max(map(len, paths), default=0) <= MAX_PATH_BYTES
+        if not is_plain or _SUSPICIOUS.search(joined):
+            for entry in entries:
+                _mark(entry)
+        return entries
+
+    def _detailed(self, rows: Sequence[Row], entries: Sequence[dict[str, object]]) -> list[dict[str, object]]:
+        by_parent: defaultdict[str, dict[str, dict[str, object]]] = defaultdict(dict)
+        for (path, name, _), entry in zip(rows, entries, strict=True):
+            by_parent[path[: -len(name) - 1]][name] = entry
+        for parent, named in by_parent.items():
+            facts = self._source.facts(WorkspacePath(parent), list(named))
+            for entry, one in zip(named.values(), facts, strict=True):
+                if one is not None:
+                    _add_facts(entry, one)
+        # Whatever vanished since it was seen is left out.
+        return [entry for entry in entries if "modified" in entry]
+
+
+def _mark(entry: dict[str, object]) -> None:
+    path = str(entry["path"])
+    if _UNADDRESSABLE.search(path) or len(path.encode("utf-8", "surrogateescape")) > MAX_PATH_BYTES:
+        entry.update(name=escaped(str(entry["name"])), path=escaped(path), addressable=False)
+
+
+def _add_facts(entry: dict[str, object], facts: Facts) -> None:
+    size, modified_ns = facts
+    if entry["type"] == "file":
+        entry["size"] = size
+    entry["modified"] = _moment(modified_ns)
+
+
+def _moment(nanoseconds: int) -> datetime | None:
+    try:
+        return _EPOCH + timedelta(microseconds=nanoseconds // 1_000)
+    except OverflowError:  # a file system may hold a year beyond 9999
+        return None
+
+
+def escaped(name: str) -> str:
+    r"""Return a name that cannot be written as a path in a readable form: `\\` for a backslash, `\xff` for a byte."""
+    doubled = name.replace("\\", "\\\\")
+    return doubled.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")

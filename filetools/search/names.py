@@ -1,0 +1,55 @@
+"""Searching the tree by name."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from filetools.errors import InvalidArgumentError
+from filetools.models import ListResult
+from filetools.paths import WorkspacePath
+from filetools.paths.patterns import Glob, is_glob
+from filetools.search.listing import FOLDERS, IGNORES, Page, Wanted
+from filetools.search.options import ListOptions
+from filetools.search.source import Abort, Listable, Source
+from filetools.search.walk import OrderedWalk
+
+
+def search_files(
+    store: Listable,
+    path: WorkspacePath,
+    pattern: str,
+    options: ListOptions | None = None,
+    cursor: str | None = None,
+    *,
+    abort: Abort | None = None,
+) -> ListResult:
+    """Return one page of the files and folders whose path fits a pattern, in the order of listings.
+
+    Args:
+        store: What to search.
+        path: The folder to search below.
+        pattern: Without `*`, `?` and `[` any part of the path, in any case; else a glob, see `Glob`.
+        options: As for a listing; always recursive. By default ignore files hold and hidden names are skipped.
+        cursor: `next_cursor` of the page before; None for the first.
+        abort: As for `list_page`.
+
+    Raises:
+        InvalidArgumentError: The pattern is empty, an option is out of range, or the cursor is of another search.
+        DirectoryNotFoundError, PathNotDirectoryError, SymlinkNotAllowedError, AccessDeniedError: Of the folder itself.
+        AbortedError: `abort` said so.
+    """
+    chosen = replace(options or ListOptions(use_gitignore=True, include_hidden=False), recursive=True)
+    wanted = _wanted(pattern)
+    source = Source(store, FOLDERS, abort, "The search")
+    walk = OrderedWalk(source, path, chosen, chosen.rules(), IGNORES)
+    page = Page(source, path, chosen, chosen.fingerprint(path, pattern))
+    return page.build(walk, cursor, wanted=wanted)
+
+
+def _wanted(pattern: str) -> Wanted:
+    if not pattern:
+        raise InvalidArgumentError("The pattern is empty")
+    if is_glob(pattern):
+        return Glob(pattern).matches
+    part = pattern.replace("\\", "/").casefold()
+    return lambda path: part in path.casefold()

@@ -1,0 +1,182 @@
+"""Where listings get names and facts from: any store, and quicker from one that opens directories."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterator, Sequence
+from itertools import islice
+from typing import Final, Protocol, runtime_checkable
+
+from filetools.errors import (
+    AbortedError,
+    AccessDeniedError,
+    DirectoryNotFoundError,
+    PathNotDirectoryError,
+    PathNotFoundError,
+    PathTooLongError,
+    SymlinkNotAllowedError,
+)
+from filetools.models import EntryType
+from filetools.paths import WorkspacePath
+from filetools.search.folder import MIN_CACHED_NAMES, Folder, FolderCache, Identity, sorted_folder
+from filetools.stores.store import FileStat, ScanEntry
+
+Abort = Callable[[], bool]
+Facts = tuple[int, int]
+"""Size in bytes and time of the last change in nanoseconds since the epoch."""
+
+LOOK_EVERY: Final = 1_024
+"""Names between two looks at the abort signal."""
+GONE: Final = (
+    DirectoryNotFoundError,
+    PathNotFoundError,
+    PathNotDirectoryError,
+    PathTooLongError,
+    SymlinkNotAllowedError,
+    AccessDeniedError,
+)
+"""What a folder seen a moment ago may answer: its place is empty, taken by something else, closed, or too deep."""
+
+
+class Listable(Protocol):
+    """The part of a store that listings use."""
+
+    def scan(self, path: WorkspacePath) -> Iterator[ScanEntry]:
+        """Yield the names in a directory."""
+
+    def stat(self, path: WorkspacePath) -> FileStat | None:
+        """Return facts of a path, or None if nothing is there."""
+
+    def read(self, path: WorkspacePath, *, limit: int | None = None) -> tuple[bytes, FileStat]:
+        """Return a file's content and facts."""
+
+
+@runtime_checkable
+class OpensDirectories(Protocol):
+    """What a store of local disks may offer besides."""
+
+    def open_directory(self, path: WorkspacePath) -> int:
+        """Return a descriptor for `os.scandir` and as `dir_fd`, opened through no link; the caller closes it."""
+
+
+class Source:
+    """Reads folders for one listing."""
+
+    def __init__(self, store: Listable, cache: FolderCache, abort: Abort | None, what: str) -> None:
+        self.store = store
+        self._cache = cache
+        self._abort = abort
+        self._what = what
+        self._local = store if isinstance(store, OpensDirectories) else None
+
+    def check(self) -> None:
+        """Raise AbortedError if the caller wants to stop."""
+        if self._abort is not None and self._abort():
+            raise AbortedError(self._what)
+
+    def folder(self, path: WorkspacePath) -> Folder:
+        """Return the names of a folder.
+
+        Raises:
+            DirectoryNotFoundError, PathNotDirectoryError, SymlinkNotAllowedError, AccessDeniedError
+            AbortedError: The caller wants to stop.
+        """
+        self.check()
+        return self._scanned(path) if self._local is None else self._opened(self._local, path)
+
+    def facts(self, parent: WorkspacePath, names: Sequence[str]) -> list[Facts | None]:
+        """Return size and time of names in a folder, None for each that is gone."""
+        self.check()
+        if self._local is None:
+            found = (self.store.stat(parent.child(name)) for name in names)
+            return [None if one is None else (one.size, one.modified_ns) for one in found]
+        try:
+            descriptor = self._local.open_directory(parent)
+        except GONE:
+            return [None] * len(names)
+        try:
+            return [_facts_at(descriptor, name) for name in names]
+        finally:
+            os.close(descriptor)
+
+    def _scanned(self, path: WorkspacePath) -> Folder:
+        facts = self.store.stat(path)
+        identity = (facts.device, facts.inode, facts.modified_ns, facts.changed_ns) if facts else None
+        if identity is not None and (kept := self._cache.get(identity)) is not None:
+            return kept
+        taken_ns = time.time_ns()
+        names = _Names()
+        entries = self.store.scan(path)
+        while batch := list(islice(entries, LOOK_EVERY)):
+            names.add([(entry.name, entry.type) for entry in batch])
+            self.check()
+        folder = names.folder()
+        if identity is not None:
+            self._cache.put(identity, folder, taken_ns=taken_ns)
+        return folder
+
+    def _opened(self, store: OpensDirectories, path: WorkspacePath) -> Folder:
+        descriptor = store.open_directory(path)
+        try:
+            if self._cache and (kept := self._cache.get(_identity(descriptor))) is not None:
+                return kept
+            taken_ns = time.time_ns()
+            names = _Names()
+            with os.scandir(descriptor) as rows:
+                while batch := list(islice(rows, LOOK_EVERY)):
+                    names.add_rows(batch)
+                    self.check()
+            folder = names.folder()
+            if len(folder) >= MIN_CACHED_NAMES:
+                # Taken afterwards: if it is older than the beginning, nothing has changed in between.
+                self._cache.put(_identity(descriptor), folder, taken_ns=taken_ns)
+            return folder
+        finally:
+            os.close(descriptor)
+
+
+class _Names:
+    """Collects the names of one folder."""
+
+    def __init__(self) -> None:
+        self._directories: list[str] = []
+        self._others: list[str] = []
+        self._kinds: dict[str, EntryType] = {}
+
+    def add(self, entries: Sequence[tuple[str, EntryType]]) -> None:
+        for name, kind in entries:
+            if kind == "directory":
+                self._directories.append(name)
+                continue
+            self._others.append(name)
+            if kind != "file":
+                self._kinds[name] = kind
+
+    def add_rows(self, rows: Sequence[os.DirEntry[str]]) -> None:
+        files = [row.name for row in rows if row.is_file(follow_symlinks=False)]
+        self._others += files
+        if len(files) < len(rows):
+            self.add([(row.name, _type_of(row)) for row in rows if not row.is_file(follow_symlinks=False)])
+
+    def folder(self) -> Folder:
+        return sorted_folder(self._directories, self._others, self._kinds)
+
+
+def _identity(descriptor: int) -> Identity:
+    found = os.fstat(descriptor)
+    return (found.st_dev, found.st_ino, found.st_mtime_ns, found.st_ctime_ns)
+
+
+def _type_of(row: os.DirEntry[str]) -> EntryType:
+    if row.is_dir(follow_symlinks=False):
+        return "directory"
+    return "symlink" if row.is_symlink() else "other"
+
+
+def _facts_at(descriptor: int, name: str) -> Facts | None:
+    try:
+        found = os.stat(name, dir_fd=descriptor, follow_symlinks=False)
+    except OSError:
+        return None
+    return found.st_size, found.st_mtime_ns

@@ -1,0 +1,85 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from filetools.errors import AbortedError, InvalidArgumentError
+from filetools.paths import ROOT, WorkspacePath
+from filetools.search import ListOptions, search_files
+from tests.support.direct_store import DirectStore, open_store
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[DirectStore]:
+    store = open_store(tmp_path)
+    for file in ("src/App.py", "src/lib/app.js", "tests/test_app.py", ".hidden/app.py", "build/app.o", "README.md"):
+        (tmp_path / file).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / file).touch()
+    (tmp_path / ".gitignore").write_text("build/\n")
+    yield store
+    store.close()
+    store.workspace.close()
+
+
+def found(store: DirectStore, pattern: str, options: ListOptions | None = None, path: str = "") -> list[str]:
+    return [entry.path for entry in search_files(store, WorkspacePath(path), pattern, options).entries]
+
+
+@pytest.mark.parametrize("pattern", ["", "*" * 5000])
+def test_pattern_of_no_or_too_many_characters_is_refused(store: DirectStore, pattern: str) -> None:
+    with pytest.raises(InvalidArgumentError):
+        search_files(store, ROOT, pattern)
+
+
+def test_cursor_of_another_search_is_refused(store: DirectStore) -> None:
+    options = ListOptions(limit=1)
+    cursor = search_files(store, ROOT, "app", options).next_cursor
+    with pytest.raises(InvalidArgumentError, match="another path"):
+        search_files(store, ROOT, "ap", options, cursor)
+
+
+def test_abort_stops_a_search(store: DirectStore) -> None:
+    with pytest.raises(AbortedError):
+        search_files(store, ROOT, "app", abort=lambda: True)
+
+
+def test_plain_text_is_any_part_of_the_path_in_any_case(store: DirectStore) -> None:
+    assert found(store, "APP") == ["src/lib/app.js", "src/App.py", "tests/test_app.py"]
+    assert found(store, "c/l") == ["src/lib", "src/lib/app.js"]
+
+
+@pytest.mark.parametrize(
+    ("pattern", "expected"),
+    [
+        ("*.py", ["src/App.py", "tests/test_app.py"]),
+        ("[a-z]*.py", ["tests/test_app.py"]),
+        ("src/*.py", ["src/App.py"]),
+        ("src/**/*.js", ["src/lib/app.js"]),
+        ("?pp.py", ["src/App.py"]),
+        ("nothing*", []),
+    ],
+)
+def test_glob(store: DirectStore, pattern: str, expected: list[str]) -> None:
+    assert found(store, pattern) == expected
+
+
+def test_hidden_and_ignored_names_are_found_when_asked_for(store: DirectStore) -> None:
+    everything = ListOptions(use_gitignore=False, include_hidden=True)
+    assert found(store, "app.[op]*", everything) == [".hidden/app.py", "build/app.o"]
+
+
+def test_search_below_a_folder(store: DirectStore) -> None:
+    assert found(store, "app", path="src") == ["src/lib/app.js", "src/App.py"]
+
+
+def test_pages_give_each_match_once(store: DirectStore) -> None:
+    paths, cursor = [], None
+    while True:
+        page = search_files(store, ROOT, "app", ListOptions(limit=1, include_hidden=False, use_gitignore=True), cursor)
+        paths += [entry.path for entry in page.entries]
+        cursor = page.next_cursor
+        if cursor is None:
+            break
+    assert paths == ["src/lib/app.js", "src/App.py", "tests/test_app.py"]
