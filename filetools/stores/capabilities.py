@@ -6,6 +6,7 @@ import os
 import secrets
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Final
 
 from filetools.stores.linux import (
     O_TMPFILE,
@@ -15,6 +16,8 @@ from filetools.stores.linux import (
     link_descriptor,
     rename_with_flags,
 )
+
+STAMP_PROBES: Final = 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,6 +34,8 @@ class Capabilities:
     """Writers can be seen through a read lease. Else a file is watched for 50 ms."""
     hard_links: bool = True
     """A file can have two names. Else it is renamed away, and its name is free for an instant."""
+    fine_times: bool = True
+    """Every change after a look has a time of its own. Else a file can change within a tick and keep its time."""
 
 
 def probe_capabilities(directory: int) -> Capabilities:
@@ -53,6 +58,7 @@ def probe_capabilities(directory: int) -> Capabilities:
             tmpfile=_works(lambda: _make_nameless(directory)),
             leases=_works(lambda: _take_lease(directory, first)),
             hard_links=_refuses(lambda: os.link(first, second, src_dir_fd=directory, dst_dir_fd=directory)),
+            fine_times=_stamps_every_change(directory, first),
         )
     finally:
         for name in (first, second):
@@ -94,5 +100,18 @@ def _take_lease(directory: int, name: str) -> None:
     descriptor = os.open(name, os.O_RDONLY, dir_fd=directory)
     try:
         lease_refused(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _stamps_every_change(directory: int, name: str) -> bool:
+    """Whether writes in quick succession, each looked at, all have different times (Linux 6.13 and later)."""
+    descriptor = os.open(name, os.O_WRONLY, dir_fd=directory)
+    try:
+        stamps = set()
+        for _ in range(STAMP_PROBES):
+            os.pwrite(descriptor, b"x", 0)
+            stamps.add(os.fstat(descriptor).st_mtime_ns)
+        return len(stamps) == STAMP_PROBES
     finally:
         os.close(descriptor)

@@ -24,6 +24,8 @@ from filetools.stores.private import PrivateDirectory
 from filetools.stores.reading import to_file_stat
 from filetools.stores.store import Displaced
 
+COARSE_TICK_NS: Final = 20_000_000
+"""Longer than the tick of any clock that stamps files on a local disk."""
 _PRIVATE: Final = f"{STATE_DIRECTORY}/"
 
 
@@ -69,6 +71,11 @@ class LocalStore(LocalReading, LocalChanging):
     def name(self) -> str:
         """Short name for messages and debts, such as "primary" or "mirror"."""
         return self._name
+
+    @property
+    def tick_ns(self) -> int:
+        """Longest time within which a file can change twice and keep its identity; 0 if never."""
+        return 0 if self.capabilities.fine_times else COARSE_TICK_NS
 
     @property
     def capabilities(self) -> Capabilities:

@@ -106,6 +106,11 @@ class MemoryStore(MemoryReading):
         return self._name
 
     @property
+    def tick_ns(self) -> int:
+        """0: every change has a time of its own."""
+        return 0
+
+    @property
     def tree(self) -> MemoryTree:
         """The tree, for another store to be opened on it."""
         return self._tree

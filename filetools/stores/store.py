@@ -121,6 +121,10 @@ class Store(Protocol):
     def name(self) -> str:
         """Short name for messages and debts, such as "primary" or "mirror"."""
 
+    @property
+    def tick_ns(self) -> int:
+        """Longest time within which a file can change twice and keep its identity; 0 if never."""
+
     def stat(self, path: WorkspacePath) -> FileStat | None:
         """Return facts of a path without following links, or None if nothing is there."""
 

@@ -164,10 +164,15 @@ while True:
 """
 
 
+def read_often(world: LocalWorld) -> None:
+    for _ in range(20):
+        world.store.read(OTHER)
+
+
 def test_reading_a_file_that_never_holds_still_is_refused_as_busy(native: LocalWorld) -> None:
     path, size = native.root / OTHER, 32 * 1024 * 1024
     path.write_bytes(bytes(size))
-    command = [sys.executable, "-c", WRITE_FOR_EVER, path]
+    command = [sys.executable, "-c", WRITE_FOR_EVER, str(path)]
     writers = [subprocess.Popen(command, stdout=subprocess.PIPE) for _ in range(2)]
     try:
         for writer in writers:
@@ -175,8 +180,7 @@ def test_reading_a_file_that_never_holds_still_is_refused_as_busy(native: LocalW
             writer.stdout.readline()
         # Reading takes longer than a turn on the processor, so each of its tries meets a writer.
         with pytest.raises(FileBusyError, match=r"still writing other\.txt"):
-            for _ in range(20):
-                native.store.read(OTHER)
+            read_often(native)
     finally:
         for writer in writers:
             writer.kill()

@@ -78,7 +78,7 @@ class LocalWorld:
         private: Path | None = None,
         walk: bool = False,
     ) -> None:
-        root.mkdir(exist_ok=True)
+        root.mkdir(parents=True, exist_ok=True)
         self.root = root
         self.private = private or root / ".filetools"
         self.workspace = Workspace.open(root, resolver="walk" if walk else "auto")

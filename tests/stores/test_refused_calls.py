@@ -1,0 +1,76 @@
+"""Systems that refuse a call although the store believes in it: each call falls back by itself, in real processes."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+WORK = """
+import json, sys
+from pathlib import Path
+from filetools.paths import Workspace
+from filetools.stores import Capabilities, LocalStore
+root = Path(sys.argv[1])
+workspace = Workspace.open(root)
+known = None if sys.argv[2] == "probed" else Capabilities()
+store = LocalStore(workspace, private_directory=root / ".filetools", capabilities=known)
+at = workspace.resolve
+store.prepare(at("new"), b"new", new=True).exchange()
+out = store.prepare(at("file.txt"), b"two", new=False).exchange()
+said = [store.read_now(at("file.txt"), 9) is not None, out.read().decode(), out.is_being_written()]
+out.put_back()
+said += [store.read(at("file.txt"))[0].decode(), out.read().decode()]
+out.discard()
+over = store.move(at("new"), at("folder/deep.txt"), overwrite=True)
+said += [over.read().decode(), store.read(at("folder/deep.txt"))[0].decode()]
+over.discard()
+store.move(at("folder"), at("renamed"))
+store.remove(at("renamed"), "1")
+store.restore(at("back"), "1")
+said += [sorted(entry.name for entry in store.scan(at("", allow_root=True)))]
+known = store.capabilities
+said += [[known.exchange, known.no_replace, known.tmpfile, known.leases, known.hard_links]]
+print(json.dumps(said))
+"""
+EXPECTED = '"one", false, "one", "two", "deep", "new", ["back", "file.txt"], '
+CASES = [
+    ("renameat2:error=ENOSYS", "[true, ", "[false, false, true, true, true]"),
+    ("renameat2:error=EINVAL", "[true, ", "[false, false, true, true, true]"),
+    ("renameat2:error=EINTR:when=2+3", "[true, ", "[true, true, true, true, true]"),
+    ("preadv2:error=EOPNOTSUPP", "[false, ", "[true, true, true, true, true]"),
+    ("preadv2:error=EAGAIN", "[false, ", "[true, true, true, true, true]"),
+]
+
+
+@pytest.mark.parametrize("way", ["probed", "believed"])
+@pytest.mark.parametrize(("injected", "now", "capabilities"), CASES, ids=[case[0] for case in CASES])
+def test_the_same_comes_out(tmp_path: Path, injected: str, now: str, capabilities: str, way: str) -> None:
+    if shutil.which("strace") is None:
+        pytest.skip("no strace")
+    root = tmp_path / "root"
+    (root / "folder").mkdir(parents=True)
+    (root / "file.txt").write_bytes(b"one")
+    (root / "folder/deep.txt").write_bytes(b"deep")
+    command = [
+        "strace",
+        "-f",
+        "-o",
+        "/dev/null",
+        "-e",
+        f"inject={injected}",
+        sys.executable,
+        "-c",
+        WORK,
+        str(root),
+        way,
+    ]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+    if "ptrace" in done.stderr or "PTRACE" in done.stderr:
+        pytest.skip("strace is not permitted here")
+    known = capabilities if way == "probed" else "[true, true, true, true, true]"
+    assert done.stdout == f"{now}{EXPECTED}{known}]\n", done.stderr
+    assert list((root / ".filetools/tmp").iterdir()) == []
