@@ -1,7 +1,7 @@
 """What the bytes of a file are: kind, encoding, line ends, facts; parts of large files; cursors of pages."""
 
 from filetools.content.byte_source import ByteSource, MemorySource
-from filetools.content.facts import ContentFacts, FactsCache, inspect, version_of
+from filetools.content.facts import ContentFacts, FactsCache, describe, inspect, version_of
 from filetools.content.formats import TextFormat, decode, encode, format_as, format_named
 from filetools.content.kind import SAMPLE_BYTES, ContentKind, sniff
 from filetools.content.line_index import LineIndex, LineIndexCache
@@ -26,6 +26,7 @@ __all__ = [
     "count_lines",
     "decode",
     "decode_cursor",
+    "describe",
     "encode",
     "encode_cursor",
     "format_as",

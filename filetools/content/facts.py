@@ -71,6 +71,32 @@ def inspect(content: bytes, *, name: str = "", encoding: str | None = None) -> t
     return _facts(content, kind, sniffed), sniffed
 
 
+def describe(content: bytes, text: str | None, text_format: TextFormat, *, name: str, version: str) -> ContentFacts:
+    """Return the facts of bytes that were made from a text, or looked at as one, without decoding them again.
+
+    Args:
+        content: All bytes of the file.
+        text: What they say, without byte-order mark; None finds out by `inspect`.
+        text_format: How the text was encoded.
+        name: Name or path of the file, for the MIME type.
+        version: `version_of(content)`.
+    """
+    if text is None or "\0" in text:
+        return inspect(content, name=name)[0]
+    newline, total_lines = tally(text)
+    return ContentFacts(
+        version=version,
+        size=len(content),
+        is_binary=False,
+        encoding=text_format.encoding,
+        bom=bool(text_format.bom),
+        newline=newline,
+        total_lines=total_lines,
+        mime_type=text_mime_type(name),
+        text_format=text_format,
+    )
+
+
 def _read(content: bytes, kind: ContentKind, name: str) -> tuple[ContentKind, str | None]:
     if kind.format is None:
         return kind, None

@@ -14,21 +14,23 @@ CLOCK_TICK_NS: Final = 20_000_000
 """Longer than the tick of the clock that stamps files; within one tick a file can change and keep its identity."""
 
 
-def is_settled(identity: Identity, taken_ns: int) -> bool:
+def is_settled(identity: Identity, taken_ns: int, *, tick_ns: int = CLOCK_TICK_NS) -> bool:
     """Return whether the identity can be trusted to mean the bytes that were read from `taken_ns` on.
 
     Args:
         identity: What the file was while it was read.
         taken_ns: `time.time_ns()` before the bytes were read.
+        tick_ns: Tick of the clock that stamps files; 0 where every change after a look has a stamp of its own.
     """
-    return taken_ns - max(identity[3], identity[4]) >= CLOCK_TICK_NS
+    return tick_ns == 0 or taken_ns - max(identity[3], identity[4]) >= tick_ns
 
 
 class IdentityCache(Generic[Value]):
     """Values by file identity, the least recently used dropped first. Safe in every thread; each call is O(1)."""
 
-    def __init__(self, max_entries: int = 4096) -> None:
+    def __init__(self, max_entries: int = 4096, *, tick_ns: int = CLOCK_TICK_NS) -> None:
         self._max_entries = max_entries
+        self._tick_ns = tick_ns
         self._values: OrderedDict[Identity, Value] = OrderedDict()
         self._lock = threading.Lock()
 
@@ -48,7 +50,7 @@ class IdentityCache(Generic[Value]):
             facts: What was learnt.
             taken_ns: `time.time_ns()` before the bytes were read.
         """
-        if not is_settled(identity, taken_ns):
+        if not is_settled(identity, taken_ns, tick_ns=self._tick_ns):
             return
         with self._lock:
             self._values[identity] = facts

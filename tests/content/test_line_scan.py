@@ -78,6 +78,13 @@ def test_wide_file_with_half_a_unit_at_its_end_is_scanned_in_step(encoding: str)
     assert scan.start_from_end(60_000) == ((len(text) - 59_999 * 3) * unit, False)
 
 
+def test_half_a_unit_that_looks_like_an_end_with_the_unit_before_it_is_text() -> None:
+    scan, index = scan_of("ab\n\u0a05".encode("utf-16-le") + b"\0", TextFormat(encoding="utf-16-le", bom=b""))
+    assert scan.start_from_end(1) == (6, False)
+    assert scan.start_from_end(2) == (0, True)
+    assert index.total_lines == 2
+
+
 def test_file_without_any_end_is_one_line() -> None:
     scan, index = scan_of(b"a" * (3 * STEP_BYTES), FORMATS[0])
     assert scan.start_from_end(1) == (0, True)

@@ -168,6 +168,11 @@ def test_line_that_does_not_fit_begins_the_next_window() -> None:
     )
 
 
+def test_lines_ended_by_cr_are_not_cut_either() -> None:
+    window = read("aaa\rbbb\rccc\r", UTF8, 1, None, 9)
+    assert window == Window(content="aaa\rbbb\r", first=1, truncated=True, next_offset=3)
+
+
 def test_line_longer_than_a_window_is_cut_and_says_so() -> None:
     assert read("äääää\nb\n", TextFormat(encoding="utf-8", bom=codecs.BOM_UTF8), 1, None, 3) == Window(
         content="äää", first=1, truncated=True, next_offset=2, cut_at=9
@@ -197,7 +202,8 @@ def test_lines_from_the_end_of_a_large_file_keep_negative_numbers_until_it_is_co
 
     assert last(-3, 2) == Window(content="b\nc\n", first=-3, truncated=True, next_offset=-1)
     assert last(-1, None) == Window(content="d", first=-1, truncated=False, next_offset=None)
-    assert last(-4, 1).content == "a" * 100
+    whole = last(-9, 1)
+    assert (whole.content, whole.first, whole.next_offset, whole.cut_at) == ("a" * 100, 1, 2, 100)
     assert last(-3, 2) == Window(content="b\nc\n", first=2, truncated=True, next_offset=4, total_lines=4)
 
 
