@@ -1,0 +1,205 @@
+"""The bell: heard by every listener, in every process, whatever happens to its file."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import resource
+import threading
+from pathlib import Path
+from typing import Literal
+
+import pytest
+
+from filetools.watch import Bell
+from filetools.watch.bell import POLL_SECONDS
+from tests.support.watching import run_child, until
+
+RING = "import sys, pathlib; from filetools.watch import Bell; Bell(pathlib.Path(sys.argv[1])).ring()"
+
+both_methods = pytest.mark.parametrize("method", ["auto", "poll"])
+
+
+class Ear:
+    """Counts rings."""
+
+    def __init__(self) -> None:
+        self.rings = 0
+
+    def __call__(self) -> None:
+        self.rings += 1
+
+
+async def test_without_a_ring_nothing_is_heard_and_a_closed_ear_hears_nothing(tmp_path: Path) -> None:
+    bell, closed, open_one = Bell(tmp_path / "bell"), Ear(), Ear()
+    first = bell.listen(closed)
+    second = bell.listen(open_one)
+    await asyncio.sleep(2 * POLL_SECONDS)
+    assert (closed.rings, open_one.rings) == (0, 0)
+    first.close()
+    first.close()
+    bell.ring()
+    await until(lambda: open_one.rings > 0)
+    second.close()
+    assert closed.rings == 0
+
+
+def test_a_ring_without_a_state_directory_is_logged_not_raised(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level(logging.WARNING):
+        Bell(tmp_path / "missing" / "bell").ring()
+    assert "Cannot ring" in caplog.text
+
+
+@pytest.mark.parametrize("kind", ["link", "fifo", "directory"])
+def test_a_planted_file_is_neither_followed_nor_waited_for(
+    tmp_path: Path, kind: Literal["link", "fifo", "directory"]
+) -> None:
+    target, path = tmp_path / "target", tmp_path / "bell"
+    target.write_bytes(b"")
+    os.utime(target, ns=(1, 1))
+    if kind == "link":
+        path.symlink_to(target)
+    elif kind == "fifo":
+        os.mkfifo(path)
+    else:
+        path.mkdir()
+    Bell(path).ring()
+    assert target.stat().st_mtime_ns == 1
+
+
+@both_methods
+async def test_a_ring_of_another_process_is_heard(tmp_path: Path, method: Literal["auto", "poll"]) -> None:
+    ear = Ear()
+    listener = Bell(tmp_path / "bell").listen(ear, method=method)
+    assert listener.is_polling is (method == "poll")
+    await asyncio.to_thread(run_child, RING, tmp_path / "bell")
+    await until(lambda: ear.rings > 0)
+    listener.close()
+
+
+@both_methods
+async def test_rings_of_one_clock_tick_are_told_apart(tmp_path: Path, method: Literal["auto", "poll"]) -> None:
+    bell, ear = Bell(tmp_path / "bell"), Ear()
+    marks = set()
+    for _ in range(200):
+        bell.ring()
+        marks.add(bell.mark())
+    assert len(marks) == 200
+    listener = bell.listen(ear, method=method)
+    for heard in range(20):
+        bell.ring()
+        await until(lambda heard=heard: ear.rings > heard)  # type: ignore[misc] # mypy cannot infer the default
+    listener.close()
+
+
+async def test_threads_may_ring(tmp_path: Path) -> None:
+    bell, ear = Bell(tmp_path / "bell"), Ear()
+    listener = bell.listen(ear)
+    threads = [threading.Thread(target=bell.ring) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    await until(lambda: ear.rings > 0)
+    listener.close()
+
+
+@both_methods
+@pytest.mark.parametrize("how", ["deleted", "replaced", "moved away", "directory gone"])
+async def test_a_lost_file_does_not_make_deaf(tmp_path: Path, method: Literal["auto", "poll"], how: str) -> None:
+    state = tmp_path / "state"
+    state.mkdir()
+    path = state / "bell"
+    bell, ear = Bell(path), Ear()
+    listener = bell.listen(ear, method=method)
+    bell.ring()
+    await until(lambda: ear.rings > 0)
+    if how == "deleted":
+        path.unlink()
+    elif how == "replaced":
+        other = state / "other"
+        other.write_bytes(b"")
+        other.replace(path)
+    elif how == "moved away":
+        path.rename(state / "elsewhere")
+    else:
+        path.unlink()
+        state.rmdir()
+        await until(lambda: listener.is_polling)
+        state.mkdir()
+    heard = ear.rings
+    await until(lambda: ear.rings > heard or method == "poll")
+    for _ in range(3):
+        await asyncio.sleep(2 * POLL_SECONDS)  # whatever the loss itself made heard is over
+        heard = ear.rings
+        bell.ring()
+        await until(lambda heard=heard: ear.rings > heard)  # type: ignore[misc] # mypy cannot infer the default
+    assert listener.is_polling is (method == "poll")
+    listener.close()
+
+
+async def test_without_an_inotify_instance_it_polls_until_there_is_one(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    bell, ear = Bell(tmp_path / "bell"), Ear()
+    bell.ring()
+    limits = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (0, limits[1]))
+    try:
+        listener = bell.listen(ear)
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, limits)
+    assert listener.is_polling
+    assert caplog.text.count("polling it instead") == 1
+    bell.ring()
+    await until(lambda: ear.rings > 0)
+    await until(lambda: not listener.is_polling)
+    heard = ear.rings
+    bell.ring()
+    await until(lambda: ear.rings > heard)
+    listener.close()
+
+
+async def test_a_failing_callback_is_logged_and_called_again(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    bell, ear = Bell(tmp_path / "bell"), Ear()
+
+    def fails() -> None:
+        ear()
+        raise ZeroDivisionError
+
+    listener = bell.listen(fails)
+    bell.ring()
+    await until(lambda: ear.rings > 0)
+    heard = ear.rings
+    bell.ring()
+    await until(lambda: ear.rings > heard)
+    listener.close()
+    assert "ZeroDivisionError" in caplog.text
+
+
+@both_methods
+async def test_a_callback_may_close_its_listener(tmp_path: Path, method: Literal["auto", "poll"]) -> None:
+    bell, ear = Bell(tmp_path / "bell"), Ear()
+
+    def once() -> None:
+        ear()
+        listener.close()
+
+    listener = bell.listen(once, method=method)
+    bell.ring()
+    await until(lambda: ear.rings > 0)
+    bell.ring()
+    await asyncio.sleep(2 * POLL_SECONDS)
+    assert ear.rings == 1
+
+
+async def test_closing_releases_the_descriptor(tmp_path: Path) -> None:
+    before = len(os.listdir("/proc/self/fd"))
+    listeners = [Bell(tmp_path / "bell").listen(Ear()) for _ in range(3)]
+    assert len(os.listdir("/proc/self/fd")) == before + 3
+    for listener in listeners:
+        listener.close()
+    assert len(os.listdir("/proc/self/fd")) == before

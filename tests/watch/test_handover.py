@@ -1,0 +1,149 @@
+"""The way from the watching thread to the loop: portions, spacing, pairing, and receivers that fail."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable
+from itertools import pairwise
+
+import pytest
+
+from filetools.watch.handover import PAIRING_SECONDS, PORTION_HINTS, SPACING_SECONDS, Handover
+from filetools.watch.hints import Hint
+from tests.support.watching import Watched, until
+
+
+def made(told: Watched) -> Handover[str]:
+    return Handover(asyncio.get_running_loop(), told.take, told.resyncs.append)
+
+
+def in_thread(work: Callable[[], None]) -> None:
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
+
+
+async def test_after_close_nothing_is_delivered() -> None:
+    told = Watched()
+    handover = made(told)
+    handover.hints.change("a")
+    in_thread(handover.send)
+    handover.close()
+    await asyncio.sleep(2 * SPACING_SECONDS)
+    assert told == Watched()
+
+
+async def test_a_closed_loop_is_no_error() -> None:
+    told = Watched()
+
+    async def build() -> Handover[str]:
+        return made(told)
+
+    handover: list[Handover[str]] = []
+    in_thread(lambda: handover.append(asyncio.run(build())))
+    handover[0].hints.change("a")
+    handover[0].send()
+    assert told == Watched()
+
+
+async def test_a_failing_receiver_gets_the_next_portion(caplog: pytest.LogCaptureFixture) -> None:
+    got: list[list[Hint]] = []
+
+    def fails(hints: list[Hint]) -> None:
+        got.append(hints)
+        raise ZeroDivisionError
+
+    handover: Handover[str] = Handover(asyncio.get_running_loop(), fails, lambda reason: None)
+    for path in ("a", "b"):
+        with handover.lock:
+            handover.hints.change(path)
+        in_thread(handover.send)
+        await until(lambda path=path: got[-1:] == [[Hint("changed", path)]])  # type: ignore[misc] # mypy and defaults
+    assert len(caplog.records) == 2
+
+
+async def test_many_hints_come_in_portions_and_the_loop_turns_in_between() -> None:
+    told = Watched()
+    turns: list[int] = []
+    handover = made(told)
+    for number in range(2 * PORTION_HINTS + 1):
+        handover.hints.change(str(number))
+    in_thread(handover.send)
+    while sum(map(len, told.portions)) < 2 * PORTION_HINTS + 1:
+        await asyncio.sleep(0)
+        turns.append(len(told.portions))
+    assert [len(portion) for portion in told.portions] == [PORTION_HINTS, PORTION_HINTS, 1]
+    assert {1, 2, 3} <= set(turns)
+
+
+async def test_the_first_hint_after_a_silence_comes_at_once() -> None:
+    told = Watched()
+    handover = made(told)
+    handover.hints.change("first")
+    in_thread(handover.send)
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+    assert told.portions == [[Hint("changed", "first")]]
+
+
+async def test_portions_of_a_stream_are_spaced_and_complete() -> None:
+    loop = asyncio.get_running_loop()
+    arrivals: list[tuple[float, list[Hint]]] = []
+    handover: Handover[str] = Handover(loop, lambda hints: arrivals.append((loop.time(), hints)), lambda reason: None)
+
+    def stream() -> None:
+        for number in range(3000):
+            with handover.lock:
+                handover.hints.change(str(number))
+            handover.send()
+
+    await asyncio.to_thread(stream)
+    await until(lambda: sum(len(hints) for _, hints in arrivals) == 3000)
+    assert [hint.path for _, hints in arrivals for hint in hints] == [str(number) for number in range(3000)]
+    pauses = [later[0] - sooner[0] for sooner, later in pairwise(arrivals) if len(sooner[1]) < PORTION_HINTS]
+    assert all(pause > 0.9 * SPACING_SECONDS for pause in pauses)
+
+
+async def test_a_departed_name_without_a_second_half_is_deleted_soon() -> None:
+    told = Watched()
+    handover = made(told)
+    with handover.lock:
+        handover.depart(7, "d", "folder of d", is_directory=True)
+    in_thread(handover.send)
+    await until(lambda: told.hints != [])
+    assert told.hints == [Hint("deleted", "d", is_directory=True)]
+    assert handover.take_abandoned() == ["folder of d"]
+    assert handover.take_abandoned() == []
+    with handover.lock:
+        assert handover.claim(7) is None
+
+
+async def test_an_unpaired_departure_holds_nothing_else_back() -> None:
+    told = Watched()
+    handover = made(told)
+    loop = asyncio.get_running_loop()
+    began = loop.time()
+    with handover.lock:
+        handover.depart(7, "d", None, is_directory=False)
+        handover.hints.change("other")
+    in_thread(handover.send)
+    await until(lambda: told.hints != [])
+    assert told.hints == [Hint("changed", "other")]
+    assert loop.time() - began < PAIRING_SECONDS
+    await until(lambda: len(told.hints) == 2)
+
+
+async def test_a_resync_drops_what_it_covers_and_is_told_once() -> None:
+    told = Watched()
+    handover = made(told)
+    handover.hints.change("a")
+
+    def lose_three_times() -> None:
+        for _ in range(3):
+            handover.resync("overflow")
+
+    in_thread(lose_three_times)
+    await until(lambda: told.resyncs != [])
+    await asyncio.sleep(2 * SPACING_SECONDS)
+    assert told == Watched(resyncs=["overflow"])
