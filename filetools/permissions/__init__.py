@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from filetools.permissions.approvals import Approvals, Attendance
+from filetools.permissions.approvals import Approvals
+from filetools.permissions.audience import Attendance
 from filetools.permissions.call_watch import CallWatch, current_watch, uncounted, watched
 from filetools.permissions.gatekeeper import Describe, Gatekeeper
 from filetools.permissions.policy import Decision, DecisionReason, PermissionPolicy, ToolOperation

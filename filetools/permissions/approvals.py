@@ -16,6 +16,7 @@ from filetools.errors import (
     ToolBlockedError,
 )
 from filetools.models import Actor
+from filetools.permissions.audience import Attendance, Audience
 from filetools.permissions.call_watch import current_watch, uncounted
 from filetools.permissions.requests import (
     ApprovalAnswer,
@@ -39,21 +40,6 @@ OPEN_SECONDS: Final = 600.0
 WAIT_SECONDS: Final = 50.0
 MAX_OPEN_REQUESTS: Final = 256
 """More are refused, so that an agent cannot fill the memory, or the screen of a person, with questions."""
-
-
-class Attendance:
-    """That somebody is there to answer; lives until closed."""
-
-    __slots__ = ("_leave",)
-
-    def __init__(self, leave: Callable[[], None]) -> None:
-        self._leave: Callable[[], None] | None = leave
-
-    def close(self) -> None:
-        """End it; calls that now wait for nobody are told at once. May be called twice."""
-        leave, self._leave = self._leave, None
-        if leave is not None:
-            leave()
 
 
 class Approvals:
@@ -81,36 +67,19 @@ class Approvals:
         self._wait_seconds = wait_seconds
         self._open_seconds = open_seconds
         self._clock = clock
-        self._approvers: list[Approver] = []
-        self._attending = 0
         self._tickets = Tickets()
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._audience = Audience(self._tickets, self._settle)
 
     def listen(self, approver: Approver) -> Attendance:
         """Let a callback answer every request; with several, the first answer counts.
 
         A callback that raises, or returns what is no answer, has not answered.
         """
-        self._approvers.append(approver)
-
-        def leave() -> None:
-            self._approvers.remove(approver)
-            for ticket in self._tickets:
-                if task := ticket.asking.pop(approver, None):
-                    task.cancel()
-            self._release_hopeless()
-
-        return Attendance(leave)
+        return self._audience.listen(approver)
 
     def attend(self) -> Attendance:
         """Say that somebody follows the notices and will call `answer`, such as a page with a person before it."""
-        self._attending += 1
-
-        def leave() -> None:
-            self._attending -= 1
-            self._release_hopeless()
-
-        return Attendance(leave)
+        return self._audience.attend()
 
     def open_requests(self) -> list[ApprovalRequest]:
         """Return the requests that nobody has answered yet, oldest first."""
@@ -148,9 +117,7 @@ class Approvals:
             ApprovalDeniedError: A person said no, or the request expired.
         """
         ticket = self._tickets.of_call(case.key) or self._open(case)
-        if ticket.answer is None:
-            self._ask_approvers(ticket)
-        if ticket.answer is None and self._can_be_answered(ticket):
+        if ticket.answer is None and self._audience.ask(ticket):
             await self._wait(ticket)
         return self._use(ticket)
 
@@ -158,40 +125,16 @@ class Approvals:
         """Stop asking; calls that wait are told that nobody answers. May be called twice."""
         for ticket in self._tickets:
             self._tickets.end(ticket)
-        self._approvers.clear()
-        tasks = list(self._tasks)
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await self._audience.aclose()
 
     def _open(self, case: Case) -> Ticket:
         if len(self._tickets) >= MAX_OPEN_REQUESTS:
             raise ApprovalRequiredError(case.tool, case.path, "too many approval requests are open already")
         ticket = Ticket(request=_request_of(case, self._clock(), self._open_seconds), key=case.key)
         self._tickets.add(ticket)
-        self._expire_later(ticket)
+        self._tickets.expire_later(ticket, self._open_seconds, self._expire)
         self._notify(ApprovalAsked(request=ticket.request))
         return ticket
-
-    def _ask_approvers(self, ticket: Ticket) -> None:
-        for approver in self._approvers:
-            if approver not in ticket.asking:
-                task = asyncio.create_task(self._ask_one(approver, ticket), name=f"approver {ticket.request.id}")
-                ticket.asking[approver] = task
-                self._tasks.add(task)
-                task.add_done_callback(self._tasks.discard)
-
-    async def _ask_one(self, approver: Approver, ticket: Ticket) -> None:
-        try:
-            answer = checked_answer(await approver(ticket.request))
-        except Exception:  # a callback is foreign code; what it raises is no answer, and others may still give one
-            logger.exception("An approver failed on request %s", ticket.request.id)
-            ticket.asking.pop(approver, None)
-            self._release_hopeless()
-        else:
-            ticket.asking.pop(approver, None)
-            if ticket.answer is None and not ticket.is_over:
-                self._settle(ticket, answer)
 
     async def _wait(self, ticket: Ticket) -> None:
         if ticket.settled.is_set():
@@ -228,29 +171,16 @@ class Approvals:
         for task in ticket.asking.values():
             task.cancel()
         if answer == "allow_for_run":
-            self._trust_run(ticket.request)
+            _trust_run(self._trust, ticket.request)
         if ticket.waiting and answer == "deny":
             self._tickets.end(ticket)
         else:
-            self._expire_later(ticket)
+            self._tickets.expire_later(ticket, self._open_seconds, self._expire)
             ticket.settled.set()
         if answer == "deny":
             self._notify(ApprovalRefused(request=ticket.request, reason="denied"))
         else:
             self._notify(ApprovalGranted(request=ticket.request, answer=answer))
-
-    def _trust_run(self, request: ApprovalRequest) -> None:
-        # Trust in a protected path is trust in that path alone; the tool stays asked about everywhere else.
-        if request.reason == "protected":
-            for path in request.paths:
-                self._trust.add(request.actor, request.tool, path)
-        else:
-            self._trust.add(request.actor, request.tool)
-
-    def _expire_later(self, ticket: Ticket) -> None:
-        if ticket.expiry is not None:
-            ticket.expiry.cancel()
-        ticket.expiry = asyncio.get_running_loop().call_later(self._open_seconds, self._expire, ticket)
 
     def _expire(self, ticket: Ticket) -> None:
         unanswered = ticket.answer is None
@@ -261,14 +191,6 @@ class Approvals:
         self._tickets.end(ticket)
         if unanswered:
             self._notify(ApprovalRefused(request=ticket.request, reason="nobody answered in time"))
-
-    def _can_be_answered(self, ticket: Ticket) -> bool:
-        return self._attending > 0 or bool(ticket.asking)
-
-    def _release_hopeless(self) -> None:
-        for ticket in self._tickets:
-            if not self._can_be_answered(ticket):
-                ticket.settled.set()
 
 
 def _request_of(case: Case, now: float, open_seconds: float) -> ApprovalRequest:
@@ -289,6 +211,15 @@ def _request_of(case: Case, now: float, open_seconds: float) -> ApprovalRequest:
         created=now,
         expires=now + open_seconds,
     )
+
+
+def _trust_run(trust: RunTrust, request: ApprovalRequest) -> None:
+    # Trust in a protected path is trust in that path alone; the tool stays asked about everywhere else.
+    if request.reason == "protected":
+        for path in request.paths:
+            trust.add(request.actor, request.tool, path)
+    else:
+        trust.add(request.actor, request.tool)
 
 
 def _risk_of(case: Case) -> Risk:

@@ -77,6 +77,12 @@ class Tickets:
         """Return the ticket of a request."""
         return self._by_id.get(approval_id)
 
+    def expire_later(self, ticket: Ticket, seconds: float, expire: Callable[[Ticket], None]) -> None:
+        """Call back when a ticket's time has passed, counted from now; takes the place of an earlier date."""
+        if ticket.expiry is not None:
+            ticket.expiry.cancel()
+        ticket.expiry = asyncio.get_running_loop().call_later(seconds, expire, ticket)
+
     def end(self, ticket: Ticket) -> None:
         """Forget a ticket; whoever still waits for it finds that it is over."""
         ticket.is_over = True

@@ -213,7 +213,7 @@ async def test_the_first_of_several_approvers_decides_and_the_others_are_told_of
     desk.approvals.listen(quick)
     with pytest.raises(ApprovalDeniedError):
         await desk.approvals.ask(case())
-    await turns_until(lambda: not desk.approvals._tasks)
+    await turns_until(lambda: not desk.approvals._audience._tasks)
 
 
 async def test_an_approver_that_fails_has_not_answered(desk: Desk, caplog: pytest.LogCaptureFixture) -> None:

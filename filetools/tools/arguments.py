@@ -1,0 +1,168 @@
+"""From the arguments a model sent to a tool's parameters: other names first, then nulls, then strict validation."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Mapping
+from typing import Any, Final, TypeVar, get_args
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic_core import ErrorDetails
+
+from filetools.errors import InvalidArgumentError
+
+ALIASES: Final = {
+    "file_path": "path",
+    "filename": "path",
+    "old_str": "old_string",
+    "new_str": "new_string",
+    "query": "pattern",
+    "length": "limit",
+}
+"""Names that models trained on other tools use; each counts only where the tool has the right-hand parameter."""
+
+MAX_SHOWN_CHARACTERS: Final = 80
+_CAPITAL: Final = re.compile(r"(?<=[a-z0-9])[A-Z]")
+_EXPECTED: Final = {
+    "string_type": "a string",
+    "int_type": "an integer",
+    "bool_type": "a boolean",
+    "float_type": "a number",
+    "list_type": "an array",
+    "dict_type": "an object",
+    "model_type": "an object",
+    "model_attributes_type": "an object",
+}
+
+
+class Parameters(BaseModel):
+    """Base of the parameters of tools: nothing is converted, nothing unknown is taken."""
+
+    model_config = ConfigDict(strict=True, extra="forbid", frozen=True)
+
+
+class NoParameters(Parameters):
+    """The parameters of a tool that has none."""
+
+
+P = TypeVar("P", bound=Parameters)
+
+
+def parse_arguments(model: type[P], arguments: object) -> P:
+    """Return the parameters that arguments stand for.
+
+    Args:
+        model: The tool's parameters.
+        arguments: What came with the call.
+
+    Raises:
+        InvalidArgumentError: Not an object, an unknown or missing parameter, one given twice under two names with
+            different values, or a value of a wrong type or range; names the parameter, what was expected, what came.
+    """
+    named = _canonical(model, arguments, "")
+    try:
+        return model.model_validate(named)
+    except ValidationError as exc:
+        problems = [_sentence(error) for error in exc.errors(include_url=False)]
+        raise InvalidArgumentError(
+            problems[0], suggested_action="Correct the arguments and call again.", details={"problems": problems}
+        ) from exc
+
+
+def _canonical(model: type[BaseModel], arguments: object, where: str) -> dict[str, Any]:
+    if not isinstance(arguments, Mapping):
+        what = f"Parameter {where!r}" if where else "Arguments"
+        raise InvalidArgumentError(f"{what}: expected an object, got {_shown(arguments)}")
+    named: dict[str, Any] = {}
+    given: dict[str, str] = {}
+    for raw_name, value in arguments.items():
+        name = _known_name(model, str(raw_name), where)
+        if name in given and not _is_repeated(named[name], value):
+            raise InvalidArgumentError(
+                f"Parameter {where + name!r} is given twice with different values, as {given[name]!r} and {raw_name!r}"
+            )
+        if named.get(name) is None:
+            named[name], given[name] = value, str(raw_name)
+    return {
+        name: _canonical_value(model, name, value, where)
+        for name, value in named.items()
+        if value is not None or model.model_fields[name].is_required()
+    }
+
+
+def _canonical_value(model: type[BaseModel], name: str, value: Any, where: str) -> Any:
+    """Go on inside lists of objects; every other value is for the validator."""
+    nested = _item_model(model, name)
+    if nested is None or not isinstance(value, list):
+        return value
+    return [_canonical(nested, item, f"{where}{name}[{index}].") for index, item in enumerate(value)]
+
+
+def _item_model(model: type[BaseModel], name: str) -> type[BaseModel] | None:
+    for candidate in get_args(model.model_fields[name].annotation):
+        if isinstance(candidate, type) and issubclass(candidate, BaseModel):
+            return candidate
+    return None
+
+
+def _known_name(model: type[BaseModel], raw_name: str, where: str) -> str:
+    fields = model.model_fields
+    snake = _CAPITAL.sub(lambda match: f"_{match[0].lower()}", raw_name[:MAX_SHOWN_CHARACTERS])
+    for name in (raw_name, snake, ALIASES.get(snake, "")):
+        if name in fields:
+            return name
+    nearest = nearest_name(snake, list(fields))
+    hint = f"did you mean {nearest!r}?" if nearest else f"known are {', '.join(fields) or 'none'}"
+    raise InvalidArgumentError(
+        f"Unknown parameter {where + raw_name[:MAX_SHOWN_CHARACTERS]!r}; {hint}",
+        suggested_action="Correct the arguments and call again.",
+        details={"parameters": list(fields), **({"nearest": nearest} if nearest else {})},
+    )
+
+
+def nearest_name(name: str, known: list[str]) -> str | None:
+    """Return the known name that is most like a misspelled one, or None if none is."""
+    # Bounded: the comparison is quadratic in the length of what a caller sent.
+    return next(iter(difflib.get_close_matches(name[:MAX_SHOWN_CHARACTERS], known, n=1)), None)
+
+
+def _is_repeated(first: object, second: object) -> bool:
+    return first is None or second is None or (type(first) is type(second) and first == second)
+
+
+def _sentence(error: ErrorDetails) -> str:
+    name = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in error["loc"]).lstrip(".")
+    if error["type"] == "missing":
+        return f"Missing parameter {name!r}"
+    return f"Parameter {name!r}: expected {_expected(error)}, got {_shown(error['input'])}"
+
+
+def _expected(error: ErrorDetails) -> str:
+    context = error.get("ctx", {})
+    if error["type"] == "too_short":
+        return f"at least {context['min_length']} items"
+    if error["type"] == "too_long":
+        return f"at most {context['max_length']} items"
+    return _EXPECTED.get(error["type"]) or error["msg"].removeprefix("Input should be ")
+
+
+def _shown(value: object) -> str:
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return f"{str(value).lower()} (a boolean)"
+    if isinstance(value, str):
+        shown = value if len(value) <= MAX_SHOWN_CHARACTERS else f"{value[:MAX_SHOWN_CHARACTERS]}..."
+        return f"{shown!r} (a string)"
+    if isinstance(value, Mapping):
+        return "an object"
+    if isinstance(value, list | tuple):
+        return f"an array of {len(value)}"
+    # A number of thousands of digits would be refused by int-to-text conversion, or fill the message.
+    is_long = isinstance(value, int) and value.bit_length() > 256
+    return "a very large integer" if is_long else f"{value!r} ({_type_name(value)})"
+
+
+def _type_name(value: object) -> str:
+    return {int: "an integer", float: "a number"}.get(type(value), type(value).__name__)

@@ -1,0 +1,152 @@
+"""One call of a tool, from raw arguments to envelope: time limit and retries around the handler."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from filetools.errors import AbortedError, CallTimeoutError, FileToolsError, InternalError, ToolBlockedError
+from filetools.models import Result
+from filetools.permissions import watched
+from filetools.tools.abort import AbortSignal
+from filetools.tools.arguments import Parameters, parse_arguments
+from filetools.tools.call_log import CallLog
+from filetools.tools.call_report import CallReport
+from filetools.tools.deadline import WARNING_SHARE, Deadline
+from filetools.tools.envelope import failure_envelope, success_envelope
+from filetools.tools.files import Files
+from filetools.tools.retrying import Retrier, RetryPolicy
+from filetools.tools.tool import AnyTool, ReportProgress, ToolContext
+
+logger = logging.getLogger(__name__)
+
+_REPEATED_CODES: Final = frozenset(("NETWORK_ERROR", "RATE_LIMITED"))
+_LOOK_FIRST: Final = "The change may have been made all the same: look before repeating the call."
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallDesk:
+    """What all calls of a registry share."""
+
+    files: Files
+    find: Callable[[str], AnyTool]
+    log: CallLog
+    retries: RetryPolicy
+    require_version: bool
+
+
+class ToolCall:
+    """One call; counts its own time, as `CallWatch` asks. Used once.
+
+    Args:
+        desk: What it shares with other calls.
+        name: The tool asked for, known or not.
+        call_id: Id under which log, events and journal know it.
+        abort: Stops it.
+        progress: Told what `tool:progress` tells.
+    """
+
+    def __init__(
+        self, desk: CallDesk, name: str, call_id: str, *, abort: AbortSignal | None, progress: ReportProgress | None
+    ) -> None:
+        self._desk = desk
+        self._name = name
+        self._id = call_id
+        self._abort = abort
+        self._report = CallReport(desk.log, desk.files.bus.publish, name, call_id, progress=progress)
+        self._deadline: Deadline | None = None
+        self._retrier: Retrier | None = None
+
+    async def run(self, arguments: object) -> dict[str, Any]:
+        """Return the envelope of the call; raises nothing but CancelledError."""
+        self._report.begin(arguments)
+        try:
+            envelope = success_envelope(await self._perform(arguments))
+        except asyncio.CancelledError:
+            self._report.failed(AbortedError(self._name), self._attempts, status="cancelled")
+            raise
+        except FileToolsError as error:
+            return self._failed(error)
+        except Exception:  # handlers are foreign code too; what they raise must reach neither the model nor the door
+            logger.exception("Tool %s failed unexpectedly in call %s", self._name, self._id)
+            message = f"{self._name} failed unexpectedly; the log says why"
+            return self._failed(InternalError(message, details={"call_id": self._id}))
+        self._report.completed(envelope["data"], self._attempts)
+        return envelope
+
+    def pause(self) -> None:
+        """Stop counting the call's time."""
+        if self._deadline is not None:
+            self._deadline.pause()
+
+    def resume(self) -> None:
+        """Go on counting the call's time."""
+        if self._deadline is not None:
+            self._deadline.resume()
+
+    def note_approval(self, approval: str) -> None:
+        """Keep that a person allowed something in this call."""
+        self._report.approval = approval
+
+    async def _perform(self, arguments: object) -> Result | Mapping[str, Any]:
+        tool = self._desk.find(self._name)
+        parameters = parse_arguments(tool.parameters, arguments)
+        self._report.path = getattr(parameters, "path", None) or getattr(parameters, "source", None)
+        if tool.level == "block":
+            raise ToolBlockedError(tool.name, self._report.path, "this tool is switched off")
+        if self._abort is not None and self._abort.is_aborted():
+            raise AbortedError(self._name)
+        self._report.accepted()
+        try:
+            return await self._within_limit(tool, parameters)
+        except (CallTimeoutError, AbortedError) as error:
+            if tool.effect != "read" and error.suggested_action is None:
+                error.suggested_action = _LOOK_FIRST
+            raise
+
+    async def _within_limit(self, tool: AnyTool, parameters: Parameters) -> Result | Mapping[str, Any]:
+        limit = tool.time_limit_seconds or self._desk.files.settings.tool_timeout_seconds
+        deadline = Deadline(tool.name, limit, lambda: self._report.warn(limit, limit * WARNING_SHARE))
+        context, retrier = self._context(), self._new_retrier(tool)
+        self._deadline, self._retrier = deadline, retrier
+        if self._abort is not None:
+            self._abort.add_callback(deadline.abort)
+        try:
+            with watched(self):
+                async with deadline:
+                    return await retrier.run(lambda: tool.handler(context, parameters))
+        finally:
+            if self._abort is not None:
+                self._abort.remove_callback(deadline.abort)
+
+    def _context(self) -> ToolContext:
+        files = self._desk.files
+        return ToolContext(
+            files=files.for_actor(replace(files.actor, call=self._id)),
+            call_id=self._id,
+            report=self._report.progress,
+            abort=self._abort,
+            require_version=self._desk.require_version,
+        )
+
+    def _new_retrier(self, tool: AnyTool) -> Retrier:
+        # Other retryable errors are the caller's to repeat: a lock or a busy file is waited for below already.
+        is_strict_write = tool.effect != "read" and self._desk.files.settings.mirror_policy == "strict"
+        return Retrier(
+            self._name,
+            policy=self._desk.retries,
+            is_worth_it=lambda e: e.code in _REPEATED_CODES or (is_strict_write and e.code == "SYNC_FAILED"),
+            publish=self._desk.files.bus.publish,
+            path=self._report.path,
+        )
+
+    def _failed(self, error: FileToolsError) -> dict[str, Any]:
+        self._report.failed(error, self._attempts)
+        return failure_envelope(error, self._attempts)
+
+    @property
+    def _attempts(self) -> int:
+        return 1 if self._retrier is None else max(1, self._retrier.attempts)

@@ -1,0 +1,100 @@
+"""The time limit of a call: it stands still while the call waits for locks or people, and warns before it ends."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from types import TracebackType
+from typing import Final
+
+from filetools.errors import AbortedError, CallTimeoutError
+
+WARNING_SHARE: Final = 5 / 6
+
+
+class Deadline:
+    """Ends the block `async with deadline` when its time is used up or it is aborted; used once.
+
+    What the block does is cancelled, and the block waits until it has ended: nothing is left half done behind it.
+
+    Args:
+        what: Name of the call, for messages.
+        seconds: Time the block may use, pauses not counted.
+        on_warning: Called once when five sixths are used.
+
+    Raises:
+        CallTimeoutError: Leaving the block: the time is used up.
+        AbortedError: Leaving the block: it was aborted.
+    """
+
+    def __init__(self, what: str, seconds: float, on_warning: Callable[[], None]) -> None:
+        self._what = what
+        self._seconds = seconds
+        self._left = seconds
+        self._on_warning = on_warning
+        self._is_warned = False
+        self._warning: asyncio.TimerHandle | None = None
+        self._timeout = asyncio.timeout(None)
+        self._is_running = False
+        self._is_aborted = False
+        self._pauses = 0
+        self._since = 0.0
+
+    async def __aenter__(self) -> Deadline:
+        self._loop = asyncio.get_running_loop()
+        await self._timeout.__aenter__()
+        self._is_running = True
+        self._count()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._is_running = False
+        self._end_warning()
+        try:
+            await self._timeout.__aexit__(kind, error, trace)
+        except TimeoutError as exc:
+            if self._is_aborted:
+                raise AbortedError(self._what) from exc
+            raise CallTimeoutError(self._what, self._seconds) from exc
+
+    def pause(self) -> None:
+        """Stop counting; may be nested. Does nothing outside of the block."""
+        self._pauses += 1
+        if self._pauses == 1 and self._may_change:
+            self._left -= self._loop.time() - self._since
+            self._end_warning()
+            self._timeout.reschedule(None)
+
+    def resume(self) -> None:
+        """Go on counting once every pause has its resume."""
+        self._pauses -= 1
+        if self._pauses == 0 and self._may_change:
+            self._count()
+
+    def abort(self) -> None:
+        """End the block now, paused or not."""
+        if self._may_change:
+            self._is_aborted = True
+            self._timeout.reschedule(self._loop.time())
+
+    @property
+    def _may_change(self) -> bool:
+        # Once it has struck, what is cancelled leaves its own pauses behind; they must not set the clock again.
+        return self._is_running and not self._is_aborted and not self._timeout.expired()
+
+    def _count(self) -> None:
+        self._since = self._loop.time()
+        self._timeout.reschedule(self._since + self._left)
+        if not self._is_warned:
+            before_end = self._seconds * (1 - WARNING_SHARE)
+            self._warning = self._loop.call_at(self._since + max(self._left - before_end, 0), self._warn)
+
+    def _warn(self) -> None:
+        self._is_warned = True
+        self._on_warning()
+
+    def _end_warning(self) -> None:
+        if self._warning is not None:
+            self._warning.cancel()

@@ -1,0 +1,38 @@
+"""The envelope of a tool call: the one shape in which every door hands results and errors on."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from filetools.errors import FileToolsError
+from filetools.models import Result
+
+FALLBACK_ACTION: Final = "Wait 5 seconds and retry"
+
+
+def success_envelope(result: Result | Mapping[str, Any]) -> dict[str, Any]:
+    """Return the envelope of a success; warnings of the result move beside its data."""
+    data = result.to_dict() if isinstance(result, Result) else dict(result)
+    warnings = data.pop("warnings", None)
+    envelope: dict[str, Any] = {"success": True, "data": data}
+    return envelope | {"warnings": warnings} if warnings else envelope
+
+
+def failure_envelope(error: FileToolsError, attempts: int = 1) -> dict[str, Any]:
+    """Return the envelope of a failure.
+
+    Args:
+        error: What went wrong.
+        attempts: How often the call was tried.
+    """
+    action = error.suggested_action or (FALLBACK_ACTION if error.retryable else None)
+    return {
+        "success": False,
+        "error": error.message,
+        "error_code": error.code,
+        "retryable": error.retryable,
+        **({"suggested_action": action} if action else {}),
+        "details": ({} if error.path is None else {"path": str(error.path)}) | error.details,
+        "attempts": attempts,
+    }

@@ -1,0 +1,124 @@
+"""Tools that read: files, facts about them, folders."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any
+
+from pydantic import Field
+
+from filetools.models import InfoResult, ListResult, ReadResult
+from filetools.tools.arguments import Parameters
+from filetools.tools.tool import AnyTool, Tool, ToolContext
+
+MAX_PAGE_ENTRIES = 1000
+
+
+class ReadFile(Parameters):
+    """Parameters of read_file."""
+
+    path: str
+    offset: Annotated[int | None, Field(description="First line, from 1; negative counts from the end")] = None
+    limit: Annotated[int | None, Field(ge=1, description="Most lines")] = None
+    version: Annotated[str | None, Field(description="Read this earlier version")] = None
+
+
+class OnePath(Parameters):
+    """Parameters of tools that take a path and nothing else."""
+
+    path: str
+
+
+class ListFiles(Parameters):
+    """Parameters of list_files."""
+
+    path: Annotated[str, Field(description="Folder; the root if left out")] = ""
+    recursive: bool = False
+    max_depth: Annotated[int, Field(ge=1, le=64)] = 64
+    limit: Annotated[int, Field(ge=1, le=MAX_PAGE_ENTRIES)] = MAX_PAGE_ENTRIES
+    cursor: Annotated[str | None, Field(description="next_cursor of the page before")] = None
+
+
+async def read_file(context: ToolContext, given: ReadFile) -> ReadResult:
+    """Read a file or some of its lines."""
+    return await context.files.read_file(given.path, offset=given.offset, limit=given.limit, version=given.version)
+
+
+async def file_info(context: ToolContext, given: OnePath) -> InfoResult:
+    """Return what is known of a path."""
+    return await context.files.file_info(given.path)
+
+
+async def exists(context: ToolContext, given: OnePath) -> Mapping[str, Any]:
+    """Tell whether anything stands at a path."""
+    return {"path": given.path, "exists": await context.files.exists(given.path)}
+
+
+async def list_files(context: ToolContext, given: ListFiles) -> ListResult:
+    """Return one page of a folder or of the tree below it."""
+    return await context.files.list_files(
+        given.path,
+        recursive=given.recursive,
+        limit=given.limit,
+        cursor=given.cursor,
+        max_depth=given.max_depth,
+        abort=context.is_aborted,
+    )
+
+
+READING: tuple[AnyTool, ...] = (
+    Tool(
+        name="read_file",
+        description=(
+            "Read a file. Returns content, its version (write_file needs it to replace the file) and line count;"
+            " binary files as base64. Read large files in parts with offset and limit: while truncated, go on at"
+            " next_offset. FILE_NOT_FOUND: look for it with list_files."
+        ),
+        parameters=ReadFile,
+        handler=read_file,
+        group="core",
+        level="auto",
+        effect="read",
+        is_idempotent=True,
+        has_body=True,
+        result=ReadResult,
+    ),
+    Tool(
+        name="list_files",
+        description=(
+            "List a folder, or with recursive the tree below it: folders first, then by name. Returns one page of"
+            " entries with path, type, size; if next_cursor comes back, call again with it as cursor."
+        ),
+        parameters=ListFiles,
+        handler=list_files,
+        group="core",
+        level="auto",
+        effect="read",
+        is_idempotent=True,
+        has_body=True,
+        result=ListResult,
+    ),
+    Tool(
+        name="file_info",
+        description=(
+            "Look at a file or folder without reading it: type, size, version, encoding, line ends, lock, last change."
+        ),
+        parameters=OnePath,
+        handler=file_info,
+        group="core",
+        level="auto",
+        effect="read",
+        is_idempotent=True,
+        result=InfoResult,
+    ),
+    Tool(
+        name="exists",
+        description="Tell whether a file or folder exists. For more facts use file_info.",
+        parameters=OnePath,
+        handler=exists,
+        group="files",
+        level="auto",
+        effect="read",
+        is_idempotent=True,
+    ),
+)

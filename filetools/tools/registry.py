@@ -1,0 +1,137 @@
+"""The registry: every tool of the product by name, what doors publish of it, and the one way to call it."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
+
+from filetools.errors import InvalidArgumentError, UnknownToolError
+from filetools.tools.abort import AbortSignal
+from filetools.tools.arguments import MAX_SHOWN_CHARACTERS, nearest_name
+from filetools.tools.arranging import ARRANGING
+from filetools.tools.batches import BATCHES
+from filetools.tools.call import CallDesk, ToolCall
+from filetools.tools.call_log import CallLog
+from filetools.tools.files import Files
+from filetools.tools.reading import READING
+from filetools.tools.retrying import RetryPolicy
+from filetools.tools.tool import AnyTool, ReportProgress
+from filetools.tools.writing import WRITING
+
+FILE_TOOLS: Final[tuple[AnyTool, ...]] = (*READING, *WRITING, *ARRANGING, *BATCHES)
+"""The tools over files; those of the group "core" are what doors offer by default."""
+
+
+class ToolRegistry:
+    """The tools of one actor on one workspace; lives as long as the actor's facade.
+
+    Args:
+        files: The facade that handlers work with.
+        tools: Tools to begin with.
+        require_version: Whether replacing an existing file needs `expected_version`; doors for models switch it on.
+        retries: How calls are repeated that met a network error, a rate limit or a strict mirror that failed.
+        log: Where calls are logged; registries may share one.
+    """
+
+    def __init__(
+        self,
+        files: Files,
+        tools: Iterable[AnyTool] = FILE_TOOLS,
+        *,
+        require_version: bool = False,
+        retries: RetryPolicy | None = None,
+        log: CallLog | None = None,
+    ) -> None:
+        self._tools: dict[str, AnyTool] = {}
+        self.log = CallLog() if log is None else log
+        self._desk = CallDesk(
+            files=files,
+            find=self.tool,
+            log=self.log,
+            retries=retries or RetryPolicy(),
+            require_version=require_version,
+        )
+        for tool in tools:
+            self.register(tool)
+
+    def register(self, tool: AnyTool) -> None:
+        """Add a tool.
+
+        Raises:
+            InvalidArgumentError: There is one of that name.
+        """
+        if tool.name in self._tools:
+            raise InvalidArgumentError(f"There is a tool named {tool.name!r} already")
+        self._tools[tool.name] = tool
+
+    def names(self) -> list[str]:
+        """Return the names of all tools, in the order they were registered."""
+        return list(self._tools)
+
+    def tool(self, name: str) -> AnyTool:
+        """Return a tool by its name.
+
+        Raises:
+            UnknownToolError: There is none; names all there are, and the nearest.
+        """
+        found = self._tools.get(name)
+        if found is None:
+            raise UnknownToolError(name, self.names(), nearest_name(name, self.names()))
+        return found
+
+    def select(self, *, names: Iterable[str] | None = None, groups: Iterable[str] | None = None) -> list[AnyTool]:
+        """Return the tools of these names and groups, each once, in the order they were registered.
+
+        Args:
+            names: Names of tools.
+            groups: Names of groups. Without names and groups: all tools.
+
+        Raises:
+            UnknownToolError: There is no tool of a name.
+            InvalidArgumentError: There is no tool in a group.
+        """
+        if names is None and groups is None:
+            return list(self._tools.values())
+        wanted = {self.tool(name).name for name in names or ()}
+        for group in groups or ():
+            members = {tool.name for tool in self._tools.values() if tool.group == group}
+            if not members:
+                known = ", ".join(dict.fromkeys(tool.group for tool in self._tools.values()))
+                raise InvalidArgumentError(f"There is no group of tools named {group!r}; known are {known}")
+            wanted |= members
+        return [tool for tool in self._tools.values() if tool.name in wanted]
+
+    def definitions(
+        self, *, names: Iterable[str] | None = None, groups: Iterable[str] | None = None
+    ) -> list[dict[str, Any]]:
+        """Return `name`, `description` and `input_schema` of the selected tools; arguments as for `select`."""
+        return [tool.definition() for tool in self.select(names=names, groups=groups)]
+
+    async def call(
+        self,
+        name: str,
+        arguments: Mapping[str, Any],
+        *,
+        tool_call_id: str | None = None,
+        abort: AbortSignal | None = None,
+        progress: ReportProgress | None = None,
+    ) -> dict[str, Any]:
+        """Call a tool and return its envelope; never raises, except CancelledError when the caller is cancelled.
+
+        A call that is aborted or out of time ends before this returns: its locks are free, nothing is half written.
+
+        Args:
+            name: Name of the tool.
+            arguments: JSON object; other names of parameters, and nulls for optional ones, are understood.
+            tool_call_id: The caller's id; the same id stands in the journal, the log and the events.
+            abort: Stops the call.
+            progress: Called with current, total, message of long work.
+
+        Returns:
+            `{"success": True, "data": …, "warnings": […]}`, or `{"success": False, "error", "error_code", "retryable",
+            "suggested_action", "details", "attempts"}`; warnings and suggested_action only where there are any.
+        """
+        call_id = tool_call_id or f"call-{secrets.token_hex(8)}"
+        shown = str(name)[:MAX_SHOWN_CHARACTERS]
+        return await ToolCall(self._desk, shown, call_id, abort=abort, progress=progress).run(arguments)

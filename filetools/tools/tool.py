@@ -1,0 +1,72 @@
+"""What a tool is, and what its handler gets."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Generic, Literal
+
+from filetools.models import Result
+from filetools.permissions import Level
+from filetools.tools.abort import AbortSignal
+from filetools.tools.arguments import P, Parameters
+from filetools.tools.files import Files
+from filetools.tools.schemas import input_schema
+
+Effect = Literal["read", "change", "delete"]
+ReportProgress = Callable[[int, int | None, str | None], None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolContext:
+    """What one call of a tool works with; lives as long as the call."""
+
+    files: Files
+    """The workspace, bound to the actor and this call."""
+    call_id: str
+    report: ReportProgress
+    """Tells current, total and message of long work."""
+    abort: AbortSignal | None = None
+    require_version: bool = False
+    """Whether replacing an existing file needs the version that the caller knows."""
+
+    def is_aborted(self) -> bool:
+        """Whether the caller wants the call to stop; for work in other threads, which cancelling does not reach."""
+        return self.abort is not None and self.abort.is_aborted()
+
+    def percent(self, done: int) -> None:
+        """Tell progress from 0 to 100."""
+        self.report(done, 100, None)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tool(Generic[P]):
+    """One tool, as the registry, every export and every door see it."""
+
+    name: str
+    description: str
+    """Written for a model: when to use it, what comes back, what to do when it fails."""
+    parameters: type[P]
+    handler: Callable[[ToolContext, P], Awaitable[Result | Mapping[str, Any]]]
+    group: str
+    """What it is switched on by; "core" is the default set."""
+    level: Level = "prompt"
+    """What the preset "ask" does with it; the facade decides by the policy in force, "block" is refused at once."""
+    effect: Effect = "change"
+    is_idempotent: bool = False
+    """Whether the same call once more changes nothing further."""
+    has_body: bool = False
+    """Whether it returns a body, which travels once and without an output schema."""
+    result: type[Result] | None = None
+    """The shape of its data, where that is a model."""
+    time_limit_seconds: float | None = None
+    """Its own time limit; None for that of the settings."""
+
+    def definition(self) -> dict[str, Any]:
+        """Return name, description and JSON schema of the parameters."""
+        return {"name": self.name, "description": self.description, "input_schema": input_schema(self.parameters)}
+
+
+AnyTool = Tool[Any]
+
+__all__ = ["AnyTool", "Effect", "Parameters", "ReportProgress", "Tool", "ToolContext"]
