@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -173,7 +174,7 @@ def test_damaged_waiting_room_stops_nobody_from_leaving(halves: list[FileHalf], 
     assert not ours.is_locked
 
 
-@pytest.mark.parametrize("content", [b"\xff" * 512, b"torn", b"\0" * 4096])
+@pytest.mark.parametrize("content", [b"\xff" * 512, b"torn", b"\0" * 4096, struct.pack("=qq", 1, 2**62)])
 def test_nonsense_in_the_waiting_room_blocks_nobody(halves: list[FileHalf], tmp_path: Path, content: bytes) -> None:
     (tmp_path / "locks" / "0001.w").write_bytes(content)
     seat = halves[0].take_seat()
