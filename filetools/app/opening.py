@@ -16,11 +16,12 @@ from filetools.app.state import State, prepare_state
 from filetools.content import FactsCache
 from filetools.errors import InvalidArgumentError
 from filetools.events import EventBus
-from filetools.facade import Clerk, Crew, Feed, FileToolsFacade, Parts, Runner
+from filetools.facade import Clerk, Crew, Feed, FileToolsFacade, Parts, Runner, keep_aside
 from filetools.journal import SqliteJournal
 from filetools.locks import LockTable
 from filetools.models import Actor, Durability, MirrorPolicy, Preset
 from filetools.paths import Workspace
+from filetools.paths.patterns import compile_patterns
 from filetools.permissions import Approvals, Gatekeeper, Notice, PermissionPolicy
 from filetools.settings import STATE_DIRECTORY, Settings, load_settings
 from filetools.stores import LocalStore, Store
@@ -165,9 +166,13 @@ class Opening:
             run=crew.run,
             key=workspace.key,
             resolve=workspace.resolve,
-            wait_seconds=settings.mirror_wait_seconds,
-            probe_seconds=settings.mirror_probe_seconds,
-            exclude=settings.exclude,
+            keep_foreign=partial(keep_aside, journal, workspace.key),
+            excluded=compile_patterns((), defaults=settings.exclude).matches,
+            mirror_wait_seconds=settings.mirror_wait_seconds,
+            strict_wait_seconds=settings.lock_timeout_seconds,
+            mirror_probe_seconds=settings.mirror_probe_seconds,
+            sync_after_seconds=settings.sync_after_seconds,
+            max_foreign_bytes=settings.max_foreign_bytes,
         )
         return Parts(
             workspace=workspace,
@@ -179,7 +184,7 @@ class Opening:
             recovery=Recovery(workspace, store, journal, mirrors=tuple(mirrors)),
             gatekeeper=self._gatekeeper(settings, bus),
             settings=settings,
-            facts=FactsCache(),
+            facts=FactsCache(tick_ns=store.tick_ns),
             crew=crew,
         )
 

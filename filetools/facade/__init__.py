@@ -1,9 +1,10 @@
 """The facade: what agents, editors and servers call. `way.py` is the one way by which anything changes."""
 
+from filetools.facade.aside import keep_aside
 from filetools.facade.clerk import Clerk
 from filetools.facade.facade import FileToolsFacade, ToolCaller
 from filetools.facade.feed import Feed, FeedPage
 from filetools.facade.parts import Crew, Parts
 from filetools.facade.runner import Runner
 
-__all__ = ["Clerk", "Crew", "Feed", "FeedPage", "FileToolsFacade", "Parts", "Runner", "ToolCaller"]
+__all__ = ["Clerk", "Crew", "Feed", "FeedPage", "FileToolsFacade", "Parts", "Runner", "ToolCaller", "keep_aside"]

@@ -69,7 +69,7 @@ class ForeignRecorder:
         changes = [change for hint in hints for change in self._changes(hint)]
         if not changes:
             return ()
-        return self._parts.journal.commit(changes, EXTERNAL, mirrors=self._parts.sync.names())
+        return self._parts.journal.commit(changes, EXTERNAL, mirrors=self._parts.sync.names(change.path for change in changes))
 
     def _changes(self, hint: Hint) -> list[Change]:
         try:

@@ -108,7 +108,7 @@ def _adopt(parts: Parts, adoptions: Sequence[Change]) -> tuple[ChangeRecord, ...
     foreign = [change for change in adoptions if change.before is not None or change.after is None]
     if not foreign:
         return ()
-    return parts.journal.commit(foreign, parts.recovery.actor, mirrors=parts.sync.names())
+    return parts.journal.commit(foreign, parts.recovery.actor, mirrors=parts.sync.names(change.path for change in foreign))
 
 
 def _unchanged(parts: Parts, steps: Sequence[Step], adopted: tuple[ChangeRecord, ...]) -> Outcome:
@@ -132,7 +132,7 @@ def _prepare_and_commit(
             ticket = parts.sync.prepare_strict([action for step in active for action in step.mirror_actions(0)])
         drafts = [step.drafts() for step in active]
         changes = [*adoptions, *(change for several in drafts for change in several)]
-        records = parts.journal.commit(changes, actor, mirrors=parts.sync.names())
+        records = parts.journal.commit(changes, actor, mirrors=parts.sync.names(change.path for change in changes))
     except Exception:
         for step in active:
             step.abandon(parts)
@@ -182,7 +182,7 @@ def _set_back(parts: Parts, step: Step) -> None:
 
 def _compensate(parts: Parts, active: Sequence[Step], own: Sequence[ChangeRecord]) -> None:
     changes = [change for step, record in zip(active, own, strict=True) for change in step.compensations(record.number)]
-    parts.journal.commit(changes, parts.recovery.actor, mirrors=parts.sync.names())
+    parts.journal.commit(changes, parts.recovery.actor, mirrors=parts.sync.names(change.path for change in changes))
     for step in active:
         step.abandon(parts)
 
@@ -191,7 +191,7 @@ def _keep_surprises(parts: Parts, active: Sequence[Step], actor: Actor) -> tuple
     surprises = [change for step in active for change in step.surprises(parts)]
     if not surprises:
         return ()
-    return parts.journal.commit(surprises, actor, mirrors=parts.sync.names())
+    return parts.journal.commit(surprises, actor, mirrors=parts.sync.names(change.path for change in surprises))
 
 
 def _warnings(surprises: Sequence[ChangeRecord], mirror: MirrorStatus) -> tuple[dict[str, Any], ...]:

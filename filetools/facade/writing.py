@@ -5,9 +5,10 @@ from __future__ import annotations
 import base64
 import binascii
 import re
+from dataclasses import dataclass
 from typing import Final
 
-from filetools.content import ContentFacts, TextFormat, encode, format_named, sniff, version_of
+from filetools.content import ContentFacts, TextFormat, describe, encode, format_named, inspect, sniff, version_of
 from filetools.errors import (
     EncodingError,
     FileTooLargeError,
@@ -29,18 +30,30 @@ SHORTEST_PREFIX: Final = 12
 _SHORT_VERSION: Final = re.compile(r"[0-9a-f]{12,64}")
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Encoded:
+    """A caller's content as bytes."""
+
+    content: bytes
+    text: str | None = None
+    """What they say; None for bytes as such."""
+    text_format: TextFormat = UTF_8
+    keeps_crlf: bool = False
+    """Whether LF became CRLF, as the file has it."""
+
+
 def decide_write(parts: Parts, seen: Look, request: WriteRequest) -> Decision:
     """Replace or create: equal bytes win over everything, then the expected version must stand there.
 
     Raises:
         VersionMismatchError, EncodingError, FileTooLargeError, InvalidArgumentError
     """
-    content = encoded(parts, seen, request)
-    _refuse_size(parts, seen.path, len(content))
-    version = version_of(content)
-    if version != seen.version:
+    new = encoded(parts, seen, request)
+    _refuse_size(parts, seen.path, len(new.content))
+    facts = _facts(seen, new)
+    if facts.version != seen.version:
         require_version(seen, request.expected_version)
-    return Decision(content=content, version=version, newline="crlf" if _keeps_crlf(parts, seen, request) else None)
+    return Decision(content=new.content, facts=facts, newline="crlf" if new.keeps_crlf else None)
 
 
 def decide_create(parts: Parts, seen: Look, request: WriteRequest) -> Decision:
@@ -63,10 +76,10 @@ def decide_append(parts: Parts, seen: Look, request: WriteRequest) -> Decision:
     require_version(seen, request.expected_version)
     if seen.stat is None:
         return decide_write(parts, seen, request)
-    added = encoded(parts, seen, request, is_continuation=True)
+    added = encoded(parts, seen, request, is_continuation=True).content
     _refuse_size(parts, seen.path, seen.stat.size + len(added))
     content = content_of(parts, seen) + added
-    return Decision(content=content, version=version_of(content), added_bytes=len(added))
+    return Decision(content=content, facts=inspect(content, name=seen.path)[0], added_bytes=len(added))
 
 
 def decide_copy(parts: Parts, seen: Look, source: WorkspacePath, *, overwrite: bool) -> Decision:
@@ -81,7 +94,7 @@ def decide_copy(parts: Parts, seen: Look, source: WorkspacePath, *, overwrite: b
     if parts.workspace.key(source) == seen.key:
         raise InvalidArgumentError(f"Source and destination are the same file: {source}", path=source)
     content, stat = parts.store.read(source, limit=parts.settings.max_write_bytes)
-    return Decision(content=content, version=version_of(content), mode=stat.mode)
+    return Decision(content=content, facts=inspect(content, name=seen.path)[0], mode=stat.mode)
 
 
 def require_version(seen: Look, expected: str | None) -> None:
@@ -114,7 +127,7 @@ def stat_version(identity: tuple[int, int, int, int, int]) -> str:
     return "stat:" + "-".join(str(part) for part in identity)
 
 
-def encoded(parts: Parts, seen: Look, request: WriteRequest, *, is_continuation: bool = False) -> bytes:
+def encoded(parts: Parts, seen: Look, request: WriteRequest, *, is_continuation: bool = False) -> Encoded:
     """Return the bytes of a request's content, in the form of the file that stands there.
 
     Args:
@@ -128,17 +141,19 @@ def encoded(parts: Parts, seen: Look, request: WriteRequest, *, is_continuation:
         InvalidArgumentError: There is no such encoding.
     """
     if isinstance(request.content, bytes):
-        return request.content
+        return Encoded(content=request.content)
     if request.encoding == "base64":
-        return _from_base64(request.content, seen.path)
+        return Encoded(content=_from_base64(request.content, seen.path))
     facts = facts_of(parts, seen)
     text_format = format_named(request.encoding) if request.encoding else _format_there(parts, seen, facts)
     if is_continuation:
         text_format = TextFormat(encoding=text_format.encoding, bom=b"")
     text = request.content.removeprefix("\ufeff") if text_format.bom else request.content
-    if _keeps_crlf(parts, seen, request):
+    keeps_crlf = _keeps_crlf(facts, request, text)
+    if keeps_crlf:
         text = text.replace("\n", "\r\n")
-    return encode(text, text_format, path=seen.path)
+    content = encode(text, text_format, path=seen.path)
+    return Encoded(content=content, text=text, text_format=text_format, keeps_crlf=keeps_crlf)
 
 
 def _format_there(parts: Parts, seen: Look, facts: ContentFacts | None) -> TextFormat:
@@ -153,12 +168,15 @@ def _format_there(parts: Parts, seen: Look, facts: ContentFacts | None) -> TextF
         reader.close()
 
 
-def _keeps_crlf(parts: Parts, seen: Look, request: WriteRequest) -> bool:
+def _facts(seen: Look, new: Encoded) -> ContentFacts:
+    return describe(new.content, new.text, new.text_format, name=seen.path, version=version_of(new.content))
+
+
+def _keeps_crlf(facts: ContentFacts | None, request: WriteRequest, text: str) -> bool:
     """Whether text gets the file's CRLF: models answer in LF, and a file that has nothing but CRLF keeps it."""
-    if not isinstance(request.content, str) or request.newline is not None or request.encoding is not None:
+    if request.newline is not None or request.encoding is not None:
         return False
-    facts = facts_of(parts, seen)
-    return facts is not None and facts.newline == "crlf" and "\r" not in request.content
+    return facts is not None and facts.newline == "crlf" and "\r" not in text
 
 
 def _from_base64(text: str, path: str) -> bytes:

@@ -64,6 +64,8 @@ class Change:
     """True if the file carries it already, as with a foreign change."""
     external: bool = False
     """Record it as made by the external actor, whoever commits."""
+    aside: bool = False
+    """Keep it as a version of the path that never became the head, such as foreign bytes found in a mirror."""
     compensates: int | None = None
     """Number of the pending record that this one sets back; that record becomes `aborted`."""
 

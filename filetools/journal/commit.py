@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from filetools.journal.changes import DIRECTORY_REMOVALS, Change, HeadMovedError, View
 from filetools.journal.contents import keep, touch
-from filetools.journal.rows import INSERT_RECORD, SELECT_RECORD, UPSERT_HEAD, record_from, record_row
+from filetools.journal.rows import INSERT_RECORD, UPSERT_HEAD, record_of, record_row
 from filetools.models import Actor, ChangeRecord, Operation, RecordState
 
 _FOLDER_OPERATIONS = (*DIRECTORY_REMOVALS, Operation.CREATE_DIRECTORY)
@@ -48,7 +48,7 @@ def record(connection: sqlite3.Connection, draft: Draft, opening: int) -> tuple[
         _settle_contents(connection, change, number)
         _move_heads(connection, change, number)
         _owe(connection, change, number, draft.mirrors)
-        records.append(_as_record(connection, number))
+        records.append(record_of(change, draft.actor, now=now, batch=batch, number=number))
     return tuple(records)
 
 
@@ -98,7 +98,7 @@ def _move_heads(connection: sqlite3.Connection, change: Change, number: int) -> 
         _abort(connection, change.compensates)
     if change.operation in DIRECTORY_REMOVALS:
         _move_heads_below(connection, change)
-    if change.operation in _FOLDER_OPERATIONS:
+    if change.operation in _FOLDER_OPERATIONS or change.aside:
         return
     digest = None if change.after is None else bytes.fromhex(change.after[7:])
     applied = int(change.applied)
@@ -132,7 +132,7 @@ def _move_heads_below(connection: sqlite3.Connection, change: Change) -> None:
 
 
 def _owe(connection: sqlite3.Connection, change: Change, number: int, mirrors: Sequence[str]) -> None:
-    if change.operation is Operation.FOUND:
+    if change.operation is Operation.FOUND or change.aside:
         return
     for mirror in mirrors:
         for key, path in ((change.key, change.path), (change.old_key, change.old_path)):
@@ -142,6 +142,3 @@ def _owe(connection: sqlite3.Connection, change: Change, number: int, mirrors: S
                     (mirror, key, path, number),
                 )
 
-
-def _as_record(connection: sqlite3.Connection, number: int) -> ChangeRecord:
-    return record_from(connection.execute(f"{SELECT_RECORD} WHERE number = ?", (number,)).fetchone())

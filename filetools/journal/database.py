@@ -44,6 +44,7 @@ class Database:
         self._process = os.getpid()
         self._closed = False
         self._synchronous = "FULL" if durability == "commit" else "NORMAL"
+        self._synchronous_now = ""
         self._readers: list[sqlite3.Connection] = []
         self._readers_lock = threading.Lock()
         self.opening = secrets.randbits(62)
@@ -85,7 +86,7 @@ class Database:
         self._check_usable()
         with translated(), self.gate:
             self._check_identity()
-            self._writer.execute(f"PRAGMA synchronous = {self._synchronous if durable else 'NORMAL'}")
+            self._use_synchronous(self._synchronous if durable else "NORMAL")
             self._writer.execute("BEGIN IMMEDIATE")
             try:
                 result = work(self._writer)
@@ -126,6 +127,11 @@ class Database:
                 connection.close()
             self._readers.clear()
         self._writer.close()
+
+    def _use_synchronous(self, wanted: str) -> None:
+        if wanted != self._synchronous_now:
+            self._writer.execute(f"PRAGMA synchronous = {wanted}")
+            self._synchronous_now = wanted
 
     def _open_writer(self) -> sqlite3.Connection:
         with self.gate:

@@ -46,12 +46,34 @@ def record_row(change: Change, actor: Actor, *, now: float, batch: int | None, o
         batch,
         opening,
     )
-    if change.compensates is not None:
-        state = RecordState.ABORTED
-    else:
-        state = RecordState.APPLIED if change.applied else RecordState.PENDING
+    state = _state_of(change)
     # What a foreign program wrote is as durable as that program made it; there is no promise of ours to sync for.
-    return (*fixed, checksum(fixed), state.value, int(change.applied))
+    is_settled = change.applied and change.compensates is None
+    return (*fixed, checksum(fixed), state.value, int(is_settled or change.aside))
+
+
+def record_of(change: Change, actor: Actor, *, now: float, batch: int | None, number: int) -> ChangeRecord:
+    """Return the record that one change became, as `record_from` its row would."""
+    return ChangeRecord(
+        number=number,
+        operation=change.operation,
+        path=change.path,
+        old_path=change.old_path,
+        before=change.before,
+        before_unknown=change.before_unknown,
+        after=change.after,
+        size=change.size,
+        actor=EXTERNAL if change.external else actor,
+        time=now,
+        state=_state_of(change),
+        transaction=batch,
+    )
+
+
+def _state_of(change: Change) -> RecordState:
+    if change.compensates is not None or change.aside:
+        return RecordState.ABORTED
+    return RecordState.APPLIED if change.applied else RecordState.PENDING
 
 
 def checksum(fixed: tuple[Any, ...]) -> int:

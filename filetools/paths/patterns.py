@@ -24,6 +24,7 @@ from filetools.paths.wildmatch import (
 
 MAX_PATTERN_CHARACTERS: Final = 256
 _FORBIDDEN: Final = re.compile(r'[<>"|]')
+_WILD: Final = re.compile(r"[*?]")
 _SEPARATORS: Final = re.compile(r"[,\n\r]")
 
 Sieve = Callable[[Sequence[str], bool], Sequence[str]]
@@ -89,7 +90,7 @@ class _Rule:
         body = body.removeprefix("/")
         return cls(
             expression=to_expression(_tokens(body, classes=False)),
-            is_literal=not any(character in body for character in "*?"),
+            is_literal=not _WILD.search(body),
             is_path=is_path,
             directories_only=text.endswith("/"),
             body=body,
@@ -99,26 +100,29 @@ class _Rule:
 class _Names:
     """The rules that look at one name only. Lives as long as its `ExcludeRules`."""
 
-    __slots__ = ("_endings", "_exact", "_others")
+    __slots__ = ("_endings", "_exact", "_others", "_starts")
 
     def __init__(self, rules: Sequence[_Rule]) -> None:
         self._exact = frozenset(rule.body for rule in rules if rule.is_literal)
         wild = [rule for rule in rules if not rule.is_literal]
-        endings = [rule for rule in wild if rule.body[0] == "*" and not any(c in rule.body[1:] for c in "*?")]
+        endings = [rule for rule in wild if rule.body[0] == "*" and not _WILD.search(rule.body, 1)]
+        others = [rule for rule in wild if rule not in endings]
         self._endings = tuple(rule.body[1:] for rule in endings)
-        others = [rule.expression for rule in wild if rule not in endings]
-        self._others = compile_all(others).match if others else None
+        # Comparing the literal beginnings first spares most names the expression.
+        self._starts = tuple(_WILD.split(rule.body, maxsplit=1)[0] for rule in others)
+        self._others = compile_all([rule.expression for rule in others]).match
 
     def matches(self, name: str) -> bool:
         return bool(self.found([name]))
 
     def found(self, names: Sequence[str]) -> set[str]:
         """Return those of the names that a rule fits."""
-        exact, endings, others = self._exact, self._endings, self._others
-        found = {name for name in names if name in exact or name.endswith(endings)}
-        if others is not None:
-            found.update([name for name in names if others(name)])
-        return found
+        exact, endings, starts, others = self._exact, self._endings, self._starts, self._others
+        return {
+            name
+            for name in names
+            if name in exact or name.endswith(endings) or (name.startswith(starts) and others(name))
+        }
 
 
 class ExcludeRules:
@@ -160,18 +164,19 @@ class ExcludeRules:
 
     def in_directory(self, directory: str) -> Sieve | None:
         """Return the sieve for the names in a folder that is not left out itself; None if nothing can match."""
-        if not self.patterns:
-            return None
-        has_paths = self._paths is not None or self._directory_paths is not None
+        if self._paths is None and self._directory_paths is None:
+            return self._sieve_names if self.patterns else None
         prefix = f"{directory}/" if directory else ""
 
         def sieve(names: Sequence[str], is_directory: bool) -> Sequence[str]:
-            found = (self._directory_names if is_directory else self._names).found(names)
-            if has_paths:
-                found.update([name for name in names if self._matches_path(prefix + name, is_directory)])
-            return [name for name in names if name not in found] if found else names
+            kept = self._sieve_names(names, is_directory)
+            return [name for name in kept if not self._matches_path(prefix + name, is_directory)]
 
         return sieve
+
+    def _sieve_names(self, names: Sequence[str], is_directory: bool) -> Sequence[str]:
+        found = (self._directory_names if is_directory else self._names).found(names)
+        return [name for name in names if name not in found] if found else names
 
 
 def _paths(rules: Iterable[_Rule], *, directories_only: bool, end: str) -> re.Pattern[str] | None:

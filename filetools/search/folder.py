@@ -69,12 +69,10 @@ def position_after(names: Sequence[str], name: str) -> int:
 
 def sorted_folder(directories: list[str], others: list[str], kinds: Mapping[str, EntryType]) -> Folder:
     """Return a folder from names in any order, without those of filetools itself."""
-    return Folder(_arranged(directories), _arranged(others), kinds)
+    return Folder(_arranged(directories) if directories else (), _arranged(others) if others else (), kinds)
 
 
 def _arranged(names: list[str]) -> list[str]:
-    if not names:
-        return names
     joined = "/".join(names)
     folded = joined.casefold()
     if not joined.isascii() or ".f" in folded or "~" in folded:
@@ -86,6 +84,9 @@ def _arranged(names: list[str]) -> list[str]:
 
 def is_ours(name: str) -> bool:
     """Whether a name is a state directory or a temporary file of filetools."""
+    # Most names are settled by the first test; folding each would double the cost of a walk.
+    if name[0] != "." and name.isascii() and "~" not in name:
+        return False
     return is_state_name(name) or FOREIGN_NAME.fullmatch(name) is not None
 
 
@@ -105,6 +106,8 @@ class FolderCache:
     """Remembers wide folders by identity, the least recently used go first. Thread-safe; one a process is enough."""
 
     def __init__(self, max_names: int = MAX_CACHED_NAMES) -> None:
+        self.is_used = False
+        """Whether there ever was anything to remember."""
         self._max_names = max_names
         self._names = 0
         self._folders: OrderedDict[tuple[int, int], tuple[Identity, Folder]] = OrderedDict()
@@ -118,10 +121,6 @@ class FolderCache:
                 return None
             self._folders.move_to_end(identity[:2])
             return kept[1]
-
-    def __bool__(self) -> bool:
-        """Whether any folder is remembered."""
-        return bool(self._folders)
 
     def put(self, identity: Identity, folder: Folder, *, taken_ns: int) -> None:
         """Remember a folder, unless it is small, larger than the whole cache, or was young.
@@ -138,6 +137,7 @@ class FolderCache:
                 return
             self._folders[identity[:2]] = (identity, folder)
             self._names += len(folder)
+            self.is_used = True
             while self._names > self._max_names:
                 self._drop(next(iter(self._folders)))
 

@@ -61,10 +61,9 @@ def list_page(
         AbortedError: `abort` said so.
     """
     source = Source(store, FOLDERS, abort, "Listing")
-    walk = OrderedWalk(source, path, options, options.rules(), IGNORES)
-    total = None if options.recursive else walk.total()
     page = Page(source, path, options, options.fingerprint(path))
-    return page.build(walk, cursor, total=total)
+    with OrderedWalk(source, path, options, options.rules(), IGNORES) as walk:
+        return page.build(walk, cursor, total=None if options.recursive else walk.total())
 
 
 class Page:

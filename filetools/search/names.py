@@ -41,9 +41,9 @@ def search_files(
     chosen = replace(options or ListOptions(use_gitignore=True, include_hidden=False), recursive=True)
     wanted = _wanted(pattern)
     source = Source(store, FOLDERS, abort, "The search")
-    walk = OrderedWalk(source, path, chosen, chosen.rules(), IGNORES)
     page = Page(source, path, chosen, chosen.fingerprint(path, pattern))
-    return page.build(walk, cursor, wanted=wanted)
+    with OrderedWalk(source, path, chosen, chosen.rules(), IGNORES) as walk:
+        return page.build(walk, cursor, wanted=wanted)
 
 
 def _wanted(pattern: str) -> Wanted:

@@ -5,10 +5,11 @@ No walk calls itself, so depth costs no stack, and no walk follows a link.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
-from typing import Final
+from typing import Final, Self
 
 from filetools.errors import AbortedError
 from filetools.models import EntryType
@@ -24,6 +25,8 @@ from filetools.stores.store import ScanEntry
 Row = tuple[str, str, EntryType]
 """Path relative to the root, name, and type of one entry, as the disk has them."""
 
+MAX_KEPT: Final = 16
+"""Most descriptors that a walk keeps; in deeper trees the upper folders are opened again."""
 LOOKED_AT: Final = 256
 """Fewest names that are sieved at a time."""
 
@@ -42,6 +45,13 @@ class _Level:
     """Position among them."""
     other: int = 0
     """Position among the others; they come when the subfolders are through."""
+    descriptor: int | None = None
+    """Kept while there are subfolders to open through it."""
+
+    def close(self) -> None:
+        if self.descriptor is not None:
+            os.close(self.descriptor)
+            self.descriptor = None
 
     @property
     def prefix(self) -> str:
@@ -49,7 +59,7 @@ class _Level:
 
 
 class OrderedWalk:
-    """The entries below a folder in the order of listings. Lives for one page."""
+    """The entries below a folder in the order of listings. Lives for one page, inside a `with` block."""
 
     def __init__(
         self, source: Source, path: WorkspacePath, options: ListOptions, rules: ExcludeRules, cache: IgnoreCache
@@ -58,16 +68,33 @@ class OrderedWalk:
         self._options = options
         self._rules = rules
         self._ignores = cache
+        self._hidden: Sieve | None = None if options.include_hidden else _without_hidden
         self._depth = options.max_depth if options.recursive else 1
-        stack = stack_above(source.store, path, cache) if options.use_gitignore else IgnoreStack()
-        top = _Level(path, stack)
-        # Read at once: of this folder alone a failure is the caller's.
-        self._fill(top, source.folder(path))
-        if not options.recursive and top.folder is not None:
-            # All of it is sieved for the total, once for all pages of a folder that is remembered.
-            top.folder = top.folder.visible(top.sieve, (options.include_hidden, rules.patterns, top.stack.levels))
-            top.sieve = None
-        self._levels = [top]
+        self._levels: list[_Level] = []
+        self._path = path
+
+    def __enter__(self) -> Self:
+        """Read the folder itself; of it alone a failure is the caller's."""
+        source, options = self._source, self._options
+        stack = stack_above(source.store, self._path, self._ignores) if options.use_gitignore else IgnoreStack()
+        top = _Level(self._path, stack)
+        folder, top.descriptor = source.folder(self._path)
+        self._levels.append(top)
+        try:
+            self._fill(top, folder)
+            if not options.recursive:
+                # All of it is sieved for the total, once for all pages of a folder that is remembered.
+                top.folder = folder.visible(top.sieve, (options.include_hidden, self._rules.patterns, top.stack.levels))
+                top.sieve = None
+        except BaseException:
+            self.__exit__()
+            raise
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Close the folders that are still open."""
+        while self._levels:
+            self._levels.pop().close()
 
     def total(self) -> int:
         """Return how many entries the folder itself has; only of a walk that is not recursive."""
@@ -111,7 +138,7 @@ class OrderedWalk:
             else:
                 found = _next_others(level, folder, count - len(rows))
                 if level.other >= len(folder.others):
-                    self._levels.pop()
+                    self._levels.pop().close()
             rows += found if wanted is None else [row for row in found if wanted(row[0])]
         return rows
 
@@ -126,10 +153,14 @@ class OrderedWalk:
     def _folder_of(self, level: _Level) -> Folder:
         if level.folder is not None:
             return level.folder
+        depth = len(self._levels)
+        above = self._levels[-2].descriptor if depth > 1 else None
         try:
-            folder = self._source.folder(level.path)
+            folder, level.descriptor = self._source.folder(level.path, above)
         except GONE:
             folder = Folder((), (), {})
+        if depth > MAX_KEPT:
+            self._levels[depth - 1 - MAX_KEPT].close()
         self._fill(level, folder)
         return folder
 
@@ -138,14 +169,13 @@ class OrderedWalk:
             rules = load_rules(self._source.store, level.path, self._ignores)
             level.stack = level.stack.push(rules) if rules is not None else level.stack
         level.folder = folder
-        level.sieve = combined(
-            (
-                None if self._options.include_hidden else _without_hidden,
-                self._rules.in_directory(level.path),
-                level.stack.in_directory(level.path),
-            )
-        )
-        level.directories = folder.directories if level.sieve is None else level.sieve(folder.directories, True)
+        sieves = (self._hidden, self._rules.in_directory(level.path), level.stack.in_directory(level.path))
+        level.sieve = combined(sieves)
+        level.directories = folder.directories
+        if level.sieve is not None and level.directories:
+            level.directories = level.sieve(level.directories, True)
+        if not level.directories:
+            level.close()
 
 
 def _next_others(level: _Level, folder: Folder, count: int) -> list[Row]:

@@ -16,6 +16,7 @@ from filetools.stores.attributes import copy_attributes
 from filetools.stores.linux import MISSING_CALL, O_TMPFILE
 from filetools.stores.local_disk import Explained, LocalDisk, Place, opened_file, opened_parent
 from filetools.stores.local_prepared import PreparedName, PreparedNameless, PreparedReplacement
+from filetools.stores.reading import to_file_stat
 
 NEW_FILE_MODE: Final = 0o666
 """Less the umask, or as the folder's default ACL says."""
@@ -47,8 +48,8 @@ class Preparer:
             place = disk.reachable(disk.temporary(), path, parent)
             with written(place, content, 0o600) as temporary:
                 copy_attributes(live, temporary, mode)
-                made = os.fstat(temporary)
-        return PreparedReplacement(disk, path, place, (made.st_dev, made.st_ino))
+                made = to_file_stat(os.fstat(temporary))
+        return PreparedReplacement(disk, path, place, made)
 
     def new(self, path: WorkspacePath, content: bytes, mode: int | None) -> PreparedName | PreparedNameless:
         """Write a new file, without a name where that is possible."""
@@ -64,7 +65,8 @@ class Preparer:
             with written(place, content, NEW_FILE_MODE) as temporary:
                 if mode is not None:
                     os.fchmod(temporary, mode)
-        return PreparedName(disk, path, place)
+                made = to_file_stat(os.fstat(temporary))
+        return PreparedName(disk, path, place, made)
 
     def _nameless(self, path: WorkspacePath, parent: int, content: bytes, mode: int | None) -> PreparedNameless | None:
         """Return a nameless file, or None where the file system knows none; the room taken goes with it."""

@@ -14,17 +14,27 @@ from filetools.stores.local_displaced import LocalDisplaced
 from filetools.stores.reading import to_file_stat
 from filetools.stores.removal import remove_place
 from filetools.stores.renaming import Spot, exchange, exists, identity, rename_without_replacing
+from filetools.stores.store import FileStat
 
 
 class _Named:
     """What both kinds with a name share: the place, until the file went live."""
 
-    __slots__ = ("_disk", "_path", "_place")
+    __slots__ = ("_disk", "_path", "_place", "stat")
 
-    def __init__(self, disk: LocalDisk, path: WorkspacePath, place: Place) -> None:
+    def __init__(self, disk: LocalDisk, path: WorkspacePath, place: Place, stat: FileStat) -> None:
+        """Stand for a complete file.
+
+        Args:
+            disk: The store's means.
+            path: Where it will go.
+            place: Where it waits.
+            stat: Its facts.
+        """
         self._disk = disk
         self._path = path
         self._place: Place | None = place
+        self.stat = stat
 
     @property
     def temporary(self) -> str:
@@ -53,19 +63,7 @@ class _Named:
 class PreparedReplacement(_Named):
     """The next bytes of an existing file."""
 
-    __slots__ = ("_identity",)
-
-    def __init__(self, disk: LocalDisk, path: WorkspacePath, place: Place, identity: tuple[int, int]) -> None:
-        """Stand for a complete file.
-
-        Args:
-            disk: The store's means.
-            path: What it will replace.
-            place: Where it waits.
-            identity: Its device and inode.
-        """
-        super().__init__(disk, path, place)
-        self._identity = identity
+    __slots__ = ()
 
     def exchange(self) -> LocalDisplaced:
         """Go live; what stood there comes out.
@@ -90,7 +88,7 @@ class PreparedReplacement(_Named):
 
     def _check_still_ours(self, place: Place, hidden: Spot) -> None:
         """Raise if what came back is somebody else's, and leave it where a sweep finds it."""
-        if identity(hidden) != self._identity:
+        if identity(hidden) != (self.stat.device, self.stat.inode):
             found = to_file_stat(os.stat(hidden[1], dir_fd=hidden[0], follow_symlinks=False))
             self._place = None
             LocalDisplaced(self._disk, place, found, path=self._path).keep_in_limbo(place.name)
@@ -127,7 +125,7 @@ class PreparedName(_Named):
 class PreparedNameless:
     """A new file without a name: a process that dies leaves nothing behind. Holds a descriptor until it is live."""
 
-    __slots__ = ("_descriptor", "_disk", "_path", "_room")
+    __slots__ = ("_descriptor", "_disk", "_path", "_room", "stat")
 
     def __init__(self, disk: LocalDisk, path: WorkspacePath, descriptor: int, room: threading.BoundedSemaphore) -> None:
         """Stand for an open file.
@@ -142,6 +140,7 @@ class PreparedNameless:
         self._path = path
         self._descriptor = descriptor
         self._room = room
+        self.stat = to_file_stat(os.fstat(descriptor))
 
     @property
     def temporary(self) -> str:

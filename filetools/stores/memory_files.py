@@ -132,6 +132,7 @@ class MemoryReplacement:
         self._path = path
         self._name = name
         self._is_waiting = True
+        self.stat = node.stat
         tree.hidden["tmp"][name] = node
 
     @property
@@ -172,6 +173,7 @@ class MemoryNewFile:
         self._tree = tree
         self._path = path
         self._node: Node | None = node
+        self.stat = node.stat
 
     @property
     def temporary(self) -> str:

@@ -98,6 +98,10 @@ class Prepared(Protocol):
     def temporary(self) -> str:
         """Store-relative name of the temporary file, or "" where it has none yet."""
 
+    @property
+    def stat(self) -> FileStat:
+        """Facts of the complete file, taken before it went live; its change time moves when it does."""
+
     def exchange(self) -> Displaced | None:
         """Go live in one atomic step; the new file is never seen half.
 

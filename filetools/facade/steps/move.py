@@ -99,7 +99,7 @@ class MoveFile:
 
     def surprises(self, parts: Parts) -> Sequence[Change]:
         """A foreign save at the destination in the same instant: kept as a version."""
-        if self._displaced is None or is_same_file(self.seen[1], self._displaced.stat):
+        if self._displaced is None or is_same_file(parts, self.seen[1], self._displaced.stat):
             return ()
         content = self._displaced.read()
         version = version_of(content)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import secrets
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Final
 
-from filetools.content import version_of
+from filetools.content import ContentFacts, version_of
 from filetools.facade.look import Look, look
 from filetools.facade.parts import Parts
 from filetools.facade.steps.parents import make_parents, remove_parents
@@ -18,16 +18,13 @@ from filetools.paths import WorkspacePath
 from filetools.stores import Displaced, FileStat, Prepared
 from filetools.sync import MirrorAction, Put
 
-UNSETTLED_NS: Final = 20_000_000
-"""Longest tick of a file system's clock that is reckoned with."""
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Decision:
     """What a call wants to stand at its path."""
 
     content: bytes
-    version: str
+    facts: ContentFacts
     mode: int | None = None
     """Permission bits; None keeps those of the replaced file."""
     added_bytes: int | None = None
@@ -78,7 +75,7 @@ class PutFile:
     def decide(self, parts: Parts) -> bool:
         """Ask the call what it wants; False if exactly these bytes stand there already."""
         self.decision = self._decide(parts, self.seen)
-        self.version = self.decision.version
+        self.version = self.decision.facts.version
         return self.version != self.seen.version
 
     def prepare(self, parts: Parts) -> None:
@@ -101,7 +98,8 @@ class PutFile:
 
     def surprises(self, parts: Parts) -> Sequence[Change]:
         """A foreign save between look and exchange: kept as a version, with this change on top of it again."""
-        if self._displaced is None or is_same_file(self.seen, self._displaced.stat):
+        self._remember(parts)
+        if self._displaced is None or is_same_file(parts, self.seen, self._displaced.stat):
             return ()
         content = self._displaced.read()
         version = version_of(content)
@@ -172,6 +170,16 @@ class PutFile:
             view=None if seen.adoption is not None else seen.view,
         )
 
+    def _remember(self, parts: Parts) -> None:
+        """Know the new file again at the next look, unless somebody has replaced it already."""
+        assert self.decision is not None
+        assert self._prepared is not None
+        made = self._prepared.stat
+        taken_ns = time.time_ns()
+        stat = parts.store.stat(self.path)
+        if stat is not None and (stat.inode, stat.size, stat.modified_ns) == (made.inode, made.size, made.modified_ns):
+            parts.facts.put(stat.identity, self.decision.facts, taken_ns=taken_ns)
+
     def _surprise(self, content: bytes, version: str) -> Sequence[Change]:
         """The chain as it happened: the stranger's save replaced by this change a moment later."""
         assert self._displaced is not None
@@ -191,10 +199,11 @@ class PutFile:
         return (came_between, on_top)
 
 
-def is_same_file(seen: Look, stat: FileStat) -> bool:
+def is_same_file(parts: Parts, seen: Look, stat: FileStat) -> bool:
     """Whether a displaced file is, beyond doubt, the one that was looked at."""
     if seen.stat is None:
         return False
     same = (stat.inode, stat.size, stat.modified_ns) == (seen.stat.inode, seen.stat.size, seen.stat.modified_ns)
     # Within a tick of the file system's clock a file can change and keep its time; then only its bytes tell.
-    return same and seen.taken_ns - stat.modified_ns > UNSETTLED_NS
+    tick_ns = parts.store.tick_ns
+    return same and (tick_ns == 0 or seen.taken_ns - stat.modified_ns > tick_ns)

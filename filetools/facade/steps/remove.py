@@ -74,7 +74,7 @@ class RemoveFile:
     def surprises(self, parts: Parts) -> Sequence[Change]:
         """A foreign save between look and removal: kept as a version, and deleted on top of it."""
         assert self._displaced is not None
-        if is_same_file(self.seen, self._displaced.stat):
+        if is_same_file(parts, self.seen, self._displaced.stat):
             return ()
         content = self._displaced.read()
         version = version_of(content)

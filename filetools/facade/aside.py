@@ -1,0 +1,28 @@
+"""Bytes that turned up where they did not belong: kept as versions of their path, beside the line of its heads."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from filetools.content import version_of
+from filetools.journal import Change, Journal
+from filetools.models import EXTERNAL, Operation
+from filetools.paths import WorkspacePath
+
+
+def keep_aside(
+    journal: Journal, key: Callable[[WorkspacePath], str], path: WorkspacePath, content: bytes
+) -> None:
+    """Keep bytes as a version of a path that never became its head; call it in a worker thread."""
+    change = Change(
+        operation=Operation.MODIFY,
+        path=path,
+        key=key(path),
+        before_unknown=True,
+        after=version_of(content),
+        content=content,
+        size=len(content),
+        aside=True,
+        external=True,
+    )
+    journal.commit([change], EXTERNAL)

@@ -1,0 +1,73 @@
+"""What a mirror is to do after a change of the primary, as frozen records."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from filetools.paths import WorkspacePath
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Put:
+    """Give a file these bytes, whether it is there or not."""
+
+    path: WorkspacePath
+    key: str
+    number: int
+    """Journal number of the change; 0 before the commit."""
+    content: bytes
+    mode: int | None = None
+    """Permission bits; None keeps those of the file that stands there."""
+    new: bool | None = None
+    """Whether nothing is expected to stand there; None looks."""
+    version: str | None = None
+    """Version of `content`, where it is known already."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Remove:
+    """Take a file away, or a directory with all below it."""
+
+    path: WorkspacePath
+    key: str
+    number: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MakeDirectory:
+    """Make a directory, and its parents."""
+
+    path: WorkspacePath
+    key: str
+    number: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Move:
+    """Rename a file or a directory; a file at the destination is replaced."""
+
+    path: WorkspacePath
+    """The destination."""
+    key: str
+    source: WorkspacePath
+    source_key: str
+    number: int
+    version: str | None = None
+    """Version of the moved file, where it is known already; the journal's head tells it otherwise."""
+
+
+MirrorAction = Put | Remove | MakeDirectory | Move
+
+
+class OutOfStepError(Exception):
+    """Raised when a mirror does not hold what an action builds on; catching up puts it right."""
+
+    def __init__(self, path: str) -> None:
+        super().__init__(path)
+        self.path = path
+
+
+def places(action: MirrorAction) -> tuple[tuple[str, WorkspacePath], ...]:
+    """Return the (key, path) pairs that an action changes; each is a debt of its own."""
+    here = (action.key, action.path)
+    return (here, (action.source_key, action.source)) if isinstance(action, Move) else (here,)

@@ -1,0 +1,58 @@
+"""Following a change in an eventual mirror: begun right after the commit, joined for a bounded time."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from typing import Final
+
+from filetools.errors import CallTimeoutError
+from filetools.models import MirrorStatus
+from filetools.sync.actions import MirrorAction
+from filetools.sync.lane import Job
+from filetools.sync.mirror import Mirror
+
+
+class Follower:
+    """The mirrors' part of one call. Lives from the commit to the end of the call; belongs to its thread."""
+
+    def __init__(self, mirrors: Sequence[Mirror], actions: Sequence[MirrorAction], wait_seconds: float) -> None:
+        """Queue the actions in the lane of each mirror that takes calls."""
+        self._wait_seconds = wait_seconds
+        self._deadline = time.monotonic() + wait_seconds
+        self._jobs: tuple[tuple[Mirror, Job[None]], ...] = tuple(
+            (mirror, mirror.follow(actions)) for mirror in mirrors if mirror.takes_calls
+        )
+        self._is_complete = len(self._jobs) == len(mirrors)
+        self._is_off = not mirrors
+
+    def join(self) -> MirrorStatus:
+        """Wait for the mirrors, at most until the time since the beginning is over; a mirror that misses is left behind.
+
+        Returns:
+            "in_sync" if every mirror has followed, "pending" if one has not yet, "off" if there is none.
+        """
+        if self._is_off:
+            return "off"
+        followed = [self._has_followed(mirror, job) for mirror, job in self._jobs]
+        return "in_sync" if self._is_complete and all(followed) else "pending"
+
+    def abandon(self) -> None:
+        """Wait no more; what a mirror has done already is set right by catching up."""
+        for mirror, job in self._jobs:
+            job.abandon()
+            mirror.work.set()
+
+    def _has_followed(self, mirror: Mirror, job: Job[None]) -> bool:
+        if not job.wait(self._deadline - time.monotonic()) and job.abandon():
+            mirror.missed(CallTimeoutError(f"Mirror {mirror.name!r}", self._wait_seconds))
+            return False
+        if job.is_abandoned:
+            return False
+        if job.error is not None and not isinstance(job.error, Exception):
+            raise job.error
+        return job.error is None
+
+
+NO_MIRRORS: Final = Follower((), (), 0.0)
+"""What follows a change where there is no mirror."""

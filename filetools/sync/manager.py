@@ -1,0 +1,272 @@
+"""The mirror half of synchronisation, as the facade sees it."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from typing import Any, Final
+
+from filetools.errors import FileToolsError, InvalidArgumentError, SyncFailedError
+from filetools.events import Event, SyncError, SyncPaused, SyncResumed
+from filetools.events.activity import PauseReason
+from filetools.journal import Journal
+from filetools.locks import LockTable
+from filetools.models import MirrorPolicy, MirrorStatus, SyncResult
+from filetools.paths import WorkspacePath
+from filetools.stores import Store
+from filetools.sync.actions import MirrorAction
+from filetools.sync.catch_up import CatchUp
+from filetools.sync.context import Runner, SyncContext, SyncTimes
+from filetools.sync.following import Follower
+from filetools.sync.mirror import Mirror
+from filetools.sync.mirror_files import KeepForeign
+from filetools.sync.strict import StrictTicket
+from filetools.sync.synchronise import Progress, Synchronisation, SyncRequest
+
+CLOSE_SECONDS: Final = 2.0
+"""Longest wait of closing for what was exchanged to become durable; debts that are left are paid at the next opening."""
+MIB: Final = 1024 * 1024
+
+
+class SyncManager:
+    """Keeps mirrors in step with the primary. One a workspace; lives as long as it is open.
+
+    `names`, `begin`, `follow`, `prepare_strict`, `standing` and `status` are called from worker threads, the first
+    four with the locks of their paths held; everything else on the loop. The stores are closed by their owner.
+    """
+
+    def __init__(
+        self,
+        journal: Journal,
+        *,
+        primary: Store,
+        mirrors: Mapping[str, Store],
+        locks: LockTable,
+        publish: Callable[[Event], None],
+        run: Runner,
+        key: Callable[[WorkspacePath], str],
+        resolve: Callable[[str], WorkspacePath],
+        keep_foreign: KeepForeign,
+        policy: MirrorPolicy = "eventual",
+        excluded: Callable[[str, bool], bool] = lambda path, is_directory: False,
+        is_keeper: Callable[[], bool] = lambda: True,
+        mirror_wait_seconds: float = 0.25,
+        strict_wait_seconds: float = 30.0,
+        mirror_probe_seconds: float = 5.0,
+        sync_after_seconds: float = 1.0,
+        max_foreign_bytes: int = 64 * MIB,
+    ) -> None:
+        """Start nothing yet.
+
+        Args:
+            journal: Keeps heads, contents and debts.
+            primary: What mirrors follow.
+            mirrors: Stores by their names in the journal; usually one, "mirror".
+            locks: The workspace's locks.
+            publish: Publishes an event; called on the loop.
+            run: Runs blocking work in the project's threads.
+            key: Returns a path's lock key.
+            resolve: Returns the path of a journal row.
+            keep_foreign: Keeps bytes found in a mirror that the journal does not know; called in a lane's thread.
+            policy: Whether a call waits for mirrors to be changed with the primary.
+            excluded: Whether a path is left out of mirrors; asked with whether it is a directory.
+            is_keeper: Whether this process catches up for all; asked before each round.
+            mirror_wait_seconds: How long a call waits for an eventual mirror.
+            strict_wait_seconds: How long a call waits for each step of a strict one.
+            mirror_probe_seconds: First pause before a mirror that missed is tried again; doubles up to a minute.
+            sync_after_seconds: Pause after which exchanged files are synced, and their debts paid.
+            max_foreign_bytes: Larger foreign files are not read; they stay in the mirror's limbo.
+        """
+        self._context = SyncContext(
+            journal=journal,
+            primary=primary,
+            locks=locks,
+            run=run,
+            tell=self._tell,
+            key=key,
+            resolve=resolve,
+            excluded=excluded,
+            is_keeper=is_keeper,
+            times=SyncTimes(
+                wait_seconds=mirror_wait_seconds,
+                strict_wait_seconds=strict_wait_seconds,
+                probe_seconds=mirror_probe_seconds,
+                sync_after_seconds=sync_after_seconds,
+            ),
+        )
+        self._policy = policy
+        self._publish = publish
+        self._mirrors = tuple(
+            Mirror(
+                name,
+                store,
+                self._context,
+                keep_foreign=keep_foreign,
+                max_foreign_bytes=max_foreign_bytes,
+                changed=self._changed,
+            )
+            for name, store in mirrors.items()
+        )
+        self._names = tuple(mirrors)
+        self._synchronisations = tuple(Synchronisation(self._context, mirror) for mirror in self._mirrors)
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._thread = 0
+        self._tasks: list[asyncio.Task[None]] = []
+        self._is_synchronising = False
+
+    @property
+    def is_strict(self) -> bool:
+        """Whether changes must be prepared with `prepare_strict` and follow nothing."""
+        return self._policy == "strict" and bool(self._mirrors)
+
+    def names(self, paths: Iterable[str] = ()) -> tuple[str, ...]:
+        """Return the mirrors that owe a change, for the journal's commit.
+
+        Args:
+            paths: The paths of the change; if all of them are left out of mirrors, none owes it.
+        """
+        known = tuple(paths)
+        return () if known and all(map(self._context.is_left_out, known)) else self._names
+
+    def begin(self, actions: Sequence[MirrorAction]) -> Follower:
+        """Start following a committed change, in parallel with the primary's exchange; `join` the result after it."""
+        return Follower(self._mirrors, actions, self._context.times.wait_seconds)
+
+    def follow(self, actions: Sequence[MirrorAction]) -> MirrorStatus:
+        """Follow a change, waiting for the mirrors no longer than `mirror_wait_seconds`; never raises for a mirror.
+
+        Returns:
+            "in_sync" if every mirror has it, "pending" if one will get it later, "off" if there is none.
+        """
+        return self.begin(actions).join()
+
+    def prepare_strict(self, actions: Sequence[MirrorAction]) -> StrictTicket:
+        """Prepare a change in every mirror, before its commit; `number` of the actions is not looked at.
+
+        Raises:
+            SyncFailedError: A mirror is paused, not ready, out of step, or cannot take it. Nothing was changed.
+        """
+        return StrictTicket(self._mirrors, actions, self._context.times.strict_wait_seconds)
+
+    def standing(self) -> MirrorStatus:
+        """Return how the mirrors stand without any new change."""
+        if not self._mirrors:
+            return "off"
+        debts = self._context.journal.debts
+        behind = any(
+            not mirror.takes_calls or debts.count(mirror.name) > len(mirror.payments) for mirror in self._mirrors
+        )
+        return "pending" if behind else "in_sync"
+
+    def status(self) -> dict[str, dict[str, Any]]:
+        """Return state ("ready", "not_ready" or "paused"), paths behind and last error of each mirror."""
+        return {
+            mirror.name: {
+                "state": mirror.state,
+                "behind": self._context.journal.debts.count(mirror.name),
+                "last_error": None if mirror.last_error is None else mirror.last_error.message,
+            }
+            for mirror in self._mirrors
+        }
+
+    async def start(self) -> None:
+        """Start catching up and paying in the background; returns at once."""
+        self._loop, self._thread = asyncio.get_running_loop(), threading.get_ident()
+        for mirror in self._mirrors:
+            for work in (CatchUp(self._context, mirror).run(), mirror.payments.run(mirror.missed)):
+                self._tasks.append(asyncio.create_task(work, name=f"filetools mirror {mirror.name}"))
+
+    async def sync_all(
+        self,
+        preview: bool = False,
+        *,
+        verify: bool = False,
+        progress: Progress | None = None,
+        abort: asyncio.Event | None = None,
+    ) -> SyncResult:
+        """Make the mirrors equal to the primary; a file that fails does not stop the others.
+
+        Args:
+            preview: Only plan.
+            verify: Read and hash every file, rather than trust what is known of files that look unchanged.
+            progress: Called on the loop with paths done, paths in all, and the next path.
+            abort: Stops between two files when it is set.
+
+        Raises:
+            SyncFailedError: One runs already, or a mirror is paused or not ready.
+            InvalidArgumentError: There is no mirror.
+            AbortedError: It was aborted; what was done stays done.
+        """
+        if not self._mirrors:
+            raise InvalidArgumentError("This workspace has no mirror to synchronise")
+        if self._is_synchronising:
+            raise SyncFailedError(None, "already running")
+        self._is_synchronising = True
+        request = SyncRequest(preview=preview, verify=verify, progress=progress, abort=abort)
+        try:
+            results = [await synchronisation.run(request) for synchronisation in self._synchronisations]
+        finally:
+            self._is_synchronising = False
+        return results[0] if len(results) == 1 else _sum(results)
+
+    def pause(self, reason: PauseReason = "user") -> None:
+        """Follow nothing until `resume`; changes are owed meanwhile."""
+        for mirror in self._mirrors:
+            mirror.is_paused = True
+        self._tell(SyncPaused(reason=reason))
+
+    def resume(self) -> None:
+        """Follow again, and catch up at once."""
+        for mirror in self._mirrors:
+            mirror.is_paused = False
+            mirror.work.set()
+        self._tell(SyncResumed())
+
+    async def aclose(self) -> None:
+        """Make durable what was exchanged, if that is quick, and stop; may be called twice. Waits for no hung mirror."""
+        tasks, self._tasks = self._tasks, []
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        for mirror in self._mirrors:
+            if tasks and mirror.is_ready:
+                with suppress(TimeoutError, FileToolsError):
+                    async with asyncio.timeout(CLOSE_SECONDS):
+                        await mirror.payments.settle()
+            for lane in (mirror.front, mirror.back):
+                lane.close(0)
+
+    def _changed(self, mirror: Mirror) -> None:
+        if mirror.is_ready:
+            self._tell(SyncResumed())
+            return
+        error = mirror.last_error
+        if error is not None:
+            self._tell(SyncError(error=error.message, error_code=error.code))
+        self._tell(SyncPaused(reason="error"))
+
+    def _tell(self, event: Event) -> None:
+        if self._loop is None:
+            return
+        if threading.get_ident() == self._thread:
+            self._publish(event)
+            return
+        with suppress(RuntimeError):  # the loop is closed, and nobody listens
+            self._loop.call_soon_threadsafe(self._publish, event)
+
+
+def _sum(results: Sequence[SyncResult]) -> SyncResult:
+    return SyncResult(
+        success=all(result.success for result in results),
+        preview=results[0].preview,
+        total_files=sum(result.total_files for result in results),
+        synced_files=sum(result.synced_files for result in results),
+        failed_files=sum(result.failed_files for result in results),
+        duration_ms=sum(result.duration_ms for result in results),
+        added=[path for result in results for path in result.added],
+        modified=[path for result in results for path in result.modified],
+        deleted=[path for result in results for path in result.deleted],
+        errors=[error for result in results for error in result.errors],
+    )

@@ -1,0 +1,187 @@
+"""The files of one mirror: what stands in the way, what came out, and what of it must be kept before it goes."""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import secrets
+from collections.abc import Callable, Iterator
+from typing import Final
+
+from filetools.content import version_of
+from filetools.errors import (
+    DirectoryNotFoundError,
+    FileToolsError,
+    PathNotDirectoryError,
+    PathNotFoundError,
+)
+from filetools.journal import Contents
+from filetools.models import VERSION_PREFIX
+from filetools.paths import WorkspacePath
+from filetools.stores import Displaced, FileStat, Store
+from filetools.sync.known_files import KnownFiles
+
+CHUNK_BYTES: Final = 1024 * 1024
+TRIES: Final = 5
+GONE: Final = (PathNotFoundError, DirectoryNotFoundError, PathNotDirectoryError)
+"""Errors that mean: nothing stands at the path."""
+
+KeepForeign = Callable[[WorkspacePath, bytes], None]
+"""Keeps bytes found at a path of a mirror as a version; called from a lane's thread before they go."""
+
+_log = logging.getLogger(__name__)
+
+
+class MirrorFiles:
+    """Looks at a mirror's files before they are lost. Used by the mirror's lanes only; lives as long as the mirror."""
+
+    def __init__(self, store: Store, contents: Contents, keep_foreign: KeepForeign, *, max_foreign_bytes: int) -> None:
+        """Watch over a mirror.
+
+        Args:
+            store: The mirror.
+            contents: Says which bytes the journal keeps already.
+            keep_foreign: Keeps the others.
+            max_foreign_bytes: Unknown files larger than this are not read; they stay in the mirror's limbo.
+        """
+        self.store = store
+        self.known = KnownFiles()
+        self._contents = contents
+        self._keep_foreign = keep_foreign
+        self._max_foreign_bytes = max_foreign_bytes
+
+    def is_at(self, path: WorkspacePath, stat: FileStat, version: str) -> bool:
+        """Whether a file has these bytes; reads it only if this process did not write it."""
+        known = self.known.version_of(path, stat)
+        return version == (known or file_version(self.store, path))
+
+    def obstacle(self, path: WorkspacePath, *, is_directory: bool = False) -> WorkspacePath | None:
+        """Return what must go before a file or directory can stand at `path`, or None."""
+        parents = [WorkspacePath("/".join(path.parts[:depth])) for depth in range(1, len(path.parts))]
+        for place in (*parents, path):
+            found = self.store.stat(place)
+            if found is None:
+                return None
+            fits = "directory" if is_directory or place != path else "file"
+            if found.type != fits:
+                return place
+        return None
+
+    def make_parents(self, path: WorkspacePath) -> None:
+        """Make the directories above `path` that are missing."""
+        missing = []
+        parent = path.parent
+        while not parent.is_root and self.store.stat(parent) is None:
+            missing.append(parent)
+            parent = parent.parent
+        for folder in reversed(missing):
+            self.store.make_directory(folder)
+
+    def let_go(self, path: WorkspacePath, displaced: Displaced, *, is_own: bool) -> None:
+        """Discard what came out of `path`, after keeping bytes that the journal does not know.
+
+        What cannot be kept stays in the mirror's limbo.
+
+        Args:
+            path: Where it stood.
+            displaced: What came out.
+            is_own: Whether it is, by its identity, a file that this process wrote.
+        """
+        stat = displaced.stat
+        if stat.type != "file" or is_own:
+            displaced.discard()
+            return
+        if stat.size > self._max_foreign_bytes or not self._is_kept(path, displaced) or displaced.is_being_written():
+            displaced.keep_in_limbo(_limbo_name())
+        else:
+            displaced.discard()
+
+    def keep_below(self, path: WorkspacePath) -> None:
+        """Keep the bytes below a directory, or of a file, that the journal does not know, before it goes as a whole."""
+        for file in self.files_below(path):
+            stat = self.store.stat(file)
+            if stat is None or stat.type != "file" or self.known.version_of(file, stat) is not None:
+                continue
+            try:
+                self._keep_in_place(file, stat)
+            except GONE:
+                continue
+
+    def files_below(self, path: WorkspacePath) -> Iterator[WorkspacePath]:
+        """Yield everything below a directory that is no directory; a file yields itself."""
+        found = self.store.stat(path)
+        if found is not None and found.type != "directory":
+            yield path
+        pending = [path] if found is not None and found.type == "directory" else []
+        while pending:
+            folder = pending.pop()
+            for entry in tuple(self.store.scan(folder)):
+                place = folder.child(entry.name)
+                if entry.type == "directory":
+                    pending.append(place)
+                else:
+                    yield place
+
+    def take_away(self, path: WorkspacePath, go_on: Callable[[], None]) -> None:
+        """Remove what stands in the way at `path`, keeping what the journal does not know."""
+        self.keep_below(path)
+        go_on()
+        try:
+            displaced = self.store.remove(path)
+        except GONE:
+            return
+        self.let_go(path, displaced, is_own=self.known.version_of(path, displaced.stat) is not None)
+        self.known.forget(path)
+
+    def remove_if_empty(self, path: WorkspacePath) -> bool:
+        """Remove a directory unless something is in it; False if it stays."""
+        before = self.store.stat(path)
+        if before is None or before.type != "directory" or any(True for _ in self.store.scan(path)):
+            return False
+        displaced = self.store.remove(path)
+        # Names made since the look have changed its mtime; they are nobody's to take away.
+        if displaced.stat.modified_ns != before.modified_ns:
+            displaced.put_back()
+        displaced.discard()
+        return True
+
+    def _keep_in_place(self, path: WorkspacePath, stat: FileStat) -> None:
+        if stat.size > self._max_foreign_bytes:
+            if not self._contents.has(file_version(self.store, path)):
+                self.store.remove(path).keep_in_limbo(_limbo_name())
+            return
+        content, _ = self.store.read(path)
+        if not self._contents.has(version_of(content)):
+            self._keep_foreign(path, content)
+
+    def _is_kept(self, path: WorkspacePath, displaced: Displaced) -> bool:
+        try:
+            content = displaced.read()
+            if not self._contents.has(version_of(content)):
+                self._keep_foreign(path, content)
+        except FileToolsError as exc:
+            _log.warning("foreign bytes of %s stay in the mirror's limbo: %s", path, exc)
+            return False
+        return True
+
+
+def file_version(store: Store, path: WorkspacePath) -> str:
+    """Return the version of a file, read in parts.
+
+    Raises:
+        PathNotFoundError, PathIsDirectoryError, NotRegularFileError
+    """
+    reader = store.open(path)
+    digest = hashlib.sha256()
+    try:
+        offset = 0
+        while part := reader.read_at(offset, CHUNK_BYTES):
+            digest.update(part)
+            offset += len(part)
+    finally:
+        reader.close()
+    return f"{VERSION_PREFIX}{digest.hexdigest()}"
+
+
+def _limbo_name() -> str:
+    return f"mirror-{secrets.token_hex(8)}"
