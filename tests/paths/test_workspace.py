@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import contextlib
 import functools
 import os
 import shutil
@@ -8,7 +9,7 @@ import stat
 import subprocess
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -300,41 +301,48 @@ def test_names_that_are_not_utf8_are_escaped_in_errors(root: Path, workspace: Wo
         assert (error.message + str(error.path) + str(error.details)).encode()
 
 
-def make_deep(root: Path, name: str, depth: int) -> None:
-    descriptor = os.open(root, os.O_RDONLY)
-    for _ in range(depth):
-        os.mkdir(name, dir_fd=descriptor)
-        below = os.open(name, os.O_RDONLY, dir_fd=descriptor)
+@contextlib.contextmanager
+def deep(root: Path, name: str, depth: int) -> Iterator[None]:
+    """Nest folders with a file "f" at the bottom, and take them away whatever happens.
+
+    What is left so deep makes the recursive clean-up of pytest itself fail, in later runs too.
+    """
+    try:
+        descriptor = os.open(root, os.O_RDONLY)
+        for _ in range(depth):
+            os.mkdir(name, dir_fd=descriptor)
+            below = os.open(name, os.O_RDONLY, dir_fd=descriptor)
+            os.close(descriptor)
+            descriptor = below
+        os.close(os.open("f", os.O_CREAT | os.O_WRONLY, 0o600, dir_fd=descriptor))
         os.close(descriptor)
-        descriptor = below
-    os.close(os.open("f", os.O_CREAT | os.O_WRONLY, 0o600, dir_fd=descriptor))
-    os.close(descriptor)
+        yield
+    finally:
+        subprocess.run(["rm", "-rf", str(root / name)], check=True)
 
 
 @pytest.mark.parametrize("depth", [1500, 2047])
 def test_deep_paths_are_opened(root: Path, workspace: Workspace, resolver: ResolverChoice, depth: int) -> None:
     if resolver == "checked":
         pytest.skip("goes by whole names, which the system limits")
-    make_deep(root, "d", depth)
     path = workspace.resolve("d/" * depth + "f")
-    os.close(workspace.open_file(path))
-    assert isinstance(refusal(workspace, path.parent.child("missing")), PathNotFoundError)
-    os.close(workspace.open_parent(path))
-    assert subprocess.run(["rm", "-rf", str(root / "d")], check=False).returncode == 0
+    with deep(root, "d", depth):
+        os.close(workspace.open_file(path))
+        assert isinstance(refusal(workspace, path.parent.child("missing")), PathNotFoundError)
+        os.close(workspace.open_parent(path))
 
 
 def test_paths_of_4096_bytes_and_more_are_opened(root: Path, workspace: Workspace, resolver: ResolverChoice) -> None:
     if resolver == "checked":
         pytest.skip("goes by whole names, which the system limits")
-    make_deep(root, "n" * 240, 17)
     longest = workspace.resolve("/".join(["n" * 240] * 16)).child("n" * 240).child("f")
     assert len(longest) > 4096
-    os.close(workspace.open_file(longest))
-    assert workspace.open_file_now(longest) is None
-    assert workspace.stat(longest) is not None
+    with deep(root, "n" * 240, 17):
+        os.close(workspace.open_file(longest))
+        assert workspace.open_file_now(longest) is None
+        assert workspace.stat(longest) is not None
     with pytest.raises(PathTooLongError):
         workspace.resolve(longest)
-    subprocess.run(["rm", "-rf", str(root / ("n" * 240))], check=True)
 
 
 def test_a_name_that_is_too_long_for_the_disk_is_typed(workspace: Workspace) -> None:
