@@ -10,9 +10,7 @@ from filetools.models import EXTERNAL, Operation
 from filetools.paths import WorkspacePath
 
 
-def keep_aside(
-    journal: Journal, key: Callable[[WorkspacePath], str], path: WorkspacePath, content: bytes
-) -> None:
+def keep_aside(journal: Journal, key: Callable[[WorkspacePath], str], path: WorkspacePath, content: bytes) -> None:
     """Keep bytes as a version of a path that never became its head; call it in a worker thread."""
     change = Change(
         operation=Operation.MODIFY,

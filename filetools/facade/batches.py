@@ -79,7 +79,7 @@ def delete_steps(runner: Runner, paths: Sequence[str]) -> list[RemoveFile]:
     return steps
 
 
-async def run(runner: Runner, steps: Sequence[PutFile] | Sequence[RemoveFile], actor: Actor, beat: Beat) -> BatchResult:
+async def run(runner: Runner, steps: Sequence[PutFile | RemoveFile], actor: Actor, beat: Beat) -> BatchResult:
     """Lead the steps the way of a write together.
 
     Raises:
@@ -107,7 +107,7 @@ def _refuse_many(items: Sequence[object]) -> None:
         raise InvalidArgumentError(f"At most {MOST_FILES} files in one call, not {len(items)}")
 
 
-def _refuse_repeats(runner: Runner, steps: Sequence[PutFile] | Sequence[RemoveFile]) -> None:
+def _refuse_repeats(runner: Runner, steps: Sequence[PutFile | RemoveFile]) -> None:
     seen: set[str] = set()
     for step in steps:
         key = runner.parts.workspace.key(step.path)

@@ -9,7 +9,8 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-from collections.abc import Awaitable, Callable, Sequence
+import time
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -18,8 +19,10 @@ from typing import Final
 from filelock import lock_descriptor
 
 from filetools.errors import FileToolsError, StateDamagedError, WorkspaceGoneError
+from filetools.events import Resync
 from filetools.facade.feed import Feed, is_told
 from filetools.facade.foreign import ForeignRecorder
+from filetools.facade.rescan import rescan
 from filetools.facade.runner import Runner
 from filetools.facade.sweep import sweep
 from filetools.facade.syncer import sync_files
@@ -49,6 +52,9 @@ class Clerk:
         self._recorder = ForeignRecorder(self._parts, runner.tell)
         self._watcher: ForeignWatcher | None = None
         self._tasks: list[asyncio.Task[None]] = []
+        self._recording: set[asyncio.Task[None]] = set()
+        self._rules: ExcludeRules = compile_patterns((), defaults=self._parts.settings.exclude)
+        self._sure_ns = time.time_ns()
         self._rung = asyncio.Event()
         self._flush_due: asyncio.TimerHandle | None = None
         self._flushing: asyncio.Task[None] | None = None
@@ -83,13 +89,17 @@ class Clerk:
         if self._flush_due is not None:
             self._flush_due.cancel()
         self._feed.close()
-        for task in self._tasks:
-            task.cancel()
-        waiting = [*self._tasks, *([self._flushing] if self._flushing is not None else [])]
-        await asyncio.gather(*waiting, return_exceptions=True)
         self._listening.close()
         if self._watcher is not None:
             await self._watcher.aclose()
+        for task in (*self._tasks, *self._recording):
+            task.cancel()
+        waiting: list[asyncio.Task[None]] = [
+            *self._tasks,
+            *self._recording,
+            *([self._flushing] if self._flushing is not None else []),
+        ]
+        await asyncio.gather(*waiting, return_exceptions=True)
         if self.is_keeper:
             with suppress(FileToolsError):
                 await self._parts.crew.run(partial(sync_files, self._parts))
@@ -199,10 +209,9 @@ class Clerk:
     async def _watch(self) -> None:
         if not self._parts.settings.watch or self._watcher is not None:
             return
-        rules = compile_patterns((), defaults=self._parts.settings.exclude)
         self._watcher = ForeignWatcher(
             self._parts.workspace.root,
-            excluded=partial(_is_excluded, rules),
+            excluded=self._rules.matches,
             on_hints=self._take_hints,
             on_resync=self._resync,
             loop=asyncio.get_running_loop(),
@@ -210,14 +219,27 @@ class Clerk:
         await self._watcher.start()
 
     def _take_hints(self, hints: list[Hint]) -> None:
-        self._tasks.append(asyncio.create_task(self._record(hints), name="filetools record"))
-
-    async def _record(self, hints: list[Hint]) -> None:
-        await self._recorder.record(hints)
+        if not self._recording:
+            self._sure_ns = time.time_ns()
+        self._in_background(self._recorder.record(hints))
 
     def _resync(self, reason: str) -> None:
         _log.warning("foreign changes may have been missed (%s); looking through the tree", reason)
+        self._parts.bus.publish(Resync(position=self._position, reason=reason))
+        if reason != "gone":
+            self._in_background(self._rescan())
 
+    async def _rescan(self) -> None:
+        since_ns, self._sure_ns = self._sure_ns, time.time_ns()
+        hints = await self._parts.crew.run(lambda: list(rescan(self._parts, self._rules, since_ns)))
+        await self._recorder.record(hints)
 
-def _is_excluded(rules: ExcludeRules, path: str, is_directory: bool) -> bool:
-    return rules.matches(path, is_directory)
+    def _in_background(self, work: Coroutine[None, None, None]) -> None:
+        task = asyncio.create_task(work, name="filetools record")
+        self._recording.add(task)
+        task.add_done_callback(self._recorded)
+
+    def _recorded(self, task: asyncio.Task[None]) -> None:
+        self._recording.discard(task)
+        if not task.cancelled() and (error := task.exception()) is not None:
+            _log.error("recording foreign changes failed", exc_info=error)

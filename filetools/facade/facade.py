@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, Protocol
@@ -336,8 +337,8 @@ class FileToolsFacade:
         preview: bool = False,
         *,
         verify: bool = False,
-        abort: Abort | None = None,
-        progress: Progress | None = None,
+        abort: asyncio.Event | None = None,
+        progress: Callable[[int, int, str], None] | None = None,
     ) -> SyncResult:
         """Bring the mirror up to the primary: plan by size and hash, and execute unless `preview`.
 

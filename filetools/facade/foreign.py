@@ -13,17 +13,19 @@ from dataclasses import replace
 from functools import partial
 from typing import Final
 
-from filetools.errors import FileToolsError, LockTimeoutError
+from filetools.errors import FileBusyError, FileToolsError, LockTimeoutError
 from filetools.facade.look import Look, look
 from filetools.facade.parts import Parts
 from filetools.journal import Change, HeadMovedError
 from filetools.models import EXTERNAL, ChangeRecord, Operation
 from filetools.paths import WorkspacePath
+from filetools.search import IgnoreCache, stack_above
 from filetools.watch import Hint
 
 BATCH_PATHS: Final = 200
 """Paths whose locks are taken together, so that a burst costs few commits."""
 REMEMBERED_FOLDERS: Final = 1000
+REMEMBERED_FILES: Final = 10_000
 
 _log = logging.getLogger(__name__)
 _OWNER: Final = "watcher"
@@ -36,6 +38,8 @@ class ForeignRecorder:
         self._parts = parts
         self._tell = tell
         self._folders: deque[str] = deque(maxlen=REMEMBERED_FOLDERS)
+        self._unfinished: set[str] = set()
+        self._ignores = IgnoreCache()
 
     def note(self, records: Iterable[ChangeRecord]) -> None:
         """Remember folders that filetools moved or deleted itself: what vanished below them needs no telling."""
@@ -69,7 +73,9 @@ class ForeignRecorder:
         changes = [change for hint in hints for change in self._changes(hint)]
         if not changes:
             return ()
-        return self._parts.journal.commit(changes, EXTERNAL, mirrors=self._parts.sync.names(change.path for change in changes))
+        return self._parts.journal.commit(
+            changes, EXTERNAL, mirrors=self._parts.sync.names(change.path for change in changes)
+        )
 
     def _changes(self, hint: Hint) -> list[Change]:
         try:
@@ -84,15 +90,24 @@ class ForeignRecorder:
             return []
 
     def _file_changes(self, path: WorkspacePath, hint: Hint) -> list[Change]:
-        seen = look(self._parts, path)
+        is_new = hint.is_new or path in self._unfinished
+        if self._is_ignored(path):
+            return []
+        try:
+            seen = look(self._parts, path, patience_seconds=0)
+        except FileBusyError:
+            # Its writer is still at work, and the watcher tells when it has closed the file.
+            self._remember_unfinished(path, is_new=is_new)
+            return []
+        self._unfinished.discard(path)
         change = seen.adoption
         if change is None:
             is_unknown = seen.stat is None and seen.view.head is None and not self._is_below_ours(path)
             return [self._unknown_deletion(path)] if is_unknown and hint.kind == "deleted" else []
         if change.operation is Operation.FOUND:
             # Never seen before: what it was like before the change nobody can tell.
-            operation = Operation.CREATE if hint.is_new else Operation.MODIFY
-            change = replace(change, operation=operation, before_unknown=not hint.is_new)
+            operation = Operation.CREATE if is_new else Operation.MODIFY
+            change = replace(change, operation=operation, before_unknown=not is_new)
         return [change]
 
     def _move_changes(self, hint: Hint) -> list[Change]:
@@ -103,7 +118,8 @@ class ForeignRecorder:
         if arrived.adoption is None and left.adoption is None:
             return []
         was = left.view.head.version if left.view.head is not None else None
-        if left.stat is None and arrived.adoption is not None and was in (None, arrived.version):
+        is_replacement = arrived.view.head is not None and arrived.view.head.version is not None
+        if left.stat is None and arrived.stat is not None and not is_replacement and was in (None, arrived.version):
             return [_move(left, arrived)]
         return [change for seen in (left, arrived) if (change := seen.adoption) is not None]
 
@@ -129,6 +145,16 @@ class ForeignRecorder:
             return []
         change = _folder(self._parts, Operation.MOVE_DIRECTORY, path)
         return [replace(change, old_path=source, old_key=self._parts.workspace.key(source))]
+
+    def _is_ignored(self, path: WorkspacePath) -> bool:
+        """Whether ignore files leave a path out that filetools has never written."""
+        if self._parts.journal.view(self._parts.workspace.key(path)).head is not None:
+            return False
+        return stack_above(self._parts.store, path, self._ignores).ignores(path, is_directory=False)
+
+    def _remember_unfinished(self, path: WorkspacePath, *, is_new: bool) -> None:
+        if is_new and len(self._unfinished) < REMEMBERED_FILES:
+            self._unfinished.add(path)
 
     def _newest(self, path: WorkspacePath) -> ChangeRecord | None:
         key = self._parts.workspace.key(path)

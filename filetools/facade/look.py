@@ -42,10 +42,15 @@ class Look:
     """What must be journaled first: a file found, or a foreign change."""
 
 
-def look(parts: Parts, path: WorkspacePath) -> Look:
+def look(parts: Parts, path: WorkspacePath, *, patience_seconds: float = STILL_SECONDS) -> Look:
     """Settle what a dead process left at a path, then compare disk and head.
 
     Call it in a worker thread with the path's lock held.
+
+    Args:
+        parts: The workspace.
+        path: Where to look.
+        patience_seconds: How long to wait for another program to finish writing.
 
     Raises:
         PathIsDirectoryError, SymlinkNotAllowedError, NotRegularFileError: No regular file stands there.
@@ -69,7 +74,7 @@ def look(parts: Parts, path: WorkspacePath) -> Look:
             path=path, key=key, view=view, taken_ns=taken_ns, stat=stat, facts=facts, version=facts.version,
             content=None, adoption=None,
         )  # fmt: skip
-    return _read_look(parts, path, key, view)
+    return _read_look(parts, path, key, view, time.monotonic() + patience_seconds)
 
 
 def content_of(parts: Parts, seen: Look) -> bytes:
@@ -112,8 +117,7 @@ def _refuse_other_types(path: WorkspacePath, stat: FileStat) -> None:
         raise NotRegularFileError(path)
 
 
-def _read_look(parts: Parts, path: WorkspacePath, key: str, view: View) -> Look:
-    deadline = time.monotonic() + STILL_SECONDS
+def _read_look(parts: Parts, path: WorkspacePath, key: str, view: View, deadline: float) -> Look:
     while True:
         seen = _read_once(parts, path, key, view)
         is_known = seen.adoption is None

@@ -108,7 +108,9 @@ def _adopt(parts: Parts, adoptions: Sequence[Change]) -> tuple[ChangeRecord, ...
     foreign = [change for change in adoptions if change.before is not None or change.after is None]
     if not foreign:
         return ()
-    return parts.journal.commit(foreign, parts.recovery.actor, mirrors=parts.sync.names(change.path for change in foreign))
+    return parts.journal.commit(
+        foreign, parts.recovery.actor, mirrors=parts.sync.names(change.path for change in foreign)
+    )
 
 
 def _unchanged(parts: Parts, steps: Sequence[Step], adopted: tuple[ChangeRecord, ...]) -> Outcome:

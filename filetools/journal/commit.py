@@ -141,4 +141,3 @@ def _owe(connection: sqlite3.Connection, change: Change, number: int, mirrors: S
                     "INSERT OR REPLACE INTO debts (mirror, key, path, number) VALUES (?, ?, ?, ?)",
                     (mirror, key, path, number),
                 )
-

@@ -46,6 +46,11 @@ class SqliteContents:
             with translated():
                 self._blobs.put(digest_of(version).hex(), content)
 
+    def keep(self, content: bytes, version: str) -> None:
+        """Keep bytes that no record refers to, until retention takes them as the oldest."""
+        self.put(content, version)
+        self._database.write(lambda connection: keep(connection, version, content, 0))
+
     def _read_blob(self, version: str, digest: bytes) -> bytes:
         try:
             with translated():

@@ -26,6 +26,9 @@ class Contents(Protocol):
     def has(self, version: str) -> bool:
         """Whether the bytes of a version are kept."""
 
+    def keep(self, content: bytes, version: str) -> None:
+        """Keep bytes that no record refers to, until retention takes them as the oldest."""
+
     def put(self, content: bytes, version: str) -> None:
         """Make large content durable ahead of the commit that refers to it; small content travels in the commit."""
 
@@ -147,6 +150,9 @@ class Journal(Protocol):
 
     def forgotten(self) -> int:
         """Number up to which records may have been removed by retention; 0 if none was."""
+
+    def checkpoint(self) -> None:
+        """Bound what has to be read at the next opening; cheap if there is little."""
 
     def maintain(self, *, retention_bytes: int, retention_records: int, retention_seconds: float | None = None) -> int:
         """Tidy up and remove what exceeds the retention; returns how many records were removed."""

@@ -136,6 +136,10 @@ class SqliteJournal:
             row = connection.execute("SELECT value FROM meta WHERE name = 'forgotten'").fetchone()
         return 0 if row is None else int(row[0])
 
+    def checkpoint(self) -> None:
+        """Copy the write-ahead file into the database if it has grown large."""
+        self._database.checkpoint()
+
     def maintain(self, *, retention_bytes: int, retention_records: int, retention_seconds: float | None = None) -> int:
         """Checkpoint if due and remove what exceeds the retention; the keeper calls this now and then.
 

@@ -1,10 +1,11 @@
 """Names and contents: listings in pages, walks over the tree, searches."""
 
 from filetools.search.folder import FolderCache
+from filetools.search.ignores import IgnoreCache, stack_above
 from filetools.search.listing import list_page
 from filetools.search.names import search_files
 from filetools.search.options import ListOptions
 from filetools.search.source import Listable
 from filetools.search.walk import walk_tree
 
-__all__ = ["FolderCache", "ListOptions", "Listable", "list_page", "search_files", "walk_tree"]
+__all__ = ["FolderCache", "IgnoreCache", "ListOptions", "Listable", "list_page", "search_files", "stack_above", "walk_tree"]

@@ -12,8 +12,8 @@ from filetools.errors import FileToolsError, LockTimeoutError
 from filetools.events import SyncError
 from filetools.journal import Debt
 from filetools.sync.actions import OutOfStepError
+from filetools.sync.carrying import Carrier
 from filetools.sync.context import SyncContext, is_recordable
-from filetools.sync.mirror import Mirror
 from filetools.sync.repair import Repair
 from filetools.sync.wanted import UnsettledError
 
@@ -30,10 +30,10 @@ _log = logging.getLogger(__name__)
 class CatchUp:
     """Pays the debts of one mirror in the background. Lives from start to close of the synchronisation."""
 
-    def __init__(self, context: SyncContext, mirror: Mirror) -> None:
+    def __init__(self, context: SyncContext, carrier: Carrier) -> None:
         self._context = context
-        self._mirror = mirror
-        self._repair = Repair(context, mirror)
+        self._mirror = carrier.mirror
+        self._repair = Repair(context, carrier)
         self._pause = context.times.probe_seconds
         self._not_before: dict[str, float] = {}
 
@@ -64,9 +64,9 @@ class CatchUp:
 
     def _due(self) -> list[Debt]:
         mirror, journal = self._mirror, self._context.journal
-        doubted = mirror.doubted()
+        doubted = mirror.doubts.all()
         journal.debts.owe(mirror.name, [(key, path) for key, path in doubted.items() if is_recordable(key)])
-        mirror.believe(doubted)
+        mirror.doubts.forget(doubted)
         now = time.monotonic()
         self._not_before = {key: then for key, then in self._not_before.items() if then > now}
         debts = journal.debts.of(mirror.name, _BATCH, MAX_TRIES)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from typing import Final
 
 from filetools.errors import CallTimeoutError
 from filetools.models import MirrorStatus
 from filetools.sync.actions import MirrorAction
+from filetools.sync.carrying import Carrier
 from filetools.sync.lane import Job
 from filetools.sync.mirror import Mirror
 
@@ -16,18 +16,18 @@ from filetools.sync.mirror import Mirror
 class Follower:
     """The mirrors' part of one call. Lives from the commit to the end of the call; belongs to its thread."""
 
-    def __init__(self, mirrors: Sequence[Mirror], actions: Sequence[MirrorAction], wait_seconds: float) -> None:
+    def __init__(self, carriers: Sequence[Carrier], actions: Sequence[MirrorAction], wait_seconds: float) -> None:
         """Queue the actions in the lane of each mirror that takes calls."""
         self._wait_seconds = wait_seconds
         self._deadline = time.monotonic() + wait_seconds
         self._jobs: tuple[tuple[Mirror, Job[None]], ...] = tuple(
-            (mirror, mirror.follow(actions)) for mirror in mirrors if mirror.takes_calls
+            (carrier.mirror, carrier.follow(actions)) for carrier in carriers if carrier.mirror.takes_calls
         )
-        self._is_complete = len(self._jobs) == len(mirrors)
-        self._is_off = not mirrors
+        self._is_complete = len(self._jobs) == len(carriers)
+        self._is_off = not carriers
 
     def join(self) -> MirrorStatus:
-        """Wait for the mirrors, at most until the time since the beginning is over; a mirror that misses is left behind.
+        """Wait for the mirrors until the time since the beginning is over; one that misses is left behind.
 
         Returns:
             "in_sync" if every mirror has followed, "pending" if one has not yet, "off" if there is none.
@@ -52,7 +52,3 @@ class Follower:
         if job.error is not None and not isinstance(job.error, Exception):
             raise job.error
         return job.error is None
-
-
-NO_MIRRORS: Final = Follower((), (), 0.0)
-"""What follows a change where there is no mirror."""

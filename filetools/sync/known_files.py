@@ -1,4 +1,4 @@
-"""What this process wrote to a mirror, remembered by identity, so that its own bytes need no hash when they come out."""
+"""What this process wrote to a mirror, remembered by identity, so that its own bytes need no hash coming out."""
 
 from __future__ import annotations
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -17,17 +18,20 @@ from filetools.models import MirrorPolicy, MirrorStatus, SyncResult
 from filetools.paths import WorkspacePath
 from filetools.stores import Store
 from filetools.sync.actions import MirrorAction
+from filetools.sync.carrying import Carrier
 from filetools.sync.catch_up import CatchUp
 from filetools.sync.context import Runner, SyncContext, SyncTimes
 from filetools.sync.following import Follower
 from filetools.sync.mirror import Mirror
-from filetools.sync.mirror_files import KeepForeign
+from filetools.sync.mirror_files import KeepForeign, MirrorFiles
 from filetools.sync.strict import StrictTicket
 from filetools.sync.synchronise import Progress, Synchronisation, SyncRequest
 
 CLOSE_SECONDS: Final = 2.0
-"""Longest wait of closing for what was exchanged to become durable; debts that are left are paid at the next opening."""
+"""Longest wait of closing for what was exchanged to become durable; debts that are left wait for the next opening."""
 MIB: Final = 1024 * 1024
+
+_log = logging.getLogger(__name__)
 
 
 class SyncManager:
@@ -103,14 +107,14 @@ class SyncManager:
                 name,
                 store,
                 self._context,
-                keep_foreign=keep_foreign,
-                max_foreign_bytes=max_foreign_bytes,
+                MirrorFiles(store, journal.contents, keep_foreign, max_foreign_bytes=max_foreign_bytes),
                 changed=self._changed,
             )
             for name, store in mirrors.items()
         )
+        self._carriers = tuple(Carrier(self._context, mirror) for mirror in self._mirrors)
         self._names = tuple(mirrors)
-        self._synchronisations = tuple(Synchronisation(self._context, mirror) for mirror in self._mirrors)
+        self._synchronisations = tuple(Synchronisation(self._context, carrier) for carrier in self._carriers)
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread = 0
         self._tasks: list[asyncio.Task[None]] = []
@@ -132,7 +136,7 @@ class SyncManager:
 
     def begin(self, actions: Sequence[MirrorAction]) -> Follower:
         """Start following a committed change, in parallel with the primary's exchange; `join` the result after it."""
-        return Follower(self._mirrors, actions, self._context.times.wait_seconds)
+        return Follower(self._carriers, actions, self._context.times.wait_seconds)
 
     def follow(self, actions: Sequence[MirrorAction]) -> MirrorStatus:
         """Follow a change, waiting for the mirrors no longer than `mirror_wait_seconds`; never raises for a mirror.
@@ -148,7 +152,7 @@ class SyncManager:
         Raises:
             SyncFailedError: A mirror is paused, not ready, out of step, or cannot take it. Nothing was changed.
         """
-        return StrictTicket(self._mirrors, actions, self._context.times.strict_wait_seconds)
+        return StrictTicket(self._carriers, actions, self._context.times.strict_wait_seconds)
 
     def standing(self) -> MirrorStatus:
         """Return how the mirrors stand without any new change."""
@@ -174,9 +178,12 @@ class SyncManager:
     async def start(self) -> None:
         """Start catching up and paying in the background; returns at once."""
         self._loop, self._thread = asyncio.get_running_loop(), threading.get_ident()
-        for mirror in self._mirrors:
-            for work in (CatchUp(self._context, mirror).run(), mirror.payments.run(mirror.missed)):
-                self._tasks.append(asyncio.create_task(work, name=f"filetools mirror {mirror.name}"))
+        for carrier in self._carriers:
+            mirror = carrier.mirror
+            for work in (CatchUp(self._context, carrier).run(), mirror.payments.run(mirror.missed)):
+                task = asyncio.create_task(work, name=f"filetools mirror {mirror.name}")
+                task.add_done_callback(_log_failure)
+                self._tasks.append(task)
 
     async def sync_all(
         self,
@@ -225,7 +232,7 @@ class SyncManager:
         self._tell(SyncResumed())
 
     async def aclose(self) -> None:
-        """Make durable what was exchanged, if that is quick, and stop; may be called twice. Waits for no hung mirror."""
+        """Make durable what was exchanged, if that is quick, and stop; may be called twice. Waits for no hung lane."""
         tasks, self._tasks = self._tasks, []
         for task in tasks:
             task.cancel()
@@ -255,6 +262,11 @@ class SyncManager:
             return
         with suppress(RuntimeError):  # the loop is closed, and nobody listens
             self._loop.call_soon_threadsafe(self._publish, event)
+
+
+def _log_failure(task: asyncio.Task[None]) -> None:
+    if not task.cancelled() and (error := task.exception()) is not None:
+        _log.critical("%s has stopped", task.get_name(), exc_info=error)
 
 
 def _sum(results: Sequence[SyncResult]) -> SyncResult:

@@ -67,15 +67,14 @@ class MirrorFiles:
                 return place
         return None
 
-    def make_parents(self, path: WorkspacePath) -> None:
-        """Make the directories above `path` that are missing."""
-        missing = []
+    def make_parents(self, path: WorkspacePath) -> tuple[WorkspacePath, ...]:
+        """Make the directories above `path` that are missing, and return those made, the deepest first."""
+        missing: list[WorkspacePath] = []
         parent = path.parent
         while not parent.is_root and self.store.stat(parent) is None:
             missing.append(parent)
             parent = parent.parent
-        for folder in reversed(missing):
-            self.store.make_directory(folder)
+        return tuple(reversed([folder for folder in reversed(missing) if self.store.make_directory(folder)]))
 
     def let_go(self, path: WorkspacePath, displaced: Displaced, *, is_own: bool) -> None:
         """Discard what came out of `path`, after keeping bytes that the journal does not know.
@@ -140,10 +139,11 @@ class MirrorFiles:
             return False
         displaced = self.store.remove(path)
         # Names made since the look have changed its mtime; they are nobody's to take away.
-        if displaced.stat.modified_ns != before.modified_ns:
+        is_empty = displaced.stat.modified_ns == before.modified_ns
+        if not is_empty:
             displaced.put_back()
         displaced.discard()
-        return True
+        return is_empty
 
     def _keep_in_place(self, path: WorkspacePath, stat: FileStat) -> None:
         if stat.size > self._max_foreign_bytes:

@@ -4,16 +4,24 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import Protocol
 
 from filetools.errors import FileToolsError
 from filetools.journal import Debt
 from filetools.paths import WorkspacePath
 from filetools.stores import Store
 from filetools.sync.context import Signal, SyncContext
-from filetools.sync.lane import Job, Lane
+from filetools.sync.lane import Job
+
+
+class LaneRunner(Protocol):
+    """Does work in a mirror's lane and awaits it."""
+
+    def __call__(self, work: Callable[[Job[None]], None], /) -> Awaitable[None]:
+        """Return when the work has ended, or raise what it raised."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,18 +40,18 @@ class Payment:
 class Payments:
     """What one mirror is about to pay. Thread-safe; lives as long as the mirror."""
 
-    def __init__(self, name: str, store: Store, lane: Lane, context: SyncContext) -> None:
+    def __init__(self, name: str, store: Store, context: SyncContext, in_lane: LaneRunner) -> None:
         """Owe nothing yet.
 
         Args:
             name: The mirror's name in the journal.
             store: The mirror.
-            lane: Where its syncs wait for the disk.
             context: The journal, the worker threads and the times.
+            in_lane: Where its syncs wait for the disk.
         """
         self._name = name
         self._store = store
-        self._lane = lane
+        self._in_lane = in_lane
         self._context = context
         self._lock = threading.Lock()
         self._waiting: dict[str, Payment] = {}
@@ -104,7 +112,7 @@ class Payments:
         done: list[Payment] = []
         try:
             due = await self._context.run(partial(self._still_due, batch))
-            await self._lane.perform(partial(self._sync, due, done))
+            await self._in_lane(partial(self._sync, due, done))
         finally:
             try:
                 await self._context.run(partial(self._pay, tuple(done)))

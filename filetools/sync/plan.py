@@ -24,7 +24,7 @@ class LeftOut(Protocol):
 
 @dataclass(slots=True, kw_only=True)
 class Plan:
-    """The differences of two trees, in the order to mend them; directories before what is in them, deleted ones after."""
+    """The differences of two trees, in the order to mend them; directories come before what is in them."""
 
     added: list[WorkspacePath] = field(default_factory=list)
     modified: list[WorkspacePath] = field(default_factory=list)

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager, nullcontext
 from functools import partial
-from typing import Final, TypeVar
+from typing import Final
 
-from filetools.errors import CallTimeoutError, FileToolsError
+from filetools.errors import FileToolsError
 from filetools.locks import HeldLocks
 from filetools.paths import WorkspacePath
 from filetools.sync.actions import OutOfStepError
+from filetools.sync.carrying import Carrier
 from filetools.sync.context import LOCK_OWNER, LOCK_SECONDS, SyncContext, is_recordable
 from filetools.sync.lane import Job
-from filetools.sync.mirror import Mirror
 from filetools.sync.payments import Payment
 from filetools.sync.plan import compare
 from filetools.sync.steps import Step
@@ -23,8 +22,6 @@ EXCHANGE_SECONDS: Final = 1.0
 """How long a path's lock may be held for a mirror's exchange."""
 _TRIES: Final = 3
 
-T = TypeVar("T")
-
 
 class Repair:
     """Brings paths of one mirror to what they should be. Used on the loop; lives as long as the mirror.
@@ -32,9 +29,10 @@ class Repair:
     Errors of the mirror have been judged when they are raised: `Mirror.is_ready` says whether they are about one path.
     """
 
-    def __init__(self, context: SyncContext, mirror: Mirror) -> None:
+    def __init__(self, context: SyncContext, carrier: Carrier) -> None:
         self._context = context
-        self._mirror = mirror
+        self._carrier = carrier
+        self._mirror = carrier.mirror
 
     async def repair(self, path: WorkspacePath, key: str, *, from_primary: bool = False) -> None:
         """Bring one path up to date, and note its debt for payment.
@@ -72,16 +70,16 @@ class Repair:
         """
         self._mirror.check()
         async with self._locked(path, key):
-            await self._in_lane(lambda job: self._prune(path), seconds=EXCHANGE_SECONDS)
+            await self._mirror.in_back_lane(lambda job: self._prune(path), seconds=EXCHANGE_SECONDS)
 
     async def _bring(self, path: WorkspacePath, key: str, target: Wanted, *, from_primary: bool) -> bool:
         """Bring the mirror to the target; False if the path has changed meanwhile, so that it is no target any more."""
-        step = self._mirror.step(target.action(path, key))
+        step = self._carrier.step(target.action(path, key))
         look = partial(stamp_of, self._context, path, key, from_primary=from_primary)
         number = None
         is_done = False
         try:
-            await self._in_lane(lambda job: step.prepare())
+            await self._mirror.in_back_lane(lambda job: step.prepare())
             async with self._locked(path, key):
                 if await self._context.run(look) == target.stamp:
                     await self._exchange(step, path, key, is_removal=target.kind == "nothing")
@@ -93,7 +91,7 @@ class Repair:
                 self._mirror.back.submit(lambda job: step.discard())
         if not is_done:
             return False
-        await self._in_lane(lambda job: step.finish())
+        await self._mirror.in_back_lane(lambda job: step.finish())
         if target.kind == "directory" and not from_primary:
             await self._repair_below(path)
         head = target.stamp.head if target.kind == "file" else None
@@ -111,13 +109,13 @@ class Repair:
                     self._prune(path.parent)
             finally:
                 if job.is_abandoned and job.has_passed:
-                    self._mirror.doubt([(key, path)])
+                    self._mirror.doubts.note([(key, path)])
 
-        await self._in_lane(exchange, seconds=EXCHANGE_SECONDS)
+        await self._mirror.in_back_lane(exchange, seconds=EXCHANGE_SECONDS)
 
     async def _repair_below(self, path: WorkspacePath) -> None:
         context, mirror = self._context, self._mirror
-        plan = await self._in_lane(
+        plan = await self._mirror.in_back_lane(
             lambda job: compare(context.primary, mirror.files.store, context.is_left_out, top=path)
         )
         failed: list[FileToolsError | OutOfStepError | UnsettledError] = list(plan.failed.values())
@@ -157,7 +155,7 @@ class Repair:
         except UnsettledError:
             head = -1
         if head != stamp.head:
-            self._mirror.doubt([(key, path)])
+            self._mirror.doubts.note([(key, path)])
             return None
         return self._debt(key)
 
@@ -165,10 +163,3 @@ class Repair:
         if not is_recordable(key):
             return nullcontext()
         return self._context.locks.hold([key], path=path, owner=LOCK_OWNER, timeout_seconds=LOCK_SECONDS)
-
-    async def _in_lane(self, work: Callable[[Job[T]], T], *, seconds: float | None = None) -> T:
-        try:
-            return await self._mirror.back.perform(self._mirror.guarded(work), seconds=seconds)
-        except CallTimeoutError as exc:
-            self._mirror.missed(exc)
-            raise

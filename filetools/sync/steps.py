@@ -71,6 +71,7 @@ class PutStep:
         self._displaced: Displaced | None = None
         self._is_own = False
         self._is_live = False
+        self._made: tuple[WorkspacePath, ...] = ()
 
     @property
     def is_ready(self) -> bool:
@@ -85,7 +86,7 @@ class PutStep:
             self._expected_new = None
             obstacle = self._files.obstacle(self._action.path)
             if obstacle is None:
-                self._files.make_parents(self._action.path)
+                self._made = self._files.make_parents(self._action.path)
                 self._prepared = self._written()
             else:
                 self._files.keep_below(obstacle)
@@ -118,6 +119,7 @@ class PutStep:
         self._is_live, self._displaced = False, None
         displaced.discard()
         self._files.known.forget(self._action.path)
+        self._remove_made()
 
     def finish(self) -> None:
         """Let go of the old file."""
@@ -125,10 +127,12 @@ class PutStep:
             self._files.let_go(self._action.path, self._displaced, is_own=self._is_own)
 
     def discard(self) -> None:
-        """Remove the temporary file."""
+        """Remove the temporary file, and the parents made for it."""
         prepared, self._prepared = self._prepared, None
         if prepared is not None:
             prepared.discard()
+        if not self._is_live:
+            self._remove_made()
 
     def _remember(self) -> None:
         # At once: later the path's lock may be free, and another writer's file be live.
@@ -147,8 +151,13 @@ class PutStep:
     def _written_after_clearing(self, go_on: GoOn) -> Prepared:
         while (obstacle := self._files.obstacle(self._action.path)) is not None:
             self._files.take_away(obstacle, go_on)
-        self._files.make_parents(self._action.path)
+        self._made = self._files.make_parents(self._action.path)
         return self._written()
+
+    def _remove_made(self) -> None:
+        made, self._made = self._made, ()
+        for folder in made:
+            self._files.remove_if_empty(folder)
 
 
 class RemoveStep:
@@ -201,7 +210,7 @@ class MakeDirectoryStep:
     def __init__(self, files: MirrorFiles, action: MakeDirectory) -> None:
         self._files = files
         self._path = action.path
-        self._is_made = False
+        self._made: tuple[WorkspacePath, ...] = ()
 
     @property
     def is_ready(self) -> bool:
@@ -216,14 +225,15 @@ class MakeDirectoryStep:
         while (obstacle := self._files.obstacle(self._path, is_directory=True)) is not None:
             self._files.take_away(obstacle, go_on)
         go_on()
-        self._files.make_parents(self._path)
-        self._is_made = self._files.store.make_directory(self._path)
+        self._made = self._files.make_parents(self._path)
+        if self._files.store.make_directory(self._path):
+            self._made = (self._path, *self._made)
 
     def set_back(self) -> None:
         """Remove it, unless something is in it by now."""
-        if self._is_made:
-            self._is_made = False
-            self._files.remove_if_empty(self._path)
+        made, self._made = self._made, ()
+        for folder in made:
+            self._files.remove_if_empty(folder)
 
     def finish(self) -> None:
         """Nothing came out."""

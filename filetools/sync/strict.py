@@ -10,8 +10,9 @@ from typing import Final
 
 from filetools.errors import FileToolsError, SyncFailedError
 from filetools.sync.actions import MirrorAction, OutOfStepError, places
+from filetools.sync.carrying import Carrier
 from filetools.sync.lane import AbandonedError, Job
-from filetools.sync.mirror import Mirror
+from filetools.sync.payments import Payment
 from filetools.sync.steps import Step
 
 RETRIES: Final = 3
@@ -23,73 +24,72 @@ _log = logging.getLogger(__name__)
 class _Part:
     """The steps of a ticket in one mirror. Its methods run in the mirror's front lane."""
 
-    def __init__(self, mirror: Mirror, actions: Sequence[MirrorAction]) -> None:
-        self.mirror = mirror
+    def __init__(self, carrier: Carrier, actions: Sequence[MirrorAction]) -> None:
+        self.carrier = carrier
+        self.mirror = carrier.mirror
         self.actions = actions
         self._pending: list[tuple[MirrorAction, Step]] = []
-        self._exchanged: list[tuple[MirrorAction, Step]] = []
+        self._exchanged: list[Step] = []
+        self._payments: list[Payment] = []
 
     def prepare(self, job: Job[None]) -> None:
         """Prepare every step, or none."""
-        mirrored = self.mirror.mirrored(self.actions)
         try:
-            for action in mirrored:
-                step = self.mirror.step(action)
-                self._pending.append((action, step))
-                step.prepare()
-                if not step.is_ready:
-                    raise OutOfStepError(action.path)
-                if job.is_abandoned:
-                    raise AbandonedError
+            for action in self.carrier.mirrored(self.actions):
+                self._prepare_one(action, job)
         except Exception:
             self.discard(job)
             raise
 
+    def _prepare_one(self, action: MirrorAction, job: Job[None]) -> None:
+        step = self.carrier.step(action)
+        self._pending.append((action, step))
+        step.prepare()
+        if not step.is_ready:
+            raise OutOfStepError(action.path)
+        if job.is_abandoned:
+            raise AbandonedError
+
     def exchange(self, job: Job[None]) -> None:
-        """Exchange the steps that are left, in order, trying each again a few times."""
+        """Exchange the steps in order, trying each again a few times."""
         while self._pending:
             action, step = self._pending[0]
-            self._exchange_one(step, job)
-            self._exchanged.append(self._pending.pop(0))
-
-    def _exchange_one(self, step: Step, job: Job[None]) -> None:
-        for attempt in range(RETRIES + 1):
-            try:
-                step.exchange(job.go_on)
-            except FileToolsError:
-                if attempt == RETRIES:
-                    raise
-                time.sleep(_FIRST_PAUSE_SECONDS * 2**attempt)
-            else:
-                return
+            _exchange(step, job)
+            self._payments += self.carrier.payments(action)
+            self._exchanged.append(self._pending.pop(0)[1])
 
     def set_back(self, job: Job[None]) -> None:
         """Undo what was exchanged, the last first, and drop the rest."""
         while self._exchanged:
-            self._exchanged.pop()[1].set_back()
+            job.go_on()
+            self._exchanged.pop().set_back()
         self.discard(job)
 
     def finish(self, job: Job[None]) -> None:
         """Let go of what came out, and pay."""
-        while self._exchanged:
-            action, step = self._exchanged.pop(0)
+        for step in self._exchanged:
             step.finish()
-            self.mirror.note(action)
+        for payment in self._payments:
+            self.mirror.payments.note(payment)
 
     def discard(self, job: Job[None]) -> None:
         """Drop what was prepared."""
         while self._pending:
             self._pending.pop()[1].discard()
 
+    def doubt(self) -> None:
+        """Leave the paths to catching up."""
+        self.mirror.doubts.note(place for action in self.actions for place in places(action))
+
 
 class StrictTicket:
     """A change prepared in every mirror. Lives from before the commit to the end of the call, under its paths' locks."""
 
-    def __init__(self, mirrors: Sequence[Mirror], actions: Sequence[MirrorAction], wait_seconds: float) -> None:
+    def __init__(self, carriers: Sequence[Carrier], actions: Sequence[MirrorAction], wait_seconds: float) -> None:
         """Prepare the actions; see `SyncManager.prepare_strict`."""
         self._wait_seconds = wait_seconds
-        self._parts = [_Part(mirror, actions) for mirror in mirrors]
-        self._is_exchanged = False
+        self._parts = [_Part(carrier, actions) for carrier in carriers]
+        self._path = actions[0].path if actions else None
         for part in self._parts:
             part.mirror.check()
         try:
@@ -115,40 +115,54 @@ class StrictTicket:
             part.mirror.front.submit(part.mirror.guarded(part.finish))
 
     def set_back(self) -> None:
-        """Undo what `exchange` has done, and drop the rest; what cannot be undone now is left to catching up."""
-        for part in self._parts:
-            self._quietly(part, part.set_back)
+        """Undo what `exchange` has done, and drop the rest; may be called twice.
+
+        What cannot be undone now is left to catching up, which writes what the compensating record says.
+        """
+        self._quietly(lambda part: part.set_back)
 
     def discard(self) -> None:
         """Drop what was prepared and not exchanged; may be called twice."""
-        for part in self._parts:
-            self._quietly(part, part.discard)
+        self._quietly(lambda part: part.discard)
 
-    def _quietly(self, part: _Part, work: Callable[[Job[None]], None]) -> None:
-        try:
-            self._run(part, work)
-        except SyncFailedError as exc:
-            _log.warning("%s", exc)
-            part.mirror.doubt(place for action in part.actions for place in places(action))
+    def _quietly(self, choose: Callable[[_Part], Callable[[Job[None]], None]]) -> None:
+        for part in self._parts:
+            if part.mirror.front.is_stuck:
+                # Undoing after the locks are gone could put an older version over a newer one.
+                part.mirror.front.submit(part.discard)
+                part.doubt()
+                continue
+            try:
+                self._run(part, choose(part))
+            except SyncFailedError as exc:
+                _log.warning("%s", exc)
+                part.doubt()
 
     def _run(self, part: _Part, work: Callable[[Job[None]], None]) -> None:
         mirror = part.mirror
-        path = part.actions[0].path if part.actions else None
-        job = mirror.front.submit(mirror.guarded(work), partial(_ended, part))
+        late = partial(part.carrier.doubt_if_late, part.actions)
+        job = mirror.front.submit(mirror.guarded(work), late)
         if not job.wait(self._wait_seconds) and job.abandon():
-            error = SyncFailedError(path, f"mirror {mirror.name!r} did not answer in {self._wait_seconds:g} s")
+            error = SyncFailedError(self._path, f"mirror {mirror.name!r} did not answer in {self._wait_seconds:g} s")
             mirror.missed(error)
             raise error
         if job.is_abandoned:
-            raise SyncFailedError(path, f"mirror {mirror.name!r} is not ready")
+            raise SyncFailedError(self._path, f"mirror {mirror.name!r} is not ready") from job.error
         try:
             job.result()
         except OutOfStepError as exc:
-            raise SyncFailedError(path, f"mirror {mirror.name!r} is out of step at {exc.path!r}") from exc
+            raise SyncFailedError(self._path, f"mirror {mirror.name!r} is out of step at {exc.path!r}") from exc
         except FileToolsError as exc:
-            raise SyncFailedError(path, f"mirror {mirror.name!r} refused: {exc.message}") from exc
+            raise SyncFailedError(self._path, f"mirror {mirror.name!r} refused: {exc.message}") from exc
 
 
-def _ended(part: _Part, job: Job[None]) -> None:
-    if job.is_late:
-        part.mirror.doubt(place for action in part.actions for place in places(action))
+def _exchange(step: Step, job: Job[None]) -> None:
+    for attempt in range(RETRIES):
+        try:
+            step.exchange(job.go_on)
+        except FileToolsError as exc:
+            _log.info("a strict mirror is tried again: %s", exc)
+            time.sleep(_FIRST_PAUSE_SECONDS * 2**attempt)
+        else:
+            return
+    step.exchange(job.go_on)

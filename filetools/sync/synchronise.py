@@ -14,9 +14,9 @@ from filetools.events import SyncCompleted, SyncError, SyncProgress, SyncStarted
 from filetools.models import SyncResult
 from filetools.paths import ROOT, WorkspacePath
 from filetools.sync.actions import OutOfStepError
+from filetools.sync.carrying import Carrier
 from filetools.sync.context import SyncContext
 from filetools.sync.lane import Job, Lane
-from filetools.sync.mirror import Mirror
 from filetools.sync.plan import Comparison, Plan, Versions
 from filetools.sync.repair import Repair
 from filetools.sync.wanted import UnsettledError
@@ -57,11 +57,11 @@ class _Outcome:
 class Synchronisation:
     """Compares and mends one mirror; keeps what it learnt of both trees for the next time. Lives as the mirror."""
 
-    def __init__(self, context: SyncContext, mirror: Mirror) -> None:
+    def __init__(self, context: SyncContext, carrier: Carrier) -> None:
         self._context = context
-        self._mirror = mirror
-        self._repair = Repair(context, mirror)
-        self._versions = (Versions(context.primary), Versions(mirror.files.store))
+        self._mirror = carrier.mirror
+        self._repair = Repair(context, carrier)
+        self._versions = (Versions(context.primary), Versions(carrier.mirror.files.store))
 
     async def run(self, request: SyncRequest) -> SyncResult:
         """Do what is asked.

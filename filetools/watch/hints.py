@@ -22,6 +22,8 @@ class Hint:
     """Relative to the root, "/"-separated; may hold surrogate escapes where the name on disk is not UTF-8."""
     old_path: str | None = None
     is_directory: bool = False
+    is_new: bool = False
+    """Whether it is known to have been made, or to have come into the tree, since the hint before."""
 
 
 @dataclass(slots=True)
@@ -30,6 +32,8 @@ class Departure:
 
     path: str
     is_directory: bool
+    is_new: bool = False
+    """Whether it was made since the hints were taken last, so that nobody has heard of it yet."""
     origin: str | None = None
     """Where the file was before, if the move to `path` has not been told either."""
     is_succeeded: bool = field(default=False)
@@ -49,12 +53,14 @@ class HintBuffer:
     def __len__(self) -> int:
         return len(self._hints)
 
-    def change(self, path: str, *, is_directory: bool = False) -> None:
-        """Note that a path was created or written."""
+    def change(self, path: str, *, is_directory: bool = False, is_new: bool = False) -> None:
+        """Note that a path was written or, with `is_new`, made."""
         self._succeed(path)
         waiting = self._hints.get(path)
         if waiting is None or waiting.kind == "deleted" or waiting.is_directory != is_directory:
-            self._put(Hint("changed", path, is_directory=is_directory))
+            # What vanished and came back between two hints was changed, as far as anybody can tell.
+            is_back = waiting is not None and waiting.kind == "deleted"
+            self._put(Hint("changed", path, is_directory=is_directory, is_new=is_new and not is_back))
 
     def delete(self, path: str, *, is_directory: bool = False) -> None:
         """Note that a path is gone."""
@@ -66,7 +72,8 @@ class HintBuffer:
         self._succeed(path)
         waiting = self._hints.pop(path, None)
         origin = waiting.old_path if waiting is not None and waiting.kind == "moved" else None
-        departure = Departure(path, is_directory, origin)
+        is_new = waiting is not None and waiting.is_new and not is_directory
+        departure = Departure(path, is_directory, is_new, origin)
         self._departures[path] = departure
         return departure
 
@@ -78,7 +85,10 @@ class HintBuffer:
             # The place in between may have held another file before, which the first move replaced.
             self._put_if_free(Hint("changed", departure.path, is_directory=departure.is_directory))
         source = departure.origin or departure.path
-        if source == path:
+        if departure.is_new:
+            # A program that saves by writing beside and renaming over: nobody has heard of the name it wrote to.
+            self.change(path, is_new=True)
+        elif source == path:
             self._put(Hint("changed", path, is_directory=departure.is_directory))
         else:
             self._put(Hint("moved", path, source, departure.is_directory))

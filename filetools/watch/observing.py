@@ -117,7 +117,8 @@ class _Translator(FileSystemEventHandler):
         elif isinstance(event, FileDeletedEvent | DirDeletedEvent):
             hints.delete(path, is_directory=is_directory)
         else:
-            hints.change(path, is_directory=is_directory)
+            is_new = isinstance(event, FileCreatedEvent | DirCreatedEvent)
+            hints.change(path, is_directory=is_directory, is_new=is_new)
 
     def _note_all_below(self, directory: str) -> None:
         # Not every system tells of what a directory held when it came into the tree.
@@ -125,7 +126,7 @@ class _Translator(FileSystemEventHandler):
         while waiting:
             for path, _, is_directory in scan(self._root, waiting.pop(), self._task.excluded):
                 with self._task.handover.lock:
-                    self._task.handover.hints.change(path, is_directory=is_directory)
+                    self._task.handover.hints.change(path, is_directory=is_directory, is_new=True)
                 if is_directory:
                     waiting.append(path)
 

@@ -106,7 +106,7 @@ def compare(before: Snapshot, after: Snapshot, hints: HintBuffer) -> None:
         if former is None and (origins := gone.get(_inode(facts))):
             hints.arrive(hints.depart(origins.pop(), is_directory=is_directory), path)
         elif former != facts:
-            hints.change(path, is_directory=is_directory)
+            hints.change(path, is_directory=is_directory, is_new=former is None)
     for (_, _, is_directory), paths in gone.items():
         for path in paths:
             hints.delete(path, is_directory=is_directory)

@@ -167,7 +167,7 @@ class TreeReader(InotifyFD):
                 hints.delete(path, is_directory=is_directory)
         else:
             with lock:
-                hints.change(path, is_directory=is_directory)
+                hints.change(path, is_directory=is_directory, is_new=bool(mask & CREATE))
             if is_directory:
                 self._register(folder, name, tell=True)
 
@@ -177,7 +177,7 @@ class TreeReader(InotifyFD):
         with self._handover.lock:
             claimed = self._handover.claim(cookie)
             if claimed is None:
-                self._handover.hints.change(path, is_directory=is_directory)
+                self._handover.hints.change(path, is_directory=is_directory, is_new=True)
             else:
                 self._handover.hints.arrive(claimed[0], path)
         if is_directory:
@@ -208,7 +208,7 @@ class TreeReader(InotifyFD):
             for path, entry, is_directory in scan(self._root, folder.path, self._task.excluded):
                 if tell:
                     with self._handover.lock:
-                        self._handover.hints.change(path, is_directory=is_directory)
+                        self._handover.hints.change(path, is_directory=is_directory, is_new=True)
                 if is_directory:
                     waiting.append((folder, entry.name))
 

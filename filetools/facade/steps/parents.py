@@ -29,8 +29,7 @@ def make_parents(parts: Parts, path: WorkspacePath) -> Sequence[Change]:
     made: list[Change] = []
     try:
         for folder in reversed(missing):
-            if _make(parts, folder):
-                made.append(folder_change(parts, folder))
+            made += _make(parts, folder)
     except FileToolsError:
         remove_parents(parts, made)
         raise
@@ -70,8 +69,8 @@ def require_parent(parts: Parts, path: WorkspacePath) -> None:
         raise PathNotDirectoryError(path.parent)
 
 
-def _make(parts: Parts, folder: WorkspacePath) -> bool:
+def _make(parts: Parts, folder: WorkspacePath) -> list[Change]:
     try:
-        return parts.store.make_directory(folder)
+        return [folder_change(parts, folder)] if parts.store.make_directory(folder) else []
     except PathExistsError as exc:
         raise PathNotDirectoryError(folder) from exc

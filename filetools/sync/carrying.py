@@ -1,0 +1,110 @@
+"""Carrying the actions of a call into a mirror, in its front lane, and what is owed less afterwards."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Final
+
+from filetools.journal import Journal
+from filetools.sync.actions import MirrorAction, Move, Put, Remove, places
+from filetools.sync.context import SyncContext
+from filetools.sync.lane import Job
+from filetools.sync.mirror import Mirror
+from filetools.sync.payments import Payment
+from filetools.sync.steps import Step, step_for
+
+_MANY_DEBTS: Final = 1000
+
+
+class Carrier:
+    """Turns actions into steps of one mirror, and finished steps into payments. Thread-safe; lives as the mirror."""
+
+    def __init__(self, context: SyncContext, mirror: Mirror) -> None:
+        self.mirror = mirror
+        self._context = context
+
+    def follow(self, actions: Sequence[MirrorAction]) -> Job[None]:
+        """Queue the actions of one committed change in the front lane."""
+        work = self.mirror.guarded(partial(self._carry, actions))
+        return self.mirror.front.submit(work, partial(self.doubt_if_late, actions))
+
+    def doubt_if_late(self, actions: Sequence[MirrorAction], job: Job[None]) -> None:
+        """Doubt the paths of a job that may have changed the mirror after its locks were gone."""
+        if job.is_late:
+            self.mirror.doubts.note(place for action in actions for place in places(action))
+
+    def step(self, action: MirrorAction) -> Step:
+        """Return the step of an action."""
+        return step_for(self.mirror.files, action, self._moved_version)
+
+    def mirrored(self, actions: Sequence[MirrorAction]) -> Sequence[MirrorAction]:
+        """Return what actions mean without the paths that are left out of mirrors; those need nothing to be paid."""
+        found: list[MirrorAction] = []
+        for action in actions:
+            left_out = [self._context.is_left_out(path) for _, path in places(action)]
+            if not any(left_out):
+                found.append(action)
+                continue
+            for (key, path), is_left_out in zip(places(action), left_out, strict=True):
+                if is_left_out:
+                    number = self._number(action, key)
+                    self.mirror.payments.note(Payment(key=key, path=path, number=number, needs_sync=False))
+            if isinstance(action, Move) and left_out == [True, False]:
+                found.append(Remove(path=action.source, key=action.source_key, number=action.number))
+            elif isinstance(action, Move) and left_out == [False, True]:
+                self.mirror.work.set()  # the mirror has nothing to move; catching up writes it
+        return found
+
+    def payments(self, action: MirrorAction) -> list[Payment]:
+        """Return what can be paid once an action was exchanged; call it under the locks of its paths.
+
+        Nothing for a moved directory while debts are open below it: catching up has to look at each file.
+        """
+        if isinstance(action, Move) and action.version is None and self._owes_below(action.source_key):
+            self.mirror.work.set()
+            return []
+        found = []
+        for key, path in places(action):
+            number = self._number(action, key)
+            head = number if isinstance(action, Put) else None
+            found.append(Payment(key=key, path=path, number=number, head=head))
+        return found
+
+    def _carry(self, actions: Sequence[MirrorAction], job: Job[None]) -> None:
+        for action in self.mirrored(actions):
+            step = self.step(action)
+            try:
+                step.prepare()
+                step.exchange(job.go_on)
+            except Exception:
+                step.discard()
+                raise
+            payments = self.payments(action)
+            step.finish()
+            if not job.is_abandoned:
+                for payment in payments:
+                    self.mirror.payments.note(payment)
+
+    @property
+    def _journal(self) -> Journal:
+        return self._context.journal
+
+    def _number(self, action: MirrorAction, key: str) -> int | None:
+        """Return the number of an action's debt; of one made before the commit it is the newest of the path."""
+        if action.number:
+            return action.number
+        debt = self._journal.debts.get(self.mirror.name, key)
+        return None if debt is None else debt.number
+
+    def _moved_version(self, action: Move) -> str | None:
+        """Return the version of a moved file: before the commit it is the source's head, after it the destination's."""
+        for key in (action.key, action.source_key):
+            head = self._journal.view(key).head
+            if head is not None and head.version is not None and (key != action.key or head.number == action.number):
+                return head.version
+        return None
+
+    def _owes_below(self, key: str) -> bool:
+        debts = self._journal.debts.of(self.mirror.name, _MANY_DEBTS, max_tries=1_000_000)
+        return len(debts) == _MANY_DEBTS or any(debt.key.startswith(f"{key}/") for debt in debts)
