@@ -117,7 +117,7 @@ class _Translator(FileSystemEventHandler):
         elif isinstance(event, FileDeletedEvent | DirDeletedEvent):
             hints.delete(path, is_directory=is_directory)
         else:
-            is_new = isinstance(event, FileCreatedEvent | DirCreatedEvent)
+            is_new = isinstance(event, FileCreatedEvent | DirCreatedEvent | FileSystemMovedEvent)
             hints.change(path, is_directory=is_directory, is_new=is_new)
 
     def _note_all_below(self, directory: str) -> None:

@@ -110,3 +110,17 @@ def test_every_difference_is_hinted_at_and_nothing_present_is_called_deleted(
     while outside:
         hints.give_up(outside.pop())
     check()
+
+
+def test_a_name_made_and_moved_on_at_once_is_a_change_of_its_last_name() -> None:
+    buffer = HintBuffer()
+    buffer.change("save.tmp", is_new=True)
+    buffer.arrive(buffer.depart("save.tmp"), "text")
+    assert buffer.take(10) == [Hint("changed", "text", is_new=True)]
+
+
+def test_a_name_that_vanished_and_came_back_is_not_new() -> None:
+    buffer = HintBuffer()
+    buffer.delete("text")
+    buffer.change("text", is_new=True)
+    assert buffer.take(10) == [Hint("changed", "text")]
