@@ -97,7 +97,7 @@ def test_last_try_takes_a_free_lock_though_another_has_waited_longer(stripes: li
     seat.leave()
 
 
-@pytest.mark.parametrize("held_seconds", [0.05, 20.0])
+@pytest.mark.parametrize("held_seconds", [0.05, 2.0])
 def test_free_lock_is_found_within_two_milliseconds(stripes: list[Stripe], held_seconds: float) -> None:
     ours, other = stripes
     assert other.enter_now()
