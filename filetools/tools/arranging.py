@@ -55,8 +55,8 @@ ARRANGING: tuple[AnyTool, ...] = (
     Tool(
         name="move_file",
         description=(
-            "Move or rename a file or folder; its bytes stay as they are, missing folders are created. FILE_EXISTS:"
-            " choose another destination, or pass overwrite to replace the file there."
+            "Move or rename a file or folder, creating missing folders. FILE_EXISTS: choose another destination, or"
+            " pass overwrite to replace the file there."
         ),
         parameters=FromTo,
         handler=move_file,
@@ -74,8 +74,8 @@ ARRANGING: tuple[AnyTool, ...] = (
     Tool(
         name="delete_file",
         description=(
-            "Delete a file, or with recursive a folder and all in it. Returns how many entries went; a deleted file can"
-            " still be read by its version."
+            "Delete a file, or with recursive a folder and all in it. Returns how many entries went; a deleted file"
+            " stays readable by its version."
         ),
         parameters=DeleteFile,
         handler=delete_file,

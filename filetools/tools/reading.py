@@ -18,9 +18,9 @@ class ReadFile(Parameters):
     """Parameters of read_file."""
 
     path: str
-    offset: Annotated[int | None, Field(description="First line, from 1; negative counts from the end")] = None
-    limit: Annotated[int | None, Field(ge=1, description="Most lines")] = None
-    version: Annotated[str | None, Field(description="Read this earlier version")] = None
+    offset: Annotated[int | None, Field(description="First line from 1; negative: from the end")] = None
+    limit: Annotated[int | None, Field(ge=1, description="Lines")] = None
+    version: Annotated[str | None, Field(description="Earlier version")] = None
 
 
 class OnePath(Parameters):
@@ -32,11 +32,11 @@ class OnePath(Parameters):
 class ListFiles(Parameters):
     """Parameters of list_files."""
 
-    path: Annotated[str, Field(description="Folder; the root if left out")] = ""
+    path: Annotated[str, Field(description="Default: root")] = ""
     recursive: bool = False
     max_depth: Annotated[int, Field(ge=1, le=64)] = 64
     limit: Annotated[int, Field(ge=1, le=MAX_PAGE_ENTRIES)] = MAX_PAGE_ENTRIES
-    cursor: Annotated[str | None, Field(description="next_cursor of the page before")] = None
+    cursor: str | None = None
 
 
 async def read_file(context: ToolContext, given: ReadFile) -> ReadResult:
@@ -70,9 +70,8 @@ READING: tuple[AnyTool, ...] = (
     Tool(
         name="read_file",
         description=(
-            "Read a file. Returns content, its version (write_file needs it to replace the file) and line count;"
-            " binary files as base64. Read large files in parts with offset and limit: while truncated, go on at"
-            " next_offset. FILE_NOT_FOUND: look for it with list_files."
+            "Read a file. Returns content, version (needed to replace it), line count; binary as base64. For parts of"
+            " large files pass offset and limit; go on at next_offset. FILE_NOT_FOUND: use list_files."
         ),
         parameters=ReadFile,
         handler=read_file,
@@ -86,8 +85,8 @@ READING: tuple[AnyTool, ...] = (
     Tool(
         name="list_files",
         description=(
-            "List a folder, or with recursive the tree below it: folders first, then by name. Returns one page of"
-            " entries with path, type, size; if next_cursor comes back, call again with it as cursor."
+            "List a folder, or with recursive the tree below. Returns a page of path, type, size; pass next_cursor as"
+            " cursor for more."
         ),
         parameters=ListFiles,
         handler=list_files,
@@ -100,9 +99,7 @@ READING: tuple[AnyTool, ...] = (
     ),
     Tool(
         name="file_info",
-        description=(
-            "Look at a file or folder without reading it: type, size, version, encoding, line ends, lock, last change."
-        ),
+        description=("Facts of a file or folder without content: type, size, version, encoding, lock, last change."),
         parameters=OnePath,
         handler=file_info,
         group="core",

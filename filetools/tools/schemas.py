@@ -26,7 +26,7 @@ def _compact(schema: dict[str, Any], definitions: dict[str, Any]) -> dict[str, A
     schema = _without_null(schema)
     kept: dict[str, Any] = {}
     for keyword, value in schema.items():
-        if keyword == "title" or (keyword == "default" and value in (None, False, "")):
+        if keyword in ("title", "default"):
             continue
         if keyword == "properties":
             kept[keyword] = {name: _compact(each, definitions) for name, each in value.items()}

@@ -18,7 +18,7 @@ class WriteFile(Parameters):
     path: str
     content: str
     expected_version: Annotated[
-        str | None, Field(description="Version you read, or its first 12+ hex digits; needed if the file exists")
+        str | None, Field(description="Version you read or 12+ hex digits of it; needed if the file exists")
     ] = None
 
 
@@ -68,9 +68,8 @@ WRITING: tuple[AnyTool, ...] = (
     Tool(
         name="write_file",
         description=(
-            "Create a file, or replace all of an existing one; missing folders are created. Returns the new version."
-            " To replace, pass the version you read as expected_version. VERSION_MISMATCH: it changed since; read it"
-            " again and redo your change on that text."
+            "Create a file, with missing folders, or replace all of it. Returns the new version. VERSION_MISMATCH: it"
+            " changed since you read it; read again, redo your change on that text."
         ),
         parameters=WriteFile,
         handler=write_file,

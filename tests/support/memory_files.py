@@ -1,0 +1,288 @@
+"""A complete workspace in memory, as tools see it; able to fail, or to hang, on demand."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any, TypeVar
+
+from filetools.errors import (
+    BatchFailedError,
+    DirectoryNotEmptyError,
+    DirectoryNotFoundError,
+    FileToolsError,
+    PathExistsError,
+    PathIsDirectoryError,
+    PathNotFoundError,
+    VersionMismatchError,
+)
+from filetools.events import Event, EventBus
+from filetools.models import (
+    Actor,
+    BatchResult,
+    DeleteResult,
+    DirectoryResult,
+    Entry,
+    InfoResult,
+    ListResult,
+    MoveResult,
+    ReadBatchResult,
+    ReadItem,
+    ReadResult,
+    WriteResult,
+)
+from filetools.settings import Settings
+
+MOMENT = datetime(2024, 1, 2, tzinfo=UTC)
+T = TypeVar("T")
+
+
+def version_of(text: str) -> str:
+    return "sha256:" + hashlib.sha256(text.encode()).hexdigest()
+
+
+@dataclass
+class Tree:
+    """What all actors on one memory workspace share."""
+
+    texts: dict[str, str] = field(default_factory=dict)
+    folders: set[str] = field(default_factory=set)
+    failures: list[BaseException] = field(default_factory=list)
+    """Raised by the next calls, one each, before they do anything."""
+    calls: list[tuple[str, Actor]] = field(default_factory=list)
+    hang: asyncio.Event | None = None
+    """While set to an event, calls wait for it before they do anything."""
+
+
+class MemoryFiles:
+    """Implements `Files` over a `Tree`; events that its bus carries are kept in `events`."""
+
+    def __init__(self, tree: Tree, actor: Actor, bus: EventBus, settings: Settings) -> None:
+        self.tree = tree
+        self.actor = actor
+        self.bus = bus
+        self.settings = settings
+        self.events: list[Event] = []
+
+    @classmethod
+    def of(cls, texts: Mapping[str, str] | None = None, **settings: Any) -> MemoryFiles:
+        """Return a workspace of these files; call it on the loop."""
+        tree = Tree(texts=dict(texts or {}))
+        tree.folders = {parent for path in tree.texts for parent in _parents(path)}
+        made = cls(tree, Actor(kind="agent", id="alice", session="s1"), EventBus(), Settings(**settings))
+        made.bus.subscribe("*", made.events.append)
+        return made
+
+    def names(self) -> list[str]:
+        """Return the names of the events so far."""
+        return [event.name for event in self.events]
+
+    def for_actor(self, actor: Actor) -> MemoryFiles:
+        return MemoryFiles(self.tree, actor, self.bus, self.settings)
+
+    async def read_file(
+        self, path: str, *, offset: int | None = None, limit: int | None = None, version: str | None = None
+    ) -> ReadResult:
+        await self._enter("read_file")
+        text = self._text(path)
+        lines = text.splitlines(keepends=True)
+        first = (offset or 1) - 1
+        part = lines[first : first + limit] if limit else lines[first:]
+        return ReadResult(
+            path=path,
+            content="".join(part),
+            encoding="utf-8",
+            size=len(text.encode()),
+            version=version_of(text),
+            modified=MOMENT,
+            total_lines=len(lines),
+            truncated=first + len(part) < len(lines),
+        )
+
+    async def write_file(self, path: str, content: str, *, expected_version: str | None = None) -> WriteResult:
+        await self._enter("write_file")
+        return self._write(path, content, expected_version)
+
+    async def create_file(self, path: str, content: str) -> WriteResult:
+        await self._enter("create_file")
+        if path in self.tree.texts or path in self.tree.folders:
+            raise PathExistsError(path)
+        return self._write(path, content, None)
+
+    async def append_file(self, path: str, content: str) -> WriteResult:
+        await self._enter("append_file")
+        return self._write(path, self.tree.texts.get(path, "") + content, None)
+
+    async def delete_file(self, path: str) -> DeleteResult:
+        await self._enter("delete_file")
+        text = self._text(path)
+        del self.tree.texts[path]
+        return DeleteResult(path=path, deleted_version=version_of(text))
+
+    async def create_directory(self, path: str) -> DirectoryResult:
+        await self._enter("create_directory")
+        if path in self.tree.texts:
+            raise PathExistsError(path)
+        created = path not in self.tree.folders
+        self.tree.folders.update((path, *_parents(path)))
+        return DirectoryResult(path=path, created=created)
+
+    async def delete_directory(self, path: str, *, recursive: bool = False) -> DeleteResult:
+        await self._enter("delete_directory")
+        if path not in self.tree.folders:
+            raise DirectoryNotFoundError(path)
+        below = [each for each in (*self.tree.texts, *self.tree.folders) if each.startswith(f"{path}/")]
+        if below and not recursive:
+            raise DirectoryNotEmptyError(path)
+        for each in (path, *below):
+            self.tree.texts.pop(each, None)
+            self.tree.folders.discard(each)
+        return DeleteResult(path=path, entries=1 + len(below))
+
+    async def move_file(self, source: str, destination: str, *, overwrite: bool = False) -> MoveResult:
+        await self._enter("move_file")
+        text = self._text(source)
+        if destination in self.tree.texts and not overwrite:
+            raise PathExistsError(destination)
+        del self.tree.texts[source]
+        self._write(destination, text, None)
+        return MoveResult(source=source, destination=destination, version=version_of(text))
+
+    async def copy_file(self, source: str, destination: str, *, overwrite: bool = False) -> WriteResult:
+        await self._enter("copy_file")
+        if destination in self.tree.texts and not overwrite:
+            raise PathExistsError(destination)
+        return self._write(destination, self._text(source), None)
+
+    async def file_info(self, path: str) -> InfoResult:
+        await self._enter("file_info")
+        if path in self.tree.folders:
+            return InfoResult(path=path, name=path, type="directory", modified=MOMENT, mode="755")
+        text = self._text(path)
+        return InfoResult(
+            path=path, name=path, type="file", size=len(text), modified=MOMENT, mode="644", version=version_of(text)
+        )
+
+    async def exists(self, path: str) -> bool:
+        await self._enter("exists")
+        return path in self.tree.texts or path in self.tree.folders
+
+    async def list_files(
+        self,
+        path: str = "",
+        *,
+        recursive: bool = False,
+        limit: int = 1000,
+        cursor: str | None = None,
+        max_depth: int = 64,
+        abort: Callable[[], bool] | None = None,
+    ) -> ListResult:
+        await self._enter("list_files")
+        if path and path not in self.tree.folders:
+            raise DirectoryNotFoundError(path)
+        beginning = f"{path}/" if path else ""
+        rows = [
+            Entry(name=each.rpartition("/")[2], path=each, type="directory" if each in self.tree.folders else "file")
+            for each in sorted((*self.tree.folders, *self.tree.texts))
+            if each.startswith(beginning) and (recursive or "/" not in each[len(beginning) :])
+        ]
+        later = [row for row in rows if cursor is None or row.path > cursor]
+        page = later[:limit]
+        following = page[-1].path if len(later) > limit else None
+        return ListResult(path=path, entries=page, truncated=following is not None, next_cursor=following)
+
+    async def read_multiple(
+        self,
+        paths: Sequence[str],
+        *,
+        abort: Callable[[], bool] | None = None,
+        progress: Callable[[int], None] | None = None,
+    ) -> ReadBatchResult:
+        items = []
+        for done, path in enumerate(paths):
+            if progress:
+                progress(100 * done // len(paths))
+            try:
+                items.append(ReadItem(path=path, result=await self.read_file(path)))
+            except FileToolsError as exc:
+                items.append(ReadItem(path=path, error={"error": exc.message, "error_code": exc.code}))
+        if progress:
+            progress(100)
+        return ReadBatchResult(items=items, failed=sum(item.error is not None for item in items))
+
+    async def write_multiple(
+        self,
+        items: Sequence[Mapping[str, Any]],
+        *,
+        abort: Callable[[], bool] | None = None,
+        progress: Callable[[int], None] | None = None,
+    ) -> BatchResult:
+        await self._enter("write_multiple")
+        return self._together(
+            lambda: [self._write(item["path"], item["content"], item.get("expected_version")) for item in items]
+        )
+
+    async def delete_multiple(
+        self,
+        paths: Sequence[str],
+        *,
+        abort: Callable[[], bool] | None = None,
+        progress: Callable[[int], None] | None = None,
+    ) -> BatchResult:
+        await self._enter("delete_multiple")
+
+        def delete() -> list[DeleteResult]:
+            versions = [(path, version_of(self._text(path))) for path in paths]
+            for path in paths:
+                del self.tree.texts[path]
+            return [DeleteResult(path=path, deleted_version=version) for path, version in versions]
+
+        return self._together(delete)
+
+    def _together(self, work: Callable[[], Sequence[WriteResult | DeleteResult]]) -> BatchResult:
+        before = dict(self.tree.texts)
+        try:
+            return BatchResult(results=list(work()))
+        except FileToolsError as exc:
+            self.tree.texts = before
+            raise BatchFailedError(exc) from exc
+
+    async def _enter(self, method: str) -> None:
+        self.tree.calls.append((method, self.actor))
+        if self.tree.hang is not None:
+            await self.tree.hang.wait()
+        if self.tree.failures:
+            raise self.tree.failures.pop(0)
+
+    def _text(self, path: str) -> str:
+        if path in self.tree.folders:
+            raise PathIsDirectoryError(path)
+        if path not in self.tree.texts:
+            raise PathNotFoundError(path)
+        return self.tree.texts[path]
+
+    def _write(self, path: str, content: str, expected: str | None) -> WriteResult:
+        if path in self.tree.folders:
+            raise PathIsDirectoryError(path)
+        old = self.tree.texts.get(path)
+        current = None if old is None else version_of(old)
+        digits = (expected or "").removeprefix("sha256:")
+        if expected is not None and not (current or "").startswith(f"sha256:{digits}"):
+            raise VersionMismatchError(path, expected, current)
+        self.tree.texts[path] = content
+        self.tree.folders.update(_parents(path))
+        return WriteResult(
+            path=path,
+            bytes_written=len(content.encode()),
+            created=old is None,
+            version=version_of(content),
+            replaced_version=current,
+        )
+
+
+def _parents(path: str) -> list[str]:
+    parts = path.split("/")[:-1]
+    return ["/".join(parts[: depth + 1]) for depth in range(len(parts))]

@@ -1,0 +1,38 @@
+"""Tools whose handlers do what a test tells them, and a clock for pauses that nobody waits for."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from filetools.models import Result
+from filetools.tools import AnyTool, Effect, NoParameters, RetryPolicy, Tool, ToolContext
+
+Handler = Callable[[ToolContext, NoParameters], Awaitable[Result | Mapping[str, Any]]]
+
+
+def probe(handler: Handler, *, effect: Effect = "change", time_limit_seconds: float | None = None) -> AnyTool:
+    """Return a tool named "probe" with this handler."""
+    return Tool(
+        name="probe",
+        description="Do what the test says.",
+        parameters=NoParameters,
+        handler=handler,
+        group="test",
+        effect=effect,
+        time_limit_seconds=time_limit_seconds,
+    )
+
+
+@dataclass
+class Pauses:
+    """Keeps the pauses that a policy asked for, and lets none of them last."""
+
+    seconds: list[float] = field(default_factory=list)
+
+    async def sleep(self, seconds: float) -> None:
+        self.seconds.append(seconds)
+
+    def policy(self, chance: float = 0.5) -> RetryPolicy:
+        return RetryPolicy(sleep=self.sleep, chance=lambda: chance)

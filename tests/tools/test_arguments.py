@@ -1,0 +1,111 @@
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import pytest
+from pydantic import Field
+
+from filetools.errors import InvalidArgumentError
+from filetools.tools.arguments import NoParameters, Parameters, parse_arguments
+
+
+class Item(Parameters):
+    path: str
+    expected_version: str | None = None
+
+
+class Sample(Parameters):
+    path: str
+    limit: Annotated[int | None, Field(ge=1)] = None
+    recursive: bool = False
+    expected_version: str | None = None
+    old_string: str = ""
+    pattern: str = ""
+    items: Annotated[list[Item], Field(max_length=2, default_factory=list)]
+    names: Annotated[list[str], Field(default_factory=list)]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (None, "Arguments: expected an object, got null"),
+        ([1], "Arguments: expected an object, got an array of 1"),
+        ('{"path": "a"}', """Arguments: expected an object, got '{"path": "a"}' (a string)"""),
+        ({}, "Missing parameter 'path'"),
+        ({"path": None}, "Parameter 'path': expected a string, got null"),
+        ({"path": 1}, "Parameter 'path': expected a string, got 1 (an integer)"),
+        ({"path": ["a"]}, "Parameter 'path': expected a string, got an array of 1"),
+        ({"path": {"a": 1}}, "Parameter 'path': expected a string, got an object"),
+        ({"path": b"a"}, "Parameter 'path': expected a string, got b'a' (bytes)"),
+        ({"path": "a", "limit": "5"}, "Parameter 'limit': expected an integer, got '5' (a string)"),
+        ({"path": "a", "limit": 5.0}, "Parameter 'limit': expected an integer, got 5.0 (a number)"),
+        ({"path": "a", "limit": True}, "Parameter 'limit': expected an integer, got true (a boolean)"),
+        ({"path": "a", "limit": 0}, "Parameter 'limit': expected greater than or equal to 1, got 0 (an integer)"),
+        ({"path": "a", "limit": -(10**5000)}, "expected greater than or equal to 1, got a very large integer"),
+        ({"path": "a", "recursive": "true"}, "Parameter 'recursive': expected a boolean, got 'true' (a string)"),
+        ({"path": "a", "recursive": 1}, "Parameter 'recursive': expected a boolean, got 1 (an integer)"),
+        ({"path": "a", "names": "b"}, "Parameter 'names': expected an array, got 'b' (a string)"),
+        ({"path": "a", "names": ["b", 2]}, "Parameter 'names[1]': expected a string, got 2 (an integer)"),
+        ({"path": "a", "items": [{}]}, "Missing parameter 'items[0].path'"),
+        ({"path": "a", "items": ["b"]}, "Parameter 'items[0].': expected an object, got 'b' (a string)"),
+        ({"path": "a", "items": [{"path": "b"}] * 3}, "Parameter 'items': expected at most 2 items, got an array of 3"),
+        ({"path": "a", "recursiv": True}, "Unknown parameter 'recursiv'; did you mean 'recursive'?"),
+        ({"path": "a", "xyzzy": 1}, "Unknown parameter 'xyzzy'; known are path, limit, recursive"),
+        ({"path": "a", "items": [{"pth": "b"}]}, "Unknown parameter 'items[0].pth'; did you mean 'path'?"),
+        ({"path": "a", "command": "b"}, "Unknown parameter 'command'"),
+        ({"path": "a", "file_path": "b"}, "Parameter 'path' is given twice with different values, as 'path' and 'file_path'"),
+        ({"filePath": "a", "filename": "b"}, "as 'filePath' and 'filename'"),
+        ({"path": "a", "limit": 1, "length": True}, "Parameter 'limit' is given twice"),
+    ],
+)  # fmt: skip
+def test_arguments_that_are_wrong_are_refused_saying_why(arguments: object, message: str) -> None:
+    with pytest.raises(InvalidArgumentError) as caught:
+        parse_arguments(Sample, arguments)
+    assert message in caught.value.message
+    assert len(caught.value.message) < 400
+
+
+def test_all_problems_are_told_at_once() -> None:
+    with pytest.raises(InvalidArgumentError) as caught:
+        parse_arguments(Sample, {"limit": "x", "recursive": 1})
+    assert caught.value.details["problems"] == [
+        "Missing parameter 'path'",
+        "Parameter 'limit': expected an integer, got 'x' (a string)",
+        "Parameter 'recursive': expected a boolean, got 1 (an integer)",
+    ]
+
+
+def test_long_values_and_names_are_shown_shortened() -> None:
+    for arguments in ({"path": "a", "limit": "x" * 100_000}, {"path": "a", "y" * 100_000: 1}):
+        with pytest.raises(InvalidArgumentError) as caught:
+            parse_arguments(Sample, arguments)
+        assert len(caught.value.message) < 300
+
+
+def test_an_alias_counts_only_where_the_tool_has_the_parameter() -> None:
+    with pytest.raises(InvalidArgumentError, match="Unknown parameter 'query'"):
+        parse_arguments(Item, {"path": "a", "query": "b"})
+    with pytest.raises(InvalidArgumentError, match="known are none"):
+        parse_arguments(NoParameters, {"path": "a"})
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        ({"file_path": "a"}, {"path": "a"}),
+        ({"filename": "a"}, {"path": "a"}),
+        ({"filePath": "a"}, {"path": "a"}),
+        ({"path": "a", "file_path": "a"}, {"path": "a"}),
+        ({"path": "a", "file_path": None}, {"path": "a"}),
+        ({"path": None, "file_path": "a"}, {"path": "a"}),
+        ({"path": "a", "length": 3}, {"path": "a", "limit": 3}),
+        ({"path": "a", "old_str": "x"}, {"path": "a", "old_string": "x"}),
+        ({"path": "a", "oldString": "x"}, {"path": "a", "old_string": "x"}),
+        ({"path": "a", "query": "x"}, {"path": "a", "pattern": "x"}),
+        ({"path": "a", "expectedVersion": "v"}, {"path": "a", "expected_version": "v"}),
+        ({"path": "a", "limit": None, "recursive": None, "items": None}, {"path": "a"}),
+        ({"path": "a", "items": [{"filePath": "b", "expectedVersion": None}]}, {"path": "a", "items": [{"path": "b"}]}),
+    ],
+)
+def test_other_names_and_nulls_are_understood(arguments: dict[str, Any], expected: dict[str, Any]) -> None:
+    assert parse_arguments(Sample, arguments) == Sample.model_validate(expected)

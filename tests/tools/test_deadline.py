@@ -1,0 +1,105 @@
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+
+import pytest
+
+from filetools.errors import AbortedError, CallTimeoutError, LockTimeoutError
+from filetools.tools import Deadline
+
+SHORT_SECONDS = 0.03
+
+
+class Counted:
+    def __init__(self) -> None:
+        self.warnings = 0
+
+    def __call__(self) -> None:
+        self.warnings += 1
+
+
+Act = Callable[[], None]
+
+
+async def hang_in(deadline: Deadline, *acts: Act, at_end: Sequence[Act] = ()) -> None:
+    """Enter the block, do these acts, wait until cancelled, then do those at the end."""
+    async with deadline:
+        for act in acts:
+            act()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            for act in at_end:
+                act()
+
+
+async def test_time_that_is_used_up_ends_the_block() -> None:
+    counted = Counted()
+    with pytest.raises(CallTimeoutError, match=r"probe did not finish within 0\.03 s"):
+        async with Deadline("probe", SHORT_SECONDS, counted):
+            await asyncio.Event().wait()
+    assert counted.warnings == 1
+
+
+async def test_an_abort_ends_the_block_also_while_it_is_paused() -> None:
+    deadline = Deadline("probe", 60, Counted())
+    asyncio.get_running_loop().call_soon(deadline.abort)
+    with pytest.raises(AbortedError):
+        await hang_in(deadline, deadline.pause)
+
+
+async def test_what_resumes_after_an_abort_does_not_take_it_back() -> None:
+    deadline = Deadline("probe", 60, Counted())
+    with pytest.raises(AbortedError):
+        await hang_in(deadline, deadline.pause, deadline.abort, deadline.resume)
+
+
+async def test_pauses_left_behind_by_cancelled_work_do_no_harm() -> None:
+    deadline = Deadline("probe", SHORT_SECONDS, Counted())
+    with pytest.raises(CallTimeoutError):
+        await hang_in(deadline, at_end=(deadline.pause, deadline.resume))
+    deadline.pause()
+    deadline.resume()
+    deadline.abort()
+
+
+async def test_nested_pauses_count_as_one() -> None:
+    counted, loop = Counted(), asyncio.get_running_loop()
+    deadline = Deadline("probe", SHORT_SECONDS, counted)
+    async with deadline:
+        deadline.pause()
+        deadline.pause()
+        deadline.resume()
+        waited = loop.create_future()
+        loop.call_later(2 * SHORT_SECONDS, waited.set_result, None)
+        await waited
+        deadline.resume()
+    assert counted.warnings == 0
+
+
+async def test_after_a_pause_only_the_rest_is_left() -> None:
+    loop = asyncio.get_running_loop()
+    deadline = Deadline("probe", SHORT_SECONDS, Counted())
+    started = loop.time()
+    with pytest.raises(CallTimeoutError):
+        await hang_in(deadline, deadline.pause, deadline.resume)
+    assert SHORT_SECONDS * 0.9 <= loop.time() - started < 5
+
+
+async def test_an_error_of_the_block_passes_unchanged() -> None:
+    with pytest.raises(LockTimeoutError):
+        async with Deadline("probe", 60, Counted()):
+            raise LockTimeoutError("a", 30)
+
+
+async def test_a_foreign_cancellation_passes_unchanged() -> None:
+    async def block() -> None:
+        async with Deadline("probe", 60, Counted()):
+            await asyncio.Event().wait()
+
+    task = asyncio.create_task(block())
+    await asyncio.sleep(0)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task

@@ -1,0 +1,41 @@
+from __future__ import annotations
+
+import inspect
+
+import pytest
+
+from filetools import errors
+from filetools.errors import FileToolsError, PathNotFoundError, SymlinkNotAllowedError
+from filetools.models import WriteResult
+from filetools.tools import failure_envelope, success_envelope
+
+RETRYABLE = [
+    kind
+    for _, kind in inspect.getmembers(errors, inspect.isclass)
+    if issubclass(kind, FileToolsError) and kind.retryable
+]
+
+
+@pytest.mark.parametrize("kind", RETRYABLE, ids=lambda kind: kind.code)
+def test_every_retryable_code_says_what_to_do(kind: type[FileToolsError]) -> None:
+    error = kind.__new__(kind, "x")
+    FileToolsError.__init__(error, "x")
+    error.suggested_action = None
+    assert failure_envelope(error)["suggested_action"]
+
+
+def test_a_failure_without_a_hint_has_no_empty_one() -> None:
+    assert "suggested_action" not in failure_envelope(FileToolsError("x"))
+
+
+def test_details_name_the_path_and_keep_their_own() -> None:
+    assert failure_envelope(PathNotFoundError("a"), 3)["attempts"] == 3
+    assert failure_envelope(SymlinkNotAllowedError("a/b", "a"))["details"] == {"path": "a/b", "link": "a"}
+
+
+def test_warnings_of_a_result_move_beside_its_data() -> None:
+    result = WriteResult(path="a", bytes_written=1, created=True, version="v", warnings=[{"error_code": "SYNC_FAILED"}])
+    envelope = success_envelope(result)
+    assert envelope["warnings"] == [{"error_code": "SYNC_FAILED"}]
+    assert "warnings" not in envelope["data"]
+    assert set(success_envelope({"path": "a"})) == {"success", "data"}

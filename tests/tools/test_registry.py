@@ -1,0 +1,236 @@
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Mapping
+from typing import Any, get_args
+
+import pytest
+
+from filetools.errors import InvalidArgumentError, UnknownToolError
+from filetools.models import Preset, camel_keys
+from filetools.paths import ROOT
+from filetools.permissions import PermissionPolicy, ToolOperation
+from filetools.tools import FILE_TOOLS, AnyTool, NoParameters, Tool, ToolContext, ToolRegistry
+from tests.support.memory_files import MemoryFiles, version_of
+from tests.support.people import ALICE
+
+OLD, NEW = "one\ntwo\n", "three\n"
+VERSION = version_of(OLD)
+
+
+@pytest.fixture
+async def files() -> MemoryFiles:
+    return MemoryFiles.of({"a.txt": OLD, "docs/b.txt": "b"})
+
+
+async def test_an_unknown_tool_is_answered_with_those_there_are(files: MemoryFiles) -> None:
+    envelope = await ToolRegistry(files).call("raed_file", {"path": "a.txt"})
+    assert (envelope["success"], envelope["error"], envelope["error_code"]) == (
+        False,
+        "Unknown tool: raed_file",
+        "UNKNOWN_TOOL",
+    )
+    assert envelope["details"] == {"available": [tool.name for tool in FILE_TOOLS], "nearest": "read_file"}
+
+
+@pytest.mark.parametrize("name", ["", "x" * 1_000_000, "\ud800", 7, None])
+async def test_a_tool_name_may_be_anything(files: MemoryFiles, name: Any) -> None:
+    envelope = await ToolRegistry(files).call(name, {})
+    assert envelope["error_code"] == "UNKNOWN_TOOL"
+    assert len(envelope["error"]) < 200
+
+
+@pytest.mark.parametrize("arguments", [None, [], "text", 7, {"path": 1}, {"pth": "a.txt"}, {1: 2}])
+async def test_bad_arguments_fail_before_the_handler(files: MemoryFiles, arguments: Any) -> None:
+    envelope = await ToolRegistry(files).call("read_file", arguments)
+    assert envelope["error_code"] == "INVALID_ARGUMENT"
+    assert files.tree.calls == []
+    assert files.names() == ["agent:tool:failed"]
+
+
+async def test_a_missing_file_says_so_in_the_agreed_words(files: MemoryFiles) -> None:
+    envelope = await ToolRegistry(files).call("read_file", {"path": "nope.txt"})
+    assert envelope == {
+        "success": False,
+        "error": "File not found: nope.txt",
+        "error_code": "FILE_NOT_FOUND",
+        "retryable": False,
+        "suggested_action": "Check the path with list_files or search_files.",
+        "details": {"path": "nope.txt"},
+        "attempts": 1,
+    }
+    assert set(camel_keys(envelope)) == {
+        "success", "error", "errorCode", "retryable", "suggestedAction", "details", "attempts"
+    }  # fmt: skip
+
+
+def test_two_tools_of_one_name_are_refused() -> None:
+    async def make() -> None:
+        ToolRegistry(MemoryFiles.of(), [FILE_TOOLS[0], FILE_TOOLS[0]])
+
+    with pytest.raises(InvalidArgumentError):
+        asyncio.run(make())
+
+
+async def test_unknown_names_and_groups_are_not_selected_in_silence(files: MemoryFiles) -> None:
+    registry = ToolRegistry(files)
+    with pytest.raises(UnknownToolError):
+        registry.definitions(names=["read_file", "nope"])
+    with pytest.raises(InvalidArgumentError, match="known are core, files, batches"):
+        registry.definitions(groups=["nope"])
+
+
+async def test_names_and_groups_select_definitions(files: MemoryFiles) -> None:
+    registry = ToolRegistry(files)
+    assert [each["name"] for each in registry.definitions()] == registry.names()
+    chosen = registry.definitions(names=["exists"], groups=["core"])
+    assert [each["name"] for each in chosen] == [
+        "read_file", "list_files", "file_info", "exists", "write_file", "move_file", "delete_file"
+    ]  # fmt: skip
+    assert registry.definitions(names=[]) == []
+    assert all(set(each) == {"name", "description", "input_schema"} for each in chosen)
+
+
+@pytest.mark.parametrize("tool", FILE_TOOLS, ids=lambda tool: tool.name)
+def test_the_declared_level_is_what_asking_does_with_the_tool(tool: AnyTool) -> None:
+    operation: ToolOperation = "read" if tool.effect == "read" else "change"
+    decision = PermissionPolicy("ask").check(tool.name, ROOT, actor=ALICE, operation=operation)
+    assert decision.reason == tool.level
+
+
+@pytest.mark.parametrize("tool", FILE_TOOLS, ids=lambda tool: tool.name)
+@pytest.mark.parametrize("preset", get_args(Preset))
+def test_tools_that_delete_are_those_that_guarded_blocks(tool: AnyTool, preset: Preset) -> None:
+    operation: ToolOperation = "read" if tool.effect == "read" else "change"
+    decision = PermissionPolicy(preset).check(tool.name, ROOT, actor=ALICE, operation=operation)
+    blocked = (preset == "guarded" and tool.effect == "delete") or (preset == "read_only" and tool.effect != "read")
+    assert (decision.reason == "block") is blocked
+
+
+async def test_a_tool_that_is_blocked_is_not_run(files: MemoryFiles) -> None:
+    async def handler(context: ToolContext, given: NoParameters) -> Mapping[str, Any]:
+        raise AssertionError("ran")
+
+    blocked = Tool(name="off", description="", parameters=NoParameters, handler=handler, group="test", level="block")
+    assert (await ToolRegistry(files, [blocked]).call("off", {}))["error_code"] == "TOOL_BLOCKED"
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "data"),
+    [
+        ("read_file", {"path": "a.txt", "offset": 2, "limit": 1}, {"content": "two\n", "version": VERSION}),
+        ("read_file", {"filePath": "a.txt", "limit": None}, {"content": OLD, "total_lines": 2}),
+        ("write_file", {"path": "new/c.txt", "content": "ä"}, {"bytes_written": 2, "created": True}),
+        ("write_file", {"path": "a.txt", "content": NEW, "expected_version": VERSION}, {"replaced_version": VERSION}),
+        ("create_file", {"path": "c.txt", "content": ""}, {"bytes_written": 0, "created": True}),
+        ("append_file", {"path": "a.txt", "content": "x"}, {"version": version_of(OLD + "x")}),
+        ("list_files", {}, {"path": "", "truncated": False}),
+        ("list_files", {"recursive": True, "length": 1}, {"truncated": True, "next_cursor": "a.txt"}),
+        ("move_file", {"source": "a.txt", "destination": "c.txt"}, {"source": "a.txt", "destination": "c.txt"}),
+        ("copy_file", {"source": "a.txt", "destination": "c.txt"}, {"path": "c.txt", "version": VERSION}),
+        ("delete_file", {"path": "a.txt"}, {"deleted_version": VERSION, "entries": 1}),
+        ("delete_file", {"path": "a.txt", "recursive": True}, {"entries": 1}),
+        ("delete_file", {"path": "docs", "recursive": True}, {"path": "docs", "entries": 2}),
+        ("create_directory", {"path": "x/y"}, {"path": "x/y", "created": True}),
+        ("file_info", {"path": "docs"}, {"type": "directory", "mode": "755"}),
+        ("exists", {"path": "a.txt"}, {"path": "a.txt", "exists": True}),
+        ("exists", {"path": "nope"}, {"path": "nope", "exists": False}),
+        ("read_multiple", {"paths": ["a.txt", "nope"]}, {"failed": 1}),
+        ("delete_multiple", {"paths": ["a.txt", "docs/b.txt"]}, {}),
+        ("write_multiple", {"items": [{"path": "c", "content": "1"}, {"filePath": "d", "content": "2"}]}, {}),
+    ],
+)
+async def test_a_tool_does_what_its_name_says(
+    files: MemoryFiles, name: str, arguments: dict[str, Any], data: dict[str, Any]
+) -> None:
+    envelope = await ToolRegistry(files).call(name, arguments)
+    assert envelope["success"], envelope
+    assert envelope["data"] == envelope["data"] | data
+    json.dumps(envelope)
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "code"),
+    [
+        ("create_file", {"path": "a.txt", "content": ""}, "FILE_EXISTS"),
+        ("write_file", {"path": "a.txt", "content": NEW, "expected_version": "0" * 64}, "VERSION_MISMATCH"),
+        ("list_files", {"path": "nope"}, "DIR_NOT_FOUND"),
+        ("list_files", {"limit": 1001}, "INVALID_ARGUMENT"),
+        ("move_file", {"source": "a.txt", "destination": "docs/b.txt"}, "FILE_EXISTS"),
+        ("copy_file", {"source": "nope", "destination": "c"}, "FILE_NOT_FOUND"),
+        ("delete_file", {"path": "nope", "recursive": True}, "FILE_NOT_FOUND"),
+        ("file_info", {"path": "nope"}, "FILE_NOT_FOUND"),
+        ("create_directory", {"path": "a.txt"}, "FILE_EXISTS"),
+        ("read_multiple", {"paths": []}, "INVALID_ARGUMENT"),
+        ("delete_multiple", {"paths": ["a.txt", "nope"]}, "BATCH_FAILED"),
+        ("write_multiple", {"items": [{"path": "c", "content": "1"}, {"path": "docs", "content": ""}]}, "BATCH_FAILED"),
+    ],
+)
+async def test_a_tool_that_is_refused_changes_nothing(
+    files: MemoryFiles, name: str, arguments: dict[str, Any], code: str
+) -> None:
+    before = dict(files.tree.texts)
+    envelope = await ToolRegistry(files).call(name, arguments)
+    assert (envelope["success"], envelope["error_code"]) == (False, code)
+    assert files.tree.texts == before
+
+
+async def test_deleting_a_folder_as_a_file_says_how_to_do_it(files: MemoryFiles) -> None:
+    envelope = await ToolRegistry(files).call("delete_file", {"path": "docs"})
+    assert envelope["error_code"] == "IS_A_DIRECTORY"
+    assert "recursive=true" in envelope["suggested_action"]
+
+
+@pytest.mark.parametrize("name", ["write_file", "write_multiple"])
+async def test_models_replace_only_what_they_know(files: MemoryFiles, name: str) -> None:
+    registry = ToolRegistry(files, require_version=True)
+    item = {"path": "a.txt", "content": NEW}
+    envelope = await registry.call(name, item if name == "write_file" else {"items": [item]})
+    assert envelope["error_code"] == "VERSION_MISMATCH"
+    assert envelope["details"] == {"path": "a.txt", "expected_version": None, "current_version": VERSION}
+    assert "nobody's newer text is lost" in envelope["error"]
+    assert files.tree.texts["a.txt"] == OLD
+
+
+@pytest.mark.parametrize("version", [VERSION, VERSION[:19], VERSION.removeprefix("sha256:")[:12]])
+async def test_a_version_or_its_beginning_lets_models_replace(files: MemoryFiles, version: str) -> None:
+    registry = ToolRegistry(files, require_version=True)
+    arguments = {"path": "a.txt", "content": NEW, "expected_version": version}
+    assert (await registry.call("write_file", arguments))["success"]
+    assert files.tree.texts["a.txt"] == NEW
+
+
+async def test_models_need_no_version_for_a_new_file(files: MemoryFiles) -> None:
+    registry = ToolRegistry(files, require_version=True)
+    assert (await registry.call("write_file", {"path": "c", "content": NEW}))["success"]
+    assert (await registry.call("write_multiple", {"items": [{"path": "d", "content": NEW}]}))["success"]
+
+
+async def test_without_the_rule_a_write_replaces(files: MemoryFiles) -> None:
+    assert (await ToolRegistry(files).call("write_file", {"path": "a.txt", "content": NEW}))["success"]
+
+
+async def test_warnings_stand_beside_the_data() -> None:
+    files = MemoryFiles.of()
+    warning = {"error_code": "SYNC_FAILED", "retryable": True}
+
+    async def handler(context: ToolContext, given: NoParameters) -> Mapping[str, Any]:
+        return {"path": "a", "warnings": [warning]}
+
+    tool = Tool(name="warned", description="", parameters=NoParameters, handler=handler, group="test")
+    assert await ToolRegistry(files, [tool]).call("warned", {}) == {
+        "success": True,
+        "data": {"path": "a"},
+        "warnings": [warning],
+    }
+
+
+async def test_the_journal_learns_the_id_of_the_call(files: MemoryFiles) -> None:
+    registry = ToolRegistry(files)
+    await registry.call("exists", {"path": "a.txt"}, tool_call_id="call-7")
+    await registry.call("exists", {"path": "a.txt"})
+    (_, given), (_, made) = files.tree.calls
+    assert (given.call, given.id, given.session) == ("call-7", "alice", "s1")
+    assert made.call is not None
+    assert [record.id for record in registry.log] == ["call-7", made.call]

@@ -1,0 +1,61 @@
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from filetools.tools import FILE_TOOLS, AnyTool, NoParameters
+from filetools.tools.batches import WriteMultiple
+from filetools.tools.reading import ListFiles
+from filetools.tools.schemas import input_schema
+
+CORE_BYTES = 2500
+"""What the tools over files may take of the 5,000 bytes of the default set; the other six share the rest."""
+
+
+def objects(schema: Any) -> list[dict[str, Any]]:
+    """Return every JSON object of a schema, at any depth."""
+    if isinstance(schema, list):
+        return [each for item in schema for each in objects(item)]
+    if not isinstance(schema, dict):
+        return []
+    return [schema, *(each for value in schema.values() for each in objects(value))]
+
+
+@pytest.mark.parametrize("tool", FILE_TOOLS, ids=lambda tool: tool.name)
+def test_a_schema_is_closed_and_holds_nothing_superfluous(tool: AnyTool) -> None:
+    schema = input_schema(tool.parameters)
+    found = objects(schema)
+    assert all(each["additionalProperties"] is False for each in found if each.get("type") == "object")
+    assert not any({"title", "$ref", "$defs", "anyOf"} & set(each) for each in found)
+    assert set(schema["properties"]) == set(tool.parameters.model_fields)
+
+
+def test_optional_parameters_are_those_not_required() -> None:
+    assert input_schema(ListFiles) == {
+        "type": "object",
+        "properties": {
+            "path": {"description": "Default: root", "type": "string"},
+            "recursive": {"type": "boolean"},
+            "max_depth": {"maximum": 64, "minimum": 1, "type": "integer"},
+            "limit": {"maximum": 1000, "minimum": 1, "type": "integer"},
+            "cursor": {"type": "string"},
+        },
+        "additionalProperties": False,
+    }
+
+
+def test_objects_in_lists_are_written_out() -> None:
+    items = input_schema(WriteMultiple)["properties"]["items"]
+    assert (items["minItems"], items["maxItems"]) == (1, 1000)
+    assert items["items"]["required"] == ["path", "content"]
+
+
+def test_a_tool_without_parameters_still_has_an_object_for_a_schema() -> None:
+    assert input_schema(NoParameters) == {"type": "object", "properties": {}, "additionalProperties": False}
+
+
+def test_the_default_set_leaves_room_for_the_tools_to_come() -> None:
+    core = [tool.definition() for tool in FILE_TOOLS if tool.group == "core"]
+    assert len(json.dumps(core, separators=(",", ":"), ensure_ascii=False).encode()) <= CORE_BYTES
