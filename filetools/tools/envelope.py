@@ -12,9 +12,10 @@ FALLBACK_ACTION: Final = "Wait 5 seconds and retry"
 
 
 def success_envelope(result: Result | Mapping[str, Any]) -> dict[str, Any]:
-    """Return the envelope of a success; warnings of the result move beside its data."""
+    """Return the envelope of a success; warnings of the result, and of the results of a batch, move beside its data."""
     data = result.to_dict() if isinstance(result, Result) else dict(result)
-    warnings = data.pop("warnings", None)
+    rows = [data, *(row for row in data.get("results", ()) if isinstance(row, dict))]
+    warnings = [warning for row in rows for warning in row.pop("warnings", ())]
     envelope: dict[str, Any] = {"success": True, "data": data}
     return envelope | {"warnings": warnings} if warnings else envelope
 

@@ -6,7 +6,7 @@ import pytest
 
 from filetools import errors
 from filetools.errors import FileToolsError, PathNotFoundError, SymlinkNotAllowedError
-from filetools.models import WriteResult
+from filetools.models import BatchResult, WriteResult
 from filetools.tools import failure_envelope, success_envelope
 
 RETRYABLE = [
@@ -38,4 +38,7 @@ def test_warnings_of_a_result_move_beside_its_data() -> None:
     envelope = success_envelope(result)
     assert envelope["warnings"] == [{"error_code": "SYNC_FAILED"}]
     assert "warnings" not in envelope["data"]
+    batch = success_envelope(BatchResult(results=[result, result]))
+    assert batch["warnings"] == [{"error_code": "SYNC_FAILED"}] * 2
+    assert all("warnings" not in row for row in batch["data"]["results"])
     assert set(success_envelope({"path": "a"})) == {"success", "data"}
