@@ -17,7 +17,7 @@ from filetools.content import FactsCache
 from filetools.errors import InvalidArgumentError
 from filetools.events import EventBus
 from filetools.facade import Clerk, Crew, Feed, FileToolsFacade, Parts, Runner, keep_aside
-from filetools.journal import SqliteJournal
+from filetools.journal import Journal, SqliteJournal
 from filetools.locks import LockTable
 from filetools.models import Actor, Durability, MirrorPolicy, Preset
 from filetools.paths import Workspace
@@ -142,17 +142,8 @@ class Opening:
         self, crew: Crew, state: State, settings: Settings, bus: EventBus, ring: Callable[[], None]
     ) -> Parts:
         workspace = await self._workspace(crew, self._root, settings, state.directory)
-        store = await self._closing(crew, partial(LocalStore, workspace, private_directory=state.private))
-        journal = await self._closing(
-            crew,
-            partial(
-                SqliteJournal,
-                state.directory,
-                durability=settings.durability,
-                timeout_seconds=settings.lock_timeout_seconds,
-                on_visible=ring,
-            ),
-        )
+        store = await self._closing(crew, partial(self._open_store, workspace, state.private))
+        journal = await self._closing(crew, partial(self._open_journal, state.directory, settings, ring))
         locks = LockTable(state.directory / "locks", timeout_seconds=settings.lock_timeout_seconds)
         self._stack.push_async_callback(locks.aclose)
         mirrors = await self._open_mirrors(crew, settings)
@@ -187,6 +178,17 @@ class Opening:
             facts=FactsCache(tick_ns=store.tick_ns),
             crew=crew,
         )
+
+    def _open_journal(self, directory: Path, settings: Settings, on_visible: Callable[[], None]) -> Journal:
+        return SqliteJournal(
+            directory,
+            durability=settings.durability,
+            timeout_seconds=settings.lock_timeout_seconds,
+            on_visible=on_visible,
+        )
+
+    def _open_store(self, workspace: Workspace, private_directory: Path) -> Store:
+        return LocalStore(workspace, private_directory=private_directory)
 
     def _gatekeeper(self, settings: Settings, bus: EventBus) -> Gatekeeper:
         def notify(notice: Notice) -> None:

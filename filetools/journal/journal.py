@@ -80,7 +80,7 @@ class Marks(Protocol):
         """Return records that are applied but not synced, oldest first."""
 
     def unsettled(self, key: str) -> list[ChangeRecord]:
-        """Return the records of one path since its last synced mark, newest first."""
+        """Return the records of one path from its last synced one on, newest first."""
 
 
 class Journal(Protocol):

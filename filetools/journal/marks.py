@@ -91,9 +91,9 @@ class SqliteMarks:
         return self._select("synced = 0 AND state != 'pending'", limit)
 
     def unsettled(self, key: str) -> list[ChangeRecord]:
-        """Return the records of one path since its last synced mark, newest first."""
+        """Return the records of one path from its last synced one on, newest first."""
         return self._select(
-            "(key = ?1 OR old_key = ?1) AND number > coalesce("
+            "(key = ?1 OR old_key = ?1) AND number >= coalesce("
             "(SELECT max(number) FROM records WHERE key = ?1 AND synced = 1 AND state != 'pending'), 0)",
             1000,
             key,

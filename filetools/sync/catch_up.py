@@ -74,7 +74,7 @@ class CatchUp:
 
     async def _settle(self, debt: Debt) -> None:
         try:
-            await self._repair.repair(self._context.resolve(debt.path), debt.key)
+            await self._repair.repair(self._context.resolve(debt.path), debt.key, debt=debt)
         except (UnsettledError, OutOfStepError, LockTimeoutError):
             self._not_before[debt.key] = time.monotonic() + min(_DEFERRED_SECONDS, self._context.times.probe_seconds)
         except FileToolsError as exc:

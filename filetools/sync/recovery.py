@@ -59,8 +59,11 @@ class Recovery:
         found = self._find(path)
         if found.version != head.version:
             self._repair(path, head, found)
+        # A move is done when both its ends are, and only one of them is locked here.
         self._journal.marks.applied(
-            record.number for record in self._journal.marks.unsettled(key) if record.number <= head.number
+            record.number
+            for record in self._journal.marks.unsettled(key)
+            if record.number <= head.number and record.operation is not Operation.MOVE
         )
 
     def settle_pending(self, record: ChangeRecord) -> int:
@@ -114,12 +117,22 @@ class Recovery:
             self._adopt(path, head, found)
 
     def _is_ours(self, head: Head, found: Found, wanted: bytes | None) -> bool:
-        known: set[str | None] = set()
-        for record in self._journal.marks.unsettled(head.key):
-            known |= {record.before, record.after}
-            if record.before_unknown:
-                known.discard(None)
+        known = self._known(head.key)
         return found.version in known or (found.content is not None and is_torn(found.content, wanted))
+
+    def _known(self, key: str) -> set[str | None]:
+        """Return the versions a path may have because of filetools alone; None stands for absence.
+
+        A move that replaces its destination shows it under the source's name for an instant, so both paths count.
+        """
+        records = self._journal.marks.unsettled(key)
+        moves = [record for record in records if record.operation is Operation.MOVE]
+        for move in moves:
+            records = records + self._journal.marks.unsettled(self._workspace.key(self._workspace.resolve(move.path)))
+        known: set[str | None] = set()
+        for record in records:
+            known |= {record.after} if record.before_unknown else {record.before, record.after}
+        return known
 
     def _put(self, path: WorkspacePath, head: Head, found: Found, wanted: bytes | None) -> None:
         if wanted is None:
@@ -184,9 +197,17 @@ class Recovery:
         """Rename where that is still possible: it keeps what contents do not hold, such as extended attributes."""
         assert record.old_path is not None
         source, destination = self._workspace.resolve(record.old_path), self._workspace.resolve(record.path)
-        if self._find(source).version == record.after and self._find(destination).version is None:
+        key = self._workspace.key(destination)
+        head = self._journal.view(key).head
+        if head is None or head.number != record.number:
+            return  # written again since: its bytes come from the contents
+        standing = self._find(destination).version
+        replaceable = standing is None or standing in self._known(key)
+        if self._find(source).version == record.after and replaceable and standing != record.after:
             self._make_parents(destination)
-            self._store.move(source, destination)
+            displaced = self._store.move(source, destination, overwrite=True)
+            if displaced is not None:
+                displaced.discard()
 
 
 def is_torn(found: bytes, wanted: bytes | None) -> bool:

@@ -7,6 +7,7 @@ from functools import partial
 from typing import Final
 
 from filetools.errors import FileToolsError
+from filetools.journal import Debt
 from filetools.locks import HeldLocks
 from filetools.paths import WorkspacePath
 from filetools.sync.actions import OutOfStepError
@@ -34,7 +35,9 @@ class Repair:
         self._carrier = carrier
         self._mirror = carrier.mirror
 
-    async def repair(self, path: WorkspacePath, key: str, *, from_primary: bool = False) -> None:
+    async def repair(
+        self, path: WorkspacePath, key: str, *, from_primary: bool = False, debt: Debt | None = None
+    ) -> None:
         """Bring one path up to date, and note its debt for payment.
 
         A directory is brought up to date with all below it, unless the primary counts: then each of its paths is
@@ -44,6 +47,7 @@ class Repair:
             path: Where.
             key: Its lock key.
             from_primary: See `wanted`.
+            debt: Why; nothing is done if it turns out, under the path's lock, that a call has followed meanwhile.
 
         Raises:
             UnsettledError, OutOfStepError: It cannot be told now; try again later.
@@ -58,7 +62,7 @@ class Repair:
             return
         for _ in range(_TRIES):
             target = await self._context.run(partial(wanted, self._context, path, key, from_primary=from_primary))
-            if await self._bring(path, key, target, from_primary=from_primary):
+            if await self._bring(path, key, target, from_primary=from_primary, debt=debt):
                 return
         raise OutOfStepError(path)
 
@@ -72,16 +76,19 @@ class Repair:
         async with self._locked(path, key):
             await self._mirror.in_back_lane(lambda job: self._prune(path), seconds=EXCHANGE_SECONDS)
 
-    async def _bring(self, path: WorkspacePath, key: str, target: Wanted, *, from_primary: bool) -> bool:
+    async def _bring(
+        self, path: WorkspacePath, key: str, target: Wanted, *, from_primary: bool, debt: Debt | None
+    ) -> bool:
         """Bring the mirror to the target; False if the path has changed meanwhile, so that it is no target any more."""
         step = self._carrier.step(target.action(path, key))
         look = partial(stamp_of, self._context, path, key, from_primary=from_primary)
         number = None
-        is_done = False
+        is_done = is_needless = False
         try:
             await self._mirror.in_back_lane(lambda job: step.prepare())
             async with self._locked(path, key):
-                if await self._context.run(look) == target.stamp:
+                is_needless = debt is not None and await self._context.run(partial(self._is_settled, debt))
+                if not is_needless and await self._context.run(look) == target.stamp:
                     await self._exchange(step, path, key, is_removal=target.kind == "nothing")
                     number = await self._context.run(partial(self._debt_after, path, key, target.stamp))
                     is_done = True
@@ -90,7 +97,7 @@ class Repair:
                 # Nobody waits for it: the lane may be hung.
                 self._mirror.back.submit(lambda job: step.discard())
         if not is_done:
-            return False
+            return is_needless
         await self._mirror.in_back_lane(lambda job: step.finish())
         if target.kind == "directory" and not from_primary:
             await self._repair_below(path)
@@ -144,6 +151,9 @@ class Repair:
             return None
         debt = self._context.journal.debts.get(self._mirror.name, key)
         return None if debt is None else debt.number
+
+    def _is_settled(self, debt: Debt) -> bool:
+        return self._debt(debt.key) is None or self._mirror.payments.holds(debt)
 
     def _debt_after(self, path: WorkspacePath, key: str, stamp: Stamp) -> int | None:
         """Return the number to pay, under the path's lock; none if the path is in doubt because its head has changed.

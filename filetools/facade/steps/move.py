@@ -161,7 +161,6 @@ class MoveFile:
             key=destination.key,
             before=destination.version,
             view=None if destination.adoption is not None else destination.view,
-            applied=True,
         )
 
 
