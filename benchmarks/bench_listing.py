@@ -141,7 +141,8 @@ def pages(store: DirectStore, options: ListOptions) -> int:
 
 def rows_only(store: DirectStore, options: ListOptions) -> int:
     source = Source(store, FolderCache(), None, "Listing")
-    return len(OrderedWalk(source, ROOT.child("tree"), options, options.rules(), IgnoreCache()).take(10**9))
+    with OrderedWalk(source, ROOT.child("tree"), options, options.rules(), IgnoreCache()) as walk:
+        return len(walk.take(10**9))
 
 
 def bench_tree(store: DirectStore, root: Path) -> None:

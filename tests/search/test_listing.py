@@ -228,9 +228,13 @@ def test_hidden_names_can_be_left_out(store: Listable, tmp_path: Path) -> None:
 
 
 def test_depth_is_bounded(store: Listable, tmp_path: Path) -> None:
-    grow(tmp_path, {"a": {"b": {"c": ""}}})
+    grow(tmp_path, {"a": {"b": {"c": ""}, "d": {}}, "e": {}})
     depths = [all_pages(store, ROOT, ListOptions(recursive=True, max_depth=depth, limit=1)) for depth in (1, 2, 3)]
-    assert depths == [["a"], ["a", "a/b"], ["a", "a/b", "a/b/c"]]
+    assert depths == [
+        ["a", "e"],
+        ["a", "a/b", "a/d", "e"],
+        ["a", "a/b", "a/b/c", "a/d", "e"],
+    ]
 
 
 def test_ignore_files_hold_from_their_folder_on(store: Listable, tmp_path: Path) -> None:
@@ -372,6 +376,34 @@ def test_folder_replaced_by_a_link_on_the_way_is_empty(store: Listable, tmp_path
     (tmp_path / "a").symlink_to("/etc")
     rest = list_page(store, ROOT, ListOptions(recursive=True, limit=9), cursor)
     assert [entry.path for entry in rest.entries] == ["a", "b"]
+
+
+def test_folder_that_vanishes_during_a_page_is_empty(store: Listable, tmp_path: Path) -> None:
+    grow(tmp_path, {"a": {}, "b": {"c": ""}})
+    looks: list[int] = []
+
+    def remove_on_the_way() -> bool:
+        looks.append(1)
+        # The first look comes before the root is read, the second when it has been.
+        if len(looks) > 1 and (tmp_path / "a").exists():
+            (tmp_path / "a").rmdir()
+        return False
+
+    page = list_page(store, ROOT, NAMES, abort=remove_on_the_way)
+    assert [entry.path for entry in page.entries] == ["a", "b", "b/c"]
+
+
+def test_no_descriptor_stays_open(store: Listable, tmp_path: Path) -> None:
+    grow(tmp_path, {"a": {"b": {"c": {}, "d": {}}, "e": {}}, ".gitignore": "x\n"})
+    before = len(os.listdir("/proc/self/fd"))
+    for limit in (1, 2, 3, 100):
+        all_pages(store, ROOT, ListOptions(recursive=True, limit=limit, use_gitignore=True))
+    looks = iter([False, False, False, True])
+    with pytest.raises(AbortedError):
+        list_page(store, ROOT, NAMES, abort=lambda: next(looks))
+    with pytest.raises(InvalidArgumentError):
+        list_page(store, ROOT, NAMES, "bad")
+    assert len(os.listdir("/proc/self/fd")) == before
 
 
 def _wait_until_old(folder: Path) -> None:
