@@ -1,0 +1,174 @@
+"""Several processes on one root: each sees the others' changes with their actors, soon, and nobody recovers the living."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import filetools
+from filetools.events import Event
+from filetools.facade import FileToolsFacade
+from filetools.models import ChangeRecord
+from tests.support.facade_worker import RELAXED
+
+
+class Peer:
+    """A process that writes what it is told and says what it hears."""
+
+    def __init__(self, process: asyncio.subprocess.Process) -> None:
+        self.process = process
+
+    async def ask(self, path: str) -> None:
+        assert self.process.stdin is not None
+        self.process.stdin.write(f"{path}\n".encode())
+        await self.process.stdin.drain()
+
+    async def hear(self) -> dict[str, Any]:
+        assert self.process.stdout is not None
+        line = await asyncio.wait_for(self.process.stdout.readline(), 20)
+        said: dict[str, Any] = json.loads(line)
+        return said
+
+
+async def first_records(files: FileToolsFacade, count: int) -> list[ChangeRecord]:
+    """Return the oldest records, waiting for those whose marks are still on their way."""
+    async with asyncio.timeout(10):
+        start = f"{files._parts.journal.epoch}:0"
+        records = []
+        async for record in files.follow(start):
+            records.append(record)
+            if len(records) == count:
+                return records
+    raise AssertionError("the feed ended")
+
+
+async def done_at(other: Peer) -> float:
+    """Return when a peer's write was acknowledged; the clock is the same for all processes."""
+    while "done" not in (said := await other.hear()):
+        pass
+    return float(said["at"])
+
+
+@asynccontextmanager
+async def peer(root: Path, name: str) -> AsyncIterator[Peer]:
+    command = [sys.executable, "-m", "tests.support.facade_worker", "events", str(root), name]
+    process = await asyncio.create_subprocess_exec(
+        *command, stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE
+    )
+    try:
+        other = Peer(process)
+        assert await other.hear() == {"ready": True}
+        yield other
+    finally:
+        if process.returncode is None:
+            process.send_signal(signal.SIGCONT)
+            process.kill()
+        await process.wait()
+
+
+async def test_two_processes_hear_of_each_other_with_the_right_actor_within_50_ms(tmp_path: Path) -> None:
+    heard: asyncio.Queue[tuple[float, Event]] = asyncio.Queue()
+    delays = []
+    async with filetools.open(tmp_path, settings=RELAXED) as files, peer(tmp_path, "other") as other:
+        files.on("file:*", lambda event: heard.put_nowait((time.perf_counter(), event)))
+        for number in range(10):
+            await other.ask(f"{number}.txt")
+            moment, event = await asyncio.wait_for(heard.get(), 10)
+            assert (event.name, event.path) == ("file:created", f"{number}.txt")  # type: ignore[attr-defined]
+            assert event.actor == filetools.Actor(kind="agent", id="other")  # type: ignore[attr-defined]
+            delays.append(moment - await done_at(other))
+        mine = files.for_actor(filetools.Actor(kind="agent", id="mine"))
+        for number in range(10):
+            await mine.write_file(f"mine-{number}.txt", "1")
+            finished = time.perf_counter()
+            said = await other.hear()
+            delays.append(said.pop("at") - finished)
+            assert said == {"event": "file:created", "path": f"mine-{number}.txt", "by": "mine", "kind": "agent"}
+    assert sorted(delays)[len(delays) // 2] < 0.05, delays
+
+
+async def test_the_feed_gives_both_processes_the_same_changes_in_the_same_order(tmp_path: Path) -> None:
+    async with filetools.open(tmp_path, settings=RELAXED) as files, peer(tmp_path, "other") as other:
+        for number in range(5):
+            await other.ask(f"other-{number}.txt")
+            await files.write_file(f"mine-{number}.txt", "1")
+            await done_at(other)
+        async with filetools.open(tmp_path, settings=RELAXED) as again:
+            first, second = await first_records(files, 10), await first_records(again, 10)
+        assert first == second
+        assert {record.actor.id for record in first} == {"other", files.actor.id}
+
+
+async def test_a_stopped_writer_is_not_recovered_and_its_file_not_overwritten(tmp_path: Path) -> None:
+    """While it holds its lock a writer counts as alive, however long it sleeps; others wait and then go on from its bytes."""
+    async with filetools.open(tmp_path, settings=RELAXED) as files, peer(tmp_path, "sleeper") as sleeper:
+        await sleeper.ask("a.txt")
+        await done_at(sleeper)
+        sleeper.process.send_signal(signal.SIGSTOP)
+        await files.write_file("a.txt", "while it slept\n")
+        async with filetools.open(tmp_path, settings=RELAXED) as third:
+            assert (await third.read_file("a.txt")).content == "while it slept\n"
+        sleeper.process.send_signal(signal.SIGCONT)
+        await sleeper.ask("a.txt")
+        await done_at(sleeper)
+        assert (tmp_path / "a.txt").read_text() == "by sleeper\n"
+        told = [(record.actor.id, record.operation.value) for record in await first_records(files, 3)]
+        assert told == [("sleeper", "create"), (files.actor.id, "modify"), ("sleeper", "modify")]
+
+
+async def test_a_second_keeper_takes_over_when_the_first_is_killed(tmp_path: Path) -> None:
+    async with peer(tmp_path, "first") as first, filetools.open(tmp_path, settings={"durability": "relaxed"}) as files:
+        heard: asyncio.Queue[Event] = asyncio.Queue()
+        files.on("file:*", heard.put_nowait)
+        first.process.kill()
+        await first.process.wait()
+        deadline = time.monotonic() + 10
+        while True:
+            (tmp_path / "foreign.txt").write_text(str(time.monotonic()))
+            try:
+                event = await asyncio.wait_for(heard.get(), 0.5)
+            except TimeoutError:
+                assert time.monotonic() < deadline
+                continue
+            assert (event.name, event.source) in (("file:created", "external"), ("file:modified", "external"))  # type: ignore[attr-defined]
+            break
+
+
+async def test_a_forked_child_is_told_to_open_its_own(tmp_path: Path) -> None:
+    script = (
+        "import asyncio, os, sys, filetools\n"
+        "async def main():\n"
+        "    async with filetools.open(sys.argv[1], settings={'watch': False}) as files:\n"
+        "        await files.write_file('a', '1')\n"
+        "        if os.fork() == 0:\n"
+        "            try:\n"
+        "                files._parts.journal.position()\n"
+        "            except filetools.FileToolsError as exc:\n"
+        "                print(exc, flush=True)\n"
+        "            os._exit(0)\n"
+        "        os.wait()\n"
+        "        await files.write_file('a', '2')\n"
+        "asyncio.run(main())\n"
+    )
+    done = subprocess.run([sys.executable, "-c", script, str(tmp_path)], capture_output=True, text=True, timeout=30)
+    assert done.returncode == 0, done.stderr
+    assert "before a fork" in done.stdout
+    assert (tmp_path / "a").read_text() == "2"
+
+
+@pytest.mark.parametrize("mirror", ["root", "root/inside", "."])
+async def test_a_mirror_inside_the_root_or_around_it_is_refused(tmp_path: Path, mirror: str) -> None:
+    (tmp_path / "root").mkdir()
+    with pytest.raises(filetools.FileToolsError) as caught:
+        filetools.open(tmp_path / "root", mirror=tmp_path / mirror)
+    assert caught.value.code == "INVALID_ARGUMENT"
