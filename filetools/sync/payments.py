@@ -15,6 +15,7 @@ from filetools.paths import WorkspacePath
 from filetools.stores import Store
 from filetools.sync.context import Signal, SyncContext
 from filetools.sync.lane import Job
+from filetools.sync.mirror_files import GONE
 
 
 class LaneRunner(Protocol):
@@ -136,8 +137,18 @@ class Payments:
             if job.is_abandoned:
                 return
             if payment.needs_sync:
-                self._store.sync(payment.path)
+                self._sync_one(payment.path)
             done.append(payment)
+
+    def _sync_one(self, path: WorkspacePath) -> None:
+        while True:
+            try:
+                self._store.sync(path)
+            except GONE:
+                # The folder above has gone too, or a file stands there: it is that change which must be durable.
+                path = path.parent
+            else:
+                return
 
     def _pay(self, done: Sequence[Payment]) -> None:
         self._context.journal.debts.pay(

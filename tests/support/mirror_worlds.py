@@ -1,0 +1,278 @@
+"""A workspace with a mirror and no facade: writes go through the real journal, primary and locks."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from collections.abc import AsyncIterator, Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TypeVar
+
+from filetools.content import version_of
+from filetools.events import Event
+from filetools.journal import Change, SqliteJournal
+from filetools.locks import LockTable
+from filetools.models import Actor, ChangeRecord, MirrorStatus, Operation
+from filetools.paths import Workspace, WorkspacePath
+from filetools.stores import LocalStore, MemoryStore, Store
+from filetools.sync import MakeDirectory, MirrorAction, Move, Put, Remove, SyncManager
+from tests.support.faulty import FaultyStore, Plan
+
+T = TypeVar("T")
+ALICE = Actor(kind="agent", id="alice")
+LIMIT_SECONDS = 20.0
+
+
+def at(path: str) -> WorkspacePath:
+    return WorkspacePath(path)
+
+
+@dataclass
+class Script(Plan):
+    """Lets a test look at, hold up or fail every call of a store."""
+
+    before: Callable[[str, str], None] = lambda method, path: None
+    after: Callable[[str, str], None] = lambda method, path: None
+
+    def run(
+        self, store: str, method: str, path: str, action: Callable[[], T], half: Callable[[], object] | None = None
+    ) -> T:
+        self.before(method, path)
+        result = action()
+        self.after(method, path)
+        return result
+
+
+class Hang:
+    """Holds up every call of some methods while it is on. Turn it off at the end of a test, for the threads to end."""
+
+    def __init__(self, *methods: str) -> None:
+        self._methods = methods
+        self._free = threading.Event()
+        self._free.set()
+        self.reached = threading.Event()
+
+    def on(self) -> None:
+        self.reached.clear()
+        self._free.clear()
+
+    def off(self) -> None:
+        self._free.set()
+
+    def __call__(self, method: str, path: str) -> None:
+        if not self._methods or method in self._methods:
+            if not self._free.is_set():
+                self.reached.set()
+            self._free.wait()
+
+
+def ignore(method: str, path: str) -> None:
+    """Do nothing before or after a call."""
+
+
+def scripted(
+    inner: Store, *, before: Callable[[str, str], None] = ignore, after: Callable[[str, str], None] = ignore
+) -> FaultyStore:
+    return FaultyStore(inner, Script(before=before, after=after))
+
+
+def local_store(root: Path, name: str = "mirror") -> LocalStore:
+    root.mkdir(exist_ok=True)
+    return LocalStore(Workspace.open(root), name=name, private_directory=root / ".filetools")
+
+
+@dataclass
+class World:
+    """One opened workspace. `write` and the like do what the facade does, in a worker thread under the path's lock."""
+
+    root: Path
+    workspace: Workspace
+    primary: LocalStore
+    journal: SqliteJournal
+    locks: LockTable
+    executor: ThreadPoolExecutor
+    mirror: Store
+    events: list[Event] = field(default_factory=list)
+    kept: list[tuple[str, bytes]] = field(default_factory=list)
+    manager: SyncManager = field(init=False)
+
+    def build(self, **options: Any) -> SyncManager:
+        self.manager = SyncManager(
+            self.journal,
+            primary=options.pop("primary", self.primary),
+            mirrors={"mirror": self.mirror},
+            locks=self.locks,
+            publish=self.events.append,
+            run=self.run,
+            key=self.workspace.key,
+            resolve=self.workspace.resolve,
+            keep_foreign=self.keep,
+            **{"mirror_probe_seconds": 0.05, "sync_after_seconds": 0.01, **options},
+        )
+        return self.manager
+
+    def keep(self, path: WorkspacePath, content: bytes) -> None:
+        self.kept.append((path, content))
+        number, version = len(self.kept), version_of(content)
+        change = Change(
+            operation=Operation.FOUND, path=path, key=f"kept {number}", after=version, content=content, applied=True
+        )
+        self.journal.commit([change], ALICE)
+
+    async def run(self, work: Callable[[], T], /) -> T:
+        return await asyncio.get_running_loop().run_in_executor(self.executor, work)
+
+    async def locked(self, paths: tuple[str, ...], work: Callable[[], T]) -> T:
+        async with self.locks.hold(list(paths), path=paths[0], owner="alice"):
+            return await self.run(work)
+
+    async def write(self, path: str, content: bytes) -> MirrorStatus:
+        return await self.locked((path,), lambda: self.follow(self.put(path, content)))
+
+    async def delete(self, path: str) -> MirrorStatus:
+        return await self.locked((path,), lambda: self.follow(self.remove(path)))
+
+    async def move(self, source: str, destination: str) -> MirrorStatus:
+        return await self.locked((source, destination), lambda: self.follow(self.rename(source, destination)))
+
+    async def make_directory(self, path: str) -> MirrorStatus:
+        return await self.locked((path,), lambda: self.follow(self.make(path)))
+
+    def follow(self, action: MirrorAction) -> MirrorStatus:
+        return self.manager.follow([action])
+
+    def put(self, path: str, content: bytes) -> Put:
+        place, view, version = at(path), self.journal.view(path), version_of(content)
+        stat = self.primary.stat(place)
+        self._make_parents(place)
+        operation = Operation.CREATE if stat is None else Operation.MODIFY
+        prepared = self.primary.prepare(place, content, new=stat is None)
+        change = Change(
+            operation=operation, path=path, key=path, after=version, content=content, size=len(content), view=view
+        )
+        (record,) = self.commit(change)
+        displaced = prepared.exchange()
+        if displaced is not None:
+            displaced.discard()
+        self._applied(record)
+        return Put(path=place, key=path, number=record.number, content=content)
+
+    def remove(self, path: str) -> Remove:
+        stat = self.primary.stat(at(path))
+        assert stat is not None
+        operation = Operation.DELETE if stat.type == "file" else Operation.DELETE_DIRECTORY
+        (record,) = self.commit(Change(operation=operation, path=path, key=path))
+        self.primary.remove(at(path)).discard()
+        self._applied(record)
+        return Remove(path=at(path), key=path, number=record.number)
+
+    def rename(self, source: str, destination: str) -> Move:
+        stat = self.primary.stat(at(source))
+        assert stat is not None
+        head = self.journal.view(source).head
+        is_file = stat.type == "file"
+        (record,) = self.commit(
+            Change(
+                operation=Operation.MOVE if is_file else Operation.MOVE_DIRECTORY,
+                path=destination,
+                key=destination,
+                old_path=source,
+                old_key=source,
+                after=head.version if is_file and head is not None else None,
+                size=stat.size if is_file else None,
+            )
+        )
+        self._make_parents(at(destination))
+        displaced = self.primary.move(at(source), at(destination), overwrite=is_file)
+        if displaced is not None:
+            displaced.discard()
+        self._applied(record)
+        return Move(path=at(destination), key=destination, source=at(source), source_key=source, number=record.number)
+
+    def make(self, path: str) -> MakeDirectory:
+        (record,) = self.commit(Change(operation=Operation.CREATE_DIRECTORY, path=path, key=path))
+        self._make_parents(at(path))
+        self.primary.make_directory(at(path))
+        self._applied(record)
+        return MakeDirectory(path=at(path), key=path, number=record.number)
+
+    def commit(self, change: Change) -> tuple[ChangeRecord, ...]:
+        return self.journal.commit([change], ALICE, mirrors=self.manager.names())
+
+    def owed(self) -> int:
+        return self.journal.debts.count("mirror")
+
+    def _applied(self, record: ChangeRecord) -> None:
+        self.journal.marks.applied([record.number])
+        self.journal.marks.flush()
+
+    async def until(self, condition: Callable[[], bool]) -> None:
+        """Poll a condition for a bounded time."""
+        deadline = time.monotonic() + LIMIT_SECONDS
+        while not condition():
+            assert time.monotonic() < deadline, "the condition did not come true in time"
+            await asyncio.sleep(0.005)
+
+    async def until_paid(self) -> None:
+        await self.until(lambda: self.owed() == 0)
+
+    def named(self, name: str) -> list[Event]:
+        return [event for event in self.events if event.name == name]
+
+    def _make_parents(self, path: WorkspacePath) -> None:
+        for depth in range(1, len(path.parts)):
+            self.primary.make_directory(at("/".join(path.parts[:depth])))
+
+
+@asynccontextmanager
+async def world(tmp_path: Path, mirror: Store, **options: Any) -> AsyncIterator[World]:
+    """Open a workspace in `tmp_path`; its manager is built, and started by the test."""
+    root = tmp_path / "primary"
+    state = root / ".filetools"
+    root.mkdir(exist_ok=True)
+    workspace = Workspace.open(root)
+    primary = LocalStore(workspace, private_directory=state)
+    executor = ThreadPoolExecutor(4)
+    opened = World(
+        root=root,
+        workspace=workspace,
+        primary=primary,
+        journal=SqliteJournal(state, durability="relaxed"),
+        locks=LockTable(state / "locks"),
+        executor=executor,
+        mirror=mirror,
+    )
+    opened.build(**options)
+    try:
+        yield opened
+    finally:
+        await opened.manager.aclose()
+        await opened.locks.aclose()
+        executor.shutdown()
+        opened.journal.close()
+        primary.close()
+        workspace.close()
+
+
+def tree(store: Store, top: str = "") -> dict[str, bytes | None]:
+    """Return everything in a store: the bytes of files, None for directories."""
+    found: dict[str, bytes | None] = {}
+    pending = [at(top)]
+    while pending:
+        folder = pending.pop()
+        for entry in store.scan(folder):
+            path = folder.child(entry.name)
+            if entry.type == "directory":
+                found[path] = None
+                pending.append(path)
+            elif entry.type == "file":
+                found[path] = store.read(path)[0]
+    return found
+
+
+def memory_mirror() -> MemoryStore:
+    return MemoryStore(name="mirror")

@@ -1,0 +1,369 @@
+"""Catching up: what the mirror lacks is written in time, newest only, and one bad path blocks no other."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from pathlib import Path
+
+import pytest
+
+from filetools.content import version_of
+from filetools.errors import AccessDeniedError, InvalidPathError, LockTimeoutError, StorageFailedError
+from filetools.events import SyncError
+from filetools.journal import Change
+from filetools.models import Operation
+from tests.support.faulty import FaultyStore, Plan
+from tests.support.mirror_worlds import (
+    ALICE,
+    Hang,
+    World,
+    at,
+    local_store,
+    memory_mirror,
+    scripted,
+    tree,
+    world,
+)
+
+
+class Switch:
+    """A mirror that can be down: every call fails until it is up."""
+
+    def __init__(self) -> None:
+        self.is_down = False
+        self.calls = 0
+
+    def __call__(self, method: str, path: str) -> None:
+        self.calls += 1
+        if self.is_down:
+            raise StorageFailedError(path, "down")
+
+
+class Exchanges:
+    """Notes which version of which path each exchange made live, in order."""
+
+    def __init__(self, opened: World) -> None:
+        self._opened = opened
+        self.seen: list[tuple[str, bytes]] = []
+
+    def __call__(self, method: str, path: str) -> None:
+        if method == "Prepared.exchange":
+            assert isinstance(self._opened.mirror, FaultyStore)
+            self.seen.append((path, self._opened.mirror.inner.read(at(path))[0]))
+
+
+def assert_never_older(seen: list[tuple[str, bytes]]) -> None:
+    newest: dict[str, int] = {}
+    for path, content in seen:
+        assert int(content) >= newest.get(path, -1), f"{path} went back to {content!r}"
+        newest[path] = int(content)
+
+
+async def test_a_mirror_down_for_a_thousand_writes_never_gets_an_older_version_over_a_newer_one(
+    tmp_path: Path,
+) -> None:
+    switch, inner = Switch(), memory_mirror()
+    async with world(tmp_path, scripted(inner, before=switch)) as opened:
+        exchanges = Exchanges(opened)
+        assert isinstance(opened.mirror, FaultyStore)
+        opened.mirror.plan.after = exchanges  # type: ignore[attr-defined]
+        await opened.manager.start()
+        switch.is_down = True
+        chance = random.Random(7)
+        paths = [f"d{number % 7}/f{number}" for number in range(50)]
+        for number in range(1000):
+            assert await opened.write(chance.choice(paths), b"%d" % number) == "pending"
+        switch.is_down = False
+        # The mirror comes back under fire: calls and catching up meet on the same paths.
+        for number in range(1000, 1200):
+            await opened.write(chance.choice(paths), b"%d" % number)
+        await opened.until_paid()
+        assert tree(inner) == tree(opened.primary)
+        assert len(exchanges.seen) >= 50
+        assert_never_older(exchanges.seen)
+
+
+async def test_a_mirror_that_flickers_converges_in_order(tmp_path: Path) -> None:
+    switch, inner = Switch(), memory_mirror()
+    async with world(tmp_path, scripted(inner, before=switch), mirror_probe_seconds=0.01) as opened:
+        exchanges = Exchanges(opened)
+        opened.mirror.plan.after = exchanges  # type: ignore[attr-defined]
+        await opened.manager.start()
+        chance = random.Random(11)
+        for number in range(400):
+            switch.is_down = chance.random() < 0.3
+            await opened.write(f"f{chance.randrange(5)}", b"%d" % number)
+        switch.is_down = False
+        await opened.until_paid()
+        assert tree(inner) == tree(opened.primary)
+        assert_never_older(exchanges.seen)
+
+
+async def test_debts_of_an_earlier_opening_are_paid_at_once(tmp_path: Path) -> None:
+    inner = local_store(tmp_path / "mirror")
+    async with world(tmp_path, inner) as opened:
+        opened.manager.pause()
+        await opened.write("a", b"1")
+        await opened.write("deep/b", b"2")
+    async with world(tmp_path, inner, mirror_probe_seconds=60) as opened:
+        assert opened.owed() == 2
+        await opened.manager.start()
+        await opened.until_paid()
+        assert tree(inner) == tree(opened.primary)
+
+
+async def test_a_death_during_catching_up_leaves_the_debts(tmp_path: Path) -> None:
+    """Wherever the process dies, the next one finishes, and nothing is paid that is not there."""
+    inner = local_store(tmp_path / "mirror")
+    async with world(tmp_path, inner) as opened:
+        await opened.write("a", b"old")
+        await opened.write("gone", b"old")
+        await opened.manager._mirrors[0].payments.settle()
+        opened.manager.pause()
+        await opened.write("a", b"new")
+        await opened.write("d/b", b"new")
+        await opened.delete("gone")
+        primary = tree(opened.primary)
+    for at_call in range(1, 60):
+        plan = Plan.die(at_call, "after" if at_call % 2 else "before")
+        async with world(tmp_path, FaultyStore(inner, plan), sync_after_seconds=0) as opened:
+            owed = opened.owed()
+            if owed == 0:
+                break
+            await opened.manager.start()
+            await opened.until(lambda plan=plan: plan.is_dead or opened.owed() == 0)  # type: ignore[misc]
+            for path, content in primary.items():
+                if opened.journal.debts.get("mirror", path) is None and path != "d":
+                    assert tree(inner)[path] == content
+            assert opened.journal.debts.get("mirror", "gone") is not None or "gone" not in tree(inner)
+    else:
+        pytest.fail("it never finished")
+    assert tree(inner) == primary
+
+
+async def test_a_path_refused_five_times_is_reported_and_blocks_no_other(tmp_path: Path) -> None:
+    inner = memory_mirror()
+    tries: list[str] = []
+
+    def refuse(method: str, path: str) -> None:
+        if method == "prepare" and path == "bad":
+            tries.append(path)
+            raise InvalidPathError(path, "not on this mirror")
+
+    async with world(tmp_path, scripted(inner, before=refuse), mirror_probe_seconds=0.01) as opened:
+        opened.manager.pause()
+        await opened.write("bad", b"1")
+        await opened.write("good", b"2")
+        opened.manager.resume()
+        await opened.manager.start()
+        await opened.until(lambda: bool(opened.named("sync:error")))
+        assert tree(inner) == {"good": b"2"}
+        assert opened.named("sync:error") == [
+            SyncError(error="Invalid path 'bad': not on this mirror", error_code="INVALID_PATH", file="bad")
+        ]
+        assert len(tries) == 5
+        assert opened.owed() == 1
+        assert await opened.write("other", b"3") == "in_sync"
+        await opened.until(lambda: opened.owed() == 1)
+        assert len(tries) == 5
+        assert opened.manager.status()["mirror"]["state"] == "ready"
+
+
+async def test_a_refusal_that_a_probe_explains_counts_against_no_path(tmp_path: Path) -> None:
+    read_only = Switch()
+
+    def refuse(method: str, path: str) -> None:
+        if read_only.is_down and method in ("prepare", "probe"):
+            read_only.calls += 1
+            raise AccessDeniedError(path or ".", "read-only")
+
+    inner = memory_mirror()
+    async with world(tmp_path, scripted(inner, before=refuse), mirror_probe_seconds=0.001) as opened:
+        await opened.manager.start()
+        read_only.is_down = True
+        assert await opened.write("a", b"1") == "pending"
+        await opened.until(lambda: read_only.calls >= 8)
+        (debt,) = opened.journal.debts.of("mirror")
+        assert debt.tries == 0
+        read_only.is_down = False
+        await opened.until_paid()
+        assert tree(inner) == {"a": b"1"}
+
+
+async def test_the_pause_before_a_probe_doubles(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    switch, pauses = Switch(), list[float]()
+    sleep = asyncio.sleep
+
+    async def note(seconds: float) -> None:
+        pauses.append(seconds)
+        await sleep(0)
+
+    async with world(tmp_path, scripted(memory_mirror(), before=switch), mirror_probe_seconds=5) as opened:
+        switch.is_down = True
+        await opened.write("a", b"1")
+        monkeypatch.setattr("filetools.sync.catch_up.asyncio.sleep", note)
+        await opened.manager.start()
+        while len(pauses) < 7:
+            await sleep(0.001)
+        monkeypatch.undo()
+        assert pauses[:7] == [5, 10, 20, 40, 60, 60, 60]
+
+
+async def test_only_the_keeper_catches_up(tmp_path: Path) -> None:
+    inner, probed = memory_mirror(), Switch()
+    async with world(tmp_path, scripted(inner, before=probed), is_keeper=lambda: False) as opened:
+        opened.manager.pause()
+        await opened.write("a", b"1")
+        opened.manager.resume()
+        await opened.manager.start()
+        assert await opened.write("b", b"2") == "in_sync"
+        await opened.until(lambda: opened.owed() == 1)
+        assert tree(inner) == {"b": b"2"}
+
+
+async def test_a_path_that_somebody_works_on_is_left_until_later(tmp_path: Path) -> None:
+    inner = memory_mirror()
+    async with world(tmp_path, inner) as opened:
+        opened.manager.pause()
+        await opened.write("a", b"1")
+        await opened.write("b", b"2")
+        opened.manager.resume()
+        async with opened.locks.hold(["a"], path="a", owner="test"):
+            with pytest.raises(LockTimeoutError):
+                async with opened.locks.hold(["a"], path="a", owner="other", timeout_seconds=0):
+                    pass
+        await opened.manager.start()
+        await opened.until_paid()
+        assert tree(inner) == {"a": b"1", "b": b"2"}
+
+
+async def test_a_pending_change_is_not_written_before_somebody_settles_it(tmp_path: Path) -> None:
+    inner = memory_mirror()
+    async with world(tmp_path, inner) as opened:
+        await opened.manager.start()
+        change = Change(operation=Operation.CREATE, path="a", key="a", after=version_of(b"1"), content=b"1", size=1)
+        (record,) = opened.journal.commit([change], ALICE, mirrors=["mirror"])
+        await opened.write("b", b"2")
+        await opened.until(lambda: opened.owed() == 1)
+        assert tree(inner) == {"b": b"2"}
+        (opened.root / "a").write_bytes(b"1")
+        opened.journal.marks.applied([record.number])
+        await opened.until_paid()
+        assert tree(inner) == {"a": b"1", "b": b"2"}
+
+
+async def test_the_head_counts_where_the_primary_holds_an_unrecorded_change(tmp_path: Path) -> None:
+    inner = memory_mirror()
+    async with world(tmp_path, inner) as opened:
+        opened.manager.pause()
+        await opened.write("a", b"recorded")
+        (opened.root / "a").write_bytes(b"not yet recorded")
+        opened.manager.resume()
+        await opened.manager.start()
+        await opened.until_paid()
+        assert tree(inner) == {"a": b"recorded"}
+
+
+async def test_folders_are_caught_up_with_everything_below(tmp_path: Path) -> None:
+    inner = local_store(tmp_path / "mirror")
+    async with world(tmp_path, inner) as opened:
+        await opened.manager.start()
+        for number in range(5):
+            await opened.write(f"d/e{number}/f", b"%d" % number)
+        await opened.until_paid()
+        opened.manager.pause()
+        await opened.write("d/e0/f", b"changed before the move")
+        await opened.move("d", "moved")
+        await opened.write("moved/e1/f", b"changed after the move")
+        await opened.delete("moved/e2")
+        await opened.make_directory("empty/inside")
+        (opened.root / "empty" / "inside" / "stranger").write_bytes(b"never recorded")
+        opened.manager.resume()
+        await opened.until_paid()
+        assert tree(inner) == tree(opened.primary)
+
+
+async def test_a_moved_folder_with_debts_below_is_looked_at_file_by_file(tmp_path: Path) -> None:
+    inner = local_store(tmp_path / "mirror")
+    async with world(tmp_path, inner) as opened:
+        await opened.write("d/a", b"1")
+        await opened.write("d/b", b"1")
+        opened.manager.pause()
+        await opened.write("d/a", b"2")
+        opened.manager.resume()
+        assert await opened.move("d", "moved") == "in_sync"
+        assert tree(inner, "moved") == {"moved/a": b"1", "moved/b": b"1"}
+        await opened.manager.start()
+        await opened.until_paid()
+        assert tree(inner) == tree(opened.primary) == {"moved": None, "moved/a": b"2", "moved/b": b"1"}
+
+
+async def test_a_sync_that_failed_is_followed_by_new_bytes(tmp_path: Path) -> None:
+    """The kernel may have dropped the dirty pages: a second sync of the same file would prove nothing."""
+    inner, order = memory_mirror(), list[str]()
+
+    def fail_once(method: str, path: str) -> None:
+        if method in ("Prepared.exchange", "sync"):
+            order.append(method)
+        if order == ["Prepared.exchange", "sync"] and method == "sync":
+            raise StorageFailedError(path, "EIO")
+
+    async with world(tmp_path, scripted(inner, before=fail_once)) as opened:
+        await opened.manager.start()
+        assert await opened.write("a", b"1") == "in_sync"
+        await opened.until_paid()
+        assert order == ["Prepared.exchange", "sync", "Prepared.exchange", "sync"]
+
+
+async def test_a_mirror_that_hangs_while_catching_up_holds_no_lock_for_long(tmp_path: Path) -> None:
+    hang = Hang("Prepared.exchange")
+    async with world(tmp_path, scripted(memory_mirror(), before=hang)) as opened:
+        opened.manager.pause()
+        await opened.write("a", b"1")
+        opened.manager.resume()
+        hang.on()
+        await opened.manager.start()
+        assert await opened.run(lambda: hang.reached.wait(10))
+        assert await asyncio.wait_for(opened.write("a", b"2"), 3) == "pending"
+        hang.off()
+        await opened.until_paid()
+        assert opened.mirror.read(at("a"))[0] == b"2"
+
+
+async def test_closing_waits_for_no_hung_mirror(tmp_path: Path) -> None:
+    hang = Hang()
+    async with world(tmp_path, scripted(memory_mirror(), before=hang)) as opened:
+        await opened.manager.start()
+        hang.on()
+        await opened.write("a", b"1")
+        await asyncio.wait_for(opened.manager.aclose(), 3)
+        hang.off()
+
+
+async def test_closing_pays_what_was_exchanged(tmp_path: Path) -> None:
+    async with world(tmp_path, memory_mirror(), sync_after_seconds=60) as opened:
+        await opened.manager.start()
+        assert await opened.write("a", b"1") == "in_sync"
+        assert opened.owed() == 1
+        await opened.manager.aclose()
+        assert opened.owed() == 0
+
+
+async def test_an_error_of_the_primary_is_not_blamed_on_the_mirror(tmp_path: Path) -> None:
+    inner = memory_mirror()
+
+    def fail(method: str, path: str) -> None:
+        if method in ("read", "open") and path == "d/unreadable":
+            raise StorageFailedError(path, "a bad sector")
+
+    async with world(tmp_path, inner) as opened:
+        opened.manager.pause()
+        await opened.make_directory("d")
+        (opened.root / "d" / "unreadable").write_bytes(b"1")
+        opened.build(primary=scripted(opened.primary, before=fail))
+        await opened.manager.start()
+        await opened.until(lambda: any(debt.tries for debt in opened.journal.debts.of("mirror")))
+        assert await opened.write("a", b"2") == "in_sync"
+        assert opened.manager.status()["mirror"] == {"state": "ready", "behind": 2, "last_error": None}
+        assert tree(inner) == {"a": b"2", "d": None}

@@ -1,0 +1,353 @@
+"""Following a change in the call: what it costs, what it says, and what is left for later."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from filetools.errors import DiskFullError, StorageFailedError
+from filetools.events import SyncError, SyncPaused, SyncResumed
+from filetools.journal import Debt
+from filetools.sync import MakeDirectory, MirrorAction, Put
+from tests.support.faulty import Died, FaultyStore, Plan
+from tests.support.mirror_worlds import Hang, at, local_store, memory_mirror, scripted, tree, world
+
+WAIT_SECONDS = 0.25
+
+
+async def test_a_hung_mirror_costs_the_first_call_its_wait_and_later_calls_nothing(tmp_path: Path) -> None:
+    hang = Hang()
+    async with world(tmp_path, scripted(memory_mirror(), before=hang)) as opened:
+        await opened.write("a", b"1")
+        hang.on()
+        started = time.monotonic()
+        assert await opened.write("a", b"2") == "pending"
+        first = time.monotonic() - started
+        started = time.monotonic()
+        statuses = [await opened.write("a", b"%d" % number) for number in range(20)]
+        later = (time.monotonic() - started) / 20
+        hang.off()
+    assert set(statuses) == {"pending"}
+    assert WAIT_SECONDS <= first < WAIT_SECONDS + 0.2
+    assert later < 0.05
+
+
+async def test_a_hung_mirror_releases_everybody_who_waits_for_it_at_its_first_miss(tmp_path: Path) -> None:
+    hang = Hang()
+    async with world(tmp_path, scripted(memory_mirror(), before=hang)) as opened:
+        hang.on()
+        started = time.monotonic()
+        statuses = await asyncio.gather(*(opened.write(f"f{number}", b"x") for number in range(8)))
+        seconds = time.monotonic() - started
+        hang.off()
+    assert set(statuses) == {"pending"}
+    assert seconds < 2 * WAIT_SECONDS
+
+
+async def test_a_job_that_comes_out_of_its_hang_too_late_exchanges_nothing(tmp_path: Path) -> None:
+    inner, hang = memory_mirror(), Hang("prepare")
+    async with world(tmp_path, scripted(inner, before=hang)) as opened:
+        await opened.write("a", b"old")
+        hang.on()
+        assert await opened.write("a", b"late") == "pending"
+        await opened.write("a", b"newest")
+        hang.off()
+        front = opened.manager._carriers[0].mirror.front
+        await front.perform(lambda job: None, seconds=10)
+        assert inner.read(at("a"))[0] == b"old"
+        assert opened.owed() == 1
+
+
+async def test_an_exchange_that_hung_is_put_right_once_it_has_ended(tmp_path: Path) -> None:
+    """The one case in which an older version can come late: inside the mirror's own system call."""
+    inner, hang = memory_mirror(), Hang("Prepared.exchange")
+    async with world(tmp_path, scripted(inner, before=hang), mirror_wait_seconds=0.05) as opened:
+        await opened.write("a", b"old")
+        hang.on()
+        assert await opened.write("a", b"late") == "pending"
+        assert await opened.write("a", b"newest") == "pending"
+        # Somebody else caught up meanwhile, and paid.
+        inner.prepare(at("a"), b"newest", new=False).exchange()
+        opened.journal.debts.pay(opened.journal.debts.of("mirror"))
+        await opened.manager.start()
+        hang.off()
+        await opened.until(lambda: inner.read(at("a"))[0] == b"newest" and bool(opened.named("sync:resumed")))
+        await opened.until_paid()
+        assert inner.read(at("a"))[0] == b"newest"
+
+
+async def test_an_error_of_the_mirror_is_told_and_leaves_the_debt(tmp_path: Path) -> None:
+    def fail(method: str, path: str) -> None:
+        if method == "prepare":
+            raise StorageFailedError(path, "broken")
+
+    async with world(tmp_path, scripted(memory_mirror(), before=fail), is_keeper=lambda: False) as opened:
+        await opened.manager.start()
+        assert await opened.write("a", b"1") == "pending"
+        await opened.until(lambda: len(opened.events) >= 3)
+        assert opened.owed() == 1
+        assert opened.events[0] == SyncError(error="Storage failed at a: broken", error_code="INTERNAL")
+        assert opened.events[1:3] == [SyncPaused(reason="error"), SyncResumed()]
+
+
+async def test_an_untyped_error_of_a_store_reaches_no_caller(tmp_path: Path) -> None:
+    def fail(method: str, path: str) -> None:
+        if method == "prepare":
+            raise RuntimeError("a defect of the store")
+
+    async with world(tmp_path, scripted(memory_mirror(), before=fail)) as opened:
+        assert await opened.write("a", b"1") == "pending"
+        assert opened.manager.status() == {
+            "mirror": {"state": "not_ready", "behind": 1, "last_error": "mirror 'mirror' failed with RuntimeError"}
+        }
+
+
+async def test_one_file_that_does_not_fit_leaves_the_mirror_ready(tmp_path: Path) -> None:
+    def fail(method: str, path: str) -> None:
+        if method == "prepare" and path == "large":
+            raise DiskFullError(path)
+
+    async with world(tmp_path, scripted(memory_mirror(), before=fail)) as opened:
+        assert await opened.write("large", b"1") == "pending"
+        assert await opened.write("small", b"1") == "in_sync"
+
+
+async def test_a_full_mirror_is_left_behind(tmp_path: Path) -> None:
+    def fail(method: str, path: str) -> None:
+        if method in ("prepare", "probe"):
+            raise DiskFullError(path)
+
+    async with world(tmp_path, scripted(memory_mirror(), before=fail)) as opened:
+        assert await opened.write("a", b"1") == "pending"
+        assert opened.manager.status()["mirror"]["state"] == "not_ready"
+
+
+async def test_the_death_of_the_process_inside_the_mirror_is_not_taken_for_a_failure(tmp_path: Path) -> None:
+    async with world(tmp_path, FaultyStore(memory_mirror(), Plan.die(1))) as opened:
+        with pytest.raises(Died):
+            await opened.write("a", b"1")
+        assert opened.owed() == 1
+
+
+async def test_a_paused_mirror_is_owed_and_catches_up_when_resumed(tmp_path: Path) -> None:
+    inner = memory_mirror()
+    async with world(tmp_path, inner) as opened:
+        await opened.manager.start()
+        opened.manager.pause()
+        assert await opened.write("a", b"1") == "pending"
+        assert opened.manager.status()["mirror"] == {"state": "paused", "behind": 1, "last_error": None}
+        assert tree(inner) == {}
+        opened.manager.resume()
+        await opened.until_paid()
+        assert tree(inner) == {"a": b"1"}
+        assert opened.events == [SyncPaused(reason="user"), SyncResumed()]
+
+
+async def test_without_a_mirror_the_status_is_off(tmp_path: Path) -> None:
+    async with world(tmp_path, memory_mirror()) as opened:
+        opened.manager._carriers = opened.manager._mirrors = ()
+        assert opened.manager.follow([]) == "off"
+        assert opened.manager.standing() == "off"
+
+
+async def test_a_change_is_in_the_mirror_at_once_and_paid_when_it_is_durable(tmp_path: Path) -> None:
+    order: list[str] = []
+    inner = memory_mirror()
+
+    def note(method: str, path: str) -> None:
+        if method in ("Prepared.exchange", "sync"):
+            order.append(f"{method} {path}, owed {opened.owed()}")
+
+    async with world(tmp_path, scripted(inner, before=note)) as opened:
+        await opened.manager.start()
+        assert await opened.write("deep/er/a", b"1") == "in_sync"
+        assert tree(inner) == {"deep": None, "deep/er": None, "deep/er/a": b"1"}
+        await opened.until_paid()
+        assert order == ["Prepared.exchange deep/er/a, owed 1", "sync deep/er/a, owed 1"]
+        assert opened.manager.standing() == "in_sync"
+
+
+async def test_a_debt_that_was_raised_meanwhile_is_not_paid(tmp_path: Path) -> None:
+    async with world(tmp_path, memory_mirror(), mirror_wait_seconds=5) as opened:
+        await opened.write("a", b"1")
+        opened.manager.pause()
+        await opened.write("a", b"2")
+        await opened.manager._mirrors[0].payments.settle()
+        (debt,) = opened.journal.debts.of("mirror")
+        head = opened.journal.view("a").head
+        assert head is not None
+        assert debt == Debt(mirror="mirror", key="a", path="a", number=head.number, tries=0)
+
+
+async def test_begin_runs_beside_the_caller_and_can_be_abandoned(tmp_path: Path) -> None:
+    inner, hang = memory_mirror(), Hang("prepare")
+    async with world(tmp_path, scripted(inner, before=hang)) as opened:
+        hang.on()
+        put = await opened.run(lambda: opened.put("a", b"1"))
+        follower = opened.manager.begin([put])
+        assert await opened.run(lambda: hang.reached.wait(10))
+        follower.abandon()
+        hang.off()
+        assert follower.join() == "pending"
+        await opened.manager._mirrors[0].front.perform(lambda job: None, seconds=10)
+        assert tree(inner) == {}
+        assert opened.manager.status()["mirror"]["state"] == "ready"
+
+
+@pytest.mark.parametrize("kind", ["local", "memory"])
+async def test_every_kind_of_change_is_followed(tmp_path: Path, kind: str) -> None:
+    inner = local_store(tmp_path / "mirror") if kind == "local" else memory_mirror()
+    async with world(tmp_path, inner) as opened:
+        await opened.manager.start()
+        statuses = [
+            await opened.write("a", b"1"),
+            await opened.write("a", b"22"),
+            await opened.make_directory("d/e"),
+            await opened.write("d/e/f", b"3"),
+            await opened.move("a", "d/b"),
+            await opened.write("c", b"4"),
+            await opened.move("c", "d/b"),
+            await opened.write("gone", b"5"),
+            await opened.delete("gone"),
+            await opened.make_directory("x/y"),
+            await opened.write("x/y/z", b"6"),
+            await opened.delete("x"),
+        ]
+        await opened.until_paid()
+        assert set(statuses) == {"in_sync"}
+        assert await opened.move("d", "moved") == "in_sync"
+        await opened.until_paid()
+        assert tree(inner) == tree(opened.primary) == {
+            "moved": None, "moved/b": b"4", "moved/e": None, "moved/e/f": b"3"
+        }  # fmt: skip
+        assert opened.kept == []
+
+
+async def test_excluded_paths_are_never_mirrored_and_owe_nothing(tmp_path: Path) -> None:
+    inner = memory_mirror()
+
+    def excluded(path: str, is_directory: bool) -> bool:
+        return "node_modules" in path.split("/")
+
+    async with world(tmp_path, inner, excluded=excluded) as opened:
+        await opened.manager.start()
+        assert opened.manager.names(["node_modules/a"]) == ()
+        assert opened.manager.names(["node_modules/a", "b"]) == ("mirror",)
+        await opened.write("node_modules/a", b"1")
+        await opened.write("b", b"2")
+        await opened.move("b", "node_modules/b")
+        await opened.move("node_modules/a", "a")
+        await opened.until_paid()
+        assert tree(inner) == {"a": b"1"}
+
+
+async def test_a_strangers_text_in_the_mirror_is_kept_before_it_is_replaced(tmp_path: Path) -> None:
+    inner = local_store(tmp_path / "mirror")
+    async with world(tmp_path, inner) as opened:
+        await opened.write("a", b"ours")
+        (tmp_path / "mirror" / "a").write_bytes(b"a stranger's")
+        assert await opened.write("a", b"newer") == "in_sync"
+        assert opened.kept == [("a", b"a stranger's")]
+        assert tree(inner) == {"a": b"newer"}
+
+
+async def test_a_strangers_files_are_kept_before_their_folder_is_removed(tmp_path: Path) -> None:
+    inner = local_store(tmp_path / "mirror")
+    async with world(tmp_path, inner) as opened:
+        await opened.make_directory("d")
+        await opened.write("d/ours", b"ours")
+        (tmp_path / "mirror" / "d" / "theirs").write_bytes(b"theirs")
+        assert await opened.delete("d") == "in_sync"
+        assert opened.kept == [("d/theirs", b"theirs")]
+        assert tree(inner) == {}
+
+
+async def test_a_strangers_text_that_cannot_be_kept_stays_in_limbo(tmp_path: Path) -> None:
+    inner = local_store(tmp_path / "mirror")
+    async with world(tmp_path, inner, max_foreign_bytes=8) as opened:
+        await opened.write("a", b"ours")
+        (tmp_path / "mirror" / "a").write_bytes(b"too large to be read")
+        assert await opened.write("a", b"newer") == "in_sync"
+        assert [left.read() for left in inner.leftovers()] == [b"too large to be read"]
+        assert opened.kept == []
+
+
+async def test_a_file_that_a_stranger_still_writes_stays_in_limbo(tmp_path: Path) -> None:
+    inner = local_store(tmp_path / "mirror")
+    async with world(tmp_path, inner) as opened:
+        await opened.write("a", b"ours")
+        with (tmp_path / "mirror" / "a").open("wb") as theirs:
+            theirs.write(b"half a sen")
+            theirs.flush()
+            assert await opened.write("a", b"newer") == "in_sync"
+            theirs.write(b"tence")
+        assert [left.read() for left in inner.leftovers()] == [b"half a sentence"]
+
+
+async def test_what_this_process_wrote_is_not_read_when_it_is_replaced(tmp_path: Path) -> None:
+    reads: list[str] = []
+
+    def note(method: str, path: str) -> None:
+        if method in ("read", "open", "Displaced.read"):
+            reads.append(method)
+
+    async with world(tmp_path, scripted(local_store(tmp_path / "mirror"), before=note)) as opened:
+        for number in range(5):
+            assert await opened.write("a", b"%d" % number) == "in_sync"
+        await opened.move("a", "b")
+        await opened.write("b", b"again")
+    assert reads == []
+
+
+async def test_a_move_of_a_file_that_the_mirror_has_otherwise_is_left_to_catching_up(tmp_path: Path) -> None:
+    inner = local_store(tmp_path / "mirror")
+    async with world(tmp_path, inner) as opened:
+        await opened.write("a", b"ours")
+        (tmp_path / "mirror" / "a").write_bytes(b"tampered")
+        assert await opened.move("a", "b") == "pending"
+        await opened.manager.start()
+        await opened.until_paid()
+        assert tree(inner) == {"b": b"ours"}
+        assert opened.kept == [("a", b"tampered")]
+
+
+async def test_other_kinds_in_the_way_are_kept_and_replaced(tmp_path: Path) -> None:
+    inner, root = local_store(tmp_path / "mirror"), tmp_path / "mirror"
+    async with world(tmp_path, inner) as opened:
+        (root / "file").mkdir()
+        (root / "file" / "inside").write_bytes(b"inside")
+        (root / "folder").write_bytes(b"a file")
+        (root / "link").symlink_to(tmp_path)
+        assert await opened.write("file", b"1") == "in_sync"
+        assert await opened.write("folder/a", b"2") == "in_sync"
+        assert await opened.write("link/b", b"3") == "in_sync"
+        (root / "new").write_bytes(b"in the way")
+        assert await opened.make_directory("new/d") == "in_sync"
+        assert tree(inner) == tree(opened.primary)
+        assert opened.kept == [("file/inside", b"inside"), ("folder", b"a file"), ("new", b"in the way")]
+        assert not (tmp_path / "b").exists()
+
+
+async def test_a_hint_that_is_wrong_does_no_harm(tmp_path: Path) -> None:
+    inner = memory_mirror()
+    async with world(tmp_path, inner) as opened:
+        for new, content in ((False, b"1"), (True, b"2")):
+            put = Put(path=at("a"), key="a", number=1, content=content, new=new)
+            assert await opened.run(partial(opened.manager.follow, [put])) == "in_sync"
+            assert tree(inner) == {"a": content}
+
+
+async def test_several_actions_are_done_in_order(tmp_path: Path) -> None:
+    inner = memory_mirror()
+    async with world(tmp_path, inner) as opened:
+        actions: list[MirrorAction] = [
+            MakeDirectory(path=at("d"), key="d", number=1),
+            Put(path=at("d/a"), key="d/a", number=2, content=b"1"),
+            Put(path=at("d/a"), key="d/a", number=3, content=b"2"),
+        ]
+        assert await opened.run(lambda: opened.manager.follow(actions)) == "in_sync"
+        assert tree(inner) == {"d": None, "d/a": b"2"}

@@ -1,0 +1,301 @@
+"""Synchronising a whole mirror: the plan, the repair, the events, and what one bad file may not do."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import time
+from pathlib import Path
+
+import pytest
+
+from filetools.errors import AbortedError, AccessDeniedError, InvalidArgumentError, StorageFailedError, SyncFailedError
+from filetools.events import SyncCompleted, SyncError, SyncProgress, SyncStarted
+from filetools.models import SyncResult
+from tests.support.mirror_worlds import Hang, World, at, local_store, memory_mirror, scripted, tree, world
+
+
+def plant(root: Path, files: dict[str, bytes]) -> None:
+    for path, content in files.items():
+        (root / path).parent.mkdir(parents=True, exist_ok=True)
+        (root / path).write_bytes(content)
+
+
+def without_time(result: SyncResult) -> SyncResult:
+    return result.model_copy(update={"duration_ms": 0})
+
+
+async def drifted(opened: World, mirror: Path) -> None:
+    """Make a mirror that differs from the primary in every way."""
+    for path in ("same", "tampered", "shorter", "d/gone"):
+        await opened.write(path, b"ours")
+    (mirror / "tampered").write_bytes(b"0urs")
+    (mirror / "shorter").write_bytes(b"our")
+    (mirror / "d" / "gone").unlink()
+    plant(mirror, {"foreign": b"a stranger's", "theirs/deep/er": b"another's"})
+    (mirror / "link").symlink_to("same")
+    (opened.root / "empty").mkdir()
+
+
+async def test_a_second_synchronisation_is_refused_while_one_runs(tmp_path: Path) -> None:
+    hang = Hang("scan")
+    async with world(tmp_path, scripted(memory_mirror(), before=hang)) as opened:
+        await opened.manager.start()
+        hang.on()
+        first = asyncio.create_task(opened.manager.sync_all())
+        assert await opened.run(lambda: hang.reached.wait(10))
+        with pytest.raises(SyncFailedError, match="already running"):
+            await opened.manager.sync_all()
+        hang.off()
+        assert (await first).success
+        assert (await opened.manager.sync_all()).success
+
+
+async def test_a_mirror_that_is_down_or_paused_refuses(tmp_path: Path) -> None:
+    def fail(method: str, path: str) -> None:
+        if method == "probe":
+            raise StorageFailedError(path, "down")
+
+    async with world(tmp_path, scripted(memory_mirror(), before=fail)) as opened:
+        with pytest.raises(SyncFailedError, match="is not ready"):
+            await opened.manager.sync_all()
+        opened.manager.pause()
+        with pytest.raises(SyncFailedError, match="is paused"):
+            await opened.manager.sync_all()
+
+
+async def test_without_a_mirror_there_is_nothing_to_synchronise(tmp_path: Path) -> None:
+    async with world(tmp_path, memory_mirror()) as opened:
+        opened.manager._mirrors = ()
+        with pytest.raises(InvalidArgumentError):
+            await opened.manager.sync_all()
+
+
+async def test_a_preview_plans_and_changes_nothing(tmp_path: Path) -> None:
+    mirror = tmp_path / "mirror"
+    inner = local_store(mirror)
+    async with world(tmp_path, inner) as opened:
+        await drifted(opened, mirror)
+        before = tree(inner)
+        await opened.manager.start()
+        result = await opened.manager.sync_all(preview=True)
+        assert without_time(result) == SyncResult(
+            success=True,
+            preview=True,
+            total_files=9,
+            synced_files=0,
+            failed_files=0,
+            duration_ms=0,
+            added=["empty", "d/gone"],
+            modified=["shorter", "tampered"],
+            deleted=["foreign", "link", "theirs/deep/er", "theirs/deep", "theirs"],
+        )
+        assert tree(inner) == before
+        assert opened.named("sync:started") == []
+
+
+@pytest.mark.parametrize("verify", [False, True])
+async def test_every_difference_is_mended_towards_the_primary_and_foreign_text_is_kept(
+    tmp_path: Path, verify: bool
+) -> None:
+    mirror = tmp_path / "mirror"
+    inner = local_store(mirror)
+    async with world(tmp_path, inner) as opened:
+        await drifted(opened, mirror)
+        await opened.manager.start()
+        seen: list[tuple[int, int, str]] = []
+        result = await opened.manager.sync_all(
+            verify=verify, progress=lambda current, total, path: seen.append((current, total, path))
+        )
+        assert (result.success, result.total_files, result.synced_files, result.failed_files) == (True, 9, 9, 0)
+        assert tree(inner) == tree(opened.primary)
+        assert not (mirror / "link").is_symlink()
+        assert sorted(opened.kept) == [
+            ("foreign", b"a stranger's"),
+            ("shorter", b"our"),
+            ("tampered", b"0urs"),
+            ("theirs/deep/er", b"another's"),
+        ]
+        assert [current for current, _, _ in seen] == list(range(9))
+        assert {total for _, total, _ in seen} == {9}
+        assert (await opened.manager.sync_all(verify=True)).total_files == 0
+
+
+async def test_the_events_tell_the_whole_story(tmp_path: Path) -> None:
+    inner = memory_mirror()
+    async with world(tmp_path, inner) as opened:
+        plant(opened.root, {"a": b"1", "b": b"2"})
+        await opened.manager.start()
+        before = time.time()
+        await opened.manager.sync_all()
+        started, *progress, completed = opened.events
+        assert started == SyncStarted(file_count=2, direction="to_mirror")
+        assert progress == [
+            SyncProgress(current=0, total=2, current_file="a"),
+            SyncProgress(current=1, total=2, current_file="b"),
+        ]
+        assert isinstance(completed, SyncCompleted)
+        assert (completed.success, completed.files_processed, completed.files_failed) == (True, 2, 0)
+        assert before <= completed.timestamp <= time.time()
+
+
+async def test_one_failing_file_does_not_stop_the_rest(tmp_path: Path) -> None:
+    inner = memory_mirror()
+
+    def fail(method: str, path: str) -> None:
+        if method == "prepare" and path == "b":
+            raise AccessDeniedError(path)
+
+    async with world(tmp_path, scripted(inner, before=fail)) as opened:
+        plant(opened.root, {"a": b"1", "b": b"2", "c": b"3"})
+        await opened.manager.start()
+        result = await opened.manager.sync_all()
+        message = "Permission denied: b (the operating system denied access)"
+        assert without_time(result) == SyncResult(
+            success=False,
+            total_files=3,
+            synced_files=2,
+            failed_files=1,
+            duration_ms=0,
+            added=["a", "b", "c"],
+            errors=[{"path": "b", "error": message, "error_code": "PERMISSION_DENIED"}],
+        )
+        assert opened.named("sync:error") == [SyncError(error=message, error_code="PERMISSION_DENIED", file="b")]
+        assert tree(inner) == {"a": b"1", "c": b"3"}
+
+
+async def test_a_folder_that_cannot_be_listed_loses_nothing_in_the_mirror(tmp_path: Path) -> None:
+    inner = memory_mirror()
+
+    def fail(method: str, path: str) -> None:
+        if method == "scan" and path == "d":
+            raise AccessDeniedError(path)
+
+    async with world(tmp_path, inner) as opened:
+        await opened.write("d/a", b"1")
+        await opened.write("b", b"2")
+        opened.build(primary=scripted(opened.primary, before=fail))
+        await opened.manager.start()
+        result = await opened.manager.sync_all()
+        assert (result.success, result.deleted, [error["path"] for error in result.errors]) == (False, [], ["d"])
+        assert tree(inner) == {"b": b"2", "d": None, "d/a": b"1"}
+
+
+async def test_an_abort_stops_between_two_files(tmp_path: Path) -> None:
+    inner = memory_mirror()
+    async with world(tmp_path, inner) as opened:
+        plant(opened.root, {"a": b"1", "b": b"2", "c": b"3"})
+        await opened.manager.start()
+        abort = asyncio.Event()
+
+        def stop(current: int, total: int, path: str) -> None:
+            if path == "b":
+                abort.set()
+
+        with pytest.raises(AbortedError) as caught:
+            await opened.manager.sync_all(progress=stop, abort=abort)
+        assert caught.value.details == {"done": 2, "total": 3}
+        assert tree(inner) == {"a": b"1", "b": b"2"}
+        (completed,) = opened.named("sync:completed")
+        assert isinstance(completed, SyncCompleted)
+        assert (completed.success, completed.files_processed) == (False, 2)
+
+
+async def test_excluded_and_private_paths_are_left_alone_on_both_sides(tmp_path: Path) -> None:
+    mirror = tmp_path / "mirror"
+    inner = local_store(mirror)
+
+    def excluded(path: str, is_directory: bool) -> bool:
+        return ".git" in path.split("/")
+
+    async with world(tmp_path, inner, excluded=excluded) as opened:
+        plant(opened.root, {"a": b"1", ".git/config": b"x", "sub/.FileTools/x": b"x", ".ft-0123456789abcdef": b"x"})
+        plant(mirror, {"old/.git/config": b"theirs", "old/file": b"gone"})
+        await opened.manager.start()
+        assert (await opened.manager.sync_all()).success
+        assert tree(inner) == {
+            "a": b"1", "sub": None, "old": None, "old/.git": None, "old/.git/config": b"theirs"
+        }  # fmt: skip
+
+
+async def test_names_that_no_tool_can_write_are_mirrored_too(tmp_path: Path) -> None:
+    inner = local_store(tmp_path / "mirror")
+    async with world(tmp_path, inner) as opened:
+        (opened.root / os.fsdecode(b"bad-\xff")).write_bytes(b"1")
+        (opened.root / "back\\slash").write_bytes(b"2")
+        await opened.manager.start()
+        result = await opened.manager.sync_all()
+        assert result.success
+        assert result.added == ["back\\slash", "bad-\\udcff"]
+        assert tree(inner) == tree(opened.primary)
+        result.to_dict()
+
+
+async def test_a_file_and_a_folder_of_the_same_name_are_exchanged(tmp_path: Path) -> None:
+    mirror = tmp_path / "mirror"
+    inner = local_store(mirror)
+    async with world(tmp_path, inner) as opened:
+        plant(opened.root, {"a/inside": b"1", "b": b"2"})
+        plant(mirror, {"a": b"a file", "b/inside": b"a folder"})
+        await opened.manager.start()
+        assert (await opened.manager.sync_all()).success
+        assert tree(inner) == tree(opened.primary)
+        assert sorted(opened.kept) == [("a", b"a file"), ("b/inside", b"a folder")]
+
+
+async def test_only_verify_reads_what_looks_unchanged(tmp_path: Path) -> None:
+    """A disk that lies changes neither size nor times; memory lets a test do the same."""
+    inner = memory_mirror()
+    async with world(tmp_path, inner) as opened:
+        await opened.write("a", b"1234")
+        await opened.manager.start()
+        await asyncio.sleep(0.03)  # files younger than the clock's tick are never trusted
+        assert (await opened.manager.sync_all()).total_files == 0
+        inner.tree.file(at("a")).content = b"12e4"
+        assert (await opened.manager.sync_all()).total_files == 0
+        assert (await opened.manager.sync_all(verify=True)).modified == ["a"]
+        assert tree(inner) == {"a": b"1234"}
+
+
+async def test_refused_paths_are_tried_again_by_an_explicit_synchronisation(tmp_path: Path) -> None:
+    inner = memory_mirror()
+    async with world(tmp_path, inner) as opened:
+        opened.manager.pause()
+        await opened.write("a", b"1")
+        (debt,) = opened.journal.debts.of("mirror")
+        for _ in range(5):
+            opened.journal.debts.fail(debt)
+        opened.manager.resume()
+        await opened.manager.start()
+        assert opened.owed() == 1
+        await opened.manager.sync_all()
+        await opened.until_paid()
+        assert tree(inner) == {"a": b"1"}
+
+
+async def test_a_synchronisation_and_calls_at_once_end_equal(tmp_path: Path) -> None:
+    inner = memory_mirror()
+    async with world(tmp_path, inner) as opened:
+        plant(opened.root, {f"old{number}": b"%d" % number for number in range(40)})
+        await opened.manager.start()
+        sync = asyncio.create_task(opened.manager.sync_all())
+        for number in range(60):
+            await opened.write(f"old{number % 40}", b"new %d" % number)
+        await sync
+        await opened.until_paid()
+        assert tree(inner) == tree(opened.primary)
+
+
+async def test_comparing_does_not_block_the_loop(tmp_path: Path) -> None:
+    inner = memory_mirror()
+    async with world(tmp_path, inner) as opened:
+        plant(opened.root, {f"large{number}": bytes(4 * 1024 * 1024) for number in range(8)})
+        await opened.manager.start()
+        await opened.manager.sync_all()
+        sync = asyncio.create_task(opened.manager.sync_all(verify=True))
+        worst, last = 0.0, time.monotonic()
+        while not sync.done():
+            await asyncio.sleep(0)
+            worst, last = max(worst, time.monotonic() - last), time.monotonic()
+        assert sync.result().total_files == 0
+        assert worst < 0.1
