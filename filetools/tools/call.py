@@ -56,7 +56,7 @@ class ToolCall:
         self._name = name
         self._id = call_id
         self._abort = abort
-        self._report = CallReport(desk.log, desk.files.bus.publish, name, call_id, progress=progress)
+        self._report = CallReport(desk.log, desk.files.bus, name, call_id, progress=progress)
         self._deadline: Deadline | None = None
         self._retrier: Retrier | None = None
 

@@ -8,10 +8,9 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from filetools.errors import FileToolsError
-from filetools.events import ToolCompleted, ToolFailed, ToolProgress, ToolStarted
+from filetools.events import EventBus, ToolCompleted, ToolFailed, ToolProgress, ToolStarted
 from filetools.tools.call_log import CallLog, CallRecord, CallStatus
 from filetools.tools.redaction import facts_of, summarised
-from filetools.tools.retrying import Publish
 from filetools.tools.tool import ReportProgress
 
 logger = logging.getLogger(__name__)
@@ -24,17 +23,17 @@ class CallReport:
 
     Args:
         log: Where its row is.
-        publish: Receives its events.
+        bus: Carries its events.
         tool: Name of the tool asked for, known or not.
         call_id: Id of the call.
         progress: Told what `tool:progress` tells.
     """
 
     def __init__(
-        self, log: CallLog, publish: Publish, tool: str, call_id: str, *, progress: ReportProgress | None
+        self, log: CallLog, bus: EventBus, tool: str, call_id: str, *, progress: ReportProgress | None
     ) -> None:
         self._log = log
-        self._publish = publish
+        self._bus = bus
         self._tool = tool
         self._id = call_id
         self._progress = progress
@@ -52,14 +51,16 @@ class CallReport:
 
     def accepted(self) -> None:
         """Tell that the arguments are good and the work begins."""
-        self._publish(
+        self._bus.publish(
             ToolStarted(tool_name=self._tool, tool_call_id=self._id, path=self.path, arguments=self._arguments)
         )
 
     def completed(self, data: Mapping[str, Any], attempts: int) -> None:
         """Tell that the call succeeded."""
         duration_ms = self._finish("completed", None, attempts)
-        self._publish(
+        if not self._bus.has_listeners(ToolCompleted.name):
+            return
+        self._bus.publish(
             ToolCompleted(
                 tool_name=self._tool,
                 tool_call_id=self._id,
@@ -72,7 +73,7 @@ class CallReport:
     def failed(self, error: FileToolsError, attempts: int, *, status: CallStatus = "failed") -> None:
         """Tell that the call failed, or was cancelled."""
         duration_ms = self._finish(status, error.code, attempts)
-        self._publish(
+        self._bus.publish(
             ToolFailed(
                 tool_name=self._tool,
                 tool_call_id=self._id,
@@ -86,7 +87,7 @@ class CallReport:
 
     def progress(self, current: int, total: int | None, message: str | None) -> None:
         """Tell how far the call is."""
-        self._publish(ToolProgress(tool_call_id=self._id, current=current, total=total, message=message))
+        self._bus.publish(ToolProgress(tool_call_id=self._id, current=current, total=total, message=message))
         if self._progress is not None:
             try:
                 self._progress(current, total, message)

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from itertools import islice
 from typing import Any, Final
 
 MAX_CHARACTERS: Final = 200
 MAX_ITEMS: Final = 20
+MAX_NAME_CHARACTERS: Final = 64
 MAX_DEPTH: Final = 4
 HIDDEN: Final = "***"
 
@@ -46,7 +48,10 @@ def facts_of(data: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _of_mapping(values: Mapping[str, Any], depth: int) -> dict[str, Any]:
-    kept = {_short(str(name)): _of_named(str(name), value, depth) for name, value in list(values.items())[:MAX_ITEMS]}
+    kept = {
+        (cut := str(name)[:MAX_NAME_CHARACTERS]): _of_named(cut, value, depth)
+        for name, value in islice(values.items(), MAX_ITEMS)
+    }
     if len(values) > MAX_ITEMS:
         kept["..."] = f"{len(values) - MAX_ITEMS} more"
     return kept
