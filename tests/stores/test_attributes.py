@@ -61,6 +61,17 @@ def test_a_default_access_list_does_not_leak_into_a_replaced_file(tmp_path: Path
     world.close()
 
 
+def test_an_access_list_that_only_the_temporary_file_has_goes(tmp_path: Path) -> None:
+    live, temporary = tmp_path / "live", tmp_path / "temporary"
+    for path in (live, temporary):
+        path.touch()
+    set_or_skip(temporary, ACCESS, acl(NOBODY, 6))
+    live.chmod(0o640)
+    with live.open("rb") as source, temporary.open("wb") as target:
+        copy_attributes(source.fileno(), target.fileno())
+    assert (os.listxattr(temporary), stat.S_IMODE(temporary.stat().st_mode)) == ([], 0o640)
+
+
 def test_new_files_take_the_default_access_list_of_their_folder(local: LocalWorld) -> None:
     set_or_skip(local.root / FOLDER, DEFAULT, acl(NOBODY, 6))
     (local.root / FOLDER / "expected").touch()

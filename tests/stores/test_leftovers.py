@@ -50,13 +50,14 @@ def test_a_forked_child_has_names_of_its_own(native: LocalWorld) -> None:
     owner = Owner()
     reader, writer = os.pipe()
     if os.fork() == 0:
-        os.write(writer, owner.new_name().encode())
+        made = owner.new_name()
+        os.write(writer, f"{made} {is_left_behind(made, NOW_NS)}".encode())
         os._exit(0)
     os.wait()
-    name = os.read(reader, 1000).decode()
+    name, judged = os.read(reader, 1000).decode().split()
     os.close(reader)
     os.close(writer)
-    assert not name.startswith(f"{os.getpid()}-")
+    assert (name.startswith(f"{os.getpid()}-"), judged) == (False, "False")
     assert (is_left_behind(name, NOW_NS), is_left_behind(owner.new_name(), NOW_NS)) == (True, False)
     owner.close()
 

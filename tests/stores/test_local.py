@@ -267,7 +267,9 @@ def test_a_large_batch_of_new_files_does_not_use_up_the_descriptors(native: Loca
         assert prepared.exchange() is None
     assert len(native.names()) == 3 * MAX_NAMELESS + 2
     assert len(os.listdir("/proc/self/fd")) == before
-    native.store.prepare(OTHER, b"x", new=True).discard()
+    last = native.store.prepare(OTHER, b"x", new=True)
+    assert last.temporary == ""
+    last.discard()
 
 
 def test_a_forgotten_new_file_leaves_no_descriptor(native: LocalWorld) -> None:

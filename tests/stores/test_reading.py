@@ -1,0 +1,44 @@
+"""Reading by descriptor: never a part for the whole, never waiting where that is promised."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+import pytest
+
+from filetools.stores.reading import read_exactly
+from tests.support.store_worlds import FILE, OTHER, LocalWorld
+
+HALF = 2 * 1024 * 1024
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells what is in memory")
+def test_read_now_of_a_file_half_in_memory_never_gives_a_part(native: LocalWorld) -> None:
+    content = os.urandom(2 * HALF)
+    with (native.root / OTHER).open("wb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+        os.posix_fadvise(file.fileno(), HALF, HALF, os.POSIX_FADV_DONTNEED)
+    found = native.store.read_now(OTHER, 2 * HALF)
+    # The system need not drop what it is advised to drop; a part is wrong in any case.
+    assert found is None or found[0] == content
+    assert native.store.read(OTHER)[0] == content
+
+
+def test_read_now_returns_bytes_that_later_reads_do_not_change(native: LocalWorld) -> None:
+    native.save(OTHER, b"other")
+    found = [native.store.read_now(path, 100) for path in (FILE, OTHER, FILE)]
+    if None in found:
+        pytest.skip("this system opens nothing from memory alone")
+    assert [pair[0] for pair in found if pair] == [b"one", b"other", b"one"]
+
+
+@pytest.mark.parametrize(
+    ("offset", "count", "expected"), [(0, 3, b"one"), (0, 99, b"one"), (1, 1, b"n"), (3, 1, b""), (0, 0, b"")]
+)
+def test_read_exactly_stops_at_the_end(native: LocalWorld, offset: int, count: int, expected: bytes) -> None:
+    descriptor = os.open(native.root / FILE, os.O_RDONLY)
+    assert read_exactly(descriptor, offset, count) == expected
+    os.close(descriptor)
