@@ -22,7 +22,7 @@ from filetools.locks import LockTable
 from filetools.models import Actor, Durability, MirrorPolicy, Preset
 from filetools.paths import Workspace
 from filetools.paths.patterns import compile_patterns
-from filetools.permissions import Approvals, Gatekeeper, Notice, PermissionPolicy
+from filetools.permissions import Approvals, Gatekeeper, Notice, PermissionPolicy, RuleFile
 from filetools.settings import STATE_DIRECTORY, Settings, load_settings
 from filetools.stores import LocalStore, Store
 from filetools.sync import Recovery, SyncManager
@@ -173,7 +173,7 @@ class Opening:
             bus=bus,
             sync=sync,
             recovery=Recovery(workspace, store, journal, mirrors=tuple(mirrors)),
-            gatekeeper=self._gatekeeper(settings, bus),
+            gatekeeper=await self._gatekeeper(crew, state, settings, bus),
             settings=settings,
             facts=FactsCache(tick_ns=store.tick_ns),
             crew=crew,
@@ -190,14 +190,16 @@ class Opening:
     def _open_store(self, workspace: Workspace, private_directory: Path) -> Store:
         return LocalStore(workspace, private_directory=private_directory)
 
-    def _gatekeeper(self, settings: Settings, bus: EventBus) -> Gatekeeper:
+    async def _gatekeeper(self, crew: Crew, state: State, settings: Settings, bus: EventBus) -> Gatekeeper:
         def notify(notice: Notice) -> None:
             bus.publish(event_of(notice))
 
         policy = PermissionPolicy(settings.permissions, protected=settings.protected_paths)
         approvals = Approvals(policy.trust, notify=notify, wait_seconds=settings.approval_wait_seconds)
-        gatekeeper = Gatekeeper(policy, approvals, notify=notify)
+        rules = RuleFile(state.directory / "permissions.json")
+        gatekeeper = Gatekeeper(policy, approvals, notify=notify, rule_file=rules, run=crew.run)
         self._stack.push_async_callback(gatekeeper.aclose)
+        await gatekeeper.load(preset_given=self._given.get("permissions") is not None)
         return gatekeeper
 
     async def _open_mirrors(self, crew: Crew, settings: Settings) -> dict[str, Store]:

@@ -11,6 +11,7 @@ from filetools.errors import LockTimeoutError
 from filetools.events import EventBus, FileRead, Listener, Subscription
 from filetools.facade import batches, folders, information, reading
 from filetools.facade.feed import Feed, FeedPage
+from filetools.facade.latest import latest
 from filetools.facade.outcomes import delete_result, directory_result, move_result, write_result
 from filetools.facade.progress import Abort, Progress, beat_of
 from filetools.facade.proposals import propose
@@ -34,6 +35,7 @@ from filetools.models import (
     WriteResult,
 )
 from filetools.paths import WorkspacePath
+from filetools.permissions import Approver, Attendance
 from filetools.search import ListOptions, list_page
 from filetools.settings import Settings
 
@@ -318,9 +320,25 @@ class FileToolsFacade:
         where = None if path is None else self._runner.resolve(path)
         return await self._feed.page(since, limit=limit, path=where)
 
+    async def latest_changes(self, limit: int = 20, *, path: str | None = None) -> tuple[ChangeRecord, ...]:
+        """Return the newest recorded changes, newest first, of all paths or of one.
+
+        Raises:
+            InvalidArgumentError: `limit` is not 1 to 1000.
+        """
+        where = None if path is None else self._runner.resolve(path)
+        return await self._parts.crew.run(partial(latest, self._parts, limit, where))
+
     def follow(self, since: str | None = None) -> AsyncIterator[ChangeRecord]:
         """Yield every change after a position, then those to come; None starts now."""
         return self._feed.follow(since)
+
+    def answer_approvals(self, approver: Approver) -> Attendance:
+        """Have a callback answer what a person must decide in this workspace, until the returned attendance is closed.
+
+        The callback stands for a person: whoever opened the workspace decides who that is. An agent's token never does.
+        """
+        return self._parts.gatekeeper.approvals.listen(approver)
 
     async def is_locked(self, path: str) -> bool:
         """Whether anybody holds a path's lock, in this process or another."""

@@ -93,6 +93,7 @@ class Feed:
 
     def _read(self, number: int, limit: int, key: str | None, resync: bool) -> FeedPage:
         journal = self._parts.journal
+        journal.marks.flush()  # whoever was told of a change finds it here
         visible = journal.visible_position()
         records = journal.records(number, limit=limit, key=key)
         shown = tuple(record for record in records if is_told(record))

@@ -6,8 +6,9 @@ import asyncio
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractAsyncContextManager, contextmanager
 from functools import partial
+from types import TracebackType
 from typing import Final
 
 from filetools.content import inspect
@@ -16,11 +17,29 @@ from filetools.events import Event, from_record
 from filetools.facade.parts import Parts, finished
 from filetools.facade.steps import Step
 from filetools.facade.way import Beat, Outcome, go, no_beat
+from filetools.locks import HeldLocks
 from filetools.models import Actor, ChangeRecord
 from filetools.paths import WorkspacePath
+from filetools.permissions import uncounted
 
 LARGEST_EVENT_CONTENT_BYTES: Final = 1024 * 1024
 READER_WAIT_SECONDS: Final = 2.0
+
+
+class Unhurried:
+    """A lock whose waiting does not count against the time limit of the tool call that waits."""
+
+    def __init__(self, hold: AbstractAsyncContextManager[HeldLocks]) -> None:
+        self._hold = hold
+
+    async def __aenter__(self) -> HeldLocks:
+        with uncounted():
+            return await self._hold.__aenter__()
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self._hold.__aexit__(kind, error, trace)
 
 
 class Runner:
@@ -72,7 +91,8 @@ class Runner:
         paths = [path for step in steps for path in step.paths]
         keys = [parts.workspace.key(path) for path in paths]
         cancelled = False
-        async with parts.locks.hold(keys, path=paths[0], owner=actor.id, timeout_seconds=lock_timeout_seconds):
+        hold = parts.locks.hold(keys, path=paths[0], owner=actor.id, timeout_seconds=lock_timeout_seconds)
+        async with Unhurried(hold):
             acquired = time.time()
             with self._writing(keys):
                 work = partial(go, parts, steps, actor, beat=beat)

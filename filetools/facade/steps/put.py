@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from filetools.content import ContentFacts, version_of
+from filetools.errors import HardLinkedError
 from filetools.facade.look import Look, look
 from filetools.facade.parts import Parts
 from filetools.facade.steps.parents import make_parents, remove_parents
@@ -76,7 +77,10 @@ class PutFile:
         """Ask the call what it wants; False if exactly these bytes stand there already."""
         self.decision = self._decide(parts, self.seen)
         self.version = self.decision.facts.version
-        return self.version != self.seen.version
+        if self.version == self.seen.version:
+            return False
+        refuse_hard_links(parts, self.seen)
+        return True
 
     def prepare(self, parts: Parts) -> None:
         """Create missing parents and the temporary file."""
@@ -197,6 +201,16 @@ class PutFile:
         )
         on_top = replace(self._change(), before=version, view=None, applied=True)
         return (came_between, on_top)
+
+
+def refuse_hard_links(parts: Parts, seen: Look) -> None:
+    """Refuse to replace a file that has further names, which would keep the old bytes without anybody noticing.
+
+    Raises:
+        HardLinkedError: It has, and the settings do not say to break the link.
+    """
+    if seen.stat is not None and seen.stat.links > 1 and parts.settings.hard_links != "break":
+        raise HardLinkedError(seen.path, seen.stat.links)
 
 
 def is_same_file(parts: Parts, seen: Look, stat: FileStat) -> bool:
