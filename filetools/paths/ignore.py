@@ -250,14 +250,13 @@ class _Parser:
             self._place_expression(pattern, rank)
 
     def _place_expression(self, pattern: GitPattern, rank: int) -> None:
-        expression = pattern.expression()
         size = len(pattern.literal) + len(pattern.rest)
         if self._wildcard_bytes + size > MAX_WILDCARD_BYTES:
             raise BadPatternError(f"this file has more than {MAX_WILDCARD_BYTES} bytes of wildcards")
-        if pattern.is_deep:
-            if self._deep_rules == MAX_DEEP_RULES:
-                raise BadPatternError(f"this file has more than {MAX_DEEP_RULES} rules with ** before a folder")
-            self._deep_rules += 1
+        if pattern.is_deep and self._deep_rules == MAX_DEEP_RULES:
+            raise BadPatternError(f"this file has more than {MAX_DEEP_RULES} rules with ** before a folder")
+        expression = pattern.expression()
+        self._deep_rules += pattern.is_deep
         self._wildcard_bytes += size
         (self._paths if pattern.is_path else self._names).append((pattern, expression, rank))
 

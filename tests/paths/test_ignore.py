@@ -178,7 +178,7 @@ def test_git_agrees_on_tricky_patterns(tmp_path: Path, seed: int) -> None:
             if answers != (wanted, wanted):
                 differences.append((files, path, is_directory, wanted, answers))
     assert differences == []
-    assert ignored > 200
+    assert ignored > 50  # else the patterns would be too strange to show anything
 
 
 def _slowest(rules: IgnoreRules, paths: list[str]) -> float:
