@@ -1,4 +1,4 @@
-"""A local store that also opens directories, and the same store counted."""
+"""A local store on a workspace of its own, and the same store counted, without its quick way of listing."""
 
 from __future__ import annotations
 
@@ -12,14 +12,11 @@ from filetools.stores.store import FileStat, ScanEntry
 
 
 class DirectStore(LocalStore):
-    """Offers the quick way of listings. The caller closes the workspace."""
+    """A local store that shows its workspace, which the caller closes."""
 
     def __init__(self, workspace: Workspace) -> None:
         super().__init__(workspace, private_directory=workspace.root / ".filetools")
         self.workspace = workspace
-
-    def open_directory(self, path: WorkspacePath) -> int:
-        return self.workspace.open_directory(path)
 
 
 class CountedStore:
