@@ -49,6 +49,8 @@ class HintBuffer:
     def __init__(self) -> None:
         self._hints: dict[str, Hint] = {}
         self._departures: dict[str, Departure] = {}
+        self._entered: set[str] = set()
+        """Names of waiting hints at which a known file may have stood before."""
 
     def __len__(self) -> int:
         return len(self._hints)
@@ -62,6 +64,11 @@ class HintBuffer:
             is_back = waiting is not None and waiting.kind == "deleted"
             self._put(Hint("changed", path, is_directory=is_directory, is_new=is_new and not is_back))
 
+    def enter(self, path: str, *, is_directory: bool = False) -> None:
+        """Note that something was renamed to a path, from nobody knows where; it may have replaced what stood there."""
+        self.change(path, is_directory=is_directory, is_new=True)
+        self._entered.add(path)
+
     def delete(self, path: str, *, is_directory: bool = False) -> None:
         """Note that a path is gone."""
         self._succeed(path)
@@ -72,7 +79,7 @@ class HintBuffer:
         self._succeed(path)
         waiting = self._hints.pop(path, None)
         origin = waiting.old_path if waiting is not None and waiting.kind == "moved" else None
-        is_new = waiting is not None and waiting.is_new and not is_directory
+        is_new = waiting is not None and waiting.is_new and not is_directory and path not in self._entered
         departure = Departure(path, is_directory, is_new, origin)
         self._departures[path] = departure
         return departure
@@ -87,7 +94,7 @@ class HintBuffer:
         source = departure.origin or departure.path
         if departure.is_new:
             # A program that saves by writing beside and renaming over: nobody has heard of the name it wrote to.
-            self.change(path, is_new=True)
+            self.enter(path)
         elif source == path:
             self._put(Hint("changed", path, is_directory=departure.is_directory))
         else:
@@ -106,16 +113,19 @@ class HintBuffer:
         if len(self._hints) <= count:
             taken = list(self._hints.values())
             self._hints.clear()
+            self._entered.clear()
             return taken
         taken = list(islice(self._hints.values(), count))
         for hint in taken:
             del self._hints[hint.path]
+            self._entered.discard(hint.path)
         return taken
 
     def clear(self) -> None:
         """Forget everything, because everything will be looked at."""
         self._hints.clear()
         self._departures.clear()
+        self._entered.clear()
 
     def _put(self, hint: Hint) -> None:
         replaced = self._hints.pop(hint.path, None)

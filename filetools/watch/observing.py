@@ -116,9 +116,11 @@ class _Translator(FileSystemEventHandler):
             hints.arrive(hints.depart(origin, is_directory=is_directory), path)
         elif isinstance(event, FileDeletedEvent | DirDeletedEvent):
             hints.delete(path, is_directory=is_directory)
+        elif isinstance(event, FileCreatedEvent | DirCreatedEvent | FileSystemMovedEvent):
+            # watchdog also calls it created when something from outside was renamed over an existing file.
+            hints.enter(path, is_directory=is_directory)
         else:
-            is_new = isinstance(event, FileCreatedEvent | DirCreatedEvent | FileSystemMovedEvent)
-            hints.change(path, is_directory=is_directory, is_new=is_new)
+            hints.change(path, is_directory=is_directory)
 
     def _note_all_below(self, directory: str) -> None:
         # Not every system tells of what a directory held when it came into the tree.

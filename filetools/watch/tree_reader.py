@@ -177,7 +177,7 @@ class TreeReader(InotifyFD):
         with self._handover.lock:
             claimed = self._handover.claim(cookie)
             if claimed is None:
-                self._handover.hints.change(path, is_directory=is_directory, is_new=True)
+                self._handover.hints.enter(path, is_directory=is_directory)
             else:
                 self._handover.hints.arrive(claimed[0], path)
         if is_directory:

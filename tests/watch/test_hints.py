@@ -13,6 +13,7 @@ STEP = st.one_of(
     st.tuples(st.just("delete"), NAMES, NAMES),
     st.tuples(st.just("move"), NAMES, NAMES),
     st.tuples(st.just("exchange"), NAMES, NAMES),
+    st.tuples(st.just("move in"), NAMES, NAMES),
     st.tuples(st.just("move out"), NAMES, NAMES),
     st.tuples(st.just("give up"), NAMES, NAMES),
     st.tuples(st.just("take"), NAMES, NAMES),
@@ -88,8 +89,11 @@ def test_every_difference_is_hinted_at_and_nothing_present_is_called_deleted(
     for number, (step, one, two) in enumerate(steps, start=3):
         match step:
             case "write":
+                hints.change(one, is_new=one not in disk)
                 disk[one] = number
-                hints.change(one)
+            case "move in":
+                disk[one] = number
+                hints.enter(one)
             case "delete" if one in disk:
                 del disk[one]
                 hints.delete(one)
@@ -117,6 +121,14 @@ def test_a_name_made_and_moved_on_at_once_is_a_change_of_its_last_name() -> None
     buffer.change("save.tmp", is_new=True)
     buffer.arrive(buffer.depart("save.tmp"), "text")
     assert buffer.take(10) == [Hint("changed", "text", is_new=True)]
+
+
+def test_a_file_that_was_replaced_and_then_moved_away_is_not_forgotten() -> None:
+    buffer = HintBuffer()
+    buffer.change("save.tmp", is_new=True)
+    buffer.arrive(buffer.depart("save.tmp"), "known")
+    buffer.arrive(buffer.depart("known"), "elsewhere")
+    assert buffer.take(10) == [Hint("moved", "elsewhere", "known")]
 
 
 def test_a_name_that_vanished_and_came_back_is_not_new() -> None:

@@ -201,6 +201,30 @@ async def test_a_renamed_folder_is_watched_at_its_new_place(tmp_path: Path, meth
 
 
 @LINUX_ONLY
+async def test_a_folder_renamed_twice_and_moved_out_is_watched_no_more(tmp_path: Path) -> None:
+    stalled, go_on = threading.Event(), threading.Event()
+    root = tmp_path / "root"
+    (root / "a").mkdir(parents=True)
+
+    def stalls(path: str, is_directory: bool) -> bool:
+        if path == "stall":
+            stalled.set()
+            go_on.wait(60)
+        return False
+
+    async with watching(root, excluded=stalls) as (_, told):
+        (root / "stall").write_bytes(b"")
+        await until(stalled.is_set)
+        (root / "a").rename(root / "z")
+        (root / "z").rename(tmp_path / "outside")
+        go_on.set()
+        await until(lambda: "z" in told.paths)
+        (tmp_path / "outside" / "f").write_bytes(b"")
+        hints = await told.quiet_after(root / "zz")
+    assert {hint.path for hint in hints} | {hint.old_path for hint in hints} == {"stall", "a", "z", None}
+
+
+@LINUX_ONLY
 async def test_an_unpaired_rename_holds_nothing_back(tmp_path: Path) -> None:
     root = tmp_path / "root"
     root.mkdir()
