@@ -22,11 +22,11 @@ from filetools.errors import FileToolsError, StateDamagedError, WorkspaceGoneErr
 from filetools.events import Resync
 from filetools.facade.feed import Feed, is_told
 from filetools.facade.foreign import ForeignRecorder
+from filetools.facade.limbo import sweep
 from filetools.facade.rescan import rescan
 from filetools.facade.runner import Runner
-from filetools.facade.sweep import sweep
 from filetools.facade.syncer import sync_files
-from filetools.models import ChangeRecord
+from filetools.models import ChangeRecord, Operation
 from filetools.paths.patterns import ExcludeRules, compile_patterns
 from filetools.sync import recover
 from filetools.watch import Bell, ForeignWatcher, Hint
@@ -36,6 +36,8 @@ FLUSH_SECONDS: Final = 0.003
 KEEPER_SECONDS: Final = 1.0
 TIDY_ROUNDS: Final = 60
 FOLLOWED_RECORDS: Final = 1000
+RESTORED_RECORDS: Final = 1_000_000
+"""All there are: what is not synced yet is the work of the last seconds before the machine went down."""
 
 _log = logging.getLogger(__name__)
 
@@ -69,6 +71,7 @@ class Clerk:
     async def start(self) -> None:
         """Settle what dead processes left, then begin the background tasks. Nothing is scanned."""
         self._position = await self._parts.crew.run(self._parts.journal.visible_position)
+        await self._restore()
         await self._recover()
         self._listening = self._bell.listen(self._rung.set)
         self._try_to_keep()
@@ -170,8 +173,8 @@ class Clerk:
 
     async def _keep_once(self, rounds: int) -> None:
         if rounds == 0:
-            await self._parts.crew.run(partial(sweep, self._parts))
             await self._watch()
+        await sweep(self._parts, self._runner.tell)
         await self._recover()
         await self._parts.crew.run(partial(sync_files, self._parts))
         settings = self._parts.settings
@@ -186,11 +189,23 @@ class Clerk:
         else:
             await self._parts.crew.run(self._parts.journal.checkpoint)
 
+    async def _restore(self) -> None:
+        """After a restart of the machine, before the first call: unsynced files may be older, empty or cut short."""
+        parts = self._parts
+        if not await parts.crew.run(parts.journal.needs_restoring):
+            return
+        records = await parts.crew.run(partial(parts.journal.marks.unsynced, RESTORED_RECORDS))
+        folders = [record for record in records if record.after is None and record.operation is not Operation.DELETE]
+        files = [record for record in records if record not in folders]
+        await recover(parts.workspace, [*folders, *files], parts.locks, parts.crew.run, parts.recovery.restore)
+        await parts.crew.run(parts.journal.note_restored)
+
     async def _recover(self) -> None:
         parts = self._parts
         pending = await parts.crew.run(parts.journal.marks.pending)
         if pending:
-            settled = await recover(parts.recovery, parts.workspace, pending, parts.locks, parts.crew.run)
+            settle = parts.recovery.settle_pending
+            settled = await recover(parts.workspace, pending, parts.locks, parts.crew.run, settle)
             if settled:
                 self.note_written()
 

@@ -38,6 +38,19 @@ def confirm_epoch(database: Database, directory: Path, durability: Durability) -
     return database.write(work)
 
 
+def needs_restoring(database: Database) -> bool:
+    """Whether the machine was restarted since files were last compared with the journal."""
+    with database.reading() as connection:
+        row = connection.execute("SELECT value FROM meta WHERE name = 'restored_boot'").fetchone()
+    return row is None or row[0] != _boot_id()
+
+
+def note_restored(database: Database) -> None:
+    """Note that the files are as the journal says, since this start of the machine."""
+    values = ("restored_boot", _boot_id())
+    database.write(lambda connection: connection.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", values))
+
+
 def note_position(directory: Path, number: int) -> None:
     """Note how far the numbers have come; a higher note already there stays."""
     if number > _noted_position(directory):

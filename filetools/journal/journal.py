@@ -154,6 +154,12 @@ class Journal(Protocol):
     def checkpoint(self) -> None:
         """Bound what has to be read at the next opening; cheap if there is little."""
 
+    def needs_restoring(self) -> bool:
+        """Whether a power cut may have taken what files held since they were last synced."""
+
+    def note_restored(self) -> None:
+        """Note that the files are as the journal says."""
+
     def maintain(self, *, retention_bytes: int, retention_records: int, retention_seconds: float | None = None) -> int:
         """Tidy up and remove what exceeds the retention; returns how many records were removed."""
 

@@ -13,7 +13,7 @@ from filetools.journal.commit import Draft
 from filetools.journal.contents import SqliteContents, version_from
 from filetools.journal.database import Database, translated
 from filetools.journal.debts import SqliteDebts
-from filetools.journal.epoch import confirm_epoch, note_position
+from filetools.journal.epoch import confirm_epoch, needs_restoring, note_position, note_restored
 from filetools.journal.group import GroupCommit
 from filetools.journal.marks import SqliteMarks
 from filetools.journal.retention import Retention
@@ -139,6 +139,14 @@ class SqliteJournal:
     def checkpoint(self) -> None:
         """Copy the write-ahead file into the database if it has grown large."""
         self._database.checkpoint()
+
+    def needs_restoring(self) -> bool:
+        """Whether a power cut may have taken what files held since they were last synced."""
+        return needs_restoring(self._database)
+
+    def note_restored(self) -> None:
+        """Note that the files are as the journal says."""
+        note_restored(self._database)
 
     def maintain(self, *, retention_bytes: int, retention_records: int, retention_seconds: float | None = None) -> int:
         """Checkpoint if due and remove what exceeds the retention; the keeper calls this now and then.

@@ -77,6 +77,19 @@ class Recovery:
         self._journal.marks.applied([record.number])
         return 1
 
+    def restore(self, record: ChangeRecord) -> int:
+        """Bring what an applied record changed, and a power cut may have taken, back to what the journal says.
+
+        Call it in a worker thread with the locks of the record's paths held, in the order of the records.
+        """
+        if record.operation is Operation.CREATE_DIRECTORY:
+            path = self._workspace.resolve(record.path)
+            self._make_parents(path)
+            self._store.make_directory(path)
+        else:
+            self._finish(record)
+        return 1
+
     def _finish(self, record: ChangeRecord) -> None:
         path = self._workspace.resolve(record.path)
         match record.operation:
@@ -218,27 +231,31 @@ def is_torn(found: bytes, wanted: bytes | None) -> bool:
 
 
 async def recover(
-    recovery: Recovery, workspace: Workspace, pending: Sequence[ChangeRecord], locks: LockTable, run: Runner
+    workspace: Workspace,
+    records: Sequence[ChangeRecord],
+    locks: LockTable,
+    run: Runner,
+    settle: Callable[[ChangeRecord], int],
 ) -> int:
-    """Settle those pending records whose paths nobody holds; a held lock means that its owner lives.
+    """Settle those records whose paths nobody holds; a held lock means that its owner lives and sees to them.
 
     Args:
-        recovery: Settles one record.
         workspace: Resolves the records' paths.
-        pending: What `Marks.pending` returned.
+        records: What to settle, in this order.
         locks: The workspace's locks; each is tried once.
         run: Runs blocking work in a worker thread.
+        settle: `Recovery.settle_pending` or `Recovery.restore`.
 
     Returns:
         How many records were settled.
     """
     settled = 0
-    for record in pending:
+    for record in records:
         paths = [workspace.resolve(path) for path in (record.old_path, record.path) if path is not None]
         keys = [workspace.key(path) for path in paths]
         try:
             async with locks.hold(keys, path=record.path, owner=_OWNER, timeout_seconds=0):
-                settled += await run(partial(recovery.settle_pending, record))
+                settled += await run(partial(settle, record))
         except LockTimeoutError:
             continue
         except FileToolsError as exc:

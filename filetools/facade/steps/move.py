@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Callable, Sequence
 
 from filetools.content import version_of
@@ -41,6 +40,7 @@ class MoveFile:
         self._looks: tuple[Look, Look] | None = None
         self._parents: Sequence[Change] = ()
         self._displaced: Displaced | None = None
+        self._number = 0
 
     @property
     def seen(self) -> tuple[Look, Look]:
@@ -93,6 +93,7 @@ class MoveFile:
 
     def exchange(self, parts: Parts, record: ChangeRecord) -> None:
         """Rename."""
+        self._number = record.number
         self._parents = ()  # recorded now: they stay, whatever comes
         may_replace = self._overwrite or self.seen[0].key == self.seen[1].key
         self._displaced = parts.store.move(self.source, self.destination, overwrite=may_replace)
@@ -142,7 +143,7 @@ class MoveFile:
 
     def finish(self, parts: Parts) -> None:
         """Let go of the replaced destination."""
-        release(parts, self._displaced, secrets.token_hex(8))
+        release(self._displaced, self._number)
         self._displaced = None
 
     def abandon(self, parts: Parts) -> None:

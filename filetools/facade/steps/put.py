@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import secrets
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -49,6 +48,7 @@ class PutFile:
         self._seen: Look | None = None
         self._prepared: Prepared | None = None
         self._displaced: Displaced | None = None
+        self._number = 0
         self._parents: Sequence[Change] = ()
         self.decision: Decision | None = None
         self.version = ""
@@ -96,6 +96,7 @@ class PutFile:
 
     def exchange(self, parts: Parts, record: ChangeRecord) -> None:
         """Go live."""
+        self._number = record.number
         self._parents = ()  # recorded now: they stay, whatever comes
         assert self._prepared is not None
         self._displaced = self._prepared.exchange()
@@ -140,7 +141,7 @@ class PutFile:
 
     def finish(self, parts: Parts) -> None:
         """Let go of the displaced file."""
-        release(parts, self._displaced, secrets.token_hex(8))
+        release(self._displaced, self._number)
         self._displaced = None
 
     def abandon(self, parts: Parts) -> None:

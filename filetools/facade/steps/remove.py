@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Callable, Sequence
 
 from filetools.content import version_of
@@ -30,6 +29,7 @@ class RemoveFile:
         self._permit = permit
         self._seen: Look | None = None
         self._displaced: Displaced | None = None
+        self._number = 0
 
     @property
     def seen(self) -> Look:
@@ -69,6 +69,7 @@ class RemoveFile:
 
     def exchange(self, parts: Parts, record: ChangeRecord) -> None:
         """Take it out of the tree."""
+        self._number = record.number
         self._displaced = parts.store.remove(self.path)
 
     def surprises(self, parts: Parts) -> Sequence[Change]:
@@ -122,7 +123,7 @@ class RemoveFile:
 
     def finish(self, parts: Parts) -> None:
         """Let go of the file."""
-        release(parts, self._displaced, secrets.token_hex(8))
+        release(self._displaced, self._number)
         self._displaced = None
 
     def abandon(self, parts: Parts) -> None:

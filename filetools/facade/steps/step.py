@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Sequence
 from typing import Protocol
 
@@ -57,11 +58,16 @@ class Step(Protocol):
         """Take back what `prepare` made; called before another try and after a failure, perhaps twice."""
 
 
-def release(parts: Parts, displaced: Displaced | None, name: str) -> None:
-    """Discard a displaced file, or let a program that still writes it finish in limbo."""
+def release(displaced: Displaced | None, number: int) -> None:
+    """Discard a displaced file, or let a program that still writes it finish in limbo.
+
+    Args:
+        displaced: What came out; None does nothing.
+        number: The record that displaced it; limbo is collected by it, see `limbo.py`.
+    """
     if displaced is None:
         return
     if displaced.is_being_written():
-        displaced.keep_in_limbo(name)
+        displaced.keep_in_limbo(f"{number}-{secrets.token_hex(4)}")
     else:
         displaced.discard()
