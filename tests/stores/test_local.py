@@ -77,6 +77,13 @@ def test_a_removed_private_directory_is_reported_and_nothing_written(native: Loc
     assert native.look(FILE) == b"one"
 
 
+@pytest.mark.parametrize("folder", ["tmp", "trash", "limbo"])
+def test_probe_notices_that_one_private_folder_is_gone(native: LocalWorld, folder: str) -> None:
+    (native.private / folder).rmdir()
+    with pytest.raises(StateDamagedError):
+        native.store.probe()
+
+
 def test_probe_notices_a_replaced_root(native: LocalWorld) -> None:
     native.root.rename(native.root.with_name("moved"))
     native.root.mkdir()

@@ -9,7 +9,7 @@ import struct
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -17,9 +17,11 @@ import pytest
 from watchdog.events import FileMovedEvent, FileSystemEvent, FileSystemEventHandler
 from watchdog.observers import Observer
 
-from filetools.errors import FileBusyError
+from filetools.errors import ChangedMeanwhileError, FileBusyError
 from filetools.stores import Displaced
 from filetools.stores.linux import lease_refused
+from filetools.stores.local_prepared import PreparedReplacement
+from filetools.stores.renaming import Spot
 from tests.support.store_worlds import FILE, OTHER, LocalWorld, exchanged
 
 IN_ALL_NAMES = 0x0000_0FC0  # moved from, moved to, create, delete, delete self, move self
@@ -75,6 +77,34 @@ def test_a_save_between_exchange_and_put_back_comes_out_whole(native: LocalWorld
     assert native.look(FILE) == b"newest, by a stranger"
 
 
+class Meddled(PreparedReplacement):
+    """Has a stranger save right after the first of its exchanges."""
+
+    __slots__ = ("stranger",)
+    stranger: Callable[[], None] | None
+
+    def _exchange(self, live: Spot, hidden: Spot) -> None:
+        super()._exchange(live, hidden)
+        stranger, self.stranger = self.stranger, None
+        if stranger is not None:
+            stranger()
+
+
+def test_a_save_while_a_link_is_put_back_goes_to_limbo_and_is_never_discarded(native: LocalWorld) -> None:
+    name = Path(native.store.prepare(FILE, b"ours", new=False).temporary).name
+    made = (native.private / "tmp" / name).stat()
+    disk = native.store._disk
+    prepared = Meddled(disk, FILE, disk.temporary(name), (made.st_dev, made.st_ino))
+    prepared.stranger = lambda: native.save(FILE, b"stranger")
+    native.erase(FILE)
+    (native.root / FILE).symlink_to("folder")
+    with pytest.raises(ChangedMeanwhileError):
+        prepared.exchange()
+    prepared.discard()
+    [left] = native.store.leftovers()
+    assert (left.read(), (native.root / FILE).readlink(), native.hidden()) == (b"stranger", Path("folder"), set())
+
+
 def test_strangers_and_store_saving_at_full_speed_lose_nothing(native: LocalWorld) -> None:
     """Whatever a stranger saved is either overwritten by the stranger's own next save, live, or in our hands."""
     saved: list[bytes] = []
@@ -111,6 +141,8 @@ def test_strangers_and_store_saving_at_full_speed_lose_nothing(native: LocalWorl
 LEASE = """
 import fcntl, os, sys
 from filetools.stores.linux import lease_refused
+from filetools.stores.local_prepared import PreparedReplacement
+from filetools.stores.renaming import Spot
 path, is_careless = sys.argv[1], sys.argv[2] == "careless"
 real = fcntl.fcntl
 

@@ -85,6 +85,23 @@ def test_nothing_outside_is_read_or_changed(tmp_path: Path, kind: Kind, position
     workspace.close()
 
 
+def test_what_a_stranger_exchanges_in_at_the_same_time_is_never_thrown_away(tmp_path: Path) -> None:
+    """The link goes from name to name, also through our hidden places, but there is always one."""
+    if not can_exchange(tmp_path):
+        pytest.skip("names cannot be exchanged here")
+    tree = plant(tmp_path, "absolute", 3)
+    workspace = Workspace.open(tree.root)
+    store = LocalStore(workspace, private_directory=tree.root / ".filetools")
+    outcomes: Counter[str] = Counter()
+    with Swapper(tree):
+        for _ in range(dose(3 * TRIES)):
+            outcomes[attempt(replace, store, WorkspacePath(tree.path))] += 1
+    hidden = [found for name in ("tmp", "limbo") for found in (tree.root / ".filetools" / name).iterdir()]
+    assert [found.is_symlink() for found in (tree.live, tree.twin, *hidden)].count(True) == 1, outcomes
+    store.close()
+    workspace.close()
+
+
 def attempt(act: Callable[[LocalStore, WorkspacePath], None], store: LocalStore, path: WorkspacePath) -> str:
     try:
         act(store, path)
