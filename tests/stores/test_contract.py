@@ -95,6 +95,23 @@ def test_identity_changes_with_every_replacement_even_by_equal_bytes(world: Worl
     assert len(seen) == 5
 
 
+def test_a_prepared_file_tells_its_facts_before_and_after_it_went_live(world: World) -> None:
+    for path, is_new in ((FILE, False), (OTHER, True)):
+        prepared = world.store.prepare(path, b"twelve bytes", new=is_new, mode=0o640)
+        told = prepared.stat
+        prepared.exchange()
+        live = world.store.stat(path)
+        assert live is not None
+        assert (told.inode, told.size, told.mode, told.modified_ns) == (live.inode, 12, 0o640, live.modified_ns)
+        assert prepared.stat == told
+
+
+def test_a_reader_of_a_quiet_file_sees_no_writer(world: World) -> None:
+    reader = world.store.open(FILE)
+    assert not reader.is_being_written()
+    reader.close()
+
+
 def test_a_reader_gives_parts_and_less_at_the_end(world: World) -> None:
     reader = world.store.open(DEEP)
     assert [reader.read_at(1, 2), reader.read_at(2, 99), reader.read_at(99, 1)] == [b"ee", b"ep", b""]

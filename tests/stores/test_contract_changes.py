@@ -7,6 +7,7 @@ import threading
 import pytest
 
 from filetools.errors import (
+    DirectoryNotEmptyError,
     DirectoryNotFoundError,
     FileToolsError,
     InternalError,
@@ -120,6 +121,28 @@ def test_a_folder_is_made_once(world: World) -> None:
 
 @pytest.mark.parametrize(
     ("path", "error"),
+    [
+        (FOLDER, DirectoryNotEmptyError),
+        (FILE, PathNotDirectoryError),
+        (MISSING, PathNotFoundError),
+        (BELOW_MISSING, DirectoryNotFoundError),
+        (ROOT, InvalidPathError),
+    ],
+)
+def test_only_an_empty_folder_is_removed_as_one(world: World, path: WorkspacePath, error: type[FileToolsError]) -> None:
+    with pytest.raises(error):
+        world.store.remove_empty_directory(path)
+    assert (world.look(FILE), world.look(DEEP)) == (b"one", b"deep")
+
+
+def test_an_empty_folder_goes_at_once(world: World) -> None:
+    world.make_folder("empty")
+    world.store.remove_empty_directory(WorkspacePath("empty"))
+    assert (world.names(), world.hidden()) == ({"file.txt", "folder"}, set())
+
+
+@pytest.mark.parametrize(
+    ("path", "error"),
     [(MISSING, PathNotFoundError), (BELOW_MISSING, DirectoryNotFoundError), (BELOW_FILE, PathNotDirectoryError)],
 )
 def test_removing_nothing_is_refused(world: World, path: WorkspacePath, error: type[FileToolsError]) -> None:
@@ -166,6 +189,17 @@ def test_the_trash_gives_back_over_a_restart(world: World) -> None:
     store.restore(FOLDER, "17")
     store.restore(FILE, "18")
     assert (world.look(DEEP), world.look(FILE), world.hidden()) == (b"deep", b"one", set())
+
+
+def test_the_trash_tells_what_it_has(world: World) -> None:
+    with pytest.raises(InvalidArgumentError):
+        world.store.has_trash("../tmp")
+    assert not world.store.has_trash("17")
+    displaced = world.store.remove(FILE, "17")
+    # What cannot reach the trash stays beside its folder, where only `restore` looks.
+    assert world.store.has_trash("17") == displaced.temporary.startswith(".filetools/trash/")
+    world.store.restore(FILE, "17")
+    assert not world.store.has_trash("17")
 
 
 def test_restoring_over_something_or_from_nothing_is_refused(world: World) -> None:

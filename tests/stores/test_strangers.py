@@ -21,6 +21,7 @@ from filetools.errors import ChangedMeanwhileError, FileBusyError
 from filetools.stores import Displaced
 from filetools.stores.linux import lease_refused
 from filetools.stores.local_prepared import PreparedReplacement
+from filetools.stores.reading import to_file_stat
 from filetools.stores.renaming import Spot
 from tests.support.store_worlds import FILE, OTHER, LocalWorld, exchanged
 
@@ -92,9 +93,8 @@ class Meddled(PreparedReplacement):
 
 def test_a_save_while_a_link_is_put_back_goes_to_limbo_and_is_never_discarded(native: LocalWorld) -> None:
     name = Path(native.store.prepare(FILE, b"ours", new=False).temporary).name
-    made = (native.private / "tmp" / name).stat()
     disk = native.store._disk
-    prepared = Meddled(disk, FILE, disk.temporary(name), (made.st_dev, made.st_ino))
+    prepared = Meddled(disk, FILE, disk.temporary(name), to_file_stat((native.private / "tmp" / name).stat()))
     prepared.stranger = lambda: native.save(FILE, b"stranger")
     native.erase(FILE)
     (native.root / FILE).symlink_to("folder")
@@ -142,6 +142,7 @@ LEASE = """
 import fcntl, os, sys
 from filetools.stores.linux import lease_refused
 from filetools.stores.local_prepared import PreparedReplacement
+from filetools.stores.reading import to_file_stat
 from filetools.stores.renaming import Spot
 path, is_careless = sys.argv[1], sys.argv[2] == "careless"
 real = fcntl.fcntl
