@@ -90,6 +90,14 @@ def test_refuses_what_is_too_long(raw_path: str) -> None:
     assert len(caught.value.message.encode()) < 1000
 
 
+def test_the_length_is_counted_in_bytes() -> None:
+    longest = "\u00e9a/" * 1023 + "abcd"
+    assert len(longest.encode()) == 4096
+    assert RULES.parse(longest) == longest
+    with pytest.raises(PathTooLongError):
+        RULES.parse(longest + "e")
+
+
 @pytest.mark.parametrize(
     "raw_path", ["", ".", "/", "./", "//", "././", "\\", "/srv/project", "/srv/project/", "/srv//project/."]
 )
