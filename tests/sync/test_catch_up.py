@@ -166,6 +166,10 @@ async def test_a_path_refused_five_times_is_reported_and_blocks_no_other(tmp_pat
         assert opened.owed() == 1
         assert await opened.write("other", b"3") == "in_sync"
         await opened.until(lambda: opened.owed() == 1)
+        await opened.manager.aclose()
+        await opened.build(mirror_probe_seconds=0.01).start()
+        assert await opened.write("another", b"4") == "in_sync"
+        await opened.until(lambda: opened.owed() == 1)
         assert len(tries) == 5
         assert opened.manager.status()["mirror"]["state"] == "ready"
 
@@ -329,6 +333,37 @@ async def test_a_mirror_that_hangs_while_catching_up_holds_no_lock_for_long(tmp_
         hang.off()
         await opened.until_paid()
         assert opened.mirror.read(at("a"))[0] == b"2"
+
+
+async def test_nothing_is_written_while_a_call_that_was_given_up_may_still_exchange(tmp_path: Path) -> None:
+    inner, hang = memory_mirror(), Hang("Prepared.exchange")
+    exchanges = 0
+
+    def hang_first(method: str, path: str) -> None:
+        nonlocal exchanges
+        if method == "Prepared.exchange":
+            exchanges += 1
+            if exchanges == 1:
+                hang(method, path)
+
+    async with world(tmp_path, scripted(inner, before=hang_first), mirror_probe_seconds=0.01) as opened:
+        hang.on()
+        late = await opened.run(lambda: opened.put("a", b"late"))
+        follower = opened.manager.begin([late])
+        assert await opened.run(lambda: hang.reached.wait(10))
+        follower.abandon()
+        opened.manager.pause()
+        await opened.write("a", b"newest")
+        await opened.write("b", b"1")
+        opened.manager.resume()
+        await opened.manager.start()
+        for _ in range(20):
+            await opened.manager._mirrors[0].back.perform(lambda job: None, seconds=10)
+            await asyncio.sleep(0.005)
+        assert tree(inner) == {}
+        hang.off()
+        await opened.until_paid()
+        assert tree(inner) == {"a": b"newest", "b": b"1"}
 
 
 async def test_closing_waits_for_no_hung_mirror(tmp_path: Path) -> None:

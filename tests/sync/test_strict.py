@@ -176,7 +176,7 @@ async def test_set_back_before_any_exchange_leaves_nothing(tmp_path: Path) -> No
 
 async def test_an_exchange_that_hangs_is_not_set_back_late_but_caught_up(tmp_path: Path) -> None:
     inner, hang = memory_mirror(), Hang("Prepared.exchange")
-    async with world(tmp_path, scripted(inner, before=hang), strict_wait_seconds=0.05) as opened:
+    async with world(tmp_path, scripted(inner, before=hang), strict_wait_seconds=0.5) as opened:
         await opened.write("a", b"old")
         hang.on()
 
@@ -188,8 +188,10 @@ async def test_an_exchange_that_hangs_is_not_set_back_late_but_caught_up(tmp_pat
             finally:
                 opened.put("a", b"old")  # the facade's compensating record, and its primary set back
 
+        started = time.monotonic()
         with pytest.raises(SyncFailedError, match="did not answer"):
             await opened.locked(("a",), write)
+        assert time.monotonic() - started < 0.9
         hang.off()
         await opened.manager.start()
         await opened.until_paid()
