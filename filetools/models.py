@@ -262,6 +262,28 @@ class InfoResult(Result):
     """Number, actor and time of the newest journal record, where there is one."""
 
 
+class VersionEntry(Result):
+    """One version that a path has had, or that a program tried to give it."""
+
+    version: str
+    number: int
+    """Journal number of the change that made it."""
+    operation: str
+    actor: dict[str, Any]
+    time: float
+    """Seconds since the epoch."""
+    size: int | None = None
+    kept: bool
+    """Whether `read_file(version=…)` can still give it back."""
+
+
+class VersionsResult(Result):
+    """The history of one path, newest first."""
+
+    path: str
+    versions: list[VersionEntry]
+
+
 class BatchResult(Result):
     """What a batch did; for changing batches either every item or nothing was applied."""
 

@@ -10,7 +10,7 @@ import asyncio
 import logging
 import os
 import time
-from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -36,6 +36,7 @@ FLUSH_SECONDS: Final = 0.003
 KEEPER_SECONDS: Final = 1.0
 TIDY_ROUNDS: Final = 60
 FOLLOWED_RECORDS: Final = 1000
+RECORDED_HINTS: Final = 2000
 RESTORED_RECORDS: Final = 1_000_000
 """All there are: what is not synced yet is the work of the last seconds before the machine went down."""
 
@@ -54,7 +55,9 @@ class Clerk:
         self._recorder = ForeignRecorder(self._parts, runner.tell)
         self._watcher: ForeignWatcher | None = None
         self._tasks: list[asyncio.Task[None]] = []
-        self._recording: set[asyncio.Task[None]] = set()
+        self._hints: list[Hint] = []
+        self._hinted = asyncio.Event()
+        self._rescan_due = asyncio.Event()
         self._rules: ExcludeRules = compile_patterns((), defaults=self._parts.settings.exclude)
         self._sure_ns = time.time_ns()
         self._rung = asyncio.Event()
@@ -77,6 +80,8 @@ class Clerk:
         self._try_to_keep()
         self._tasks = [
             asyncio.create_task(self._repeatedly(self._follow), name="filetools follow"),
+            asyncio.create_task(self._repeatedly(self._record), name="filetools record"),
+            asyncio.create_task(self._repeatedly(self._rescan), name="filetools rescan"),
             asyncio.create_task(self._keep(), name="filetools keep"),
         ]
 
@@ -95,11 +100,10 @@ class Clerk:
         self._listening.close()
         if self._watcher is not None:
             await self._watcher.aclose()
-        for task in (*self._tasks, *self._recording):
+        for task in self._tasks:
             task.cancel()
         waiting: list[asyncio.Task[None]] = [
             *self._tasks,
-            *self._recording,
             *([self._flushing] if self._flushing is not None else []),
         ]
         await asyncio.gather(*waiting, return_exceptions=True)
@@ -234,27 +238,28 @@ class Clerk:
         await self._watcher.start()
 
     def _take_hints(self, hints: list[Hint]) -> None:
-        if not self._recording:
+        if not self._hints:
             self._sure_ns = time.time_ns()
-        self._in_background(self._recorder.record(hints))
+        self._hints.extend(hints)
+        self._hinted.set()
+
+    async def _record(self) -> None:
+        """Record in the order of the hints: what a file is now must not be told before that it was made."""
+        await self._hinted.wait()
+        self._hinted.clear()
+        while self._hints:
+            batch = self._hints[:RECORDED_HINTS]
+            await self._recorder.record(batch)
+            del self._hints[: len(batch)]
 
     def _resync(self, reason: str) -> None:
         _log.warning("foreign changes may have been missed (%s); looking through the tree", reason)
         self._parts.bus.publish(Resync(position=self._position, reason=reason))
         if reason != "gone":
-            self._in_background(self._rescan())
+            self._rescan_due.set()
 
     async def _rescan(self) -> None:
+        await self._rescan_due.wait()
+        self._rescan_due.clear()
         since_ns, self._sure_ns = self._sure_ns, time.time_ns()
-        hints = await self._parts.crew.run(lambda: list(rescan(self._parts, self._rules, since_ns)))
-        await self._recorder.record(hints)
-
-    def _in_background(self, work: Coroutine[None, None, None]) -> None:
-        task = asyncio.create_task(work, name="filetools record")
-        self._recording.add(task)
-        task.add_done_callback(self._recorded)
-
-    def _recorded(self, task: asyncio.Task[None]) -> None:
-        self._recording.discard(task)
-        if not task.cancelled() and (error := task.exception()) is not None:
-            _log.error("recording foreign changes failed", exc_info=error)
+        self._take_hints(await self._parts.crew.run(lambda: list(rescan(self._parts, self._rules, since_ns))))

@@ -32,6 +32,7 @@ from filetools.models import (
     ReadBatchResult,
     ReadResult,
     SyncResult,
+    VersionsResult,
     WriteResult,
 )
 from filetools.paths import WorkspacePath
@@ -238,6 +239,17 @@ class FileToolsFacade:
         where = self._runner.resolve(path, allow_root=True)
         await self._authorise("file_info", [where], {}, change=False)
         return await self._parts.crew.run(partial(information.describe, self._parts, where))
+
+    async def versions(self, path: str, *, limit: int = 100) -> VersionsResult:
+        """Return the versions that a path has had, newest first; also those of other programs and those displaced.
+
+        Args:
+            path: Workspace-relative path; the file need not exist any more.
+            limit: Most journal records looked through.
+        """
+        where = self._runner.resolve(path)
+        await self._authorise("versions", [where], {}, change=False)
+        return await self._parts.crew.run(partial(information.history, self._parts, where, limit))
 
     async def exists(self, path: str) -> bool:
         """Whether anything stands at a path."""

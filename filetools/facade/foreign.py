@@ -19,6 +19,7 @@ from filetools.facade.parts import Parts
 from filetools.journal import Change, HeadMovedError
 from filetools.models import EXTERNAL, ChangeRecord, Operation
 from filetools.paths import WorkspacePath
+from filetools.paths.ignore import IgnoreStack
 from filetools.search import IgnoreCache, stack_above
 from filetools.watch import Hint
 
@@ -40,6 +41,7 @@ class ForeignRecorder:
         self._folders: deque[str] = deque(maxlen=REMEMBERED_FOLDERS)
         self._unfinished: set[str] = set()
         self._ignores = IgnoreCache()
+        self._stacks: dict[WorkspacePath, IgnoreStack] = {}
 
     def note(self, records: Iterable[ChangeRecord]) -> None:
         """Remember folders that filetools moved or deleted itself: what vanished below them needs no telling."""
@@ -70,6 +72,7 @@ class ForeignRecorder:
         return True
 
     def _commit(self, hints: Sequence[Hint]) -> tuple[ChangeRecord, ...]:
+        self._stacks.clear()  # ignore files are read once a batch
         changes = [change for hint in hints for change in self._changes(hint)]
         if not changes:
             return ()
@@ -91,10 +94,11 @@ class ForeignRecorder:
 
     def _file_changes(self, path: WorkspacePath, hint: Hint) -> list[Change]:
         is_new = hint.is_new or path in self._unfinished
-        if self._is_ignored(path):
+        view = self._parts.journal.view(self._parts.workspace.key(path))
+        if view.head is None and self._is_ignored(path):
             return []
         try:
-            seen = look(self._parts, path, patience_seconds=0)
+            seen = look(self._parts, path, patience_seconds=0, view=view)
         except FileBusyError:
             # Its writer is still at work, and the watcher tells when it has closed the file.
             self._remember_unfinished(path, is_new=is_new)
@@ -148,9 +152,10 @@ class ForeignRecorder:
 
     def _is_ignored(self, path: WorkspacePath) -> bool:
         """Whether ignore files leave a path out that filetools has never written."""
-        if self._parts.journal.view(self._parts.workspace.key(path)).head is not None:
-            return False
-        return stack_above(self._parts.store, path, self._ignores).ignores(path, is_directory=False)
+        parent = path.parent
+        if parent not in self._stacks:
+            self._stacks[parent] = stack_above(self._parts.store, path, self._ignores)
+        return self._stacks[parent].ignores(path, is_directory=False)
 
     def _remember_unfinished(self, path: WorkspacePath, *, is_new: bool) -> None:
         if is_new and len(self._unfinished) < REMEMBERED_FILES:

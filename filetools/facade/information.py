@@ -10,7 +10,7 @@ from filetools.content import inspect
 from filetools.errors import FileToolsError, PathNotFoundError
 from filetools.facade.parts import Parts
 from filetools.facade.reading import moment
-from filetools.models import InfoResult
+from filetools.models import InfoResult, VersionEntry, VersionsResult
 from filetools.paths import WorkspacePath
 from filetools.stores import FileStat
 
@@ -65,6 +65,25 @@ def _last_change(parts: Parts, key: str) -> dict[str, Any] | None:
         return None
     record = newest[0]
     return {"number": record.number, "actor": asdict(record.actor), "time": record.time, "operation": record.operation}
+
+
+def history(parts: Parts, path: WorkspacePath, limit: int) -> VersionsResult:
+    """Return the versions that a path has had, newest first, displaced and foreign ones too."""
+    records = parts.journal.records(key=parts.workspace.key(path), limit=limit, newest_first=True)
+    entries = [
+        VersionEntry(
+            version=record.after,
+            number=record.number,
+            operation=record.operation.value,
+            actor=asdict(record.actor),
+            time=record.time,
+            size=record.size,
+            kept=parts.journal.contents.has(record.after),
+        )
+        for record in records
+        if record.after is not None and parts.workspace.resolve(record.path) == path
+    ]
+    return VersionsResult(path=path, versions=entries)
 
 
 async def status(parts: Parts) -> dict[str, Any]:

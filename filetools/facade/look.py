@@ -8,7 +8,14 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from filetools.content import ContentFacts, inspect, version_of
-from filetools.errors import FileBusyError, NotRegularFileError, PathIsDirectoryError, SymlinkNotAllowedError
+from filetools.errors import (
+    FileBusyError,
+    FileTooLargeError,
+    NotRegularFileError,
+    PathIsDirectoryError,
+    PathNotFoundError,
+    SymlinkNotAllowedError,
+)
 from filetools.facade.parts import Parts
 from filetools.journal import Change, HeadMovedError, View
 from filetools.models import VERSION_PREFIX, Operation
@@ -42,7 +49,9 @@ class Look:
     """What must be journaled first: a file found, or a foreign change."""
 
 
-def look(parts: Parts, path: WorkspacePath, *, patience_seconds: float = STILL_SECONDS) -> Look:
+def look(
+    parts: Parts, path: WorkspacePath, *, patience_seconds: float = STILL_SECONDS, view: View | None = None
+) -> Look:
     """Settle what a dead process left at a path, then compare disk and head.
 
     Call it in a worker thread with the path's lock held.
@@ -51,6 +60,7 @@ def look(parts: Parts, path: WorkspacePath, *, patience_seconds: float = STILL_S
         parts: The workspace.
         path: Where to look.
         patience_seconds: How long to wait for another program to finish writing.
+        view: What the journal knows, where the caller has asked already, under the same lock.
 
     Raises:
         PathIsDirectoryError, SymlinkNotAllowedError, NotRegularFileError: No regular file stands there.
@@ -58,7 +68,7 @@ def look(parts: Parts, path: WorkspacePath, *, patience_seconds: float = STILL_S
         HeadMovedError: A folder above is being moved or deleted.
     """
     key = parts.workspace.key(path)
-    view = _settled_view(parts, path, key)
+    view = _settled(parts, path, key, view or parts.journal.view(key))
     taken_ns = time.time_ns()
     stat = parts.store.stat(path)
     if stat is None:
@@ -74,7 +84,7 @@ def look(parts: Parts, path: WorkspacePath, *, patience_seconds: float = STILL_S
             path=path, key=key, view=view, taken_ns=taken_ns, stat=stat, facts=facts, version=facts.version,
             content=None, adoption=None,
         )  # fmt: skip
-    return _read_look(parts, path, key, view, time.monotonic() + patience_seconds)
+    return _read_look(parts, key, view, path, time.monotonic() + patience_seconds)
 
 
 def content_of(parts: Parts, seen: Look) -> bytes:
@@ -98,8 +108,7 @@ def facts_of(parts: Parts, seen: Look) -> ContentFacts | None:
     return seen.facts
 
 
-def _settled_view(parts: Parts, path: WorkspacePath, key: str) -> View:
-    view = parts.journal.view(key)
+def _settled(parts: Parts, path: WorkspacePath, key: str, view: View) -> View:
     if view.blocked:
         raise HeadMovedError(path)
     if view.head is not None and not view.head.applied:
@@ -117,11 +126,10 @@ def _refuse_other_types(path: WorkspacePath, stat: FileStat) -> None:
         raise NotRegularFileError(path)
 
 
-def _read_look(parts: Parts, path: WorkspacePath, key: str, view: View, deadline: float) -> Look:
+def _read_look(parts: Parts, key: str, view: View, path: WorkspacePath, deadline: float) -> Look:
     while True:
         seen = _read_once(parts, path, key, view)
-        is_known = seen.adoption is None
-        if is_known or not _is_moving(parts, seen):
+        if seen.adoption is None or not _is_moving(parts, seen):
             return seen
         if time.monotonic() > deadline:
             raise FileBusyError(path)
@@ -130,12 +138,12 @@ def _read_look(parts: Parts, path: WorkspacePath, key: str, view: View, deadline
 
 def _read_once(parts: Parts, path: WorkspacePath, key: str, view: View) -> Look:
     taken_ns = time.time_ns()
-    stat = parts.store.stat(path)
-    if stat is None:
-        raise HeadMovedError(path)
-    if stat.size > parts.settings.max_foreign_bytes:
+    try:
+        content, stat = parts.store.read(path, limit=parts.settings.max_foreign_bytes)
+    except FileTooLargeError:
         return _hashed_look(parts, path, key, view)
-    content, stat = parts.store.read(path)
+    except PathNotFoundError as exc:
+        raise HeadMovedError(path) from exc
     facts, _ = inspect(content, name=path)
     parts.facts.put(stat.identity, facts, taken_ns=taken_ns)
     seen = Look(

@@ -1,0 +1,274 @@
+"""Programs that know nothing of filetools: what they save is noticed, kept and told, in whatever instant they save it."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import filetools
+from filetools.facade import FileToolsFacade
+from filetools.models import ChangeRecord
+from tests.support.crashing import leftovers
+from tests.support.facade_worker import RELAXED
+from tests.support.meddling import MeddlingOpening
+
+WATCHED: dict[str, Any] = {"durability": "relaxed", "sync_after_seconds": 0.05}
+
+
+async def texts_of(files: FileToolsFacade, path: str) -> list[str]:
+    """Every text that the path's history can give back, oldest first."""
+    versions = [entry.version for entry in (await files.versions(path)).versions]
+    return [(await files.read_file(path, version=version)).content for version in reversed(versions)]
+
+
+async def until(condition: Callable[[], object], seconds: float = 10.0) -> None:
+    async with asyncio.timeout(seconds):
+        while not condition():
+            await asyncio.sleep(0.01)
+
+
+@asynccontextmanager
+async def watched(root: Path, **settings: Any) -> AsyncIterator[tuple[FileToolsFacade, list[Any]]]:
+    """Open a root and wait until it is watched; gives the facade and the events of files and folders."""
+    async with filetools.open(root, settings={**WATCHED, **settings}) as files:
+        told: list[Any] = []
+        files.on("file:*", told.append)
+        files.on("directory:*", told.append)
+        probe = 0
+        while not told:
+            probe += 1
+            (root / "probe.tmp").write_text(str(probe))
+            await asyncio.sleep(0.05)
+        (root / "probe.tmp").unlink()
+        await until(lambda: any(event.name == "file:deleted" for event in told))
+        told.clear()
+        yield files, told
+
+
+async def test_a_save_since_the_read_refuses_the_write_and_is_kept(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("first\n")
+    async with filetools.open(tmp_path, settings=RELAXED) as files:
+        before = await files.read_file("a.txt")
+        await files.write_file("a.txt", "agent\n", expected_version=before.version)
+        known = await files.read_file("a.txt")
+        (tmp_path / "a.txt").write_text("person\n")
+        with pytest.raises(filetools.FileToolsError) as caught:
+            await files.write_file("a.txt", "agent again\n", expected_version=known.version)
+        assert caught.value.code == "VERSION_MISMATCH"
+        assert (tmp_path / "a.txt").read_text() == "person\n"
+        assert await texts_of(files, "a.txt") == ["first\n", "agent\n", "person\n"]
+        records = (await files.changes()).records
+        assert [record.actor.kind for record in records] == ["agent", "external"]
+
+
+def replace_aside(place: Path) -> None:
+    aside = place.with_name("aside")
+    aside.write_text("stranger\n")
+    aside.replace(place)
+
+
+def write_in_place(place: Path) -> None:
+    place.write_text("stranger\n")
+
+
+@pytest.mark.parametrize("save", [replace_aside, write_in_place])
+async def test_a_save_between_look_and_exchange_is_kept_as_a_version(
+    tmp_path: Path, save: Callable[[Path], None]
+) -> None:
+    (tmp_path / "a.txt").write_text("first\n")
+    opening = MeddlingOpening(tmp_path)
+    async with opening as files:
+        opening.plan.acts["Prepared.exchange"] = lambda: save(tmp_path / "a.txt")
+        result = await files.write_file("a.txt", "agent\n")
+        assert (tmp_path / "a.txt").read_text() == "agent\n"
+        assert "stranger\n" in await texts_of(files, "a.txt")
+        assert [warning["code"] for warning in result.warnings] == ["CHANGED_MEANWHILE"]
+        told = [(record.operation.value, record.actor.kind) for record in (await files.changes()).records]
+        assert told == [("modify", "agent"), ("modify", "external"), ("modify", "agent")]
+        assert (await files.write_file("a.txt", "again\n")).replaced_version == result.version
+
+
+async def test_a_file_made_between_look_and_exchange_is_not_overwritten_unseen(tmp_path: Path) -> None:
+    opening = MeddlingOpening(tmp_path)
+    async with opening as files:
+        opening.plan.acts["Prepared.exchange"] = lambda: write_in_place(tmp_path / "a.txt")
+        with pytest.raises(filetools.FileToolsError) as caught:
+            await files.create_file("a.txt", "agent\n")
+        assert caught.value.code == "FILE_EXISTS"
+        assert (tmp_path / "a.txt").read_text() == "stranger\n"
+        opening.plan.acts["Prepared.exchange"] = lambda: write_in_place(tmp_path / "b.txt")
+        await files.write_file("b.txt", "agent\n")
+        assert await texts_of(files, "b.txt") == ["agent\n", "stranger\n", "agent\n"]
+    assert leftovers(tmp_path) == []
+
+
+async def test_a_file_deleted_between_look_and_exchange_is_written_anew(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("first\n")
+    opening = MeddlingOpening(tmp_path)
+    async with opening as files:
+        opening.plan.acts["Prepared.exchange"] = (tmp_path / "a.txt").unlink
+        await files.write_file("a.txt", "agent\n")
+        assert (tmp_path / "a.txt").read_text() == "agent\n"
+
+
+async def test_a_save_in_the_instant_of_a_deletion_is_kept(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("first\n")
+    opening = MeddlingOpening(tmp_path)
+    async with opening as files:
+        opening.plan.acts["remove"] = lambda: replace_aside(tmp_path / "a.txt")
+        await files.delete_file("a.txt")
+        assert not (tmp_path / "a.txt").exists()
+        assert await texts_of(files, "a.txt") == ["first\n", "stranger\n"]
+
+
+async def test_what_a_late_writer_saves_into_a_displaced_file_becomes_a_version_with_an_event(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("first\n")
+    async with watched(tmp_path) as (files, told):
+        with (tmp_path / "a.txt").open("r+") as late:
+            await asyncio.sleep(0)
+            late.write("too")
+            late.flush()
+            with pytest.raises(filetools.FileToolsError) as caught:
+                await files.write_file("a.txt", "agent\n")
+            assert caught.value.code == "FILE_BUSY"
+        await until(lambda: told)
+        await files.write_file("a.txt", "agent\n")
+        with (tmp_path / "a.txt").open("r+") as late:
+            await files.write_file("a.txt", "agent again\n")
+            late.write("late words\n")
+        await until(lambda: [event for event in told if event.source == "external"][1:])
+        assert "late words\n" in await texts_of(files, "a.txt")
+        assert (tmp_path / "a.txt").read_text() == "agent again\n"
+        await until(lambda: leftovers(tmp_path) == [])
+
+
+async def test_changes_of_other_programs_are_told_as_external(tmp_path: Path) -> None:
+    (tmp_path / "old.txt").write_text("old\n")
+    (tmp_path / "gone.txt").write_text("gone\n")
+    (tmp_path / "from.txt").write_text("from\n")
+    async with watched(tmp_path) as (files, told):
+        (tmp_path / "new.txt").write_text("new\n")
+        (tmp_path / "old.txt").write_text("changed\n")
+        (tmp_path / "gone.txt").unlink()
+        (tmp_path / "from.txt").rename(tmp_path / "to.txt")
+        (tmp_path / "folder").mkdir()
+        await until(lambda: len(told) >= 5)
+        seen = {(event.name, event.path, event.source) for event in told}
+        assert seen == {
+            ("file:created", "new.txt", "external"),
+            ("file:modified", "old.txt", "external"),
+            ("file:deleted", "gone.txt", "external"),
+            ("file:renamed", "to.txt", "external"),
+            ("directory:created", "folder", "external"),
+        }
+        records = (await files.changes()).records
+        assert {record.path: record.before_unknown for record in records if record.path in ("old.txt", "gone.txt")} == {
+            "old.txt": True,
+            "gone.txt": True,
+        }
+
+
+async def test_an_editor_that_writes_beside_and_renames_over_has_modified_its_file(tmp_path: Path) -> None:
+    async with watched(tmp_path) as (files, told):
+        first = await files.write_file("a.txt", "agent\n")
+        replace_aside(tmp_path / "a.txt")
+        await until(lambda: any(event.source == "external" for event in told))
+        external = [event for event in told if event.source == "external"]
+        assert [(event.name, event.path) for event in external] == [("file:modified", "a.txt")]
+        record = (await files.changes(path="a.txt")).records[-1]
+        assert record.before == first.version
+
+
+async def test_own_changes_are_told_once(tmp_path: Path) -> None:
+    async with watched(tmp_path) as (files, told):
+        await files.write_file("d/a.txt", "1")
+        await files.write_file("d/a.txt", "2")
+        await files.append_file("d/a.txt", "3")
+        await files.move_file("d", "e")
+        await files.move_file("e/a.txt", "e/b.txt")
+        await files.delete_file("e/b.txt")
+        await files.delete_directory("e")
+        (tmp_path / "last").write_text("")
+        await until(lambda: any(event.path == "last" for event in told))
+        await asyncio.sleep(0.3)
+        assert [(event.name, event.path) for event in told if event.source != "external"] == [
+            ("directory:created", "d"),
+            ("file:created", "d/a.txt"),
+            ("file:modified", "d/a.txt"),
+            ("file:modified", "d/a.txt"),
+            ("directory:renamed", "e"),
+            ("file:renamed", "e/b.txt"),
+            ("file:deleted", "e/b.txt"),
+            ("directory:deleted", "e"),
+        ]
+        assert [event.path for event in told if event.source == "external"] == ["last"]
+
+
+async def test_ignored_and_excluded_files_are_not_told_unless_filetools_wrote_them(tmp_path: Path) -> None:
+    (tmp_path / ".gitignore").write_text("*.log\nbuild/\n")
+    async with watched(tmp_path) as (files, told):
+        await files.write_file("kept.log", "agent\n")
+        (tmp_path / "node_modules").mkdir()
+        (tmp_path / "node_modules/x.js").write_text("x")
+        (tmp_path / "noise.log").write_text("x")
+        (tmp_path / "kept.log").write_text("person\n")
+        (tmp_path / "last").write_text("")
+        await until(lambda: any(event.path == "last" for event in told))
+        await until(lambda: any(event.path == "kept.log" and event.source == "external" for event in told))
+        assert {event.path for event in told if event.source == "external"} == {"kept.log", "last"}
+
+
+async def test_a_burst_of_10_000_foreign_files_is_reported_completely(tmp_path: Path) -> None:
+    script = (
+        "import os, sys\n"
+        "for n in range(10_000):\n"
+        "    folder = f'{sys.argv[1]}/{n % 100}'\n"
+        "    os.makedirs(folder, exist_ok=True)\n"
+        "    with open(f'{folder}/{n}.txt', 'w') as file:\n"
+        "        file.write(str(n))\n"
+    )
+    async with watched(tmp_path) as (files, told):
+        burst = await asyncio.create_subprocess_exec(sys.executable, "-c", script, str(tmp_path / "burst"))
+        assert await burst.wait() == 0
+        await until(lambda: sum(event.name == "file:created" for event in told) >= 10_000, 60)
+        created = Counter(event.path for event in told if event.name == "file:created")
+        assert len(created) == 10_000
+        assert set(created.values()) == {1}
+        recorded: list[ChangeRecord] = []
+        position = None
+        while True:
+            page = await files.changes(position)
+            recorded += page.records
+            if not page.records:
+                break
+            position = page.position
+        assert sum(record.path.endswith(".txt") and record.after is not None for record in recorded) >= 10_000
+
+
+async def test_a_reader_in_another_process_sees_no_torn_file_during_rewrites(tmp_path: Path) -> None:
+    size = 5 * 1024 * 1024
+    command = [sys.executable, "-m", "tests.support.facade_worker", "rewrite", str(tmp_path), str(size)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as writer:
+        assert writer.stdout is not None
+        try:
+            for _ in range(2):
+                writer.stdout.readline()
+            place, seen = tmp_path / "big.txt", set()
+            for _ in range(200):
+                content = await asyncio.to_thread(place.read_bytes)
+                assert len(content) == size
+                assert content.count(content[:1]) == size
+                seen.add(content[:1])
+                os.sched_yield()
+        finally:
+            writer.kill()
+    assert len(seen) > 3
