@@ -97,7 +97,9 @@ class Feed:
         visible = journal.visible_position()
         records = journal.records(number, limit=limit, key=key)
         shown = tuple(record for record in records if is_told(record))
-        end = records[-1].number if len(records) == limit else max(number, visible)
+        newest = records[-1].number if records else 0
+        # What was committed between the two readings is in the page already, and must not be delivered again.
+        end = newest if len(records) == limit else max(number, visible, newest)
         gone = 0 < number < journal.forgotten()
         return FeedPage(records=shown, position=f"{journal.epoch}:{end}", resync=resync or gone)
 
