@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from urllib.parse import quote
 
@@ -36,14 +36,16 @@ def examine_journal(directory: Path) -> JournalReport | None:
     """Read a whole journal, changing nothing; None if there is none yet. Takes seconds where it is large."""
     database = directory / DATABASE_NAME
     try:
-        sizes = {"database_bytes": database.stat().st_size, "wal_bytes": _size(directory / f"{DATABASE_NAME}-wal")}
+        sizes = JournalReport(
+            database_bytes=database.stat().st_size, wal_bytes=_size(directory / f"{DATABASE_NAME}-wal")
+        )
     except FileNotFoundError:
         return None
     try:
         with translated(), closing(open_for_reading(database)) as connection:
             return _examined(connection, sizes)
     except FileToolsError as exc:
-        return JournalReport(problem=exc, **sizes)
+        return replace(sizes, problem=exc)
 
 
 def open_for_reading(database: Path) -> sqlite3.Connection:
@@ -51,15 +53,15 @@ def open_for_reading(database: Path) -> sqlite3.Connection:
     return sqlite3.connect(f"file:{quote(str(database))}?mode=ro", uri=True, isolation_level=None)
 
 
-def _examined(connection: sqlite3.Connection, sizes: dict[str, int]) -> JournalReport:
+def _examined(connection: sqlite3.Connection, sizes: JournalReport) -> JournalReport:
     schema = schema_of(connection)
     if schema > SCHEMA_VERSION:
-        return JournalReport(problem=StateTooNewError(schema, SCHEMA_VERSION), schema=schema, **sizes)
+        return replace(sizes, problem=StateTooNewError(schema, SCHEMA_VERSION), schema=schema)
     (verdict,) = connection.execute("PRAGMA quick_check(1)").fetchone()
     if verdict != "ok":
         raise StateDamagedError(str(verdict))
     if schema < SCHEMA_VERSION:
-        return JournalReport(schema=schema, **sizes)
+        return replace(sizes, schema=schema)
     records = pending = 0
     for row in connection.execute(SELECT_RECORD):
         record = record_from(row)
@@ -67,7 +69,7 @@ def _examined(connection: sqlite3.Connection, sizes: dict[str, int]) -> JournalR
         pending += record.state == "pending"
     (contents,) = connection.execute("SELECT count(*) FROM contents").fetchone()
     debts = dict(connection.execute("SELECT mirror, count(*) FROM debts GROUP BY mirror").fetchall())
-    return JournalReport(schema=schema, records=records, pending=pending, contents=contents, debts=debts, **sizes)
+    return replace(sizes, schema=schema, records=records, pending=pending, contents=contents, debts=debts)
 
 
 def _size(path: Path) -> int:

@@ -1,0 +1,28 @@
+"""`python -m filetools` and the `filetools` command."""
+
+from __future__ import annotations
+
+import sys
+from typing import Final
+
+NEEDED: Final = ("typer", "rich", "platformdirs")
+"""What the extra `cli` brings; without it the library works, and the command says what to install."""
+
+
+def main() -> None:
+    """Run the command line with the arguments of the process; ends the process with its exit code."""
+    try:
+        from filetools import cli
+    except ModuleNotFoundError as exc:
+        if exc.name is None or exc.name.partition(".")[0] not in NEEDED:
+            raise
+        print(f"error: the command line needs the package {exc.name!r}", file=sys.stderr)  # noqa: T201 - no console yet
+        print("hint: pip install 'filetools[cli]'", file=sys.stderr)  # noqa: T201 - no console yet
+        sys.exit(1)
+    except KeyboardInterrupt:
+        sys.exit(130)
+    cli.main()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,55 @@
+"""The application: every command in its place, and how the process ends."""
+
+from __future__ import annotations
+
+import os
+import sys
+from importlib.metadata import version as package_version
+from typing import Annotated, Final
+
+import typer
+
+from filetools.cli.commands import arranging, checking, feed, mirror, playing, reading, tools, writing
+from filetools.cli.terminal import use_terminal
+
+app: Final = typer.Typer(
+    name="filetools",
+    help="File tools for AI agents and editors: one tree, many writers, nothing lost.",
+    no_args_is_help=True,
+    rich_markup_mode="rich",
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+for part in (playing, reading, writing, arranging, feed, mirror, tools, checking):
+    part.register(app)
+
+
+def main() -> None:
+    """Run the command line with the arguments of the process; ends the process with its exit code."""
+    use_terminal()
+    try:
+        app(prog_name="filetools")
+    except BrokenPipeError:
+        _leave_quietly()
+
+
+@app.callback()
+def _start(
+    version: Annotated[
+        bool, typer.Option("--version", help="Print the version and end.", is_eager=True, callback=lambda on: _show(on))
+    ] = False,
+) -> None:
+    """File tools for AI agents and editors: one tree, many writers, nothing lost."""
+
+
+def _show(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"filetools {package_version('filetools')}")
+        raise typer.Exit
+
+
+def _leave_quietly() -> None:
+    """End without a word because the reader has gone, as `head` does once it has seen enough."""
+    # Whatever is still buffered would raise once more at exit; it goes nowhere now.
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    sys.exit(0)

@@ -1,0 +1,69 @@
+"""Making a command of a function: its own parameters, and the shared options it asks for, without repeating them."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Sequence
+from dataclasses import fields
+from typing import Any, Concatenate, Final, ParamSpec, get_type_hints
+
+import typer
+
+from filetools.cli.desk import Desk, SharedOptions
+from filetools.cli.exit_codes import exit_code_of
+from filetools.cli.terminal import print_error
+from filetools.errors import FileToolsError
+
+P = ParamSpec("P")
+Body = Callable[Concatenate[Desk, P], None]
+
+_HINTS: Final = get_type_hints(SharedOptions, include_extras=True)
+_DEFAULTS: Final = {field.name: field.default for field in fields(SharedOptions)}
+
+
+def workspace_command(
+    app: typer.Typer, shared: Sequence[str], *, name: str | None = None, panel: str, examples: Sequence[str]
+) -> Callable[[Body[P]], Body[P]]:
+    """Register a function as a command; its first argument is the `Desk`, its docstring the help.
+
+    Args:
+        app: Where it belongs.
+        shared: Names of the fields of `SharedOptions` that it understands.
+        name: Name of the command, if not that of the function.
+        panel: Heading under which the help lists it.
+        examples: Command lines that show how to use it.
+    """
+
+    def register(body: Body[P]) -> Body[P]:
+        own = list(inspect.signature(body, eval_str=True).parameters.values())[1:]
+        parameters = [*own, *(_parameter(option) for option in shared)]
+
+        def command(**values: Any) -> None:
+            options = SharedOptions(**{option: values.pop(option) for option in shared})
+            try:
+                body(Desk(options), **values)  # type: ignore[call-arg]  # typer calls by the signature set below
+            except FileToolsError as error:
+                print_error(error, as_json=options.as_json)
+                raise typer.Exit(exit_code_of(error)) from error
+
+        command.__name__ = body.__name__
+        command.__doc__ = _help(body, examples)
+        command.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+        command.__signature__ = inspect.Signature(  # type: ignore[attr-defined]  # PEP 362 reads it
+            [parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY) for parameter in parameters]
+        )
+        app.command(name=name, rich_help_panel=panel)(command)
+        return body
+
+    return register
+
+
+def _parameter(option: str) -> inspect.Parameter:
+    kind = inspect.Parameter.KEYWORD_ONLY
+    return inspect.Parameter(option, kind, default=_DEFAULTS[option], annotation=_HINTS[option])
+
+
+def _help(body: Callable[..., None], examples: Sequence[str]) -> str:
+    # A lone backspace tells typer to keep the lines of a paragraph as they are.
+    lines = "\n".join(f"  {example}" for example in examples)
+    return f"{inspect.getdoc(body)}\n\n\b\nExamples:\n{lines}"

@@ -1,0 +1,73 @@
+"""Commands over the feed of changes: `log`, `follow`."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Final
+
+import typer
+
+from filetools.app import FileToolsFacade
+from filetools.cli.command import workspace_command
+from filetools.cli.desk import CHANGING, READING, Desk
+from filetools.cli.records import change_line, change_to_dict
+from filetools.cli.terminal import STDOUT, print_json, print_note
+from filetools.models import ChangeRecord
+
+_PANEL: Final = "Changes"
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands of this file."""
+    workspace_command(
+        app, READING, panel=_PANEL, examples=("filetools log", "filetools log src/app.py -n 5", "filetools log --json")
+    )(log)
+    workspace_command(
+        app, CHANGING, panel=_PANEL,
+        examples=("filetools follow", "filetools follow --json | jq .path", "filetools follow --since 3f2a9c:120"),
+    )(follow)  # fmt: skip
+
+
+def log(
+    desk: Desk,
+    path: Annotated[str | None, typer.Argument(metavar="[PATH]", help="Only changes of this file or folder.")] = None,
+    *,
+    number: Annotated[int, typer.Option("-n", "--number", min=1, max=1000, help="Most changes.")] = 20,
+) -> None:
+    """Print the newest changes, newest first: who did what, agents and foreign programs alike."""
+
+    async def work(files: FileToolsFacade) -> dict[str, Any]:
+        where = None if path is None else desk.path(path)
+        records = await files.latest_changes(number, path=where)
+        if not desk.options.as_json:
+            for record in records:
+                STDOUT.print(change_line(record))
+        epoch = (await files.status())["epoch"]
+        return {"changes": [change_to_dict(record, epoch) for record in records]}
+
+    desk.perform(work, lambda _: None)
+
+
+def follow(
+    desk: Desk,
+    *,
+    since: Annotated[
+        str | None, typer.Option(metavar="POSITION", help="Begin after this position, such as 3f2a9c:120; else now.")
+    ] = None,
+) -> None:
+    """Print changes as they happen, until interrupted. With --json every change is a line and carries its position."""
+
+    async def work(files: FileToolsFacade) -> None:
+        epoch = (await files.status())["epoch"]
+        if since is not None and (await files.changes(since, limit=1)).resync:
+            print_note("Some changes since that position are no longer known: read the tree again.")
+
+        def show(record: ChangeRecord) -> None:
+            if desk.options.as_json:
+                print_json(change_to_dict(record, epoch))
+            else:
+                STDOUT.print(change_line(record))
+
+        async for record in files.follow(since):
+            show(record)
+
+    desk.perform(work, lambda _: None, watch=True)

@@ -1,0 +1,119 @@
+"""Commands about the workspace and its mirror: `status`, `sync`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Annotated, Any, Final, Protocol
+
+import typer
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+from filetools.app import FileToolsFacade
+from filetools.cli.command import workspace_command
+from filetools.cli.desk import CHANGING, Desk
+from filetools.cli.exit_codes import FAILED
+from filetools.cli.terminal import STDERR, STDOUT, fact_table, print_line, print_table, printable
+from filetools.models import SyncResult
+
+_PANEL: Final = "Workspace"
+MOST_SHOWN: Final = 50
+"""Paths of each sort that a synchronisation prints; JSON has all of them."""
+
+
+class Told(Protocol):
+    """An event, as far as a progress bar needs it."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return its JSON form."""
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands of this file."""
+    workspace_command(
+        app, CHANGING, panel=_PANEL, examples=("filetools status", "filetools status --mirror ../backup --json")
+    )(status)
+    workspace_command(
+        app, CHANGING, panel=_PANEL,
+        examples=("filetools sync --mirror ../backup --preview", "filetools sync --mirror ../backup --verify"),
+    )(sync)  # fmt: skip
+
+
+def status(desk: Desk) -> None:
+    """Show the state of the workspace: position of the journal, what is pending, how the mirror stands."""
+
+    async def work(files: FileToolsFacade) -> dict[str, Any]:
+        return await files.status()
+
+    desk.perform(work, _show_status)
+
+
+def sync(
+    desk: Desk,
+    *,
+    verify: Annotated[bool, typer.Option("--verify", help="Read and hash every file, trusting nothing.")] = False,
+    preview: Annotated[bool, typer.Option("--preview", help="Only show what would be done.")] = False,
+) -> None:
+    """Make the mirror equal to the workspace. What a mirror holds of foreign files is kept as versions first."""
+    if desk.options.mirror is None:
+        raise typer.BadParameter("--mirror says which folder to synchronise")
+
+    async def work(files: FileToolsFacade) -> SyncResult:
+        with _progress(files):
+            result = await files.sync_all(preview, verify=verify)
+        if not result.success:
+            desk.note_failure(FAILED)
+        return result
+
+    desk.perform(work, _show_sync)
+
+
+@contextmanager
+def _progress(files: FileToolsFacade) -> Iterator[None]:
+    """Draw a progress bar from the events of a synchronisation; only on a terminal, and gone when it is done."""
+    columns = (TextColumn("syncing"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=STDERR, transient=True, disable=not STDERR.is_terminal) as progress:
+        task = progress.add_task("sync", total=None)
+
+        def started(event: Told) -> None:
+            progress.update(task, total=event.to_dict()["file_count"])
+
+        def advanced(event: Told) -> None:
+            progress.update(task, completed=event.to_dict()["current"])
+
+        heard = (files.on("sync:started", started), files.on("sync:progress", advanced))
+        try:
+            yield
+        finally:
+            for subscription in heard:
+                subscription.unsubscribe()
+
+
+def _show_status(state: dict[str, Any]) -> None:
+    table = fact_table()
+    for name, value in state.items():
+        if name != "mirrors" and value is not None:
+            table.add_row(name, printable(str(value)))
+    for name, mirror in state["mirrors"].items():
+        behind = f", {mirror['behind']} paths behind" if mirror["behind"] else ""
+        table.add_row(name, mirror["state"].replace("_", " ") + behind)
+        if mirror["last_error"]:
+            table.add_row("", printable(mirror["last_error"]))
+    print_table(table)
+
+
+def _show_sync(result: SyncResult) -> None:
+    for verb, style, paths in (
+        ("add", "green", result.added),
+        ("modify", "", result.modified),
+        ("delete", "red", result.deleted),
+    ):
+        for path in paths[:MOST_SHOWN]:
+            print_line((f"{verb:<10}", style), printable(path))
+        if len(paths) > MOST_SHOWN:
+            print_line((f"{verb:<10}", style), (f"… and {len(paths) - MOST_SHOWN} more", "dim"))
+    for error in result.errors:
+        print_line(("failed    ", "bold red"), printable(f"{error['path']}: {error['error']}"))
+    done = "would be synchronised" if result.preview else "synchronised"
+    count = result.total_files if result.preview else result.synced_files
+    STDOUT.print(f"{count} {done}, {result.failed_files} failed, {result.duration_ms} ms")

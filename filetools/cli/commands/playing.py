@@ -1,0 +1,27 @@
+"""The command that shows the product at work: `demo`."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import typer
+
+from filetools.cli.command import workspace_command
+from filetools.cli.demo import SCENES, play
+from filetools.cli.desk import Desk
+
+_PANEL: Final = "Try it"
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands of this file."""
+    workspace_command(app, (), panel=_PANEL, examples=("filetools demo",))(demo)
+
+
+def demo(desk: Desk) -> None:
+    """Let agents, a shell, a failing mirror and a killed process work on one small project, and count what was lost.
+
+    Works in a temporary folder and removes it. Ends with exit code 0 only if nothing was lost or torn.
+    """
+    desk.note_failure(play(SCENES))
+    desk.end()

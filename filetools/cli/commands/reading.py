@@ -1,0 +1,161 @@
+"""Commands that read: `read`, `ls`, `info`."""
+
+from __future__ import annotations
+
+import base64
+import codecs
+import sys
+from typing import Annotated, Any, Final
+
+import typer
+from rich.text import Text
+
+from filetools.app import FileToolsFacade
+from filetools.cli.command import workspace_command
+from filetools.cli.commands.parameters import PathArgument
+from filetools.cli.desk import READING, Desk
+from filetools.cli.terminal import fact_table, print_line, print_note, print_table, printable
+from filetools.models import Entry, InfoResult, ListResult, ReadResult
+
+_PANEL: Final = "Files"
+_MARKS: Final = (
+    ("utf-32-le", codecs.BOM_UTF32_LE),
+    ("utf-32-be", codecs.BOM_UTF32_BE),
+    ("utf-16-le", codecs.BOM_UTF16_LE),
+    ("utf-16-be", codecs.BOM_UTF16_BE),
+    ("utf-8", codecs.BOM_UTF8),
+)
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands of this file."""
+    workspace_command(
+        app, READING, panel=_PANEL,
+        examples=("filetools read src/app.py", "filetools read server.log --offset -20", "filetools read logo.png > copy.png"),
+    )(read)  # fmt: skip
+    workspace_command(
+        app, READING, panel=_PANEL,
+        examples=("filetools ls", "filetools ls -l src", "filetools ls -R --all-pages --json"),
+    )(ls)  # fmt: skip
+    workspace_command(app, READING, panel=_PANEL, examples=("filetools info src/app.py",))(info)
+
+
+def read(
+    desk: Desk,
+    path: PathArgument,
+    *,
+    offset: Annotated[int | None, typer.Option(help="First line, from 1; -1 is the last.")] = None,
+    limit: Annotated[int | None, typer.Option(min=1, help="Most lines.")] = None,
+    version: Annotated[str | None, typer.Option(metavar="VERSION", help="Read this earlier version.")] = None,
+) -> None:
+    """Print a file as it is, or some of its lines.
+
+    To a pipe go the very bytes of the file; a terminal gets text, and of a binary file only a remark.
+    """
+
+    async def work(files: FileToolsFacade) -> ReadResult:
+        return await files.read_file(desk.path(path), offset=offset, limit=limit, version=version)
+
+    desk.perform(work, lambda result: _show_content(result, from_start=offset in (None, 1)))
+
+
+def ls(
+    desk: Desk,
+    path: Annotated[str, typer.Argument(metavar="[PATH]", help="Folder, relative to the working folder.")] = ".",
+    *,
+    recursive: Annotated[bool, typer.Option("-R", "--recursive", help="Also everything below.")] = False,
+    long: Annotated[bool, typer.Option("-l", "--long", help="Show size and time, too.")] = False,
+    limit: Annotated[int, typer.Option(min=1, max=10_000, help="Most entries of a page.")] = 1000,
+    cursor: Annotated[str | None, typer.Option(metavar="CURSOR", help="Go on where a page ended.")] = None,
+    all_pages: Annotated[bool, typer.Option("--all-pages", help="Print every page, not only one.")] = False,
+) -> None:
+    """List a folder: folders first, then files by name, with paths relative to the root."""
+
+    async def work(files: FileToolsFacade) -> None:
+        where, following = desk.path(path), cursor
+        while True:
+            page = await files.list_files(where, recursive=recursive, limit=limit, cursor=following, details=long)
+            desk.show(page, lambda page: _show_page(page, long=long))
+            following = page.next_cursor
+            if following is None or not all_pages:
+                break
+        if following is not None and not desk.options.as_json:
+            print_note(f"More follows: add --cursor {following}, or --all-pages.")
+
+    desk.perform(work, lambda _: None)
+
+
+def info(desk: Desk, path: PathArgument) -> None:
+    """Show what is known of a file or folder without printing it."""
+
+    async def work(files: FileToolsFacade) -> InfoResult:
+        return await files.file_info(desk.path(path))
+
+    desk.perform(work, _show_info)
+
+
+def _show_content(result: ReadResult, *, from_start: bool) -> None:
+    if sys.stdout.isatty():
+        if result.is_binary:
+            print_note(f"{result.path} is binary ({result.mime_type}, {result.size} bytes); pipe it to get its bytes.")
+            return
+        sys.stdout.write(result.content)
+    else:
+        sys.stdout.flush()
+        sys.stdout.buffer.write(_bytes_of(result, from_start=from_start))
+    sys.stdout.flush()
+
+
+def _bytes_of(result: ReadResult, *, from_start: bool) -> bytes:
+    """Return the content as it stands on disk, the byte-order mark included."""
+    if result.is_binary:
+        return base64.b64decode(result.content)
+    mark = next((mark for name, mark in _MARKS if name == codecs.lookup(result.encoding).name), b"")
+    has_mark = bool(result.bom) and from_start
+    return (mark if has_mark else b"") + result.content.encode(result.encoding)
+
+
+def _show_page(page: ListResult, *, long: bool) -> None:
+    for entry in page.entries:
+        if long:
+            print_line(_details(entry), _name(entry))
+        else:
+            print_line(_name(entry))
+
+
+def _name(entry: Entry) -> Text:
+    end, style = {"directory": ("/", "bold blue"), "symlink": ("@", "cyan")}.get(entry.type, ("", ""))
+    return Text(printable(entry.path), style=style) + Text(end, style="dim")
+
+
+def _details(entry: Entry) -> tuple[str, str]:
+    size = "-" if entry.size is None else f"{entry.size}"
+    modified = "" if entry.modified is None else f"{entry.modified.astimezone():%Y-%m-%d %H:%M:%S}"
+    return f"{size:>12}  {modified:19}  ", "dim"
+
+
+def _show_info(result: InfoResult) -> None:
+    table = fact_table()
+    for name, value in _facts(result):
+        table.add_row(name, printable(str(value)))
+    print_table(table)
+
+
+def _facts(result: InfoResult) -> list[tuple[str, Any]]:
+    change = result.last_change
+    known = [
+        ("path", result.path or "."),
+        ("type", result.type),
+        ("size", None if result.size is None else f"{result.size} bytes"),
+        ("modified", f"{result.modified.astimezone():%Y-%m-%d %H:%M:%S}"),
+        ("mode", result.mode),
+        ("version", result.version),
+        ("encoding", result.encoding and result.encoding + (" with byte-order mark" if result.bom else "")),
+        ("line ends", result.newline),
+        ("lines", result.total_lines),
+        ("kind", result.mime_type),
+        ("names", result.links if result.links > 1 and result.type == "file" else None),
+        ("locked", "yes" if result.locked else None),
+        ("last change", change and f"{change['number']}, {change['operation']} by {change['actor']['id']}"),
+    ]
+    return [(name, value) for name, value in known if value is not None]

@@ -1,0 +1,129 @@
+"""The count at the end: what those who worked say they did, against what lies on disk, in the mirror and in the journal."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from filetools.app import FileToolsFacade
+from filetools.cli.demo.marks import is_whole, marks_in
+from filetools.cli.demo.readers import Reader
+from filetools.cli.demo.stage import Stage, read_tree
+from filetools.models import VERSION_PREFIX, ChangeRecord
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """One line of the table at the end."""
+
+    name: str
+    value: str
+    holds: bool = True
+    """False if what the demo promises is not so."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Evidence:
+    """What there is at the end, before anybody judges it."""
+
+    tree: dict[str, bytes]
+    mirror: dict[str, bytes]
+    records: tuple[ChangeRecord, ...]
+    foreign_versions: tuple[bytes, ...]
+    """Bytes of every version that the journal says a foreign program made."""
+    pending: int
+
+
+async def gather(stage: Stage) -> Evidence:
+    """Wait until nothing is under way any more, and collect what there is."""
+
+    async def is_quiet() -> bool:
+        return await stage.is_mirror_up() and not _disagreeing(await _collect(stage), stage.originals)
+
+    await stage.until(is_quiet)
+    return await _collect(stage)
+
+
+def findings(stage: Stage, evidence: Evidence, reader: Reader) -> list[Finding]:
+    """Judge the evidence."""
+    ledger, tree = stage.ledger, evidence.tree
+    on_disk, in_mirror = _marks_of(tree.values()), _marks_of(evidence.mirror.values())
+    recorded = _marks_of(evidence.foreign_versions)
+    lost = (ledger.acknowledged - on_disk) | (ledger.foreign.keys() - on_disk - recorded)
+    broken = {path for path, content in tree.items() if not is_whole(content, stage.originals.get(path, b""), path)}
+    torn = len(reader.torn) + len(broken | (stage.originals.keys() - tree.keys()))
+    unrecorded = ledger.foreign.keys() - recorded
+    disagreeing = _disagreeing(evidence, stage.originals)
+    differing = {path for path in tree | evidence.mirror if tree.get(path) != evidence.mirror.get(path)}
+    return [
+        Finding(name="edits made", value=str(len(ledger.made)), holds=bool(ledger.made)),
+        Finding(name="acknowledged", value=str(len(ledger.acknowledged) + len(ledger.foreign))),
+        Finding(name="lost", value=str(len(lost)), holds=not lost),
+        Finding(name="torn", value=f"{torn} of {reader.reads} reads", holds=not torn),
+        Finding(
+            name="foreign changes recorded",
+            value=f"{len(ledger.foreign) - len(unrecorded)} of {len(ledger.foreign)}",
+            holds=not unrecorded,
+        ),
+        Finding(
+            name="recovered after the crash",
+            value=f"{ledger.unfinished_at_kill - evidence.pending} of {ledger.unfinished_at_kill}",
+            holds=not evidence.pending,
+        ),
+        Finding(name="journal equals disk", value=_verdict(disagreeing), holds=not disagreeing),
+        Finding(
+            name="missed by the mirror, caught up",
+            value=f"{len(ledger.missed_by_mirror & in_mirror)} of {len(ledger.missed_by_mirror)}",
+            holds=ledger.missed_by_mirror <= in_mirror,
+        ),
+        Finding(name="mirror equal", value=_verdict(differing), holds=not differing),
+    ]
+
+
+async def _collect(stage: Stage) -> Evidence:
+    records = await _all_records(stage.files)
+    versions = {record.after: record.path for record in records if record.after and record.actor.kind == "external"}
+    foreign = [(await stage.files.read_file(path, version=version)).content for version, path in versions.items()]
+    return Evidence(
+        tree=read_tree(stage.root),
+        mirror=read_tree(stage.mirror),
+        records=records,
+        foreign_versions=tuple(content.encode("utf-8") for content in foreign),
+        pending=(await stage.files.status())["pending"],
+    )
+
+
+async def _all_records(files: FileToolsFacade) -> tuple[ChangeRecord, ...]:
+    records: list[ChangeRecord] = []
+    position = None
+    while True:
+        page = await files.changes(position)
+        records += page.records
+        if page.position == position:
+            return tuple(records)
+        position = page.position
+
+
+def _disagreeing(evidence: Evidence, originals: dict[str, bytes]) -> set[str]:
+    """Return the paths whose bytes on disk are not the last that the journal tells of, or, untold of, the first."""
+    last = {path: _version(content) for path, content in originals.items()}
+    for record in evidence.records:
+        if record.after is not None:
+            last[record.path] = record.after
+        else:
+            last.pop(record.path, None)
+    found = {path: _version(content) for path, content in evidence.tree.items()}
+    return {path for path in last | found if last.get(path) != found.get(path)}
+
+
+def _version(content: bytes) -> str:
+    return VERSION_PREFIX + hashlib.sha256(content).hexdigest()
+
+
+def _marks_of(contents: Iterable[bytes]) -> set[str]:
+    return {mark for content in contents for mark in marks_in(content)}
+
+
+def _verdict(wrong: set[str]) -> str:
+    return "yes" if not wrong else f"no: {', '.join(sorted(wrong)[:3])}"

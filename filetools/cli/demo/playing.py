@@ -1,0 +1,60 @@
+"""The play: the stage is set, the scenes follow each other, and the count decides about the exit code."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Sequence
+from typing import Final
+
+from rich.table import Table
+from rich.text import Text
+
+from filetools.cli.demo.evidence import Finding, findings, gather
+from filetools.cli.demo.readers import Reader
+from filetools.cli.demo.scenes.crash import Crash
+from filetools.cli.demo.scenes.outage import Outage
+from filetools.cli.demo.scenes.scene import Scene
+from filetools.cli.demo.scenes.together import Together
+from filetools.cli.demo.stage import staged
+from filetools.cli.terminal import STDOUT
+
+SCENES: Final[tuple[Scene, ...]] = (Together(), Outage(), Crash())
+
+
+def play(scenes: Sequence[Scene]) -> int:
+    """Play scenes on a fresh stage, print what happens and the count at the end.
+
+    Returns:
+        0 if everything that filetools promises held, else 1.
+    """
+    started = time.monotonic()
+    found = asyncio.run(_play(scenes))
+    found.append(Finding(name="seconds", value=f"{time.monotonic() - started:.1f}"))
+    _print(found)
+    return 0 if all(finding.holds for finding in found) else 1
+
+
+async def _play(scenes: Sequence[Scene]) -> list[Finding]:
+    async with staged() as stage:
+        narrator = stage.narrator
+        await narrator.say(f"a project of {len(stage.originals)} files, opened with a mirror")
+        reader = Reader(stage.root, stage.originals)
+        reader.start()
+        try:
+            for scene in scenes:
+                narrator.heading(scene.title)
+                await scene.play(stage)
+            evidence = await gather(stage)
+        finally:
+            reader.stop()
+        return findings(stage, evidence, reader)
+
+
+def _print(found: Sequence[Finding]) -> None:
+    table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 3, 0, 0))
+    for finding in found:
+        verdict = Text("ok", style="green") if finding.holds else Text("BROKEN", style="bold red")
+        table.add_row(finding.name, Text(finding.value, style="bold"), verdict)
+    STDOUT.print()
+    STDOUT.print(table, soft_wrap=False)

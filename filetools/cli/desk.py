@@ -1,0 +1,161 @@
+"""The desk of one command: opens the workspace for its actor, runs its work, shows results and failures, ends it."""
+
+from __future__ import annotations
+
+import asyncio
+import getpass
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, Final, TypeVar
+
+import platformdirs
+import typer
+
+from filetools.app import FileToolsFacade, Opening, open_workspace
+from filetools.cli.asking import Asker, open_terminal
+from filetools.cli.exit_codes import exit_code_of
+from filetools.cli.terminal import print_error, print_json, print_warnings
+from filetools.cli.workplace import Workplace, find_workplace
+from filetools.errors import FileToolsError
+from filetools.models import Actor, Durability, Result
+from filetools.settings import STATE_DIRECTORY, Settings, load_settings
+from filetools.tools import success_envelope
+
+R = TypeVar("R", bound=Result | Mapping[str, Any])
+PANEL: Final = "Workspace"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SharedOptions:
+    """The options that many commands have in common; their annotations are what typer shows."""
+
+    root: Annotated[
+        Path | None,
+        typer.Option(help="Root of the workspace; else the nearest parent with .filetools, else the working folder.",
+                     rich_help_panel=PANEL),
+    ] = None  # fmt: skip
+    state_dir: Annotated[
+        Path | None, typer.Option(help="Where the root keeps its journal, if not in .filetools.", rich_help_panel=PANEL)
+    ] = None
+    mirror: Annotated[
+        Path | None, typer.Option(help="Folder that gets a copy of every change.", rich_help_panel=PANEL)
+    ] = None
+    durability: Annotated[
+        Durability | None,
+        typer.Option(help="commit: survives a power cut; relaxed: survives a crash.", rich_help_panel=PANEL),
+    ] = None
+    actor: Annotated[
+        str | None,
+        typer.Option(help="Act as the agent of this name, bound by its permissions; else as you.",
+                     metavar="NAME", rich_help_panel=PANEL),
+    ] = None  # fmt: skip
+    as_json: Annotated[bool, typer.Option("--json", help="Print results and errors as JSON, one a line.")] = False
+
+
+READING: Final = ("root", "state_dir", "actor", "as_json")
+CHANGING: Final = ("root", "state_dir", "mirror", "durability", "actor", "as_json")
+CHECKING: Final = ("root", "state_dir", "durability", "as_json")
+
+
+class Desk:
+    """What one command works with; lives as long as the command."""
+
+    def __init__(self, options: SharedOptions) -> None:
+        self.options = options
+        self._workplace: Workplace | None = None
+        self._exit_code = 0
+
+    @property
+    def workplace(self) -> Workplace:
+        """Root and working folder."""
+        if self._workplace is None:
+            self._workplace = find_workplace(self.options.root)
+        return self._workplace
+
+    def path(self, raw_path: str) -> str:
+        """Return what the workspace calls a path of the command line; see `Workplace.path`."""
+        return self.workplace.path(raw_path)
+
+    def settings(self, **arguments: Any) -> tuple[Settings, dict[str, str]]:
+        """Return the settings in force and the source of each.
+
+        Args:
+            arguments: Values that the command itself gives.
+        """
+        state = self.options.state_dir or self.workplace.root / STATE_DIRECTORY
+        user = platformdirs.user_config_path("filetools", appauthor=False)
+        given = {"durability": self.options.durability, **arguments}
+        return load_settings(given, state_directory=state, user_directory=user)
+
+    def perform(
+        self, work: Callable[[FileToolsFacade], Awaitable[R | None]], show: Callable[[R], None], *, watch: bool = False
+    ) -> None:
+        """Open the workspace, do the work, show what came of it; ends the command if anything failed.
+
+        Args:
+            work: Gets the files of the command's actor; returns None if it has shown everything itself.
+            show: Prints a result for people.
+            watch: Whether foreign changes are watched for meanwhile; a short command has no use for it.
+        """
+
+        async def opened() -> None:
+            async with self._opening(watch) as files:
+                self._let_ask(files)
+                result = await work(files.for_actor(self._actor()))
+                if result is not None:
+                    self.show(result, show)
+
+        try:
+            asyncio.run(opened())
+        except FileToolsError as error:
+            self.fail(error)
+        self.end()
+
+    def show(self, result: R, show: Callable[[R], None]) -> None:
+        """Print a result, as its envelope or for people."""
+        if self.options.as_json:
+            print_json(success_envelope(result))
+            return
+        show(result)
+        print_warnings(getattr(result, "warnings", ()))
+
+    def fail(self, error: FileToolsError) -> None:
+        """Print an error; the command ends with the exit code of its first."""
+        print_error(error, as_json=self.options.as_json)
+        self.note_failure(exit_code_of(error))
+
+    def note_failure(self, code: int) -> None:
+        """Remember the exit code of a failure that is shown already."""
+        self._exit_code = self._exit_code or code
+
+    def end(self) -> None:
+        """End the command if anything failed."""
+        if self._exit_code:
+            raise typer.Exit(self._exit_code)
+
+    def _opening(self, watch: bool) -> Opening:
+        settings, sources = self.settings()
+        if not watch and sources["watch"] == "default":
+            settings = settings.model_copy(update={"watch": False})
+        options = self.options
+        return open_workspace(
+            self.workplace.root, mirror=options.mirror, state_dir=options.state_dir, settings=settings
+        )
+
+    def _let_ask(self, files: FileToolsFacade) -> None:
+        terminal = open_terminal()
+        if terminal is not None:
+            files.answer_approvals(Asker(terminal))
+
+    def _actor(self) -> Actor:
+        if self.options.actor is not None:
+            return Actor(kind="agent", id=self.options.actor)
+        return Actor(kind="editor", id=_user_name())
+
+
+def _user_name() -> str:
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):  # a user without a name, as in containers
+        return "person"

@@ -1,0 +1,61 @@
+"""Changes as lines for people, and as JSON for programs."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import asdict
+from typing import Any, Final
+
+from rich.text import Text
+
+from filetools.cli.terminal import printable
+from filetools.models import ActorKind, ChangeRecord, Operation
+
+_VERBS: Final = {
+    Operation.FOUND: "found",
+    Operation.CREATE: "created",
+    Operation.MODIFY: "modified",
+    Operation.DELETE: "deleted",
+    Operation.MOVE: "moved",
+    Operation.CREATE_DIRECTORY: "made",
+    Operation.DELETE_DIRECTORY: "removed",
+    Operation.MOVE_DIRECTORY: "moved",
+}
+_VERB_STYLES: Final = {"created": "green", "made": "green", "deleted": "red", "removed": "red", "moved": "blue"}
+_ACTOR_STYLES: Final[dict[ActorKind, str]] = {
+    "agent": "cyan",
+    "editor": "magenta",
+    "external": "yellow",
+    "system": "blue",
+}
+_FOLDERS: Final = (Operation.CREATE_DIRECTORY, Operation.DELETE_DIRECTORY, Operation.MOVE_DIRECTORY)
+_TODAY_SECONDS: Final = 12 * 3600
+
+
+def change_line(record: ChangeRecord, *, with_time: bool = True) -> Text:
+    """Return one line: number, time, who, what, path."""
+    verb = _VERBS[record.operation]
+    end = "/" if record.operation in _FOLDERS else ""
+    path = printable(record.path) + end
+    if record.old_path is not None:
+        path = f"{printable(record.old_path)}{end} → {path}"
+    return Text.assemble(
+        (f"{record.number:>6}  ", "dim"),
+        (f"{_moment(record.time)}  " if with_time else "", "dim"),
+        (f"{printable(record.actor.id):<10} ", _ACTOR_STYLES[record.actor.kind]),
+        (f"{verb:<9}", _VERB_STYLES.get(verb, "")),
+        path,
+    )
+
+
+def change_to_dict(record: ChangeRecord, epoch: str) -> dict[str, Any]:
+    """Return a change as JSON, with the position after it, without the fields that are None."""
+    plain = asdict(record) | {"position": f"{epoch}:{record.number}"}
+    plain["actor"] = {name: value for name, value in plain["actor"].items() if value is not None}
+    return {name: value for name, value in plain.items() if value is not None}
+
+
+def _moment(seconds: float) -> str:
+    moment = time.localtime(seconds)
+    recent = time.time() - seconds < _TODAY_SECONDS
+    return time.strftime("%H:%M:%S" if recent else "%Y-%m-%d %H:%M", moment)

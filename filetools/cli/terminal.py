@@ -1,0 +1,116 @@
+"""What is written to the terminal: consoles, names made safe to show, errors, envelopes, tables."""
+
+from __future__ import annotations
+
+import json
+import logging
+import sys
+import unicodedata
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from filetools.errors import FileToolsError
+from filetools.tools import failure_envelope
+
+STDOUT: Final = Console(highlight=False, markup=False, emoji=False, soft_wrap=True)
+STDERR: Final = Console(stderr=True, highlight=False, markup=False, emoji=False, soft_wrap=True)
+
+_UNSAFE_CATEGORIES: Final = ("Cc", "Cs", "Zl", "Zp")
+_REORDERING: Final = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
+"""Characters that show a name in another order than it has."""
+
+_HINTS: Final = {
+    "FILE_NOT_FOUND": "Look for it with 'filetools ls'.",
+    "DIR_NOT_FOUND": "Look for it with 'filetools ls', or make it with 'filetools mkdir'.",
+    "FILE_EXISTS": "Choose another path, or pass -f to replace a file.",
+    "DIR_NOT_EMPTY": "Pass -r to remove the folder with everything in it.",
+    "FILE_TOO_LARGE": "Read a part with --offset and --limit.",
+    "PATH_TRAVERSAL": "Name a path inside the workspace; --root says which it is.",
+    "ABSOLUTE_PATH": "Name a path inside the workspace; --root says which it is.",
+    "STATE_ELSEWHERE": "Pass --state-dir with the folder that the root was first opened with.",
+}
+"""Hints in the words of the command line, where those of the library name arguments of a call."""
+
+
+def printable(text: str) -> str:
+    """Return a name or sentence that cannot steer the terminal: control characters are shown escaped."""
+    return "".join(_escaped(character) if _is_unsafe(character) else character for character in text)
+
+
+def print_line(*parts: str | tuple[str, str] | Text) -> None:
+    """Print one line to standard output; a pair is text with its style."""
+    STDOUT.print(Text.assemble(*parts))
+
+
+def print_note(text: str) -> None:
+    """Print a remark to standard error, out of the way of what is piped on."""
+    STDERR.print(Text(printable(text), style="dim"))
+
+
+def print_json(plain: Mapping[str, Any]) -> None:
+    """Print one JSON object on one line."""
+    sys.stdout.write(json.dumps(plain, ensure_ascii=False, separators=(",", ":")) + "\n")
+    sys.stdout.flush()
+
+
+def print_error(error: FileToolsError, *, as_json: bool = False) -> None:
+    """Print an error: as the envelope to standard output, or as a sentence and a hint to standard error."""
+    if as_json:
+        print_json(failure_envelope(error))
+        return
+    STDERR.print(Text.assemble(("error", "bold red"), f" {error.code}: {printable(error.message)}"))
+    hint = _HINTS.get(error.code, error.suggested_action)
+    if hint:
+        STDERR.print(Text.assemble(("hint", "bold"), f": {printable(hint)}"))
+
+
+def print_warnings(warnings: Iterable[Mapping[str, Any]]) -> None:
+    """Print warnings of a result to standard error."""
+    for warning in warnings:
+        text = printable(f" {warning.get('code', '')}: {warning.get('message', '')}")
+        STDERR.print(Text.assemble(("warning", "bold yellow"), text))
+
+
+def fact_table() -> Table:
+    """Return an empty table of names and values without lines."""
+    table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
+    table.add_column(style="dim", no_wrap=True)
+    table.add_column(overflow="fold")
+    return table
+
+
+def print_table(table: Table) -> None:
+    """Print a table, folded to the width of the terminal."""
+    STDOUT.print(table, soft_wrap=False)
+
+
+def use_terminal() -> None:
+    """Prepare the process's streams: no character stops the output, warnings of the library are one line each."""
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")
+    log = logging.getLogger("filetools")
+    if not log.handlers:
+        log.addHandler(_OneLine(logging.WARNING))
+        log.propagate = False
+
+
+class _OneLine(logging.Handler):
+    """Shows log records as `warning: …` on standard error; lives as long as the process."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        style = "bold red" if record.levelno >= logging.ERROR else "bold yellow"
+        name = "problem" if record.levelno >= logging.ERROR else "warning"
+        STDERR.print(Text.assemble((name, style), f": {printable(record.getMessage())}"))
+
+
+def _is_unsafe(character: str) -> bool:
+    return unicodedata.category(character) in _UNSAFE_CATEGORIES or character in _REORDERING
+
+
+def _escaped(character: str) -> str:
+    return character.encode("unicode_escape", "surrogatepass").decode("ascii")

@@ -1,0 +1,59 @@
+"""Where a command works: the root, and what the workspace calls the paths given on the command line."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from filetools.errors import AbsolutePathError, PathTraversalError, WorkspaceGoneError
+from filetools.settings import STATE_DIRECTORY
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Workplace:
+    """The root and the working folder of one command."""
+
+    root: Path
+    """Absolute, as it was given or found."""
+    folder: Path
+    """The working folder, links resolved."""
+
+    def path(self, raw_path: str) -> str:
+        """Return the path relative to the root of one that is relative to the working folder, as git does it.
+
+        Outside the root there is no working folder to be relative to; there paths are relative to the root.
+
+        Raises:
+            PathTraversalError, AbsolutePathError: It leads out of the root.
+        """
+        is_inside = self.folder.is_relative_to(self._real_root)
+        if not is_inside and not os.path.isabs(raw_path):
+            return raw_path
+        # By name only, as git does it: a link on the way is for the workspace's own rules to judge.
+        place = Path(os.path.normpath(os.path.join(self.folder, raw_path)))
+        for root in (self._real_root, self.root):
+            if place.is_relative_to(root):
+                inside = place.relative_to(root).as_posix()
+                return "" if inside == "." else inside
+        raise AbsolutePathError(raw_path) if os.path.isabs(raw_path) else PathTraversalError(raw_path)
+
+    @property
+    def _real_root(self) -> Path:
+        return Path(os.path.realpath(self.root))
+
+
+def find_workplace(root: Path | None) -> Workplace:
+    """Return the workplace: the root given, else the nearest folder upwards that has a state, else the working folder.
+
+    Raises:
+        WorkspaceGoneError: The working folder was deleted.
+    """
+    try:
+        folder = Path(os.path.realpath(os.getcwd()))
+    except FileNotFoundError as exc:
+        raise WorkspaceGoneError("the working folder was deleted") from exc
+    if root is not None:
+        return Workplace(root=Path(os.path.abspath(root)), folder=folder)
+    found = (place for place in (folder, *folder.parents) if (place / STATE_DIRECTORY).is_dir())
+    return Workplace(root=next(found, folder), folder=folder)
