@@ -1,0 +1,150 @@
+"""The folders that the kernel watches for one tree: registering them, giving them back, starting over; Linux only."""
+
+from __future__ import annotations
+
+import errno
+import itertools
+import os
+from collections.abc import Callable
+from typing import Final
+
+from watchdog.observers.inotify_c import CallbackId, InotifyConstants, InotifyFD, Mask, WatchCallback, WatchDescriptor
+
+from filetools.watch.backend import Task
+from filetools.watch.exclusion import scan
+from filetools.watch.folders import Folder, FolderTree
+from filetools.watch.handover import Handover
+
+CREATE: Final = int(InotifyConstants.IN_CREATE)
+DELETE: Final = int(InotifyConstants.IN_DELETE)
+MOVED_FROM: Final = int(InotifyConstants.IN_MOVED_FROM)
+MOVED_TO: Final = int(InotifyConstants.IN_MOVED_TO)
+WRITTEN: Final = int(InotifyConstants.IN_MODIFY | InotifyConstants.IN_CLOSE_WRITE)
+
+_PLACE: Final = int(InotifyConstants.IN_ONLYDIR | InotifyConstants.IN_DONT_FOLLOW | InotifyConstants.IN_EXCL_UNLINK)
+FOLDER_MASK: Final = Mask(CREATE | DELETE | MOVED_FROM | MOVED_TO | WRITTEN | _PLACE)
+ROOT_MASK: Final = Mask(FOLDER_MASK | InotifyConstants.IN_DELETE_SELF | InotifyConstants.IN_MOVE_SELF)
+# A root that some process holds open sends no IN_DELETE_SELF; its parent tells in any case.
+PARENT_MASK: Final = Mask(DELETE | MOVED_FROM | _PLACE)
+
+_LIMIT_ERRNOS: Final = frozenset({errno.ENOSPC, errno.EMFILE, errno.ENFILE, errno.ENOMEM})
+_NO_WATCH: Final = -1
+"""What InotifyFD returns, instead of raising, for a folder that may not be read."""
+
+
+class WatchLimitReachedError(Exception):
+    """Raised, and caught by the reader, when the kernel grants no further watch."""
+
+
+class RootGoneError(Exception):
+    """Raised, and caught by the reader, when the root is no longer there."""
+
+
+class WatchedTree:
+    """The watches of one tree and the folders they stand for. Used by the reading thread, except for `wake`.
+
+    Raises:
+        RootGoneError: The root is not there.
+        WatchLimitReachedError: There are more folders than the kernel watches.
+    """
+
+    def __init__(self, task: Task, inotify: InotifyFD, callback: WatchCallback, goes_on: Callable[[], bool]) -> None:
+        self._task = task
+        self._handover: Handover[Folder] = task.handover
+        self._inotify = inotify
+        self._callback = callback
+        self._goes_on = goes_on
+        self._ids: dict[int, CallbackId] = {}
+        self._numbers = itertools.count(1)
+        self._root = os.path.realpath(task.root)
+        watch = self._add(self._root, ROOT_MASK)
+        self._root_inode = self._inode_of_root()
+        if watch is None or self._root_inode is None:
+            raise RootGoneError
+        self.folders = FolderTree(watch)
+        self.parent_watch = self._add(os.path.dirname(self._root), PARENT_MASK) if self._root != os.path.sep else None
+        """Of the folder that the root is in; None if that cannot be watched."""
+
+    def register(self, parent: Folder, name: str, *, tell: bool) -> None:
+        """Watch a folder and all below it; with `tell`, hint at everything found in there."""
+        waiting = [(parent, name)]
+        while waiting and self._goes_on():
+            outer, inner = waiting.pop()
+            folder = self._watch(outer, inner) if inner else outer
+            if folder is None:
+                continue
+            for path, entry, is_directory in scan(self._root, folder.path, self._task.excluded):
+                if tell:
+                    with self._handover.lock:
+                        self._handover.hints.change(path, is_directory=is_directory, is_new=True)
+                if is_directory:
+                    waiting.append((folder, entry.name))
+
+    def register_all(self) -> None:
+        """Watch the whole tree."""
+        self.register(self.folders.root, "", tell=False)
+
+    def start_over(self) -> None:
+        """Watch the whole tree, whatever happened to it since it was registered."""
+        if not self.is_root_there():
+            raise RootGoneError
+        before = self.folders.watches()
+        self.folders = FolderTree(self.folders.root.watch)
+        self.register_all()
+        self._give_back(list(before - self.folders.watches()))
+
+    def unwatch(self, folder: Folder) -> None:
+        """Give back the watches of a folder and all below it."""
+        self._give_back(self.folders.remove(folder))
+
+    def forget(self, watch: int) -> None:
+        """Note that the kernel has ended a watch."""
+        self._ids.pop(watch, None)
+        if watch != self.folders.root.watch:
+            self.folders.forget_watch(watch)
+
+    def is_root_there(self) -> bool:
+        """Whether the root's path still names the folder that is watched."""
+        return self._inode_of_root() == self._root_inode
+
+    def wake(self) -> None:
+        """Make the thread that reads notice something; from any thread, once. Ends the watch of the root."""
+        # Ending a watch makes the kernel send IN_IGNORED. InotifyFD.stop() would wake the reader too, but close the
+        # descriptors under its feet.
+        self._give_back([self.folders.root.watch])
+
+    def _watch(self, parent: Folder, name: str) -> Folder | None:
+        watch = self._add(f"{self._root}/{parent.child_path(name)}", FOLDER_MASK)
+        if watch is None:
+            return None
+        folder = self.folders.place(parent, name, watch)
+        self._handover.keep(folder)
+        return folder
+
+    def _add(self, path: str, mask: Mask) -> int | None:
+        number = CallbackId(next(self._numbers))
+        try:
+            watch = self._inotify.add_callback(os.fsencode(path), mask, self._callback, number)
+        except OSError as exc:
+            if exc.errno in _LIMIT_ERRNOS:
+                raise WatchLimitReachedError from exc
+            return None  # gone, replaced by something else, or too deep for one path
+        # InotifyFD warns of a second callback with one id and would call both: each watch has exactly one.
+        former = number if watch == _NO_WATCH else self._ids.get(watch)
+        if former is not None:
+            self._inotify.remove_callbacks([(watch, former)])
+        if watch == _NO_WATCH:
+            return None
+        self._ids[watch] = number
+        return watch
+
+    def _give_back(self, watches: list[int]) -> None:
+        pairs = [(WatchDescriptor(watch), self._ids.pop(watch)) for watch in watches if watch in self._ids]
+        self._inotify.remove_callbacks(pairs)
+
+    def _inode_of_root(self) -> tuple[int, int] | None:
+        try:
+            facts = os.stat(self._root, follow_symlinks=False)
+        except OSError:
+            return None
+        return (facts.st_dev, facts.st_ino)
