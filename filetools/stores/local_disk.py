@@ -82,7 +82,7 @@ class LocalDisk:
             OSError: The folder is read-only.
         """
         with place.opened() as folder:
-            near = can_rename_between(folder, parent, self.owner.new_name())
+            near = can_rename_between(folder, parent)
         return place if near else self.beside(path, otherwise)
 
     def _private(self, folder: str, name: str, descriptor: Callable[[], int]) -> Place:

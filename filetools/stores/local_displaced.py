@@ -94,7 +94,7 @@ class LocalDisplaced:
         assert place is not None
         for _ in range(_TRIES):
             try:
-                exchange(capabilities, live, hidden, place.sibling().name)
+                exchange(capabilities, live, hidden, lambda: place.sibling().name)
             except FileNotFoundError:
                 try:
                     rename_without_replacing(capabilities, hidden, live)

@@ -96,7 +96,7 @@ class PreparedReplacement(_Named):
 
     def _exchange(self, live: Spot, hidden: Spot) -> None:
         try:
-            exchange(self._disk.capabilities, live, hidden, self._waiting().sibling().name)
+            exchange(self._disk.capabilities, live, hidden, lambda: self._waiting().sibling().name)
         except FileNotFoundError as exc:
             raise self._missing(hidden) from exc
 

@@ -24,29 +24,27 @@ _open_owners: Final[set[tuple[int, str]]] = set()
 class Owner:
     """Makes the names of one opened store; its files count as left behind once it is closed or its process is gone."""
 
-    __slots__ = ("_counter", "_key", "_mark")
+    __slots__ = ("_counter", "_key", "_start")
 
     def __init__(self) -> None:
-        self._mark = secrets.token_hex(4)
         self._counter = itertools.count()
-        self._key = (os.getpid(), self._mark)
-        _open_owners.add(self._key)
+        self._begin(os.getpid())
 
     def new_name(self) -> str:
         """Return a name for `.filetools/tmp` that nothing else has; also right in a forked child."""
         process = os.getpid()
         if process != self._key[0]:
-            self._after_fork(process)
-        serial = next(self._counter) & 0xFFFFFFFF
-        return f"{_prefix(process)}-{self._mark}{serial:08x}"
+            self._begin(process)
+        return f"{self._start}{next(self._counter) & 0xFFFFFFFF:08x}"
 
     def close(self) -> None:
         """Give up all files that still carry this owner's names."""
         _open_owners.discard(self._key)
 
-    def _after_fork(self, process: int) -> None:
-        self._mark = secrets.token_hex(4)
-        self._key = (process, self._mark)
+    def _begin(self, process: int) -> None:
+        mark = secrets.token_hex(4)
+        self._start = f"{_prefix(process)}-{mark}"
+        self._key = (process, mark)
         _open_owners.add(self._key)
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import errno
 import os
 import stat
+from collections.abc import Callable
 from contextlib import suppress
 from typing import Final
 
@@ -17,6 +18,8 @@ from filetools.stores.linux import MISSING_CALL, RENAME_EXCHANGE, RENAME_NOREPLA
 Spot = tuple[int, str]
 _NO_LINK: Final = frozenset({errno.EPERM, errno.EMLINK, *MISSING_CALL})
 """Why a second name is refused: a directory, the file system, or a rule against links to other people's files."""
+_NOBODYS_NAME: Final = ".no-such-name"
+"""Never made in a private directory."""
 _TRIES: Final = 5
 
 
@@ -35,14 +38,14 @@ def exists(spot: Spot) -> bool:
     return True
 
 
-def exchange(capabilities: Capabilities, live: Spot, hidden: Spot, spare: str) -> None:
+def exchange(capabilities: Capabilities, live: Spot, hidden: Spot, spare: Callable[[], str]) -> None:
     """Put the hidden file in the live place; what stood there is at the hidden spot afterwards.
 
     Args:
         capabilities: Decides the way; a refusal by the file system falls back all the same.
         live: The name that others see; must exist.
         hidden: The name in a temporary place; must exist.
-        spare: A free name beside the hidden one, for the fallback.
+        spare: Gives a free name beside the hidden one, for the fallback.
 
     Raises:
         FileNotFoundError: One of the two is missing; nothing changed.
@@ -56,7 +59,7 @@ def exchange(capabilities: Capabilities, live: Spot, hidden: Spot, spare: str) -
                 raise
         else:
             return
-    _exchange_in_steps(capabilities, live, hidden, (hidden[0], spare))
+    _exchange_in_steps(capabilities, live, hidden, (hidden[0], spare()))
 
 
 def _exchange_in_steps(capabilities: Capabilities, live: Spot, hidden: Spot, spare: Spot) -> None:
@@ -141,16 +144,15 @@ def _drop_old_name(source: Spot, destination: Spot) -> None:
             os.unlink(source[1], dir_fd=source[0])
 
 
-def can_rename_between(first: int, second: int, free_name: str) -> bool:
+def can_rename_between(first: int, second: int) -> bool:
     """Whether files can be renamed from one directory to another.
 
     Equal device numbers do not tell: a bind mount has them and refuses. A rename of a name that does not exist is
     refused for the mount before the name is looked up.
 
     Args:
-        first: Descriptor of the directory in which `free_name` does not exist.
+        first: Descriptor of a private directory.
         second: Descriptor of the other one.
-        free_name: A name that nobody uses.
 
     Raises:
         OSError: The second directory is read-only.
@@ -160,7 +162,7 @@ def can_rename_between(first: int, second: int, free_name: str) -> bool:
     if os.fstat(first).st_dev != os.fstat(second).st_dev:
         return False
     try:
-        os.rename(free_name, free_name, src_dir_fd=first, dst_dir_fd=second)
+        os.rename(_NOBODYS_NAME, _NOBODYS_NAME, src_dir_fd=first, dst_dir_fd=second)
     except FileNotFoundError:
         return True
     except OSError as exc:
