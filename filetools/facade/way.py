@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -108,9 +108,7 @@ def _adopt(parts: Parts, adoptions: Sequence[Change]) -> tuple[ChangeRecord, ...
     foreign = [change for change in adoptions if change.before is not None or change.after is None]
     if not foreign:
         return ()
-    return parts.journal.commit(
-        foreign, parts.recovery.actor, mirrors=parts.sync.names(change.path for change in foreign)
-    )
+    return parts.journal.commit(foreign, parts.recovery.actor, mirrors=parts.sync.names(_touched(foreign)))
 
 
 def _unchanged(parts: Parts, steps: Sequence[Step], adopted: tuple[ChangeRecord, ...]) -> Outcome:
@@ -134,7 +132,7 @@ def _prepare_and_commit(
             ticket = parts.sync.prepare_strict([action for step in active for action in step.mirror_actions(0)])
         drafts = [step.drafts() for step in active]
         changes = [*adoptions, *(change for several in drafts for change in several)]
-        records = parts.journal.commit(changes, actor, mirrors=parts.sync.names(change.path for change in changes))
+        records = parts.journal.commit(changes, actor, mirrors=parts.sync.names(_touched(changes)))
     except Exception:
         for step in active:
             step.abandon(parts)
@@ -142,6 +140,14 @@ def _prepare_and_commit(
             ticket.discard()
         raise
     return ticket, records, [len(several) for several in drafts]
+
+
+def _touched(changes: Sequence[Change]) -> Iterator[str]:
+    """The paths that mirrors must look at, where a move came from too."""
+    for change in changes:
+        yield change.path
+        if change.old_path is not None:
+            yield change.old_path
 
 
 def _own(records: Sequence[ChangeRecord], adopted: int, drafted: Sequence[int]) -> list[ChangeRecord]:
@@ -184,7 +190,7 @@ def _set_back(parts: Parts, step: Step) -> None:
 
 def _compensate(parts: Parts, active: Sequence[Step], own: Sequence[ChangeRecord]) -> None:
     changes = [change for step, record in zip(active, own, strict=True) for change in step.compensations(record.number)]
-    parts.journal.commit(changes, parts.recovery.actor, mirrors=parts.sync.names(change.path for change in changes))
+    parts.journal.commit(changes, parts.recovery.actor, mirrors=parts.sync.names(_touched(changes)))
     for step in active:
         step.abandon(parts)
 
@@ -193,7 +199,7 @@ def _keep_surprises(parts: Parts, active: Sequence[Step], actor: Actor) -> tuple
     surprises = [change for step in active for change in step.surprises(parts)]
     if not surprises:
         return ()
-    return parts.journal.commit(surprises, actor, mirrors=parts.sync.names(change.path for change in surprises))
+    return parts.journal.commit(surprises, actor, mirrors=parts.sync.names(_touched(surprises)))
 
 
 def _warnings(surprises: Sequence[ChangeRecord], mirror: MirrorStatus) -> tuple[dict[str, Any], ...]:

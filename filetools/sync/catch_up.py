@@ -36,6 +36,7 @@ class CatchUp:
         self._repair = Repair(context, carrier)
         self._pause = context.times.probe_seconds
         self._not_before: dict[str, float] = {}
+        self._is_swept = False
 
     async def run(self) -> None:
         """Catch up for ever: at once, then whenever there may be work."""
@@ -56,6 +57,9 @@ class CatchUp:
         mirror = self._mirror
         if mirror.is_paused or not (mirror.is_ready or await mirror.probe()):
             return
+        if not self._is_swept:
+            await mirror.in_back_lane(lambda job: mirror.files.sweep())
+            self._is_swept = True
         while self._context.is_keeper() and (debts := await self._context.run(self._due)):
             for debt in debts:
                 await self._settle(debt)

@@ -145,6 +145,18 @@ class MirrorFiles:
         displaced.discard()
         return is_empty
 
+    def sweep(self) -> None:
+        """Remove what dead processes left; bytes that the journal does not know are kept first, however they came there."""
+        for leftover in self.store.leftovers():
+            if leftover.stat.type == "file":
+                if leftover.stat.size > self._max_foreign_bytes or leftover.is_being_written():
+                    continue
+                content = leftover.read()
+                version = version_of(content)
+                if content and not self._contents.has(version):
+                    self._contents.keep(content, version)
+            leftover.discard()
+
     def _keep_in_place(self, path: WorkspacePath, stat: FileStat) -> None:
         if stat.size > self._max_foreign_bytes:
             if not self._contents.has(file_version(self.store, path)):
