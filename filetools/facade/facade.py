@@ -18,6 +18,7 @@ from filetools.facade.proposals import propose
 from filetools.facade.requests import NewlineChoice, OnLocked, ReadRequest, WriteRequest
 from filetools.facade.runner import Runner
 from filetools.facade.steps import MakeFolder, MoveFile, MoveFolder, PutFile, RemoveFile, RemoveFolder
+from filetools.facade.streaming import stream
 from filetools.facade.writing import decide_append, decide_copy, decide_create, decide_write, require_version
 from filetools.locks import LockInfo
 from filetools.models import (
@@ -126,6 +127,23 @@ class FileToolsFacade:
         if self._parts.bus.has_listeners(FileRead.name):
             self._parts.bus.publish(FileRead(path=where, actor=self.actor, version=result.version))
         return result
+
+    async def stream_file(self, path: str, *, offset: int = 0, count: int | None = None) -> AsyncIterator[bytes]:
+        """Yield a file's bytes in chunks of at most 256 KiB, whatever its size; all from one moment's file.
+
+        Args:
+            path: Workspace-relative path.
+            offset: First byte from 0.
+            count: Most bytes; None for all to the end.
+
+        Raises:
+            PathNotFoundError, PathIsDirectoryError, NotRegularFileError, InvalidArgumentError
+            ChangedMeanwhileError: Another program wrote into the file itself while it was read.
+        """
+        where = self._runner.resolve(path)
+        await self._authorise("read_file", [where], {}, change=False)
+        async for chunk in stream(self._parts, where, offset=offset, count=count):
+            yield chunk
 
     async def write_file(
         self,

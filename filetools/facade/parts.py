@@ -25,7 +25,7 @@ class Crew:
     """The worker threads of one workspace. Nothing of the product runs on the loop's default pool."""
 
     def __init__(self, threads: int) -> None:
-        self._executor = ThreadPoolExecutor(threads, thread_name_prefix="filetools")
+        self.executor = ThreadPoolExecutor(threads, thread_name_prefix="filetools")
 
     async def run(self, work: Callable[[], T]) -> T:
         """Run `work` in a worker thread, in one hop, to its end even if the caller is cancelled meanwhile.
@@ -42,11 +42,11 @@ class Crew:
 
     def start(self, work: Callable[[], T]) -> asyncio.Future[T]:
         """Start `work` in a worker thread; the caller sees to it that it is awaited."""
-        return asyncio.get_running_loop().run_in_executor(self._executor, work)
+        return asyncio.get_running_loop().run_in_executor(self.executor, work)
 
     def close(self) -> None:
         """End the threads; work under way finishes first, in the background."""
-        self._executor.shutdown(wait=False)
+        self.executor.shutdown(wait=False)
 
 
 async def finished(future: asyncio.Future[T]) -> None:
