@@ -209,9 +209,9 @@ class Clerk:
         pending = await parts.crew.run(parts.journal.marks.pending)
         if pending:
             settle = parts.recovery.settle_pending
-            settled = await recover(parts.workspace, pending, parts.locks, parts.crew.run, settle)
-            if settled:
-                self.note_written()
+            await recover(parts.workspace, pending, parts.locks, parts.crew.run, settle)
+            # Even where none was settled here: a look that settled one on its way to a refusal only noted the mark.
+            self.note_written()
 
     def _try_to_keep(self) -> None:
         flags = os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
