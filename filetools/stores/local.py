@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import os
 import stat
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-from filetools.errors import DirectoryNotFoundError, InvalidArgumentError
+from filetools.errors import DirectoryNotFoundError, FileToolsError, InvalidArgumentError
 from filetools.paths import Workspace, WorkspacePath
 from filetools.settings import STATE_DIRECTORY
+from filetools.stores.beside import FolderNotes
 from filetools.stores.capabilities import Capabilities, probe_capabilities
 from filetools.stores.checks import private_name
 from filetools.stores.linux import sync_descriptor
@@ -26,6 +28,8 @@ from filetools.stores.store import Displaced
 
 COARSE_TICK_NS: Final = 20_000_000
 """Longer than the tick of any clock that stamps files on a local disk."""
+ORPHAN_SECONDS: Final = 60.0
+"""Longer than any living store leaves a temporary file beside its target."""
 _PRIVATE: Final = f"{STATE_DIRECTORY}/"
 
 
@@ -42,6 +46,7 @@ class LocalStore(LocalReading, LocalChanging):
         name: str = "primary",
         private_directory: Path,
         capabilities: Capabilities | None = None,
+        orphan_seconds: float = ORPHAN_SECONDS,
     ) -> None:
         """Open the private directory, making it where it is missing.
 
@@ -50,6 +55,8 @@ class LocalStore(LocalReading, LocalChanging):
             name: Short name for messages and debts.
             private_directory: `.filetools` of this root, or another directory on the same file system if possible.
             capabilities: What the file system can do; probed once if None.
+            orphan_seconds: Age from which a temporary file beside its target counts as left behind, where a store that
+                is gone had noted the folder.
 
         Raises:
             StateDamagedError: A link or a file stands in the place of a private folder.
@@ -63,7 +70,9 @@ class LocalStore(LocalReading, LocalChanging):
         except BaseException:
             private.close()
             raise
-        disk = LocalDisk(workspace, private, known, Owner())
+        owner = Owner()
+        disk = LocalDisk(workspace, private, known, owner, FolderNotes(private, owner))
+        self._orphan_seconds = orphan_seconds
         LocalReading.__init__(self, disk)
         LocalChanging.__init__(self, disk)
 
@@ -115,10 +124,7 @@ class LocalStore(LocalReading, LocalChanging):
             os.close(descriptor)
 
     def leftovers(self) -> Iterator[Displaced]:
-        """Yield what dead processes left in `.filetools/tmp`, and everything in limbo.
-
-        Temporary files in other folders are not looked for: the journal knows them, see `leftover_at`.
-        """
+        """Yield what dead processes left in `.filetools/tmp` and in the folders they noted, and everything in limbo."""
         for name in _names_in(self._disk.temporary()):
             left = self._left_at(self._disk.temporary(name))
             if left is not None and is_left_behind(name, left.stat.changed_ns):
@@ -127,6 +133,33 @@ class LocalStore(LocalReading, LocalChanging):
             left = self._left_at(self._disk.limbo(name))
             if left is not None:
                 yield left
+
+        yield from self._beside()
+
+    def _beside(self) -> Iterator[Displaced]:
+        for note, folder in list(self._disk.notes.of_the_dead()):
+            waits = False
+            for name in self._names_beside(WorkspacePath(folder)):
+                left = self._left_at(self._disk.live(WorkspacePath(folder).child(name)))
+                # Folders beside are trash, which is kept until its record is forgotten.
+                if left is None or left.stat.type == "directory":
+                    continue
+                if time.time() - left.stat.changed_ns / 1e9 >= self._orphan_seconds:
+                    yield left
+                else:
+                    waits = True
+            if not waits:
+                self._disk.notes.drop(note)
+
+    def _names_beside(self, folder: WorkspacePath) -> list[str]:
+        try:
+            descriptor = self._disk.workspace.open_directory(folder)
+        except FileToolsError:
+            return []
+        try:
+            return [name for name in os.listdir(descriptor) if FOREIGN_NAME.fullmatch(name)]
+        finally:
+            os.close(descriptor)
 
     def leftover_at(self, temporary: str) -> Displaced | None:
         """Return what stands at a place that `temporary` of a `Prepared` or `Displaced` named, or None.
@@ -173,6 +206,10 @@ class LocalStore(LocalReading, LocalChanging):
 
     def close(self) -> None:
         """Release descriptors; may be called twice. What is still prepared counts as left behind from here on."""
+        if self._disk.private.is_open:
+            for note, folder in self._disk.notes.own():
+                if not self._names_beside(WorkspacePath(folder)):
+                    self._disk.notes.drop(note)
         self._disk.owner.close()
         self._disk.private.close()
 

@@ -12,6 +12,7 @@ from typing import Final
 from filetools.errors import FileToolsError
 from filetools.paths import Workspace, WorkspacePath
 from filetools.settings import STATE_DIRECTORY
+from filetools.stores.beside import FolderNotes
 from filetools.stores.capabilities import Capabilities
 from filetools.stores.owners import Owner, new_foreign_name
 from filetools.stores.private import PrivateDirectory
@@ -48,6 +49,7 @@ class LocalDisk:
     private: PrivateDirectory
     capabilities: Capabilities
     owner: Owner
+    notes: FolderNotes
 
     def temporary(self, name: str | None = None) -> Place:
         """Return a place in `.filetools/tmp`, by default a free one."""
@@ -67,6 +69,8 @@ class LocalDisk:
 
     def beside(self, path: WorkspacePath, name: str | None = None) -> Place:
         """Return a place in the folder of `path`, by default a free one, for what cannot be renamed out of there."""
+        if name is None:
+            self.notes.note(path.parent)
         return self.live(path.parent.child(name or new_foreign_name()))
 
     def reachable(self, place: Place, path: WorkspacePath, parent: int, otherwise: str | None = None) -> Place:

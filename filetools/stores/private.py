@@ -17,7 +17,7 @@ _FOLDER_FLAGS: Final[int] = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | getatt
 class PrivateDirectory:
     """Holds the descriptors of the private directory and its folders for as long as the store is open."""
 
-    __slots__ = ("_top", "limbo", "tmp", "trash")
+    __slots__ = ("_top", "beside", "limbo", "tmp", "trash")
 
     def __init__(self, workspace: Workspace, directory: Path) -> None:
         """Open the directory, making what is missing.
@@ -30,30 +30,36 @@ class PrivateDirectory:
             StateDamagedError: A link or a file stands in the place of one of the folders.
             FileToolsError: It cannot be made.
         """
-        self._top = self.tmp = self.trash = self.limbo = -1
+        self._top = self.tmp = self.trash = self.limbo = self.beside = -1
         try:
             self._top = _open_top(workspace, directory)
             _seal(self._top)
             self.tmp = _open_folder("tmp", self._top)
             self.trash = _open_folder("trash", self._top)
             self.limbo = _open_folder("limbo", self._top)
+            self.beside = _open_folder("beside", self._top)
             self._write_ignore_rule()
         except OSError as exc:
             self.close()
             raise _explained(workspace, directory, exc) from exc
 
+    @property
+    def is_open(self) -> bool:
+        """Whether it was not closed yet."""
+        return self.tmp >= 0
+
     def close(self) -> None:
         """Release the descriptors; may be called twice."""
-        held = (self._top, self.tmp, self.trash, self.limbo)
+        held = (self._top, self.tmp, self.trash, self.limbo, self.beside)
         # An invalid number makes a late caller fail; a reused one would let it act in somebody else's directory.
-        self._top = self.tmp = self.trash = self.limbo = -1
+        self._top = self.tmp = self.trash = self.limbo = self.beside = -1
         for descriptor in held:
             if descriptor >= 0:
                 os.close(descriptor)
 
     def check_present(self) -> None:
         """Raise StateDamagedError if somebody has removed the directory since it was opened."""
-        if any(os.fstat(folder).st_nlink == 0 for folder in (self._top, self.tmp, self.trash, self.limbo)):
+        if any(os.fstat(folder).st_nlink == 0 for folder in (self._top, self.tmp, self.trash, self.limbo, self.beside)):
             raise StateDamagedError("its folders were removed while the workspace was open")
 
     def _write_ignore_rule(self) -> None:

@@ -227,7 +227,7 @@ class Store(Protocol):
     def leftovers(self) -> Iterator[Displaced]:
         """Yield the temporary files that dead processes left, for the sweep to hash before it discards them.
 
-        Also everything in `.filetools/limbo`; not the temporary files in other folders, which the journal knows.
+        Also everything in `.filetools/limbo`, and the temporary files that had to stand in other folders.
         """
 
     def leftover_at(self, temporary: str) -> Displaced | None:

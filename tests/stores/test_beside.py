@@ -1,0 +1,70 @@
+"""Temporary files that must stand beside their targets are found again after their maker's death."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from filetools.paths import Workspace
+from filetools.stores import LocalStore
+
+
+def opened(root: Path) -> LocalStore:
+    return LocalStore(Workspace.open(root), private_directory=root / ".filetools", orphan_seconds=0)
+
+
+def handing_down(root: Path) -> Path:
+    """A folder whose new files take its group, so that they must be made in it."""
+    folder = root / "shared"
+    folder.mkdir()
+    folder.chmod(0o2775)
+    return folder
+
+
+def die_with_a_prepared_file(root: Path) -> None:
+    child = os.fork()
+    if child == 0:
+        store = opened(root)
+        # Without nameless files the temporary one has a name in the target's folder.
+        object.__setattr__(store.capabilities, "tmpfile", False)
+        store.prepare(Workspace.open(root).resolve("shared/a.txt"), b"half a thought", new=True)
+        os._exit(0)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+
+
+def test_a_dead_process_leaves_nothing_beside_its_target(tmp_path: Path) -> None:
+    folder = handing_down(tmp_path)
+    die_with_a_prepared_file(tmp_path)
+    assert len(list(folder.iterdir())) == 1
+    store = opened(tmp_path)
+    found = list(store.leftovers())
+    assert [left.read() for left in found] == [b"half a thought"]
+    for left in found:
+        left.discard()
+    assert list(folder.iterdir()) == []
+    assert list(store.leftovers()) == []
+    store.close()
+    assert list((tmp_path / ".filetools/beside").iterdir()) == []
+
+
+def test_the_trash_beside_a_folder_is_no_leftover(tmp_path: Path) -> None:
+    folder = handing_down(tmp_path)
+    (folder / ".ft-0123456789abcdef").mkdir()
+    die_with_a_prepared_file(tmp_path)
+    store = opened(tmp_path)
+    for left in store.leftovers():
+        left.discard()
+    assert [place.name for place in folder.iterdir()] == [".ft-0123456789abcdef"]
+    store.close()
+
+
+def test_a_store_that_closes_in_order_leaves_no_note(tmp_path: Path) -> None:
+    handing_down(tmp_path)
+    store = opened(tmp_path)
+    object.__setattr__(store.capabilities, "tmpfile", False)
+    prepared = store.prepare(Workspace.open(tmp_path).resolve("shared/a.txt"), b"1", new=True)
+    assert len(list((tmp_path / ".filetools/beside").iterdir())) == 1
+    prepared.discard()
+    store.close()
+    store.close()
+    assert list((tmp_path / ".filetools/beside").iterdir()) == []
