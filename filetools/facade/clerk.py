@@ -26,6 +26,7 @@ from filetools.facade.limbo import sweep
 from filetools.facade.rescan import rescan
 from filetools.facade.runner import Runner
 from filetools.facade.syncer import sync_files
+from filetools.facade.trash import tidy_trash
 from filetools.models import ChangeRecord, Operation
 from filetools.paths.patterns import ExcludeRules, compile_patterns
 from filetools.sync import recover
@@ -190,6 +191,7 @@ class Clerk:
         )
         if rounds % TIDY_ROUNDS == 0:
             await self._parts.crew.run(tidy)
+            await self._parts.crew.run(partial(tidy_trash, self._parts))
         else:
             await self._parts.crew.run(self._parts.journal.checkpoint)
 

@@ -196,10 +196,17 @@ def _compensate(parts: Parts, active: Sequence[Step], own: Sequence[ChangeRecord
 
 
 def _keep_surprises(parts: Parts, active: Sequence[Step], actor: Actor) -> tuple[ChangeRecord, ...]:
-    surprises = [change for step in active for change in step.surprises(parts)]
-    if not surprises:
+    """Journal what came out unexpectedly. The change is made by now, so a failure here must not fail the call."""
+    try:
+        surprises = [change for step in active for change in step.surprises(parts)]
+        if not surprises:
+            return ()
+        return parts.journal.commit(surprises, actor, mirrors=parts.sync.names(_touched(surprises)))
+    except (FileToolsError, HeadMovedError) as exc:
+        _log.warning("what came out of %s waits in limbo: %s", active[0].paths[0], exc)
+        for step in active:
+            step.shelve()
         return ()
-    return parts.journal.commit(surprises, actor, mirrors=parts.sync.names(_touched(surprises)))
 
 
 def _warnings(surprises: Sequence[ChangeRecord], mirror: MirrorStatus) -> tuple[dict[str, Any], ...]:

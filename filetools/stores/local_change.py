@@ -14,6 +14,7 @@ from filetools.stores.local_move import move
 from filetools.stores.local_prepare import Preparer
 from filetools.stores.owners import foreign_name_for
 from filetools.stores.reading import to_file_stat
+from filetools.stores.removal import bytes_below, remove_place
 from filetools.stores.renaming import exists, rename_without_replacing
 from filetools.stores.store import Displaced, Prepared
 
@@ -113,6 +114,22 @@ class LocalChanging:
             place = self._hidden_place(path, parent, trash)
             with place.opened() as folder:
                 rename_without_replacing(disk.capabilities, (folder, place.name), (parent, origin.name))
+
+    def trash_names(self) -> list[str]:
+        """Return the names in `.filetools/trash`, in no particular order."""
+        return os.listdir(self._disk.private.trash)
+
+    def trash_bytes(self, trash: str) -> int:
+        """Return the bytes of all files in `.filetools/trash/<trash>`; 0 if it is gone."""
+        try:
+            return bytes_below(self._disk.private.trash, private_name(trash))
+        except FileNotFoundError:
+            return 0
+
+    def empty_trash(self, trash: str) -> None:
+        """Remove `.filetools/trash/<trash>` for good, if it is there."""
+        with Explained(self._disk.workspace, self._disk.workspace.resolve("", allow_root=True)):
+            remove_place(self._disk.trash(private_name(trash)))
 
     def has_trash(self, trash: str) -> bool:
         """Whether `.filetools/trash/<trash>` exists."""

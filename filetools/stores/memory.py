@@ -207,6 +207,27 @@ class MemoryStore(MemoryReading):
             names[path.name] = self._tree.hidden["trash"].pop(trash)
             self._tree.touch(path)
 
+    def trash_names(self) -> list[str]:
+        """Return the names in the trash."""
+        with self._tree.lock:
+            return list(self._tree.hidden["trash"])
+
+    def trash_bytes(self, trash: str) -> int:
+        """Return the bytes of all files under a name in the trash; 0 if it is gone."""
+        with self._tree.lock:
+            top = self._tree.hidden["trash"].get(private_name(trash))
+            waiting, total = [] if top is None else [top], 0
+            while waiting:
+                node = waiting.pop()
+                total += len(node.content)
+                waiting += node.children.values()
+            return total
+
+    def empty_trash(self, trash: str) -> None:
+        """Remove a name from the trash for good, if it is there."""
+        with self._tree.lock:
+            self._tree.hidden["trash"].pop(private_name(trash), None)
+
     def has_trash(self, trash: str) -> bool:
         """Whether the trash has that name."""
         with self._tree.lock:

@@ -115,3 +115,24 @@ def _make_writable(descriptor: int) -> None:
     mode = os.fstat(descriptor).st_mode
     if mode & stat.S_IRWXU != stat.S_IRWXU:
         os.fchmod(descriptor, stat.S_IMODE(mode) | stat.S_IRWXU)
+
+
+def bytes_below(folder: int, name: str) -> int:
+    """Return the bytes of a file, or of all files below a directory; what vanishes meanwhile does not count.
+
+    Args:
+        folder: Descriptor of the directory that holds it.
+        name: Its name there.
+
+    Raises:
+        FileNotFoundError: Nothing is there.
+    """
+    found = os.stat(name, dir_fd=folder, follow_symlinks=False)
+    if not stat.S_ISDIR(found.st_mode):
+        return found.st_size
+    total = 0
+    for _, _, files, inside in os.fwalk(name, dir_fd=folder, follow_symlinks=False):
+        for file in files:
+            with suppress(FileNotFoundError):
+                total += os.stat(file, dir_fd=inside, follow_symlinks=False).st_size
+    return total

@@ -370,3 +370,15 @@ def test_writers_in_many_threads_displace_each_byte_once(world: World) -> None:
     assert last is not None
     assert sorted([*taken, last]) == sorted([b"one", *(f"{a}-{n}".encode() for a in range(authors) for n in range(25))])
     assert world.hidden() == set()
+
+
+def test_the_trash_is_named_measured_and_emptied(world: World) -> None:
+    world.store.remove(FILE, trash="7")
+    if not world.store.has_trash("7"):
+        return  # it stays beside its folder, on another mount
+    assert world.store.trash_names() == ["7"]
+    assert world.store.trash_bytes("7") > 0
+    world.store.empty_trash("7")
+    world.store.empty_trash("7")
+    assert world.store.trash_names() == []
+    assert world.store.trash_bytes("7") == 0

@@ -212,6 +212,10 @@ class FaultyPrepared:
     def temporary(self) -> str:
         return self._inner.temporary
 
+    @property
+    def stat(self) -> FileStat:
+        return self._inner.stat
+
     def exchange(self) -> FaultyDisplaced | None:
         store, path = self._about
         displaced = self._plan.run(store, "Prepared.exchange", path, self._inner.exchange)
@@ -235,6 +239,10 @@ class FaultyStore:
     @property
     def name(self) -> str:
         return self.inner.name
+
+    @property
+    def tick_ns(self) -> int:
+        return self.inner.tick_ns
 
     def stat(self, path: WorkspacePath) -> FileStat | None:
         return self._run("stat", path, lambda: self.inner.stat(path))
@@ -267,6 +275,15 @@ class FaultyStore:
 
     def remove_empty_directory(self, path: WorkspacePath) -> None:
         self._run("remove_empty_directory", path, lambda: self.inner.remove_empty_directory(path))
+
+    def trash_names(self) -> list[str]:
+        return self._run("trash_names", "", self.inner.trash_names)
+
+    def trash_bytes(self, trash: str) -> int:
+        return self._run("trash_bytes", trash, lambda: self.inner.trash_bytes(trash))
+
+    def empty_trash(self, trash: str) -> None:
+        self._run("empty_trash", trash, lambda: self.inner.empty_trash(trash))
 
     def has_trash(self, trash: str) -> bool:
         return self._run("has_trash", trash, lambda: self.inner.has_trash(trash))

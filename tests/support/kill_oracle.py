@@ -20,9 +20,11 @@ class Oracle:
         """Learn from what a writer said, in its order."""
         for fact in facts:
             path = fact.get("path")
+            if path is None:
+                continue
             if "begin" in fact:
                 self.announced.setdefault(path, []).append(fact["content"])
-            elif "done" in fact and path is not None:
+            elif "done" in fact:
                 self.acknowledged[path] = fact["content"]
                 self.announced[path] = []
                 self.count += 1

@@ -39,6 +39,9 @@ class FolderStep:
     def finish(self, parts: Parts) -> None:
         """Nothing is left over."""
 
+    def shelve(self) -> None:
+        """Nothing was displaced that could hold foreign bytes."""
+
     def abandon(self, parts: Parts) -> None:
         """Nothing was prepared."""
 

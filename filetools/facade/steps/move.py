@@ -10,7 +10,7 @@ from filetools.facade.look import Look, look
 from filetools.facade.parts import Parts
 from filetools.facade.steps.parents import make_parents, remove_parents
 from filetools.facade.steps.put import is_same_file
-from filetools.facade.steps.step import release
+from filetools.facade.steps.step import release, shelve
 from filetools.journal import Change
 from filetools.models import ChangeRecord, Operation
 from filetools.paths import WorkspacePath
@@ -144,6 +144,11 @@ class MoveFile:
     def finish(self, parts: Parts) -> None:
         """Let go of the replaced destination."""
         release(self._displaced, self._number)
+        self._displaced = None
+
+    def shelve(self) -> None:
+        """Leave what was displaced in limbo."""
+        shelve(self._displaced, self._number)
         self._displaced = None
 
     def abandon(self, parts: Parts) -> None:

@@ -11,7 +11,7 @@ from filetools.errors import HardLinkedError
 from filetools.facade.look import Look, look
 from filetools.facade.parts import Parts
 from filetools.facade.steps.parents import make_parents, remove_parents
-from filetools.facade.steps.step import release
+from filetools.facade.steps.step import release, shelve
 from filetools.journal import Change
 from filetools.models import ChangeRecord, Newline, Operation
 from filetools.paths import WorkspacePath
@@ -142,6 +142,11 @@ class PutFile:
     def finish(self, parts: Parts) -> None:
         """Let go of the displaced file."""
         release(self._displaced, self._number)
+        self._displaced = None
+
+    def shelve(self) -> None:
+        """Leave what was displaced in limbo."""
+        shelve(self._displaced, self._number)
         self._displaced = None
 
     def abandon(self, parts: Parts) -> None:

@@ -54,8 +54,17 @@ class Step(Protocol):
     def finish(self, parts: Parts) -> None:
         """Let go of what was displaced; called last after a success."""
 
+    def shelve(self) -> None:
+        """Leave what was displaced in limbo, because it cannot be looked at now; the keeper's sweep will."""
+
     def abandon(self, parts: Parts) -> None:
         """Take back what `prepare` made; called before another try and after a failure, perhaps twice."""
+
+
+def shelve(displaced: Displaced | None, number: int) -> None:
+    """Leave a displaced file in limbo, under the record that displaced it."""
+    if displaced is not None:
+        displaced.keep_in_limbo(f"{number}-{secrets.token_hex(4)}")
 
 
 def release(displaced: Displaced | None, number: int) -> None:
@@ -68,6 +77,6 @@ def release(displaced: Displaced | None, number: int) -> None:
     if displaced is None:
         return
     if displaced.is_being_written():
-        displaced.keep_in_limbo(f"{number}-{secrets.token_hex(4)}")
+        shelve(displaced, number)
     else:
         displaced.discard()
