@@ -133,11 +133,11 @@ class ForeignRecorder:
         if hint.kind == "moved" and stands:
             return self._folder_move(hint, path)
         newest = self._newest(path)
-        if stands == _says_folder(newest):
+        if stands == _says_folder(newest, path):
             return []
         if stands:
             return [_folder(self._parts, Operation.CREATE_DIRECTORY, path)]
-        if hint.kind != "deleted" or self._is_below_ours(path) or _says_gone(newest):
+        if hint.kind != "deleted" or self._is_below_ours(path) or _says_gone(newest, path):
             return []
         return [_folder(self._parts, Operation.DELETE_DIRECTORY, path)]
 
@@ -214,9 +214,15 @@ def _folder(parts: Parts, operation: Operation, path: WorkspacePath) -> Change:
     return Change(operation=operation, path=path, key=parts.workspace.key(path), applied=True, external=True)
 
 
-def _says_folder(record: ChangeRecord | None) -> bool:
-    return record is not None and record.operation in (Operation.CREATE_DIRECTORY, Operation.MOVE_DIRECTORY)
+def _says_folder(record: ChangeRecord | None, path: WorkspacePath) -> bool:
+    """Whether the newest record of a path left a folder there."""
+    made = (Operation.CREATE_DIRECTORY, Operation.MOVE_DIRECTORY)
+    return record is not None and record.operation in made and record.path == path
 
 
-def _says_gone(record: ChangeRecord | None) -> bool:
-    return record is not None and record.operation is Operation.DELETE_DIRECTORY
+def _says_gone(record: ChangeRecord | None, path: WorkspacePath) -> bool:
+    """Whether the newest record of a path took a folder away from there."""
+    if record is None:
+        return False
+    is_moved_away = record.operation is Operation.MOVE_DIRECTORY and record.path != path
+    return is_moved_away or record.operation is Operation.DELETE_DIRECTORY
