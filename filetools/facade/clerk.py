@@ -34,6 +34,8 @@ from filetools.watch import Bell, ForeignWatcher, Hint
 
 FLUSH_SECONDS: Final = 0.003
 """Pause after a change before its mark is written on its own; a following commit takes it along."""
+FOLLOW_PAUSE_SECONDS: Final = 0.01
+"""Shortest time between two looks for what other processes recorded; the first one after a silence comes at once."""
 KEEPER_SECONDS: Final = 1.0
 TIDY_ROUNDS: Final = 60
 FOLLOWED_RECORDS: Final = 1000
@@ -143,11 +145,8 @@ class Clerk:
         """Publish what other processes recorded, with its true actor."""
         await self._rung.wait()
         self._rung.clear()
-        journal = self._parts.journal
         while True:
-            visible = await self._parts.crew.run(journal.visible_position)
-            work = partial(journal.records, self._position, limit=FOLLOWED_RECORDS, foreign_only=True)
-            records = await self._parts.crew.run(work)
+            visible, records = await self._parts.crew.run(self._read_others)
             self._recorder.note(records)
             for record in records:
                 for event in self._runner.events_of(record) if is_told(record) else ():
@@ -156,8 +155,15 @@ class Clerk:
                 self._feed.wake()
             if len(records) < FOLLOWED_RECORDS:
                 self._position = max(visible, self._position, records[-1].number if records else 0)
-                return
+                break
             self._position = records[-1].number
+        # A process hears its own bell too; while it writes all the time, it looks for others' records only so often.
+        await asyncio.sleep(FOLLOW_PAUSE_SECONDS)
+
+    def _read_others(self) -> tuple[int, list[ChangeRecord]]:
+        journal = self._parts.journal
+        visible = journal.visible_position()  # first: what comes between the two is read again, not missed
+        return visible, journal.records(self._position, limit=FOLLOWED_RECORDS, foreign_only=True)
 
     async def _keep(self) -> None:
         rounds = 0
