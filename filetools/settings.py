@@ -50,17 +50,23 @@ class Settings(BaseModel):
     durability: Durability = "commit"
     """"commit": an acknowledged change survives a power cut; "relaxed": it survives a crash of the process."""
     mirror_policy: MirrorPolicy = "eventual"
+    """"eventual": the mirror follows and catches up; "strict": a change is in both or in neither."""
     permissions: Preset = "allow"
+    """What agents may do where no rule speaks: "allow", "ask", "guarded" (as "ask", deletions blocked), "read_only"."""
     protected_paths: tuple[str, ...] = PROTECTED_PATHS
     """Patterns whose every change needs an approval, by anybody."""
     exclude: tuple[str, ...] = DEFAULT_EXCLUDES
     """Patterns left out of recursive walks, watching and the mirror."""
     follow_symlinks: bool = False
+    """Whether links that stay inside the root are followed; otherwise every link is refused."""
     hard_links: Literal["refuse", "break"] = "refuse"
+    """A file with several names is not replaced, or, with "break", loses its other names."""
     lock_timeout_seconds: float = Field(default=30.0, gt=0)
+    """Longest wait for the locks of one call."""
     max_read_bytes: int = Field(default=10 * MIB, gt=0)
     """Largest file that is read whole."""
     max_write_bytes: int = Field(default=1024 * MIB, gt=0)
+    """Largest file that is written."""
     mirror_wait_seconds: float = Field(default=0.25, ge=0)
     """How long a call waits for an eventual mirror before leaving it behind."""
     mirror_probe_seconds: float = Field(default=5.0, gt=0)
@@ -70,13 +76,19 @@ class Settings(BaseModel):
     max_foreign_bytes: int = Field(default=64 * MIB, ge=0)
     """Foreign changes of larger files are recorded without keeping their bytes."""
     retention_bytes: int = Field(default=1024 * MIB, ge=0)
+    """Bytes of versions that are kept; beyond it the oldest go first, except what is still needed."""
     retention_records: int = Field(default=1_000_000, ge=0)
+    """Records that are kept; the oldest go first."""
     retention_seconds: float | None = Field(default=None, gt=0)
+    """Age at which records go; None keeps them as long as the other limits allow."""
     sync_after_seconds: float = Field(default=1.0, ge=0)
     """Pause after which files already covered by the journal are synced themselves."""
     worker_threads: int = Field(default=16, ge=1, le=256)
+    """Threads for file work, and so the calls that can be at work at once."""
     tool_timeout_seconds: float = Field(default=30.0, gt=0, le=600)
+    """Time limit of a tool call; waiting for locks and people is not counted."""
     approval_wait_seconds: float = Field(default=50.0, ge=0)
+    """How long a call waits for a person before it fails with APPROVAL_REQUIRED; the request stays open longer."""
 
 
 def load_settings(
@@ -122,9 +134,7 @@ def _validated(values: Mapping[str, Any], sources: Mapping[str, str]) -> Setting
     except ValidationError as exc:
         first = exc.errors()[0]
         name = str(first["loc"][0]) if first["loc"] else "settings"
-        raise InvalidArgumentError(
-            f"Setting {name!r} from {sources.get(name, 'argument')}: {first['msg']}"
-        ) from exc
+        raise InvalidArgumentError(f"Setting {name!r} from {sources.get(name, 'argument')}: {first['msg']}") from exc
 
 
 def _read_toml(path: Path) -> Mapping[str, Any]:
