@@ -81,7 +81,7 @@ class Runner:
         """Lead steps the way of a write under all their locks, then tell what happened.
 
         A caller that is cancelled while it waits for a lock leaves at once; later, the change is finished or undone
-        first, its locks are given back and its events are sent.
+        first, its locks are given back and its events are sent. Foreign changes that a refused call noticed are told, too.
 
         Raises:
             LockTimeoutError: The locks were not free in time.
@@ -91,23 +91,24 @@ class Runner:
         paths = [path for step in steps for path in step.paths]
         keys = [parts.workspace.key(path) for path in paths]
         cancelled = False
+        noticed: list[ChangeRecord] = []
         hold = parts.locks.hold(keys, path=paths[0], owner=actor.id, timeout_seconds=lock_timeout_seconds)
         async with Unhurried(hold):
             acquired = time.time()
             with self._writing(keys):
-                work = partial(go, parts, steps, actor, beat=beat)
+                work = partial(go, parts, steps, actor, beat=beat, noticed=noticed.extend)
                 hop = parts.crew.start(work)
                 try:
                     await asyncio.shield(hop)
                 except asyncio.CancelledError:
                     await finished(hop)
                     cancelled = True
-        outcome = hop.result() if not cancelled or hop.exception() is None else None
-        if outcome is not None:
-            self.tell(outcome.records, acquired)
-        if cancelled or outcome is None:
+                except FileToolsError:
+                    pass  # raised below, after what was noticed is told
+        self.tell([*noticed, *(() if hop.exception() else hop.result().records)], acquired)
+        if cancelled:
             raise asyncio.CancelledError
-        return outcome
+        return hop.result()
 
     def tell(self, records: Sequence[ChangeRecord], acquired: float | None = None) -> None:
         """Publish the events of new records, and have their marks written and other processes woken soon."""

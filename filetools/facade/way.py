@@ -15,7 +15,7 @@ from filetools.errors import ChangedMeanwhileError, FileToolsError, PathExistsEr
 from filetools.facade.parts import Parts
 from filetools.facade.steps.step import Step
 from filetools.journal import Change, HeadMovedError
-from filetools.models import Actor, ChangeRecord, MirrorStatus
+from filetools.models import Actor, ChangeRecord, MirrorStatus, Operation
 from filetools.sync import MirrorAction, StrictTicket
 
 MOST_TRIES: Final = 5
@@ -46,8 +46,25 @@ def no_beat(_done: int, _total: int) -> None:
     """Nobody listens and nobody stops it."""
 
 
-def go(parts: Parts, steps: Sequence[Step], actor: Actor, *, beat: Beat = no_beat) -> Outcome:
+Noticed = Callable[[Sequence[ChangeRecord]], None]
+"""Told of records that stand whatever becomes of the call: foreign changes, and folders made on the way."""
+
+
+def ignore_noticed(_records: Sequence[ChangeRecord]) -> None:
+    """Nobody wants to know."""
+
+
+def go(
+    parts: Parts, steps: Sequence[Step], actor: Actor, *, beat: Beat = no_beat, noticed: Noticed = ignore_noticed
+) -> Outcome:
     """Lead steps the way of a write, all or nothing.
+
+    Args:
+        parts: The workspace.
+        steps: What to change.
+        actor: Who changes it.
+        beat: Told of the progress.
+        noticed: Told of records that are not in the outcome, because there is none or it is that of a later try.
 
     Raises:
         AbortedError: `beat` said so; nothing was changed.
@@ -56,15 +73,14 @@ def go(parts: Parts, steps: Sequence[Step], actor: Actor, *, beat: Beat = no_bea
     """
     for attempt in range(MOST_TRIES):
         try:
-            return _try(parts, steps, actor, beat)
+            return _try(parts, steps, actor, beat, noticed)
         except HeadMovedError:
-            for step in steps:
-                step.abandon(parts)
+            _abandon(parts, steps)
             time.sleep(FIRST_PAUSE_SECONDS * 2**attempt)
     raise ChangedMeanwhileError(steps[0].paths[0], MOST_TRIES)
 
 
-def _try(parts: Parts, steps: Sequence[Step], actor: Actor, beat: Beat) -> Outcome:
+def _try(parts: Parts, steps: Sequence[Step], actor: Actor, beat: Beat, noticed: Noticed) -> Outcome:
     for done, step in enumerate(steps):
         beat(done, 2 * len(steps))
         step.look(parts)  # settles first
@@ -72,28 +88,29 @@ def _try(parts: Parts, steps: Sequence[Step], actor: Actor, beat: Beat) -> Outco
     try:
         active = [step for step in steps if step.decide(parts)]
     except FileToolsError:
-        _adopt(parts, adoptions)
+        noticed(_adopt(parts, adoptions))
         raise
     if not active:
         return _unchanged(parts, steps, _adopt(parts, adoptions))
     ticket, records, drafted = _prepare_and_commit(parts, active, adoptions, actor, beat)
     own = _own(records, len(adoptions), drafted)
+    for step, record in zip(active, own, strict=True):
+        step.recorded(record)
     follower = None if ticket is not None else parts.sync.begin(_actions(active, own))
     try:
-        _exchange(parts, active, own, ticket)
+        _exchange(parts, active, ticket)
     except FileToolsError as exc:
         if follower is not None:
             follower.abandon()
+        noticed([record for record in records if _stands(record)])
         _compensate(parts, active, own)
         if isinstance(exc, (PathExistsError, PathNotFoundError)):
             raise HeadMovedError(active[0].paths[0]) from exc
         raise
-    surprises = _keep_surprises(parts, active, actor)
+    surprises = _finish(parts, active, actor)
     records += surprises
     parts.journal.marks.applied(record.number for record in records)
     mirror = "in_sync" if follower is None else follower.join()
-    for step in active:
-        step.finish(parts)
     changes = {id(step): record for step, record in zip(active, own, strict=True)}
     return Outcome(
         records=records,
@@ -134,8 +151,7 @@ def _prepare_and_commit(
         changes = [*adoptions, *(change for several in drafts for change in several)]
         records = parts.journal.commit(changes, actor, mirrors=parts.sync.names(_touched(changes)))
     except Exception:
-        for step in active:
-            step.abandon(parts)
+        _abandon(parts, active)
         if ticket is not None:
             ticket.discard()
         raise
@@ -163,12 +179,12 @@ def _actions(active: Sequence[Step], own: Sequence[ChangeRecord]) -> list[Mirror
     return [action for step, record in zip(active, own, strict=True) for action in step.mirror_actions(record.number)]
 
 
-def _exchange(parts: Parts, active: Sequence[Step], own: Sequence[ChangeRecord], ticket: StrictTicket | None) -> None:
+def _exchange(parts: Parts, active: Sequence[Step], ticket: StrictTicket | None) -> None:
     """Make every step real, then the strict mirror; what was made real is set back if a later one fails."""
     done: list[Step] = []
     try:
-        for step, record in zip(active, own, strict=True):
-            step.exchange(parts, record)
+        for step in active:
+            step.exchange(parts)
             done.append(step)
         if ticket is not None:
             ticket.exchange()
@@ -190,23 +206,49 @@ def _set_back(parts: Parts, step: Step) -> None:
 
 def _compensate(parts: Parts, active: Sequence[Step], own: Sequence[ChangeRecord]) -> None:
     changes = [change for step, record in zip(active, own, strict=True) for change in step.compensations(record.number)]
-    parts.journal.commit(changes, parts.recovery.actor, mirrors=parts.sync.names(_touched(changes)))
-    for step in active:
-        step.abandon(parts)
-
-
-def _keep_surprises(parts: Parts, active: Sequence[Step], actor: Actor) -> tuple[ChangeRecord, ...]:
-    """Journal what came out unexpectedly. The change is made by now, so a failure here must not fail the call."""
     try:
-        surprises = [change for step in active for change in step.surprises(parts)]
-        if not surprises:
-            return ()
-        return parts.journal.commit(surprises, actor, mirrors=parts.sync.names(_touched(surprises)))
+        parts.journal.commit(changes, parts.recovery.actor, mirrors=parts.sync.names(_touched(changes)))
+    finally:
+        _abandon(parts, active)
+
+
+def _stands(record: ChangeRecord) -> bool:
+    """Whether a record of a commit stays when its changes are set back."""
+    return record.actor.kind == "external" or record.operation is Operation.CREATE_DIRECTORY
+
+
+def _abandon(parts: Parts, steps: Sequence[Step]) -> None:
+    """Take back what was prepared, the last first: the folder of one step may hold that of a later one."""
+    for step in reversed(steps):
+        _quietly(step.abandon, parts)
+
+
+def _finish(parts: Parts, active: Sequence[Step], actor: Actor) -> tuple[ChangeRecord, ...]:
+    """Keep what came out unexpectedly and let go of the rest. The change is made by now: nothing here can fail it."""
+    surprises: tuple[ChangeRecord, ...] = ()
+    try:
+        surprises = _keep_surprises(parts, active, actor)
     except (FileToolsError, HeadMovedError) as exc:
         _log.warning("what came out of %s waits in limbo: %s", active[0].paths[0], exc)
         for step in active:
-            step.shelve()
+            _quietly(step.shelve, parts)
+    for step in active:
+        _quietly(step.finish, parts)
+    return surprises
+
+
+def _quietly(act: Callable[[Parts], None], parts: Parts) -> None:
+    try:
+        act(parts)
+    except FileToolsError as exc:
+        _log.warning("a temporary file stays until a sweep finds it: %s", exc)
+
+
+def _keep_surprises(parts: Parts, active: Sequence[Step], actor: Actor) -> tuple[ChangeRecord, ...]:
+    surprises = [change for step in active for change in step.surprises(parts)]
+    if not surprises:
         return ()
+    return parts.journal.commit(surprises, actor, mirrors=parts.sync.names(_touched(surprises)))
 
 
 def _warnings(surprises: Sequence[ChangeRecord], mirror: MirrorStatus) -> tuple[dict[str, Any], ...]:

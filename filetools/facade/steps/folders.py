@@ -32,6 +32,9 @@ class FolderStep:
         """Folders have no bytes to adopt."""
         return ()
 
+    def recorded(self, record: ChangeRecord) -> None:
+        """Nothing is done with it."""
+
     def surprises(self, parts: Parts) -> Sequence[Change]:
         """A folder is taken with whatever is in it."""
         return ()
@@ -39,7 +42,7 @@ class FolderStep:
     def finish(self, parts: Parts) -> None:
         """Nothing is left over."""
 
-    def shelve(self) -> None:
+    def shelve(self, parts: Parts) -> None:
         """Nothing was displaced that could hold foreign bytes."""
 
     def abandon(self, parts: Parts) -> None:
@@ -84,9 +87,12 @@ class MakeFolder(FolderStep):
         """New parents, outermost first, then the folder."""
         return self._made
 
-    def exchange(self, parts: Parts, record: ChangeRecord) -> None:
-        """It stands already."""
+    def recorded(self, record: ChangeRecord) -> None:
+        """It stays, as it is recorded."""
         self._made = ()
+
+    def exchange(self, parts: Parts) -> None:
+        """It stands already."""
 
     def set_back(self, parts: Parts) -> None:
         """An empty folder stays, as it is recorded."""
@@ -114,6 +120,7 @@ class RemoveFolder(FolderStep):
         self._recursive = recursive
         self._view: View | None = None
         self._key = ""
+        self._number = 0
         self._displaced: Displaced | None = None
         self.entries = 0
 
@@ -137,10 +144,14 @@ class RemoveFolder(FolderStep):
         """One record for the whole folder."""
         return (Change(operation=Operation.DELETE_DIRECTORY, path=self._path, key=self._key, view=self._view),)
 
-    def exchange(self, parts: Parts, record: ChangeRecord) -> None:
+    def recorded(self, record: ChangeRecord) -> None:
+        """Know the number that names the trash."""
+        self._number = record.number
+
+    def exchange(self, parts: Parts) -> None:
         """Rename it into the trash, under the record's number; an empty one just goes."""
         if self._recursive:
-            self._displaced = parts.store.remove(self._path, trash=str(record.number))
+            self._displaced = parts.store.remove(self._path, trash=str(self._number))
         else:
             parts.store.remove_empty_directory(self._path)
 
@@ -207,9 +218,12 @@ class MoveFolder(FolderStep):
         )
         return (*self._parents, move)
 
-    def exchange(self, parts: Parts, record: ChangeRecord) -> None:
+    def recorded(self, record: ChangeRecord) -> None:
+        """Parents stay."""
+        self._parents = ()
+
+    def exchange(self, parts: Parts) -> None:
         """Rename."""
-        self._parents = ()  # recorded now: they stay, whatever comes
         parts.store.move(self._source, self._destination)
 
     def set_back(self, parts: Parts) -> None:

@@ -10,7 +10,7 @@ from filetools.facade.look import Look, look
 from filetools.facade.parts import Parts
 from filetools.facade.steps.parents import make_parents, remove_parents
 from filetools.facade.steps.put import is_same_file
-from filetools.facade.steps.step import release, shelve
+from filetools.facade.steps.step import drop, put_back, release, shelve
 from filetools.journal import Change
 from filetools.models import ChangeRecord, Operation
 from filetools.paths import WorkspacePath
@@ -91,10 +91,13 @@ class MoveFile:
         )
         return (*self._parents, *replaced, move)
 
-    def exchange(self, parts: Parts, record: ChangeRecord) -> None:
-        """Rename."""
+    def recorded(self, record: ChangeRecord) -> None:
+        """Know the record; parents stay."""
         self._number = record.number
-        self._parents = ()  # recorded now: they stay, whatever comes
+        self._parents = ()
+
+    def exchange(self, parts: Parts) -> None:
+        """Rename."""
         may_replace = self._overwrite or self.seen[0].key == self.seen[1].key
         self._displaced = parts.store.move(self.source, self.destination, overwrite=may_replace)
 
@@ -121,8 +124,7 @@ class MoveFile:
         """Rename back, and put the replaced destination into its place."""
         parts.store.move(self.destination, self.source)
         if self._displaced is not None:
-            self._displaced.put_back()
-            self._displaced = None
+            put_back(self._displaced, lambda _: False)
 
     def compensations(self, number: int) -> Sequence[Change]:
         """Both heads go back to what was seen."""
@@ -146,15 +148,19 @@ class MoveFile:
         release(self._displaced, self._number)
         self._displaced = None
 
-    def shelve(self) -> None:
+    def shelve(self, parts: Parts) -> None:
         """Leave what was displaced in limbo."""
         shelve(self._displaced, self._number)
         self._displaced = None
 
     def abandon(self, parts: Parts) -> None:
-        """Take back parents made for nothing."""
-        remove_parents(parts, self._parents)
-        self._parents = ()
+        """Take back parents made for nothing; what could not be put back is kept."""
+        displaced, parents = self._displaced, self._parents
+        self._displaced, self._parents = None, ()
+        try:
+            drop(parts, displaced, self._number)
+        finally:
+            remove_parents(parts, parents)
 
     def _size(self) -> int | None:
         return self.seen[0].stat.size if self.seen[0].stat is not None else None

@@ -11,7 +11,7 @@ from filetools.errors import HardLinkedError
 from filetools.facade.look import Look, look
 from filetools.facade.parts import Parts
 from filetools.facade.steps.parents import make_parents, remove_parents
-from filetools.facade.steps.step import release, shelve
+from filetools.facade.steps.step import drop, put_back, release, shelve
 from filetools.journal import Change
 from filetools.models import ChangeRecord, Newline, Operation
 from filetools.paths import WorkspacePath
@@ -94,10 +94,13 @@ class PutFile:
         """New parents, outermost first, then the file."""
         return (*self._parents, self._change())
 
-    def exchange(self, parts: Parts, record: ChangeRecord) -> None:
-        """Go live."""
+    def recorded(self, record: ChangeRecord) -> None:
+        """Know the record; parents stay."""
         self._number = record.number
-        self._parents = ()  # recorded now: they stay, whatever comes
+        self._parents = ()
+
+    def exchange(self, parts: Parts) -> None:
+        """Go live."""
         assert self._prepared is not None
         self._displaced = self._prepared.exchange()
 
@@ -113,9 +116,11 @@ class PutFile:
     def set_back(self, parts: Parts) -> None:
         """Put the former bytes back, or take the new file away."""
         if self._displaced is not None:
+            put_back(self._displaced, self._is_ours)
+            return
+        self._displaced = parts.store.remove(self.path)
+        if not self._is_ours(self._displaced.stat):
             self._displaced.put_back()
-        else:
-            parts.store.remove(self.path).discard()
 
     def compensations(self, number: int) -> Sequence[Change]:
         """The head goes back to what was seen."""
@@ -144,20 +149,27 @@ class PutFile:
         release(self._displaced, self._number)
         self._displaced = None
 
-    def shelve(self) -> None:
+    def shelve(self, parts: Parts) -> None:
         """Leave what was displaced in limbo."""
         shelve(self._displaced, self._number)
         self._displaced = None
 
     def abandon(self, parts: Parts) -> None:
         """Take back what `prepare` made, so that another try or a refusal leaves no trace."""
-        if self._displaced is not None:
-            self._displaced.discard()
-        if self._prepared is not None:
-            self._prepared.discard()
-        self._prepared = self._displaced = None
-        remove_parents(parts, self._parents)
-        self._parents = ()
+        prepared, displaced, parents = self._prepared, self._displaced, self._parents
+        self._prepared, self._displaced, self._parents = None, None, ()
+        try:
+            if prepared is not None:
+                prepared.discard()
+            drop(parts, displaced, self._number)
+        finally:
+            remove_parents(parts, parents)
+
+    def _is_ours(self, stat: FileStat) -> bool:
+        """Whether a file is the one that this step made live."""
+        assert self._prepared is not None
+        made = self._prepared.stat
+        return (stat.inode, stat.size, stat.modified_ns) == (made.inode, made.size, made.modified_ns)
 
     def _mode(self) -> int | None:
         assert self.decision is not None
@@ -183,11 +195,9 @@ class PutFile:
     def _remember(self, parts: Parts) -> None:
         """Know the new file again at the next look, unless somebody has replaced it already."""
         assert self.decision is not None
-        assert self._prepared is not None
-        made = self._prepared.stat
         taken_ns = time.time_ns()
         stat = parts.store.stat(self.path)
-        if stat is not None and (stat.inode, stat.size, stat.modified_ns) == (made.inode, made.size, made.modified_ns):
+        if stat is not None and self._is_ours(stat):
             parts.facts.put(stat.identity, self.decision.facts, taken_ns=taken_ns)
 
     def _surprise(self, content: bytes, version: str) -> Sequence[Change]:

@@ -9,7 +9,7 @@ from filetools.errors import PathNotFoundError
 from filetools.facade.look import Look, look
 from filetools.facade.parts import Parts
 from filetools.facade.steps.put import is_same_file
-from filetools.facade.steps.step import release, shelve
+from filetools.facade.steps.step import drop, put_back, release, shelve
 from filetools.journal import Change
 from filetools.models import ChangeRecord, Operation
 from filetools.paths import WorkspacePath
@@ -67,9 +67,12 @@ class RemoveFile:
             ),
         )
 
-    def exchange(self, parts: Parts, record: ChangeRecord) -> None:
-        """Take it out of the tree."""
+    def recorded(self, record: ChangeRecord) -> None:
+        """Know the record."""
         self._number = record.number
+
+    def exchange(self, parts: Parts) -> None:
+        """Take it out of the tree."""
         self._displaced = parts.store.remove(self.path)
 
     def surprises(self, parts: Parts) -> Sequence[Change]:
@@ -95,10 +98,9 @@ class RemoveFile:
         return (came_between, gone_again)
 
     def set_back(self, parts: Parts) -> None:
-        """Put it back into its place."""
+        """Put it back into its place, unless there is a new file."""
         assert self._displaced is not None
-        self._displaced.put_back()
-        self._displaced = None
+        put_back(self._displaced, lambda _: False)
 
     def compensations(self, number: int) -> Sequence[Change]:
         """The head goes back to what was seen."""
@@ -126,10 +128,12 @@ class RemoveFile:
         release(self._displaced, self._number)
         self._displaced = None
 
-    def shelve(self) -> None:
+    def shelve(self, parts: Parts) -> None:
         """Leave what was displaced in limbo."""
         shelve(self._displaced, self._number)
         self._displaced = None
 
     def abandon(self, parts: Parts) -> None:
-        """Nothing was prepared."""
+        """Nothing was prepared; what could not be put back is kept."""
+        displaced, self._displaced = self._displaced, None
+        drop(parts, displaced, self._number)

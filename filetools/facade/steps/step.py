@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
+from filetools.content import version_of
 from filetools.facade.parts import Parts
 from filetools.journal import Change
 from filetools.models import ChangeRecord
 from filetools.paths import WorkspacePath
-from filetools.stores import Displaced
+from filetools.stores import Displaced, FileStat
 from filetools.sync import MirrorAction
 
 
@@ -36,14 +37,17 @@ class Step(Protocol):
     def drafts(self) -> Sequence[Change]:
         """The records of this change; the last one is the change itself."""
 
-    def exchange(self, parts: Parts, record: ChangeRecord) -> None:
+    def recorded(self, record: ChangeRecord) -> None:
+        """Know the record of the change; new parents are recorded with it, and stay whatever comes."""
+
+    def exchange(self, parts: Parts) -> None:
         """Make it real in one atomic step; raises with nothing changed."""
 
     def surprises(self, parts: Parts) -> Sequence[Change]:
         """Records of what came out unexpectedly in the exchange: a foreign save of the same instant, kept."""
 
     def set_back(self, parts: Parts) -> None:
-        """Undo the exchange, because another step of the same call failed."""
+        """Undo the exchange, because another step of the same call failed; what was saved since stays."""
 
     def compensations(self, number: int) -> Sequence[Change]:
         """Records that set the heads back to what the look saw."""
@@ -54,11 +58,28 @@ class Step(Protocol):
     def finish(self, parts: Parts) -> None:
         """Let go of what was displaced; called last after a success."""
 
-    def shelve(self) -> None:
+    def shelve(self, parts: Parts) -> None:
         """Leave what was displaced in limbo, because it cannot be looked at now; the keeper's sweep will."""
 
     def abandon(self, parts: Parts) -> None:
         """Take back what `prepare` made; called before another try and after a failure, perhaps twice."""
+
+
+def put_back(displaced: Displaced, is_ours: Callable[[FileStat], bool]) -> None:
+    """Put a displaced file back into its place, unless a program has saved something newer there: that stays."""
+    displaced.put_back()
+    if displaced.temporary and not is_ours(displaced.stat):
+        displaced.put_back()
+
+
+def drop(parts: Parts, displaced: Displaced | None, number: int) -> None:
+    """Discard a displaced file after a failure if its bytes are kept; leave any other in limbo."""
+    if displaced is None or not displaced.temporary:
+        return
+    if displaced.stat.type == "file" and not parts.journal.contents.has(version_of(displaced.read())):
+        shelve(displaced, number)
+    else:
+        displaced.discard()
 
 
 def shelve(displaced: Displaced | None, number: int) -> None:

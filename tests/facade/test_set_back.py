@@ -1,0 +1,177 @@
+"""What a call changed before a later part of it failed goes back; what strangers saved meanwhile stays, and is told."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import filetools
+from filetools.errors import DiskFullError, StorageFailedError
+from tests.support.crashing import QUIET, grow, leftovers, snapshot
+from tests.support.opened import (
+    Hook,
+    Once,
+    ScriptedOpening,
+    assert_at_rest,
+    failing,
+    names_of,
+    recorded,
+    refused,
+    steps_until,
+    told,
+    version,
+)
+
+TWO = [{"path": "a.txt", "content": "A"}, {"path": "b.txt", "content": "B"}]
+
+
+def full_disk() -> DiskFullError:
+    return DiskFullError("b.txt")
+
+
+def several(*hooks: Hook) -> Hook:
+    def hook(method: str, path: str) -> None:
+        for one in hooks:
+            one(method, path)
+
+    return hook
+
+
+async def test_a_foreign_change_noticed_by_a_refused_call_is_told(tmp_path: Path) -> None:
+    async with filetools.open(tmp_path, settings=QUIET) as files:
+        known = await files.write_file("a.txt", "agent\n")
+        events = told(files)
+        (tmp_path / "a.txt").write_text("person\n")
+        await refused("VERSION_MISMATCH", files.write_file("a.txt", "again\n", expected_version=known.version))
+        assert [(event.to_dict()["event"], event.to_dict()["source"]) for event in events] == [
+            ("file:modified", "external")
+        ]
+        assert (await files.read_file("a.txt", version=version("person\n"))).content == "person\n"
+
+
+async def test_a_failed_batch_goes_back_to_what_was(tmp_path: Path) -> None:
+    grow(tmp_path, {"a.txt": b"old a", "b.txt": b"old b"})
+    hook = Once("Prepared.exchange", failing(full_disk), at=2)
+    async with ScriptedOpening(tmp_path, before=hook) as files:
+        events = told(files)
+        error = await refused("BATCH_FAILED", files.write_multiple(TWO))
+        assert (error.details["cause"], error.path) == ("DISK_FULL", "b.txt")
+        assert snapshot(tmp_path) == {"a.txt": b"old a", "b.txt": b"old b"}
+        assert (events, await recorded(files)) == ([], [])
+        await assert_at_rest(files, tmp_path)
+        assert [type(result).__name__ for result in (await files.write_multiple(TWO)).results] == ["WriteResult"] * 2
+
+
+async def test_folders_of_a_failed_batch_are_there_if_they_are_told(tmp_path: Path) -> None:
+    items = [{"path": "x/1.txt", "content": "1"}, {"path": "x/y/2.txt", "content": "2"}]
+    hook = Once("Prepared.exchange", failing(full_disk))
+    async with ScriptedOpening(tmp_path, before=hook) as files:
+        events = told(files)
+        await refused("BATCH_FAILED", files.write_multiple(items))
+        assert snapshot(tmp_path) == {"x": None, "x/y": None}
+        assert names_of(events) == [("directory:created", "x"), ("directory:created", "x/y")]
+        assert await recorded(files) == [("create_directory", "x", "agent"), ("create_directory", "x/y", "agent")]
+        await assert_at_rest(files, tmp_path)
+
+
+async def test_folders_made_for_a_batch_that_is_not_recorded_go_again(tmp_path: Path) -> None:
+    items = [{"path": "x/1.txt", "content": "1"}, {"path": "x/y/2.txt", "content": "2"}]
+    hook = Once("prepare", failing(full_disk), at=2)
+    async with ScriptedOpening(tmp_path, before=hook) as files:
+        events = told(files)
+        await refused("BATCH_FAILED", files.write_multiple(items))
+        assert (snapshot(tmp_path), events, await recorded(files)) == ({}, [], [])
+
+
+@pytest.mark.parametrize("content", [b"old a", None])
+async def test_a_save_before_a_file_is_put_back_stays(tmp_path: Path, content: bytes | None) -> None:
+    grow(tmp_path, {"b.txt": b"old b", **({} if content is None else {"a.txt": content})})
+
+    def save() -> None:
+        (tmp_path / "a.txt").write_bytes(b"person")
+
+    hook = several(
+        Once("Prepared.exchange", failing(full_disk), at=2),
+        Once("Displaced.put_back" if content else "remove", save, path="a.txt"),
+    )
+    async with ScriptedOpening(tmp_path, before=hook) as files:
+        await refused("BATCH_FAILED", files.write_multiple(TWO))
+        assert snapshot(tmp_path) == {"a.txt": b"person", "b.txt": b"old b"}
+        assert leftovers(tmp_path) == []
+        assert (await files.write_file("a.txt", "next")).replaced_version == version(b"person")
+        assert (await files.read_file("a.txt", version=version(b"person"))).content == "person"
+        await assert_at_rest(files, tmp_path)
+
+
+async def test_a_deleted_file_made_anew_before_it_is_put_back_stays(tmp_path: Path) -> None:
+    grow(tmp_path, {"a.txt": b"old a", "b.txt": b"old b"})
+
+    def save() -> None:
+        (tmp_path / "a.txt").write_bytes(b"person")
+
+    hook = several(Once("remove", failing(full_disk), at=2), Once("Displaced.put_back", save))
+    async with ScriptedOpening(tmp_path, before=hook) as files:
+        await refused("BATCH_FAILED", files.delete_multiple(["a.txt", "b.txt"]))
+        assert snapshot(tmp_path) == {"a.txt": b"person", "b.txt": b"old b"}
+        assert leftovers(tmp_path) == []
+        await files.write_file("a.txt", "next")
+        assert (await files.read_file("a.txt", version=version(b"person"))).content == "person"
+
+
+async def test_bytes_that_are_kept_nowhere_else_outlive_a_failed_putting_back(tmp_path: Path) -> None:
+    """Too large to be kept as a version: only the displaced file holds them."""
+    grow(tmp_path, {"a.txt": b"large old a", "b.txt": b"old b"})
+    hook = several(
+        Once("Prepared.exchange", failing(full_disk), at=2),
+        Once("Displaced.put_back", failing(lambda: StorageFailedError("a.txt", "I/O error"))),
+    )
+    async with ScriptedOpening(tmp_path, before=hook, settings={"max_foreign_bytes": 8}) as files:
+        await refused("BATCH_FAILED", files.write_multiple(TWO))
+        assert [place.read_bytes() for place in (tmp_path / ".filetools/limbo").iterdir()] == [b"large old a"]
+    async with filetools.open(tmp_path, settings={**QUIET, "sync_after_seconds": 0.01}) as files:
+        await until_swept(tmp_path)
+        assert (await files.read_file("a.txt", version=version(b"large old a"))).content == "large old a"
+
+
+async def until_swept(root: Path) -> None:
+    await steps_until(lambda: not leftovers(root))
+
+
+@pytest.mark.parametrize("method", ["Displaced.discard", "Displaced.is_being_written"])
+async def test_a_change_that_happened_is_acknowledged_and_told_although_tidying_fails(
+    tmp_path: Path, method: str
+) -> None:
+    grow(tmp_path, {"a.txt": b"old a"})
+    hook = Once(method, failing(full_disk))
+    async with ScriptedOpening(tmp_path, before=hook) as files:
+        events = told(files)
+        result = await files.write_file("a.txt", "new")
+        assert (result.created, result.replaced_version) == (False, version("old a"))
+        assert names_of(events) == [("file:modified", "a.txt")]
+        assert (tmp_path / "a.txt").read_text() == "new"
+        assert await recorded(files) == [("modify", "a.txt", "agent")]
+    async with filetools.open(tmp_path, settings={**QUIET, "sync_after_seconds": 0.01}) as files:
+        await until_swept(tmp_path)
+        await assert_at_rest(files, tmp_path)
+
+
+async def test_a_stranger_s_save_that_cannot_be_looked_at_waits_for_the_sweep(tmp_path: Path) -> None:
+    grow(tmp_path, {"a.txt": b"old a"})
+
+    def save() -> None:
+        (tmp_path / "a.txt").write_bytes(b"person")
+
+    acts: dict[str, Callable[[], None]] = {"Prepared.exchange": save, "Displaced.read": failing(full_disk)}
+    hook = several(*(Once(method, act) for method, act in acts.items()))
+    async with ScriptedOpening(tmp_path, before=hook, settings={"sync_after_seconds": 0.01}) as files:
+        await files.write_file("a.txt", "new")
+        await until_swept(tmp_path)
+        assert (tmp_path / "a.txt").read_text() == "new"
+        assert (await files.read_file("a.txt", version=version(b"person"))).content == "person"
+        assert await recorded(files) == [
+            ("modify", "a.txt", "agent"),
+            ("modify", "a.txt", "external"),
+            ("modify", "a.txt", "system"),
+        ]

@@ -1,0 +1,129 @@
+"""Opened workspaces for tests of the facade: refusals as values, events kept, stores that do as a script says."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import filetools
+from filetools.app import Opening
+from filetools.content import version_of
+from filetools.events import Event
+from filetools.facade import FileToolsFacade
+from filetools.models import ChangeRecord
+from filetools.paths import Workspace
+from filetools.stores import Store
+from tests.support.crashing import QUIET, leftovers
+from tests.support.faulty import FaultyStore
+from tests.support.mirror_worlds import Script, ignore
+
+Hook = Callable[[str, str], None]
+"""Called with method and path of a store's call; may act or raise."""
+
+
+async def refused(code: str, call: Awaitable[object]) -> filetools.FileToolsError:
+    """Await a call that must be refused with this code; returns the error."""
+    with pytest.raises(filetools.FileToolsError) as caught:
+        await call
+    assert caught.value.code == code, caught.value
+    return caught.value
+
+
+async def outcome_of(call: Awaitable[object]) -> str:
+    """Return "done" or the code of the refusal."""
+    try:
+        await call
+    except filetools.FileToolsError as exc:
+        return exc.code
+    return "done"
+
+
+def told(files: FileToolsFacade, pattern: str = "*") -> list[Event]:
+    """Return a list that grows by every event from now on."""
+    events: list[Event] = []
+    files.on(pattern, events.append)
+    return events
+
+
+def names_of(events: list[Event]) -> list[tuple[str, str]]:
+    """Return name and path of each event."""
+    return [(event.name, getattr(event, "path", "")) for event in events]
+
+
+def version(content: bytes | str) -> str:
+    """Return the version of these bytes, or of this text in UTF-8."""
+    return version_of(content if isinstance(content, bytes) else content.encode())
+
+
+async def recorded(files: FileToolsFacade) -> list[tuple[str, str, str]]:
+    """Return operation, path and kind of actor of every change that the feed tells."""
+    return [_fact(record) for record in (await files.changes()).records]
+
+
+def _fact(record: ChangeRecord) -> tuple[str, str, str]:
+    return (record.operation.value, record.path, record.actor.kind)
+
+
+async def assert_at_rest(files: FileToolsFacade, root: Path) -> None:
+    """Fail unless nothing is pending or left over and every head is what stands on the disk."""
+    journal = files._parts.journal
+    await files._parts.crew.run(journal.marks.flush)
+    assert journal.marks.pending() == []
+    assert leftovers(root) == []
+    for path, head in journal.heads_below(""):
+        assert version((root / path).read_bytes()) == head, path
+
+
+class ScriptedOpening(Opening):
+    """Opens a root whose store does something, or fails, before or after the calls that a test chooses."""
+
+    def __init__(
+        self,
+        root: Path,
+        *,
+        before: Hook = ignore,
+        after: Hook = ignore,
+        mirror: Path | Store | None = None,
+        settings: Mapping[str, Any] | None = None,
+    ) -> None:
+        super().__init__(root, mirror, None, {**QUIET, **(settings or {})})
+        self.script = Script(before=before, after=after)
+
+    def _open_store(self, workspace: Workspace, private_directory: Path) -> Store:
+        return FaultyStore(super()._open_store(workspace, private_directory), self.script)
+
+
+class Once:
+    """A hook that acts at the N-th call of one method, and at no other."""
+
+    def __init__(self, method: str, act: Callable[[], None], *, at: int = 1, path: str | None = None) -> None:
+        self._method = method
+        self._act = act
+        self._left = at
+        self._path = path
+
+    def __call__(self, method: str, path: str) -> None:
+        if method == self._method and self._path in (None, path):
+            self._left -= 1
+            if self._left == 0:
+                self._act()
+
+
+def failing(error: Callable[[], Exception]) -> Callable[[], None]:
+    """Return an act that raises."""
+
+    def act() -> None:
+        raise error()
+
+    return act
+
+
+async def steps_until(condition: Callable[[], object], seconds: float = 10.0) -> None:
+    """Let the loop run until a condition holds; fails after a bounded time."""
+    async with asyncio.timeout(seconds):
+        while not condition():
+            await asyncio.sleep(0.002)
