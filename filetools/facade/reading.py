@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import time
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
@@ -20,11 +21,12 @@ from filetools.content import (
     read_lines,
     read_text_range,
     sniff,
+    version_of,
 )
-from filetools.errors import FileTooLargeError, InvalidArgumentError
+from filetools.errors import FileTooLargeError, FileToolsError, InvalidArgumentError, VersionGoneError
 from filetools.facade.parts import Parts
 from filetools.facade.requests import ReadRequest
-from filetools.facade.writing import stat_version
+from filetools.facade.writing import full_version, stat_version
 from filetools.models import ReadResult
 from filetools.paths import WorkspacePath
 from filetools.stores import FileStat, Reader
@@ -41,7 +43,7 @@ def read_now(parts: Parts, path: WorkspacePath, request: ReadRequest) -> ReadRes
     if not request.is_whole:
         return None
     taken_ns = time.time_ns()
-    found = parts.store.read_now(path, NO_HOP_BYTES)
+    found = parts.store.read_now(path, min(NO_HOP_BYTES, parts.settings.max_read_bytes))
     if found is None:
         return None
     content, stat = found
@@ -108,11 +110,23 @@ def _result(path: WorkspacePath, facts: ContentFacts, shown: str, stat: FileStat
 
 
 def _version(parts: Parts, path: WorkspacePath, request: ReadRequest, version: str) -> ReadResult:
-    content = parts.journal.contents.get(version)
+    content = _bytes_of(parts, path, full_version(version))
     facts, text = inspect(content, name=path, encoding=request.encoding)
     whole = _result(path, facts, _shown(content, text), None).model_copy(update={"origin": "version"})
     is_part = request.is_lines or request.is_bytes
     return _part(whole, facts, content, request) if is_part else whole
+
+
+def _bytes_of(parts: Parts, path: WorkspacePath, version: str) -> bytes:
+    """Return the bytes of a version; what stands on the disk need not have been recorded yet."""
+    try:
+        return parts.journal.contents.get(version)
+    except VersionGoneError:
+        with suppress(FileToolsError):
+            content, _ = parts.store.read(path, limit=parts.settings.max_read_bytes)
+            if version_of(content) == version:
+                return content
+        raise
 
 
 def _part(whole: ReadResult, facts: ContentFacts, content: bytes, request: ReadRequest) -> ReadResult:

@@ -69,3 +69,5 @@ class WriteRequest:
             raise InvalidArgumentError(f"newline must be 'exact' or left out, not {self.newline!r}")
         if not isinstance(self.content, str | bytes):
             raise InvalidArgumentError(f"content must be text or bytes, not {type(self.content).__name__}")
+        if not isinstance(self.expected_version, str | None):
+            raise InvalidArgumentError(f"expected_version must be text, not {type(self.expected_version).__name__}")

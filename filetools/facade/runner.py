@@ -12,7 +12,7 @@ from types import TracebackType
 from typing import Final
 
 from filetools.content import inspect
-from filetools.errors import FileToolsError, LockTimeoutError
+from filetools.errors import FileToolsError, InvalidArgumentError, LockTimeoutError
 from filetools.events import Event, from_record
 from filetools.facade.parts import Parts, finished
 from filetools.facade.steps import Step
@@ -53,6 +53,8 @@ class Runner:
 
     def resolve(self, raw_path: str, *, allow_root: bool = False) -> WorkspacePath:
         """Return the normal form of a caller's path, links followed where the settings say so."""
+        if not isinstance(raw_path, str):
+            raise InvalidArgumentError(f"A path is text, not {type(raw_path).__name__}")
         path = self.parts.workspace.resolve(raw_path, allow_root=allow_root)
         return self.parts.workspace.locate(path) if self.parts.workspace.follow_symlinks else path
 

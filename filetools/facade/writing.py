@@ -28,6 +28,7 @@ UTF_8: Final = TextFormat(encoding="utf-8", bom=b"")
 SHORTEST_PREFIX: Final = 12
 """Hex digits that a shortened version must have."""
 _SHORT_VERSION: Final = re.compile(r"[0-9a-f]{12,64}")
+_FULL_VERSION: Final = re.compile(r"[0-9a-f]{64}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,10 +77,15 @@ def decide_append(parts: Parts, seen: Look, request: WriteRequest) -> Decision:
     require_version(seen, request.expected_version)
     if seen.stat is None:
         return decide_write(parts, seen, request)
-    added = encoded(parts, seen, request, is_continuation=True).content
-    _refuse_size(parts, seen.path, seen.stat.size + len(added))
-    content = content_of(parts, seen) + added
-    return Decision(content=content, facts=inspect(content, name=seen.path)[0], added_bytes=len(added))
+    added = encoded(parts, seen, request, is_continuation=True)
+    _refuse_size(parts, seen.path, seen.stat.size + len(added.content))
+    content = content_of(parts, seen) + added.content
+    return Decision(
+        content=content,
+        facts=inspect(content, name=seen.path)[0],
+        added_bytes=len(added.content),
+        newline="crlf" if added.keeps_crlf else None,
+    )
 
 
 def decide_copy(parts: Parts, seen: Look, source: WorkspacePath, *, overwrite: bool) -> Decision:
@@ -120,6 +126,18 @@ def is_version(seen: Look, expected: str) -> bool:
             f" {expected!r}"
         )
     return seen.version is not None and seen.version.startswith(VERSION_PREFIX + digits)
+
+
+def full_version(version: str) -> str:
+    """Return a version in its full form.
+
+    Raises:
+        InvalidArgumentError: It is none; a shortened one does not say which bytes are meant.
+    """
+    digits = str(version).removeprefix(VERSION_PREFIX).lower()
+    if not _FULL_VERSION.fullmatch(digits):
+        raise InvalidArgumentError(f"A version is {VERSION_PREFIX!r} and 64 hex digits, not {version!r}")
+    return VERSION_PREFIX + digits
 
 
 def stat_version(identity: tuple[int, int, int, int, int]) -> str:
