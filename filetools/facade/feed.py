@@ -15,7 +15,7 @@ from filetools.models import ChangeRecord, Operation, RecordState
 from filetools.paths import WorkspacePath
 
 PAGE_RECORDS: Final = 1000
-_POSITION: Final = re.compile(r"([0-9a-f]{4,64}):(\d{1,19})")
+_POSITION: Final = re.compile(r"([0-9a-f]{4,64}):([0-9]{1,18})")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,8 +100,10 @@ class Feed:
         newest = records[-1].number if records else 0
         # What was committed between the two readings is in the page already, and must not be delivered again.
         end = newest if len(records) == limit else max(number, visible, newest)
-        gone = 0 < number < journal.forgotten()
-        return FeedPage(records=shown, position=f"{journal.epoch}:{end}", resync=resync or gone)
+        forgotten = journal.forgotten()
+        if number > max(journal.position(), forgotten):
+            return FeedPage(records=(), position=f"{journal.epoch}:{visible}", resync=True)  # it was rolled back
+        return FeedPage(records=shown, position=f"{journal.epoch}:{end}", resync=resync or 0 < number < forgotten)
 
 
 def is_told(record: ChangeRecord) -> bool:
