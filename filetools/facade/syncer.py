@@ -9,8 +9,9 @@ from __future__ import annotations
 import logging
 from collections import defaultdict
 
-from filetools.errors import FileToolsError
+from filetools.errors import FileToolsError, NotRegularFileError, PathNotDirectoryError, SymlinkNotAllowedError
 from filetools.facade.parts import Parts
+from filetools.paths import WorkspacePath
 
 _log = logging.getLogger(__name__)
 MOST_RECORDS = 2000
@@ -27,9 +28,22 @@ def sync_files(parts: Parts) -> int:
     failed: set[int] = set()
     for path, numbers in by_path.items():
         try:
-            parts.store.sync(parts.workspace.resolve(path))
+            _sync(parts, parts.workspace.resolve(path))
         except FileToolsError as exc:
             _log.warning("%s is not synced yet: %s", path, exc)
             failed.update(numbers)
     parts.journal.marks.synced(record.number for record in records if record.number not in failed)
     return len(records) - len(failed)
+
+
+def _sync(parts: Parts, path: WorkspacePath) -> None:
+    while True:
+        try:
+            parts.store.sync(path)
+        except (PathNotDirectoryError, SymlinkNotAllowedError, NotRegularFileError):
+            # Something else has taken the place since, on the way or at the end: that it did must last.
+            if path.is_root:
+                raise
+            path = path.parent
+        else:
+            return
