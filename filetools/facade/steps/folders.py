@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from filetools.errors import (
     DirectoryNotEmptyError,
@@ -55,10 +56,12 @@ class MakeFolder(FolderStep):
     def __init__(self, path: WorkspacePath) -> None:
         super().__init__(path)
         self._path = path
+        self._view: View | None = None
         self._made: Sequence[Change] = ()
 
     def look(self, parts: Parts) -> None:
         """See what stands there."""
+        self._view = _free_view(parts, self._path, parts.workspace.key(self._path))
         stat = parts.store.stat(self._path)
         if stat is not None and stat.type == "symlink":
             raise SymlinkNotAllowedError(self._path, self._path)
@@ -81,7 +84,8 @@ class MakeFolder(FolderStep):
         if not made:
             remove_parents(parts, parents)
             raise HeadMovedError(self._path)
-        self._made = (*parents, folder_change(parts, self._path))
+        # With the view, so that a folder above that moves away meanwhile makes the commit refuse.
+        self._made = (*parents, replace(folder_change(parts, self._path), view=self._view))
 
     def drafts(self) -> Sequence[Change]:
         """New parents, outermost first, then the folder."""
@@ -190,15 +194,15 @@ class MoveFolder(FolderStep):
         if self._destination.is_below(self._source):
             raise InvalidArgumentError(f"Cannot move {self._source!r} into itself", path=self._source)
         require_folder(parts, self._source)
-        if parts.store.stat(self._destination) is not None:
-            raise PathExistsError(self._destination)
         self._keys = (parts.workspace.key(self._source), parts.workspace.key(self._destination))
+        if self._keys[0] != self._keys[1] and parts.store.stat(self._destination) is not None:
+            raise PathExistsError(self._destination)
         source, destination = self.paths
         self._views = (_free_view(parts, source, self._keys[0]), _free_view(parts, destination, self._keys[1]))
 
     def decide(self, parts: Parts) -> bool:
-        """A look that did not refuse is all it needs."""
-        return True
+        """False if it has that name already."""
+        return self._source != self._destination
 
     def prepare(self, parts: Parts) -> None:
         """Create missing parents of the destination."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from filetools.content import version_of
-from filetools.errors import PathExistsError, PathNotFoundError
+from filetools.errors import InvalidArgumentError, PathExistsError, PathNotFoundError
 from filetools.facade.look import Look, look
 from filetools.facade.parts import Parts
 from filetools.facade.steps.parents import make_parents, remove_parents
@@ -50,6 +50,10 @@ class MoveFile:
 
     def look(self, parts: Parts) -> None:
         """See what stands at both ends."""
+        if self.destination.is_below(self.source) or self.source.is_below(self.destination):
+            raise InvalidArgumentError(
+                f"Cannot move {self.source!r} to {self.destination!r}: one lies inside the other", path=self.source
+            )
         self._looks = (look(parts, self.source), look(parts, self.destination))
 
     def adoptions(self) -> Sequence[Change]:
