@@ -42,7 +42,7 @@ async def read_multiple(files: Reads, paths: Sequence[str], beat: Beat) -> ReadB
         except AbortedError:
             raise
         except FileToolsError as exc:
-            items.append(ReadItem(path=path, error={"error": exc.message, "error_code": exc.code}))
+            items.append(ReadItem(path=str(path), error={"error": exc.message, "error_code": exc.code}))
     beat(len(paths), len(paths))
     return ReadBatchResult(items=items, failed=sum(item.error is not None for item in items))
 
@@ -114,3 +114,9 @@ def _refuse_repeats(runner: Runner, steps: Sequence[PutFile | RemoveFile]) -> No
         if key in seen:
             raise InvalidArgumentError(f"{step.path} is named twice", path=step.path)
         seen.add(key)
+    for step in steps:
+        parent = step.path.parent
+        while not parent.is_root:
+            if runner.parts.workspace.key(parent) in seen:
+                raise InvalidArgumentError(f"{step.path} lies inside {parent}, which is another file", path=step.path)
+            parent = parent.parent

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, Protocol
 
-from filetools.errors import LockTimeoutError
+from filetools.errors import InvalidArgumentError, LockTimeoutError
 from filetools.events import EventBus, FileRead, Listener, Subscription
 from filetools.facade import batches, folders, information, reading
 from filetools.facade.feed import Feed, FeedPage
@@ -263,8 +263,13 @@ class FileToolsFacade:
 
         Args:
             path: Workspace-relative path; the file need not exist any more.
-            limit: Most journal records looked through.
+            limit: Most journal records looked through, from 1.
+
+        Raises:
+            InvalidArgumentError: `limit` is under 1.
         """
+        if limit < 1:
+            raise InvalidArgumentError(f"limit must be at least 1, not {limit}")
         where = self._runner.resolve(path)
         await self._authorise("versions", [where], {}, change=False)
         return await self._parts.crew.run(partial(information.history, self._parts, where, limit))
