@@ -2,36 +2,49 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
+import re
 import secrets
+import stat
+import time
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
+from typing import Final
 
-_FLAGS = os.O_CREAT | os.O_EXCL | os.O_WRONLY | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NOFOLLOW", 0)
+from filetools.errors import StateDamagedError
+
+YOUNG_SECONDS: Final = 3600.0
+"""A file younger than this may still be written, or wait for the commit that refers to it."""
+_NAME: Final = re.compile(r"[0-9a-f]{64}")
+_CLOSED: Final = getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NOFOLLOW", 0)
+_NEW: Final = os.O_CREAT | os.O_EXCL | os.O_WRONLY | _CLOSED
+_OLD: Final = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | _CLOSED
 
 
 class BlobFolder:
-    """A folder of blobs; every name is a hash, every other name a dead writer's leftover."""
+    """A folder of blobs; every name is a hash, every other name a writer's unfinished work."""
 
     def __init__(self, directory: Path, *, durable: bool) -> None:
-        directory.mkdir(mode=0o700, exist_ok=True)
+        """Open or create the folder.
+
+        Raises:
+            StateDamagedError: Something else stands in its place.
+            OSError: It cannot be made.
+        """
+        with suppress(FileExistsError):
+            directory.mkdir(mode=0o700)
+        if not stat.S_ISDIR(directory.lstat().st_mode):
+            raise StateDamagedError(f"{directory.name} is not a directory")
         self._directory = directory
         self._durable = durable
 
     def put(self, name: str, content: bytes) -> None:
-        """Store `content` under `name`; durable on return. Already there: nothing happens."""
+        """Store `content` under `name`; durable on return. What is there already is written anew only if it is damaged."""
         target = self._directory / name
-        if self._is_whole(target, len(content)):
-            return
-        temporary = self._directory / f"new-{os.getpid()}-{secrets.token_hex(8)}"
-        try:
-            self._write(temporary, content)
-            temporary.replace(target)
-        except BaseException:
-            with suppress(FileNotFoundError):
-                temporary.unlink()
-            raise
+        if not self._settle_existing(target, content):
+            self._write(target, content)
         if self._durable:
             sync_directory(self._directory)
 
@@ -39,9 +52,17 @@ class BlobFolder:
         """Return a blob's bytes.
 
         Raises:
-            FileNotFoundError: There is none of that name.
+            OSError: There is none of that name, or it cannot be read.
         """
-        return (self._directory / name).read_bytes()
+        with open(_open_regular(self._directory / name), "rb") as file:
+            return file.read()
+
+    def has(self, name: str, size: int) -> bool:
+        """Whether a blob of this size is there."""
+        try:
+            return (self._directory / name).lstat().st_size == size
+        except FileNotFoundError:
+            return False
 
     def remove(self, name: str) -> None:
         """Remove a blob, if it is there."""
@@ -49,28 +70,63 @@ class BlobFolder:
             (self._directory / name).unlink()
 
     def names(self) -> Iterator[str]:
-        """Yield the names of all files in the folder, leftovers included."""
+        """Yield the names of all blobs."""
         with os.scandir(self._directory) as entries:
-            for entry in entries:
-                yield entry.name
+            yield from (entry.name for entry in entries if _NAME.fullmatch(entry.name))
 
-    def _is_whole(self, target: Path, size: int) -> bool:
-        # A power cut may leave a renamed but unwritten file of a relaxed journal; its size tells, its hash at reading.
+    def old_names(self) -> list[str]:
+        """Return the names of all blobs that have had the time to be committed."""
+        return [name for name in self.names() if self._age_seconds(name) > YOUNG_SECONDS]
+
+    def sweep(self) -> int:
+        """Remove the unfinished work of dead writers; returns how many files went."""
+        with os.scandir(self._directory) as entries:
+            unfinished = [entry.name for entry in entries if not _NAME.fullmatch(entry.name)]
+        # By age, not by the process in the name: its number says nothing across containers that share a root.
+        abandoned = [name for name in unfinished if self._age_seconds(name) > YOUNG_SECONDS]
+        for name in abandoned:
+            self.remove(name)
+        return len(abandoned)
+
+    def _settle_existing(self, target: Path, content: bytes) -> bool:
+        # It may be another writer's of this instant, or a relaxed journal's, so that nobody has synced it yet; and a
+        # power cut may have left a renamed but unwritten file. So it is read and synced before it is relied on.
         try:
-            return target.stat().st_size == size
+            descriptor = _open_regular(target)
         except FileNotFoundError:
             return False
-
-    def _write(self, temporary: Path, content: bytes) -> None:
-        descriptor = os.open(temporary, _FLAGS, 0o600)
-        try:
-            view = memoryview(content)
-            while view:
-                view = view[os.write(descriptor, view) :]
+        with open(descriptor, "rb") as file:
+            if os.fstat(descriptor).st_size != len(content):
+                return False
+            if hashlib.file_digest(file, "sha256").hexdigest() != target.name:
+                return False
             if self._durable:
                 os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
+        return True
+
+    def _write(self, target: Path, content: bytes) -> None:
+        temporary = self._directory / f"new-{os.getpid()}-{secrets.token_hex(8)}"
+        descriptor = os.open(temporary, _NEW, 0o600)
+        try:
+            try:
+                view = memoryview(content)
+                while view:
+                    view = view[os.write(descriptor, view) :]
+                if self._durable:
+                    os.fsync(descriptor)
+            finally:
+                os.close(descriptor)
+            temporary.replace(target)
+        except BaseException:
+            with suppress(FileNotFoundError):
+                temporary.unlink()
+            raise
+
+    def _age_seconds(self, name: str) -> float:
+        try:
+            return time.time() - (self._directory / name).lstat().st_mtime
+        except FileNotFoundError:
+            return 0.0
 
 
 def sync_directory(directory: Path) -> None:
@@ -82,3 +138,11 @@ def sync_directory(directory: Path) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
+
+
+def _open_regular(place: Path) -> int:
+    descriptor = os.open(place, _OLD)
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise StateDamagedError(f"{place.name[:12]} among the kept contents is not a regular file")
+    return descriptor

@@ -6,13 +6,20 @@ import hashlib
 import sqlite3
 from typing import Final
 
-from filetools.errors import VersionGoneError
+from filetools.errors import FileToolsError, VersionGoneError
 from filetools.journal.blobs import BlobFolder
-from filetools.journal.database import Database, translated
+from filetools.journal.database import Database
+from filetools.journal.translation import TRANSLATED
 from filetools.models import VERSION_PREFIX
 
 LARGEST_ROW_BYTES: Final = 128 * 1024
 """Contents above this size go into files, so that the write-ahead file and its checkpoints stay small."""
+_KEEP: Final = (
+    "INSERT INTO contents (hash, size, used, bytes) VALUES (?, ?, ?, ?)"
+    # The bytes again, which repairs a damaged row and costs nothing where they are the same.
+    " ON CONFLICT (hash) DO UPDATE SET used = max(used, excluded.used), bytes = excluded.bytes"
+)
+_TOUCH: Final = "UPDATE contents SET used = ? WHERE hash = ?"
 
 
 class SqliteContents:
@@ -25,8 +32,7 @@ class SqliteContents:
     def get(self, version: str) -> bytes:
         """Return the bytes of a version, verified against its hash."""
         digest = digest_of(version)
-        with self._database.reading() as connection:
-            row = connection.execute("SELECT bytes FROM contents WHERE hash = ?", (digest,)).fetchone()
+        row = self._database.row("SELECT bytes FROM contents WHERE hash = ?", (digest,))
         if row is None:
             raise VersionGoneError(None, version)
         content = row[0] if row[0] is not None else self._read_blob(version, digest)
@@ -36,42 +42,42 @@ class SqliteContents:
 
     def has(self, version: str) -> bool:
         """Whether the bytes of a version are kept."""
-        with self._database.reading() as connection:
-            found = connection.execute("SELECT 1 FROM contents WHERE hash = ?", (digest_of(version),)).fetchone()
-        return found is not None
+        digest = digest_of(version)
+        row = self._database.row("SELECT size, bytes IS NULL FROM contents WHERE hash = ?", (digest,))
+        if row is None:
+            return False
+        size, is_blob = row
+        return not is_blob or self._blobs.has(digest.hex(), size)
 
     def put(self, content: bytes, version: str) -> None:
         """Make large content durable ahead of its commit; small content does nothing here."""
         if len(content) > LARGEST_ROW_BYTES:
-            with translated():
+            with TRANSLATED:
                 self._blobs.put(digest_of(version).hex(), content)
 
     def keep(self, content: bytes, version: str) -> None:
         """Keep bytes that no record refers to, until retention takes them as the oldest."""
         self.put(content, version)
-        self._database.write(lambda connection: keep(connection, version, content, 0))
+        self._database.write(lambda connection: self.record(connection, content, version, 0))
+
+    def record(self, connection: sqlite3.Connection, content: bytes | None, version: str, number: int) -> None:
+        """Note inside a commit that the record `number` uses content, and keep it if it is given."""
+        digest = digest_of(version)
+        if content is None:
+            connection.execute(_TOUCH, (number, digest))
+        elif len(content) <= LARGEST_ROW_BYTES:
+            connection.execute(_KEEP, (digest, len(content), number, content))
+        else:
+            # Put before the gate; retention may have removed it in between, and cannot now.
+            if not self._blobs.has(digest.hex(), len(content)):
+                self._blobs.put(digest.hex(), content)
+            connection.execute(_KEEP, (digest, len(content), number, None))
 
     def _read_blob(self, version: str, digest: bytes) -> bytes:
         try:
-            with translated():
-                return self._blobs.get(digest.hex())
-        except OSError as exc:
+            return self._blobs.get(digest.hex())
+        except (FileToolsError, OSError) as exc:
             raise VersionGoneError(None, version) from exc
-
-
-def keep(connection: sqlite3.Connection, version: str, content: bytes, number: int) -> None:
-    """Insert content inside a commit, or note that the record `number` uses it once more."""
-    row = content if len(content) <= LARGEST_ROW_BYTES else None
-    connection.execute(
-        "INSERT INTO contents (hash, size, used, bytes) VALUES (?, ?, ?, ?)"
-        " ON CONFLICT (hash) DO UPDATE SET used = excluded.used",
-        (digest_of(version), len(content), number, row),
-    )
-
-
-def touch(connection: sqlite3.Connection, version: str, number: int) -> None:
-    """Note inside a commit that the record `number` uses content that is kept already."""
-    connection.execute("UPDATE contents SET used = ? WHERE hash = ?", (number, digest_of(version)))
 
 
 def digest_of(version: str) -> bytes:

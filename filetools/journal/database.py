@@ -1,4 +1,4 @@
-"""The embedded journal's database file: opening, connections, write transactions behind the gate, damage.
+"""The embedded journal's database: connections, write transactions behind the gate, and what makes it unusable.
 
 Two sorts of connection: one writer, used behind the gate, and a small pool of readers. Nothing outside this package
 sees SQLite; its errors leave here translated.
@@ -6,26 +6,35 @@ sees SQLite; its errors leave here translated.
 
 from __future__ import annotations
 
-import errno
+import logging
 import os
 import secrets
 import sqlite3
-import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
-from filetools.errors import AccessDeniedError, DiskFullError, FileToolsError, InternalError, StateDamagedError
+from filetools.errors import FileToolsError, InternalError, StateDamagedError, StorageFailedError
+from filetools.journal.birth import PAGE_BYTES, PARTS, connect, make_sure_of_database
 from filetools.journal.gate import Gate
-from filetools.journal.schema import SCHEMA_VERSION, migrate, schema_of
+from filetools.journal.position import POSITION_FILE
+from filetools.journal.schema import migrate, require_known_schema
+from filetools.journal.translation import TRANSLATED
+from filetools.journal.walfile import goes_on_after, is_header_damaged
 from filetools.models import Durability
 
-DATABASE_NAME: Final = "journal.db"
 CHECKPOINT_BYTES: Final = 16 * 1024 * 1024
 """Size of the write-ahead file from which the keeper copies it into the database."""
+_FAILED_SYNCS: Final = (sqlite3.SQLITE_IOERR_FSYNC, sqlite3.SQLITE_IOERR_DIR_FSYNC)
+_WHAT: Final = "the journal"
+_log = logging.getLogger(__name__)
 
 T = TypeVar("T")
+Identity = tuple[int, int]
+Row = tuple[Any, ...]
+Arguments = tuple[Any, ...] | Mapping[str, Any]
+"""Values of a query, by place or by name."""
 
 
 class Database:
@@ -38,141 +47,226 @@ class Database:
             StateDamagedError: The file is not a journal, or cannot be read.
             StateTooNewError: A newer release wrote it.
             AccessDeniedError, DiskFullError: The directory cannot be written.
+            LockTimeoutError: Somebody writes it all the time.
         """
         self._directory = directory
-        self._path = directory / DATABASE_NAME
+        self._parts = tuple(str(directory / part) for part in PARTS)
         self._process = os.getpid()
         self._closed = False
         self._synchronous = "FULL" if durability == "commit" else "NORMAL"
         self._synchronous_now = ""
+        self._sync_failed = False
         self._readers: list[sqlite3.Connection] = []
-        self._readers_lock = threading.Lock()
         self.opening = secrets.randbits(62)
         """Random number of this opening; tells own records from other processes'."""
-        with translated():
+        with TRANSLATED:
             self.gate = Gate(directory, timeout_seconds=timeout_seconds)
             try:
-                self._writer = self._open_writer()
+                self._writer, self._identities = self._open_writer()
             except BaseException:
                 self.gate.close()
                 raise
-        self._identity = self._identity_on_disk()
+
+    @property
+    def is_open(self) -> bool:
+        """Whether this process may use it."""
+        return not self._closed and os.getpid() == self._process
+
+    @property
+    def inode(self) -> int:
+        """Which file the database is; a copy is another one."""
+        return self._identities[0][1]
+
+    def rows(self, query: str, arguments: Arguments = ()) -> list[Row]:
+        """Return all rows of a query; each call sees the newest commit of any process."""
+        with TRANSLATED:
+            connection = self._take_reader()
+            try:
+                return connection.execute(query, arguments).fetchall()
+            finally:
+                self._give_back(connection)
+
+    def row(self, query: str, arguments: Arguments = ()) -> Any:
+        """Return the first row of a query, or None."""
+        with TRANSLATED:
+            connection = self._take_reader()
+            try:
+                return connection.execute(query, arguments).fetchone()
+            finally:
+                self._give_back(connection)
 
     @contextmanager
     def reading(self) -> Iterator[sqlite3.Connection]:
-        """Lend a connection for queries; each statement sees the newest commit of any process."""
-        self._check_usable()
-        with self._readers_lock:
-            connection = self._readers.pop() if self._readers else None
-        with translated():
-            if connection is None:
-                connection = self._connect()
+        """Lend a connection for reading in peculiar ways; give back no cursor that is still open."""
+        with TRANSLATED:
+            connection = self._take_reader()
             try:
                 yield connection
             finally:
-                with self._readers_lock:
-                    self._readers.append(connection)
+                self._give_back(connection)
 
-    def write(self, work: Callable[[sqlite3.Connection], T], *, durable: bool = True) -> T:
+    def write(
+        self,
+        work: Callable[[sqlite3.Connection], T],
+        *,
+        durable: bool = True,
+        deadline: float | None = None,
+        afterwards: Callable[[T], None] | None = None,
+    ) -> T:
         """Run `work` in one write transaction and commit it; nothing is kept if it raises.
 
         Args:
             work: Gets the connection inside the transaction.
             durable: False leaves the commit unsynced, for marks that recovery can find again by itself.
+            deadline: When to give up waiting for the gate; by default after the time of the opening.
+            afterwards: Gets the result after the commit, still behind the gate.
 
         Raises:
             StateDamagedError: The database is no longer the file that was opened; nothing is acknowledged.
+            LockTimeoutError: The gate was not free in time.
+            DiskFullError, StorageFailedError: Nothing was recorded.
         """
         self._check_usable()
-        with translated(), self.gate:
-            self._check_identity()
-            self._use_synchronous(self._synchronous if durable else "NORMAL")
-            self._writer.execute("BEGIN IMMEDIATE")
+        with TRANSLATED:
+            self.gate.enter(deadline)
             try:
-                result = work(self._writer)
-                self._writer.execute("COMMIT")
-            except BaseException:
-                with suppress(sqlite3.Error):
-                    self._writer.execute("ROLLBACK")
-                raise
-            # Looked at again: a folder removed during the commit took the commit with it.
-            self._check_identity()
-            return result
+                result = self._transact(work, durable=durable)
+                if afterwards is not None:
+                    afterwards(result)
+                return result
+            finally:
+                self.gate.leave()
 
     def checkpoint(self, *, at_least_bytes: int = CHECKPOINT_BYTES) -> bool:
         """Copy the write-ahead file into the database if it has grown to `at_least_bytes`; False if it has not."""
         self._check_usable()
         if self._wal_bytes() < at_least_bytes:
             return False
-        with translated(), self.gate:
+        with TRANSLATED, self.gate:
             self._check_identity()
             self._writer.execute("PRAGMA wal_checkpoint(PASSIVE)")
         return True
 
+    def is_cut_short(self) -> bool:
+        """Whether the write-ahead file holds more than SQLite could read of it; copies what it could on the way."""
+        with TRANSLATED, self.gate:
+            _, frames, _ = self._writer.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
+            return goes_on_after(self._directory, frames)
+
     def close(self) -> None:
         """Checkpoint and release every connection; may be called twice, and after a fork does nothing."""
-        if self._closed or os.getpid() != self._process:
+        if not self.is_open:
             return
         self._closed = True
-        with suppress(FileToolsError), translated(), self.gate:
-            with suppress(FileToolsError):
+        try:
+            with TRANSLATED, self.gate:
                 self._check_identity()
                 self._writer.execute("PRAGMA wal_checkpoint(PASSIVE)")
+                self._close_connections()
+        except FileToolsError as exc:
+            # Everything acknowledged is in the write-ahead file, which the next opening reads.
+            _log.warning("the journal was closed without a checkpoint: %s", exc)
             self._close_connections()
         self.gate.close()
 
+    def _transact(self, work: Callable[[sqlite3.Connection], T], *, durable: bool) -> T:
+        self._check_identity()
+        if self._sync_failed:
+            self._write_anew()
+        wanted = self._synchronous if durable else "NORMAL"
+        writer = self._writer
+        if wanted != self._synchronous_now:
+            writer.execute(f"PRAGMA synchronous = {wanted}")
+            self._synchronous_now = wanted
+        writer.execute("BEGIN IMMEDIATE")
+        try:
+            result = work(writer)
+            writer.execute("COMMIT")
+        except BaseException as exc:
+            if getattr(exc, "sqlite_errorcode", None) in _FAILED_SYNCS:
+                self._sync_failed = True
+            with suppress(sqlite3.Error):
+                writer.execute("ROLLBACK")
+            raise
+        # Looked at again: a folder removed during the commit took the commit with it.
+        self._check_identity()
+        return result
+
+    def _write_anew(self) -> None:
+        """After a failed sync the kernel may have dropped what was written before, and says so only once.
+
+        So the write-ahead file is never synced again as it is: all of it goes into the database, and it starts anew.
+        """
+        (busy, _, _) = self._writer.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+        if busy:
+            raise StorageFailedError(_WHAT, "its last sync failed, and a reader keeps it from being written anew")
+        self._sync_failed = False
+
+    def _take_reader(self) -> sqlite3.Connection:
+        self._check_usable()
+        try:
+            return self._readers.pop()
+        except IndexError:
+            connection = connect(self._directory / PARTS[0])
+        try:
+            connection.execute("PRAGMA query_only = ON")
+            self._check_identity()
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+    def _give_back(self, connection: sqlite3.Connection) -> None:
+        if self._closed:
+            connection.close()
+        else:
+            self._readers.append(connection)
+
     def _close_connections(self) -> None:
-        with self._readers_lock:
-            for connection in self._readers:
-                connection.close()
-            self._readers.clear()
+        while self._readers:
+            self._readers.pop().close()
         self._writer.close()
 
-    def _use_synchronous(self, wanted: str) -> None:
-        if wanted != self._synchronous_now:
-            self._writer.execute(f"PRAGMA synchronous = {wanted}")
-            self._synchronous_now = wanted
-
-    def _open_writer(self) -> sqlite3.Connection:
+    def _open_writer(self) -> tuple[sqlite3.Connection, tuple[Identity, ...]]:
         with self.gate:
-            writer = self._connect()
+            make_sure_of_database(self._directory, had_one=os.path.lexists(self._directory / POSITION_FILE))
+            if is_header_damaged(self._directory):
+                raise StateDamagedError("the header of the journal's write-ahead file is not valid")
+            writer = connect(self._directory / PARTS[0])
             try:
-                if schema_of(writer) != SCHEMA_VERSION:
-                    writer.execute("PRAGMA page_size = 4096")
-                writer.execute("PRAGMA journal_mode = WAL")
-                writer.execute("PRAGMA wal_autocheckpoint = 0")
-                writer.execute("BEGIN IMMEDIATE")
-                migrate(writer)
-                writer.execute("COMMIT")
+                self._prepare(writer)
+                return writer, tuple(_identity(part) for part in self._parts)
             except BaseException:
                 writer.close()
                 raise
-            os.chmod(self._path, 0o600)
-            return writer
 
-    def _connect(self) -> sqlite3.Connection:
-        connection = sqlite3.connect(
-            self._path, isolation_level=None, check_same_thread=False, timeout=10, cached_statements=256
-        )
-        connection.execute("PRAGMA mmap_size = 0")
-        return connection
+    def _prepare(self, writer: sqlite3.Connection) -> None:
+        require_known_schema(writer)
+        writer.execute("PRAGMA journal_mode = WAL")
+        writer.execute("PRAGMA wal_autocheckpoint = 0")
+        writer.execute(f"PRAGMA journal_size_limit = {4 * CHECKPOINT_BYTES}")
+        if self._synchronous == "FULL":
+            # Where a sync leaves data in the drive's own cache (macOS); does nothing elsewhere.
+            writer.execute("PRAGMA fullfsync = ON")
+            writer.execute("PRAGMA checkpoint_fullfsync = ON")
+        writer.execute("BEGIN IMMEDIATE")
+        migrate(writer)
+        writer.execute("COMMIT")
+        (page_bytes,) = writer.execute("PRAGMA page_size").fetchone()
+        if page_bytes != PAGE_BYTES:
+            raise StateDamagedError("the journal's database has another page size than every journal")
 
     def _wal_bytes(self) -> int:
         try:
-            return os.stat(f"{self._path}-wal").st_size
+            return os.stat(self._parts[1]).st_size
         except FileNotFoundError:
             return 0
 
-    def _identity_on_disk(self) -> tuple[int, int]:
-        try:
-            found = os.stat(self._path, follow_symlinks=False)
-        except OSError as exc:
-            raise StateDamagedError("the journal's database has vanished") from exc
-        return (found.st_dev, found.st_ino)
-
     def _check_identity(self) -> None:
-        if self._identity_on_disk() != self._identity:
-            raise StateDamagedError("the journal's database was replaced while open")
+        # The write-ahead and shared-memory files count as well: commits into removed ones would be gone with this process.
+        for part, identity in zip(self._parts, self._identities, strict=True):
+            if _identity(part) != identity:
+                raise StateDamagedError("the journal's database was replaced while open")
 
     def _check_usable(self) -> None:
         if os.getpid() != self._process:
@@ -181,32 +275,9 @@ class Database:
             raise InternalError("The journal is closed")
 
 
-@contextmanager
-def translated() -> Iterator[None]:
-    """Turn errors of SQLite and of the operating system into the product's own."""
+def _identity(part: str) -> Identity:
     try:
-        yield
-    except sqlite3.Error as exc:
-        raise _translate(exc) from exc
-    except FileToolsError:
-        raise  # several of them are OSErrors too
+        found = os.lstat(part)
     except OSError as exc:
-        raise _translate_os(exc) from exc
-
-
-def _translate_os(error: OSError) -> FileToolsError:
-    if error.errno in (errno.ENOSPC, errno.EDQUOT):
-        return DiskFullError("the journal")
-    if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
-        return AccessDeniedError("the journal", error.strerror or "denied")
-    return StateDamagedError(error.strerror or str(error))
-
-
-def _translate(error: sqlite3.Error) -> FileToolsError:
-    code: Any = getattr(error, "sqlite_errorcode", None)
-    primary = code & 0xFF if isinstance(code, int) else None
-    if primary == sqlite3.SQLITE_FULL:
-        return DiskFullError("the journal")
-    if primary in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM):
-        return AccessDeniedError("the journal", f"its database cannot be written: {error}")
-    return StateDamagedError(str(error))
+        raise StateDamagedError("the journal's database has vanished") from exc
+    return (found.st_dev, found.st_ino)

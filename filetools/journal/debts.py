@@ -20,22 +20,19 @@ class SqliteDebts:
 
     def of(self, mirror: str, limit: int = 1000, max_tries: int = 5) -> list[Debt]:
         """Return the oldest debts of a mirror that failed fewer than `max_tries` times."""
-        with self._database.reading() as connection:
-            rows = connection.execute(
-                f"{_SELECT} WHERE mirror = ? AND tries < ? ORDER BY number LIMIT ?", (mirror, max_tries, limit)
-            ).fetchall()
+        rows = self._database.rows(
+            f"{_SELECT} WHERE mirror = ? AND tries < ? ORDER BY number LIMIT ?", (mirror, max_tries, limit)
+        )
         return [_debt(row) for row in rows]
 
     def get(self, mirror: str, key: str) -> Debt | None:
         """Return the debt of one path, or None."""
-        with self._database.reading() as connection:
-            row = connection.execute(f"{_SELECT} WHERE mirror = ? AND key = ?", (mirror, key)).fetchone()
+        row = self._database.row(f"{_SELECT} WHERE mirror = ? AND key = ?", (mirror, key))
         return None if row is None else _debt(row)
 
     def count(self, mirror: str) -> int:
         """Number of paths that a mirror lacks."""
-        with self._database.reading() as connection:
-            (count,) = connection.execute("SELECT count(*) FROM debts WHERE mirror = ?", (mirror,)).fetchone()
+        (count,) = self._database.row("SELECT count(*) FROM debts WHERE mirror = ?", (mirror,))
         return int(count)
 
     def pay(self, paid: Iterable[Debt]) -> None:

@@ -9,9 +9,10 @@ from pathlib import Path
 from urllib.parse import quote
 
 from filetools.errors import FileToolsError, StateDamagedError, StateTooNewError
-from filetools.journal.database import DATABASE_NAME, translated
+from filetools.journal.birth import DATABASE_NAME
 from filetools.journal.rows import SELECT_RECORD, record_from
 from filetools.journal.schema import SCHEMA_VERSION, schema_of
+from filetools.journal.translation import TRANSLATED
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,7 +43,7 @@ def examine_journal(directory: Path) -> JournalReport | None:
     except FileNotFoundError:
         return None
     try:
-        with translated(), closing(open_for_reading(database)) as connection:
+        with TRANSLATED, closing(open_for_reading(database)) as connection:
             return _examined(connection, sizes)
     except FileToolsError as exc:
         return replace(sizes, problem=exc)

@@ -6,9 +6,12 @@ that meets a checkpoint; behind the gate neither can happen.
 
 from __future__ import annotations
 
+import functools
 import os
 import threading
 import time
+import weakref
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Final
@@ -22,24 +25,47 @@ TENURE_SECONDS: Final = 0.005
 STAND_BACK_SECONDS: Final = 0.0007
 """Longer than a waiter's pause between two tries, so that one of them gets in."""
 LONGEST_PAUSE_SECONDS: Final = 0.0005
+_FLAGS: Final = os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
 
 
 class Gate:
     """Exclusive right to write a database, between threads and between processes. Not re-entrant."""
 
     def __init__(self, directory: Path, *, timeout_seconds: float = 30.0) -> None:
-        flags = os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
-        self._descriptor = os.open(directory / "gate", flags, 0o600)
-        self._waiting = os.open(directory / "gate.waiting", flags, 0o600)
+        self._descriptor = os.open(directory / "gate", _FLAGS, 0o600)
+        try:
+            self._waiting = os.open(directory / "gate.waiting", _FLAGS, 0o600)
+        except OSError:
+            os.close(self._descriptor)
+            raise
         self._mutex = threading.Lock()
         self._timeout_seconds = timeout_seconds
         self._tenure_since = 0.0
         self._left_at = 0.0
+        _register_fork_hook()
+        _gates.add(self)
 
     def __enter__(self) -> None:
-        deadline = time.monotonic() + self._timeout_seconds
-        if not self._mutex.acquire(timeout=self._timeout_seconds):
-            raise LockTimeoutError("the journal", self._timeout_seconds)
+        self.enter()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.leave()
+
+    def deadline(self) -> float:
+        """Return the moment, on the monotonic clock, at which whoever asks now gives up."""
+        return time.monotonic() + self._timeout_seconds
+
+    def enter(self, deadline: float | None = None) -> None:
+        """Wait for the right; `leave` must follow.
+
+        Raises:
+            LockTimeoutError: The deadline has passed.
+        """
+        deadline = self.deadline() if deadline is None else deadline
+        if not self._mutex.acquire(blocking=False) and not self._mutex.acquire(timeout=_seconds_until(deadline)):
+            raise self.timed_out()
         try:
             self._stand_back()
             self._pass(deadline)
@@ -47,17 +73,29 @@ class Gate:
             self._mutex.release()
             raise
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        unlock_descriptor(self._descriptor)
-        self._left_at = time.monotonic()
-        self._mutex.release()
+    def leave(self) -> None:
+        """Give the right back."""
+        try:
+            unlock_descriptor(self._descriptor)
+        finally:
+            self._left_at = time.monotonic()
+            self._mutex.release()
+
+    def timed_out(self) -> LockTimeoutError:
+        """Return the error of whoever waited in vain."""
+        return LockTimeoutError("the journal", self._timeout_seconds)
 
     def close(self) -> None:
         """Release the descriptors; the gate must not be used afterwards."""
-        os.close(self._descriptor)
-        os.close(self._waiting)
+        _gates.discard(self)
+        self.abandon()
+
+    def abandon(self) -> None:
+        """Close the descriptors without unlocking: in a forked child they would keep a dead parent's lock alive."""
+        descriptors, self._descriptor, self._waiting = (self._descriptor, self._waiting), -1, -1
+        for descriptor in descriptors:
+            with suppress(OSError):
+                os.close(descriptor)
 
     def _stand_back(self) -> None:
         now = time.monotonic()
@@ -90,6 +128,26 @@ class Gate:
         pause = 0.00005
         while not lock_descriptor(self._descriptor, blocking=False):
             if time.monotonic() > deadline:
-                raise LockTimeoutError("the journal", self._timeout_seconds)
+                raise self.timed_out()
             time.sleep(pause)
             pause = min(pause * 2, LONGEST_PAUSE_SECONDS)
+
+
+_gates: weakref.WeakSet[Gate] = weakref.WeakSet()
+
+
+@functools.cache
+def _register_fork_hook() -> None:
+    # With the first gate, not on import, which starts nothing.
+    if hasattr(os, "register_at_fork"):
+        os.register_at_fork(after_in_child=_abandon_all)
+
+
+def _abandon_all() -> None:
+    for gate in tuple(_gates):
+        gate.abandon()
+    _gates.clear()
+
+
+def _seconds_until(deadline: float) -> float:
+    return max(0.0, deadline - time.monotonic())

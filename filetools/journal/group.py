@@ -1,89 +1,159 @@
 """Group commit by leader: the first thread to arrive commits for all that wait, with one sync.
 
-While the leader waits for the disk, later callers queue; the next leader takes them all. So sixteen waiting writers
-cost a few syncs, not sixteen, and a lone writer waits for nobody.
+While the leader waits for the gate and the disk, later callers queue; it takes along whoever has come before its
+transaction begins, and hands the lead to the first of those who came after. So sixteen waiting writers cost a few
+syncs, not sixteen, and a lone writer waits for nobody.
 """
 
 from __future__ import annotations
 
+import copy
 import sqlite3
 import threading
-from collections import deque
+import time
+from collections.abc import Set
 
-from filetools.errors import FileToolsError
+from filetools.errors import FileToolsError, OutcomeUnknownError
 from filetools.journal.changes import HeadMovedError
-from filetools.journal.commit import Draft, record
+from filetools.journal.commit import Draft, Recorder
 from filetools.journal.database import Database
-from filetools.journal.marks import SqliteMarks
-from filetools.models import ChangeRecord
+from filetools.journal.notes import Notes
+from filetools.journal.position import PositionNote
+from filetools.models import ChangeRecord, RecordState
+
+Records = tuple[ChangeRecord, ...]
 
 
 class _Ticket:
     """One caller's draft and, once a leader has been by, its outcome."""
 
-    __slots__ = ("draft", "error", "records")
+    __slots__ = ("deadline", "draft", "leads", "outcome", "turn")
 
-    def __init__(self, draft: Draft) -> None:
+    def __init__(self, draft: Draft, deadline: float) -> None:
         self.draft = draft
-        self.records: tuple[ChangeRecord, ...] | None = None
-        self.error: FileToolsError | HeadMovedError | None = None
+        self.deadline = deadline
+        self.outcome: Records | Exception | None = None
+        self.leads = False
+        self.turn = threading.Lock()
+        self.turn.acquire()
 
-    @property
-    def is_settled(self) -> bool:
-        return self.records is not None or self.error is not None
+    def settle(self, outcome: Records | Exception) -> None:
+        self.outcome = outcome
+        self.turn.release()
 
 
 class GroupCommit:
     """The queue of drafts and the right to lead. One a journal; any thread may call."""
 
-    def __init__(self, database: Database, marks: SqliteMarks) -> None:
+    def __init__(self, database: Database, recorder: Recorder, notes: Notes, position: PositionNote) -> None:
         self._database = database
-        self._marks = marks
-        self._waiting: deque[_Ticket] = deque()
-        self._leading = threading.Lock()
+        self._recorder = recorder
+        self._notes = notes
+        self._position = position
+        self._lock = threading.Lock()
+        self._waiting: list[_Ticket] = []
+        self._is_led = False
 
-    def commit(self, draft: Draft) -> tuple[ChangeRecord, ...]:
+    def commit(self, draft: Draft) -> Records:
         """Record a draft; durable on return.
 
         Raises:
             HeadMovedError: A view did not hold; others in the same group are not affected.
+            LockTimeoutError: The gate was not free in time; nothing was recorded.
             FileToolsError: The transaction failed; no draft of the group was recorded.
         """
-        ticket = _Ticket(draft)
-        self._waiting.append(ticket)
-        with self._leading:
-            if not ticket.is_settled:
-                self._lead()
-        if ticket.error is not None:
-            raise ticket.error
-        assert ticket.records is not None
-        return ticket.records
+        ticket = _Ticket(draft, self._database.gate.deadline())
+        with self._lock:
+            ticket.leads = not self._is_led
+            self._is_led = True
+            if not ticket.leads:
+                self._waiting.append(ticket)
+        if not ticket.leads:
+            self._wait(ticket)
+        if ticket.leads:
+            return self._lead(ticket)
+        if isinstance(ticket.outcome, Exception):
+            raise ticket.outcome
+        assert ticket.outcome is not None
+        return ticket.outcome
 
-    def _lead(self) -> None:
-        group = []
-        while self._waiting:
-            group.append(self._waiting.popleft())
-        try:
-            outcomes = self._database.write(lambda connection: self._record_all(connection, group))
-        except FileToolsError as exc:
-            for ticket in group:
-                ticket.error = exc
+    def _wait(self, ticket: _Ticket) -> None:
+        """Wait until a leader has settled the ticket, or hands over the lead."""
+        if ticket.turn.acquire(timeout=max(0.0, ticket.deadline - time.monotonic())):
             return
-        for ticket, outcome in zip(group, outcomes, strict=True):
-            if isinstance(outcome, HeadMovedError):
-                ticket.error = outcome
-            else:
-                ticket.records = outcome
-        self._marks.written()
+        with self._lock:
+            is_waiting = ticket in self._waiting
+            if is_waiting:
+                self._waiting.remove(ticket)
+        if is_waiting:
+            raise self._database.gate.timed_out()
+        ticket.turn.acquire()  # taken along already: only the disk is waited for now
 
-    def _record_all(
-        self, connection: sqlite3.Connection, group: list[_Ticket]
-    ) -> list[tuple[ChangeRecord, ...] | HeadMovedError]:
-        self._marks.write_noted(connection)
-        outcomes: list[tuple[ChangeRecord, ...] | HeadMovedError] = []
-        for ticket in group:
-            try:
-                outcomes.append(record(connection, ticket.draft, self._database.opening))
-            except HeadMovedError as exc:
-                outcomes.append(exc)
+    def _lead(self, own: _Ticket) -> Records:
+        group: list[_Ticket] = [own]
+        try:
+            outcomes = self._record(own, group)
+        except Exception as exc:
+            self._fail(group[1:], exc)
+            raise
+        except BaseException:
+            self._fail(group[1:], OutcomeUnknownError("The commit was interrupted"))
+            raise
+        finally:
+            self._hand_over()
+        for ticket, outcome in zip(group[1:], outcomes[1:], strict=True):
+            ticket.settle(outcome)
+        if isinstance(outcomes[0], Exception):
+            raise outcomes[0]
+        return outcomes[0]
+
+    def _record(self, own: _Ticket, group: list[_Ticket]) -> list[Records | Exception]:
+        def together(connection: sqlite3.Connection) -> tuple[list[Records | Exception], Set[int]]:
+            with self._lock:
+                group.extend(self._waiting)
+                self._waiting.clear()
+            noted = self._notes.write(connection)
+            return [self._try(connection, ticket.draft) for ticket in group], noted
+
+        try:
+            outcomes, noted = self._database.write(together, deadline=own.deadline)
+        except FileToolsError:
+            raise
+        except Exception:
+            # A draft that no database could take, such as a name that is no text; the others shall not pay for it.
+            if len(group) == 1:
+                raise
+            outcomes, noted = [self._record_alone(ticket.draft) for ticket in group], frozenset()
+        self._committed(outcomes, noted)
         return outcomes
+
+    def _try(self, connection: sqlite3.Connection, draft: Draft) -> Records | Exception:
+        try:
+            return self._recorder.record(connection, draft)
+        except HeadMovedError as exc:
+            return exc
+
+    def _record_alone(self, draft: Draft) -> Records | Exception:
+        try:
+            return self._database.write(lambda connection: self._recorder.record(connection, draft))
+        except Exception as exc:  # noqa: BLE001  # raised again in the thread whose draft it is
+            return exc
+
+    def _committed(self, outcomes: list[Records | Exception], noted: Set[int]) -> None:
+        records = [record for outcome in outcomes if not isinstance(outcome, Exception) for record in outcome]
+        if records:
+            self._position.write(max(record.number for record in records))
+        self._notes.forget(noted, has_grown=any(record.state is not RecordState.PENDING for record in records))
+
+    def _fail(self, others: list[_Ticket], error: Exception) -> None:
+        for ticket in others:
+            ticket.settle(copy.copy(error))  # each thread raises one of its own: a traceback belongs to one thread
+
+    def _hand_over(self) -> None:
+        with self._lock:
+            if not self._waiting:
+                self._is_led = False
+                return
+            heir = self._waiting.pop(0)
+            heir.leads = True
+        heir.turn.release()

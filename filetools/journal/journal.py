@@ -2,11 +2,14 @@
 
 Methods are synchronous, may block, and are called from worker threads. An implementation on a remote database hands
 its work to the event loop and waits; the embedded one works in the calling thread. One contract suite covers both.
+
+Any method may raise StateDamagedError, LockTimeoutError, DiskFullError, StorageFailedError and, where the database is
+remote, NetworkError; then nothing was changed. Only a commit can end in OutcomeUnknownError.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Protocol
 
 from filetools.journal.changes import Change, Debt, View
@@ -80,7 +83,10 @@ class Marks(Protocol):
         """Return records that are applied but not synced, oldest first."""
 
     def unsettled(self, key: str) -> list[ChangeRecord]:
-        """Return the records of one path from its last synced one on, newest first."""
+        """Return the records of one path from its last synced one on, newest first; at most 1000."""
+
+    def kept(self, numbers: Iterable[int]) -> set[int]:
+        """Return those of these records that retention has not removed; what hangs on the others may go too."""
 
 
 class Journal(Protocol):
@@ -117,7 +123,9 @@ class Journal(Protocol):
 
         Raises:
             HeadMovedError: Some path is not as its view says; nothing was recorded.
-            DiskFullError, StateDamagedError, LockTimeoutError: Nothing was recorded.
+            DiskFullError, StorageFailedError, StateDamagedError, LockTimeoutError, NetworkError: Nothing was recorded.
+            OutcomeUnknownError: The connection broke in between. The same changes, by an actor with the same `call`,
+                are recorded at most once: the second commit returns what the first one recorded.
         """
 
     def records(
@@ -129,7 +137,9 @@ class Journal(Protocol):
         newest_first: bool = False,
         foreign_only: bool = False,
     ) -> list[ChangeRecord]:
-        """Return records after `since` up to the first that is not applied.
+        """Return records after `since` up to the first that is not applied; aborted ones included, their state says so.
+
+        A damaged record is left out, and the next one taken for it: fewer than `limit` are always the last.
 
         Args:
             since: Number of the last record already seen.
@@ -139,8 +149,8 @@ class Journal(Protocol):
             foreign_only: Leave out records committed through this instance.
         """
 
-    def heads_below(self, key: str) -> list[tuple[str, str]]:
-        """Return (path, version) of every file recorded below a folder."""
+    def heads_below(self, key: str) -> Iterator[tuple[str, str]]:
+        """Yield (path, version) of every file recorded below a folder, in order of their keys, read page by page."""
 
     def position(self) -> int:
         """Number of the newest record; 0 if there is none."""
@@ -161,7 +171,13 @@ class Journal(Protocol):
         """Note that the files are as the journal says."""
 
     def maintain(self, *, retention_bytes: int, retention_records: int, retention_seconds: float | None = None) -> int:
-        """Tidy up and remove what exceeds the retention; returns how many records were removed."""
+        """Tidy up and remove what exceeds the retention; returns how many records were removed.
+
+        Args:
+            retention_bytes: Most bytes of contents; exceeded by a hundredth before anything is removed.
+            retention_records: Most records, likewise.
+            retention_seconds: Greatest age of a record; None for any.
+        """
 
     def close(self) -> None:
         """Write what is noted and release the database; may be called twice."""

@@ -15,12 +15,13 @@ from pathlib import Path
 from typing import Any, Final
 
 from filetools.errors import StateDamagedError
+from filetools.journal.birth import DATABASE_NAME
 from filetools.journal.blobs import BlobFolder, sync_directory
-from filetools.journal.database import DATABASE_NAME, translated
 from filetools.journal.examination import open_for_reading
 from filetools.journal.gate import Gate
 from filetools.journal.rows import SELECT_RECORD, record_from
 from filetools.journal.schema import migrate
+from filetools.journal.translation import TRANSLATED
 
 _PARTS: Final = ("", "-wal", "-shm")
 _NOT_COPIED: Final = ("meta", "sqlite_sequence")
@@ -54,7 +55,7 @@ def rescue_journal(directory: Path, aside: Path) -> Rescue:
         LockTimeoutError: Somebody writes the journal.
         DiskFullError, AccessDeniedError, StateDamagedError: It could not be done; nothing was changed.
     """
-    with translated():
+    with TRANSLATED:
         gate = Gate(directory)
         try:
             with gate:

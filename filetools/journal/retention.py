@@ -1,30 +1,56 @@
 """What the journal forgets: the oldest records and contents beyond the limits, never anything still needed.
 
-Kept whatever the limits say: heads, unapplied and unsynced records, and what debts refer to.
+Kept whatever the limits say: heads with their records and contents, and what is not applied or not synced yet with what it
+replaced. What may go is looked for outside the gate, a little more than the limits ask for at a time, so that what must
+stay is passed over once in a while and not on every round; the gate is held only to remove a few rows.
 """
 
 from __future__ import annotations
 
 import sqlite3
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Final
+from functools import partial
+from typing import Final, NamedTuple
 
 from filetools.journal.blobs import BlobFolder
 from filetools.journal.database import Database
+from filetools.journal.totals import count_records, note_contents, note_removed, sum_contents
 
-_SLICE: Final = 1000
+SLICE: Final = 200
 """Records or contents removed in one transaction, so that writers wait a few milliseconds at most."""
-_NEEDED_CONTENT: Final = (
-    "EXISTS (SELECT 1 FROM heads WHERE heads.version = contents.hash)"
-    " OR contents.used >= (SELECT coalesce(min(number), 9223372036854775807) FROM records"
-    " WHERE synced = 0 OR state = 'pending')"
+SLACK: Final = 0.01
+"""Share of a limit by which it is exceeded before anything is removed, and then removed beyond it."""
+SWEEP_SECONDS: Final = 3600.0
+_NO_NUMBER: Final = 2**63 - 1
+_IS_HEAD: Final = (
+    "(EXISTS (SELECT 1 FROM heads WHERE heads.key = records.key AND heads.number = records.number)"
+    # A folder move gave the head another key.
+    " OR EXISTS (SELECT 1 FROM heads WHERE heads.version = records.after AND heads.number = records.number))"
+)
+_REMOVABLE_RECORDS: Final = (
+    f"SELECT number, time FROM records WHERE number > ? AND synced > 0 AND state != 'pending' AND NOT {_IS_HEAD}"
+    " ORDER BY number LIMIT ?"
+)
+_REMOVE_RECORD: Final = f"DELETE FROM records WHERE number = ? AND synced > 0 AND state != 'pending' AND NOT {_IS_HEAD}"
+_REMOVABLE_CONTENTS: Final = (
+    "SELECT hash, size, used, bytes IS NULL FROM contents INDEXED BY contents_by_use WHERE used < ?"
+    " AND NOT EXISTS (SELECT 1 FROM heads WHERE heads.version = contents.hash) ORDER BY used"
+)
+_REMOVE_CONTENT: Final = (
+    "DELETE FROM contents WHERE hash = ? AND used = ?"
+    " AND NOT EXISTS (SELECT 1 FROM heads WHERE heads.version = contents.hash)"
+)
+_FIRST_UNSYNCED: Final = "SELECT min(number) FROM records INDEXED BY records_unsynced WHERE synced = 0"
+_REPLACED_BY_UNSYNCED: Final = (
+    "SELECT DISTINCT before FROM records INDEXED BY records_unsynced WHERE synced = 0 AND before IS NOT NULL"
 )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Retention:
-    """Limits of a journal."""
+class Limits:
+    """What a journal may hold."""
 
     bytes: int
     """Bytes of contents."""
@@ -32,59 +58,157 @@ class Retention:
     seconds: float | None = None
     """Age; None keeps records whatever their age."""
 
-    def collect(self, database: Database, blobs: BlobFolder) -> int:
-        """Remove what exceeds the limits, in slices.
+
+class _Content(NamedTuple):
+    digest: bytes
+    size: int
+    used: int
+    is_blob: bool
+
+
+class Retention:
+    """Keeps one journal within limits. Lives as long as the journal; one thread at a time calls."""
+
+    def __init__(self, database: Database, blobs: BlobFolder, *, clock: Callable[[], float] = time.time) -> None:
+        self._database = database
+        self._blobs = blobs
+        self._clock = clock
+        self._swept_at: float | None = None
+        self._tried: dict[str, int] = {}
+
+    def collect(self, limits: Limits) -> int:
+        """Remove what exceeds the limits, oldest first, and now and then what dead writers left.
 
         Returns:
             How many records were removed.
         """
+        with self._database.reading() as connection:
+            records, contents = count_records(connection), sum_contents(connection)
+            (position,) = connection.execute("SELECT coalesce(max(number), 0) FROM records").fetchone()
         removed = 0
-        while count := database.write(self._drop_records, durable=False):
-            removed += count
-        while dropped := database.write(self._drop_contents, durable=False):
-            for name in dropped:
-                blobs.remove(name)
+        if limits.seconds is not None:
+            removed += self._drop_aged(self._clock() - limits.seconds)
+        if self._is_due("records", records - removed, limits.records, position):
+            removed += self._drop_records(records - removed - _target(limits.records))
+        if self._is_due("contents", contents, limits.bytes, position):
+            self._drop_contents(contents - _target(limits.bytes))
+        self._sweep()
         return removed
 
-    def _drop_records(self, connection: sqlite3.Connection) -> int:
-        (count,) = connection.execute("SELECT count(*) FROM records").fetchone()
-        oldest_kept = 0.0 if self.seconds is None else time.time() - self.seconds
-        surplus = max(0, count - self.records)
-        doomed = connection.execute(
-            "SELECT number FROM records WHERE synced = 1 AND state != 'pending'"
-            " AND NOT EXISTS (SELECT 1 FROM heads WHERE heads.key = records.key AND heads.number = records.number)"
-            " ORDER BY number LIMIT ?",
-            (min(surplus, _SLICE),),
-        ).fetchall()
-        if self.seconds is not None and len(doomed) < _SLICE:
-            doomed += connection.execute(
-                "SELECT number FROM records WHERE time < ? AND synced = 1 AND state != 'pending'"
-                " AND NOT EXISTS (SELECT 1 FROM heads WHERE heads.key = records.key AND heads.number = records.number)"
-                " ORDER BY number LIMIT ?",
-                (oldest_kept, _SLICE - len(doomed)),
-            ).fetchall()
-        numbers = list({number for (number,) in doomed})
-        connection.executemany("DELETE FROM records WHERE number = ?", [(number,) for number in numbers])
-        if numbers:
-            connection.execute(
-                "INSERT OR REPLACE INTO meta (name, value) VALUES ('forgotten', ?)", (str(max(numbers)),)
-            )
-        return len(numbers)
+    def _is_due(self, what: str, held: int, limit: int, position: int) -> bool:
+        """Whether a limit is exceeded by more than its slack, and so much is new that looking again makes sense."""
+        if held <= limit + int(limit * SLACK):
+            self._tried.pop(what, None)
+            return False
+        if what in self._tried and position - self._tried[what] < SLICE:
+            return False
+        self._tried[what] = position
+        return True
 
-    def _drop_contents(self, connection: sqlite3.Connection) -> list[str]:
-        (total,) = connection.execute("SELECT coalesce(sum(size), 0) FROM contents").fetchone()
-        surplus = total - self.bytes
-        if surplus <= 0:
-            return []
-        rows = connection.execute(
-            f"SELECT hash, size FROM contents WHERE NOT ({_NEEDED_CONTENT}) ORDER BY used LIMIT ?",
-            (_SLICE,),
-        )
-        dropped: list[bytes] = []
-        for digest, size in rows:
-            if surplus <= 0:
+    def _drop_aged(self, oldest_kept: float) -> int:
+        removed = after = 0
+        while True:
+            rows = self._database.rows(_REMOVABLE_RECORDS, (after, SLICE))
+            aged = [number for number, when in rows if when < oldest_kept]
+            removed += self._remove_records(aged)
+            # Clocks jump, so one young record says little about those after it; a whole slice does.
+            if not aged or len(rows) < SLICE:
+                return removed
+            after = rows[-1][0]
+
+    def _drop_records(self, surplus: int) -> int:
+        removed = after = 0
+        while removed < surplus:
+            rows = self._database.rows(_REMOVABLE_RECORDS, (after, min(SLICE, surplus - removed)))
+            if not rows:
                 break
-            dropped.append(digest)
-            surplus -= size
-        connection.executemany("DELETE FROM contents WHERE hash = ?", [(digest,) for digest in dropped])
-        return [digest.hex() for digest in dropped]
+            removed += self._remove_records([number for number, _ in rows])
+            after = rows[-1][0]
+        return removed
+
+    def _remove_records(self, numbers: list[int]) -> int:
+        def work(connection: sqlite3.Connection) -> int:
+            count = connection.executemany(_REMOVE_RECORD, [(number,) for number in numbers]).rowcount
+            note_removed(connection, count)
+            connection.execute(
+                "INSERT INTO meta (name, value) VALUES ('forgotten', ?) ON CONFLICT (name)"
+                " DO UPDATE SET value = max(CAST(value AS INTEGER), CAST(excluded.value AS INTEGER))",
+                (str(max(numbers)),),
+            )
+            return count
+
+        return self._database.write(work, durable=False) if numbers else 0
+
+    def _drop_contents(self, surplus: int) -> None:
+        for start in range(0, len(doomed := self._removable_contents(surplus)), SLICE):
+            # Still behind the gate: a commit that relies on one of these files looks for it there, and writes it again.
+            work = partial(_remove_contents, doomed[start : start + SLICE])
+            self._database.write(work, durable=False, afterwards=self._remove_blobs)
+
+    def _removable_contents(self, surplus: int) -> list[_Content]:
+        """Return what may go, oldest first, until the surplus is covered."""
+        with self._database.reading() as connection:
+            first_unsynced, replaced = _needed(connection)
+            rows = connection.execute(_REMOVABLE_CONTENTS, (first_unsynced,))
+            doomed: list[_Content] = []
+            found = 0
+            for digest, size, used, is_blob in rows:
+                if found >= surplus:
+                    break
+                if digest not in replaced:
+                    found += size
+                    doomed.append(_Content(digest, size, used, bool(is_blob)))
+            rows.close()
+        return doomed
+
+    def _remove_blobs(self, names: list[str]) -> None:
+        for name in names:
+            self._blobs.remove(name)
+
+    def _sweep(self) -> None:
+        now = time.monotonic()
+        if self._swept_at is not None and now - self._swept_at < SWEEP_SECONDS:
+            return
+        self._swept_at = now
+        self._blobs.sweep()
+        known = "SELECT 1 FROM contents WHERE hash = ?"
+        orphans = [
+            name for name in self._blobs.old_names() if self._database.row(known, (bytes.fromhex(name),)) is None
+        ]
+        for start in range(0, len(orphans), SLICE):
+            self._remove_orphans(orphans[start : start + SLICE])
+
+    def _remove_orphans(self, names: list[str]) -> None:
+        known = "SELECT 1 FROM contents WHERE hash = ?"
+
+        def work(connection: sqlite3.Connection) -> list[str]:
+            return [name for name in names if connection.execute(known, (bytes.fromhex(name),)).fetchone() is None]
+
+        self._database.write(work, durable=False, afterwards=self._remove_blobs)
+
+
+def _needed(connection: sqlite3.Connection) -> tuple[int, set[bytes]]:
+    """Return the first record that is not synced, and what such records replaced: it may have to be put back."""
+    (first,) = connection.execute(_FIRST_UNSYNCED).fetchone()
+    replaced = {digest for (digest,) in connection.execute(_REPLACED_BY_UNSYNCED)}
+    return _NO_NUMBER if first is None else first, replaced
+
+
+def _remove_contents(doomed: list[_Content], connection: sqlite3.Connection) -> list[str]:
+    """Remove contents that are still not needed; returns the names of their files."""
+    total = sum_contents(connection)
+    first_unsynced, replaced = _needed(connection)
+    gone = []
+    for content in doomed:
+        if content.used >= first_unsynced or content.digest in replaced:
+            continue
+        if connection.execute(_REMOVE_CONTENT, (content.digest, content.used)).rowcount:
+            total -= content.size
+            if content.is_blob:
+                gone.append(content.digest.hex())
+    note_contents(connection, total)
+    return gone
+
+
+def _target(limit: int) -> int:
+    return limit - int(limit * SLACK)

@@ -1,27 +1,30 @@
-"""Records and heads as rows of the database, each record with a checksum over what must never change."""
+"""Records as rows of the database, each with a checksum over what must never change."""
 
 from __future__ import annotations
 
-import sqlite3
 import zlib
 from typing import Any, Final
 
 from filetools.errors import StateDamagedError
-from filetools.journal.changes import Change, Head
+from filetools.journal.changes import Change
 from filetools.journal.contents import digest_of, version_from
 from filetools.models import EXTERNAL, Actor, ChangeRecord, Operation, RecordState
 
-_FIXED: Final = (
+FIXED_COLUMNS: Final = (
     "operation, path, key, old_path, old_key, before, before_unknown, after, size, mode,"
     " actor_kind, actor_id, session, call, time, batch, opening"
 )
 INSERT_RECORD: Final = (
-    f"INSERT INTO records ({_FIXED}, checksum, state, synced) VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"
+    f"INSERT INTO records ({FIXED_COLUMNS}, checksum, state, synced) VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"
 )
-SELECT_RECORD: Final = f"SELECT number, state, checksum, {_FIXED} FROM records"
+RECORD_COLUMNS: Final = f"number, state, checksum, {FIXED_COLUMNS}"
+SELECT_RECORD: Final = f"SELECT {RECORD_COLUMNS} FROM records"
 UPSERT_HEAD: Final = (
     "INSERT OR REPLACE INTO heads (key, path, version, size, mode, number, applied) VALUES (?,?,?,?,?,?,?)"
 )
+
+NEVER_IN_FILE: Final = 2
+"""Value of `synced` for versions kept aside: nothing to sync, and no word on how durable the file itself is."""
 
 
 def record_row(change: Change, actor: Actor, *, now: float, batch: int | None, opening: int) -> tuple[Any, ...]:
@@ -46,10 +49,7 @@ def record_row(change: Change, actor: Actor, *, now: float, batch: int | None, o
         batch,
         opening,
     )
-    state = _state_of(change)
-    # What a foreign program wrote is as durable as that program made it; there is no promise of ours to sync for.
-    is_settled = change.applied and change.compensates is None
-    return (*fixed, checksum(fixed), state.value, int(is_settled or change.aside))
+    return (*fixed, checksum(fixed), _state_of(change).value, _synced(change))
 
 
 def record_of(change: Change, actor: Actor, *, now: float, batch: int | None, number: int) -> ChangeRecord:
@@ -70,6 +70,13 @@ def record_of(change: Change, actor: Actor, *, now: float, batch: int | None, nu
     )
 
 
+def _synced(change: Change) -> int:
+    if change.aside:
+        return NEVER_IN_FILE
+    # What a foreign program wrote is as durable as that program made it; there is no promise of ours to sync for.
+    return int(change.applied and change.compensates is None)
+
+
 def _state_of(change: Change) -> RecordState:
     if change.compensates is not None or change.aside:
         return RecordState.ABORTED
@@ -85,7 +92,7 @@ def record_from(row: tuple[Any, ...]) -> ChangeRecord:
     """Return the record of a `SELECT_RECORD` row.
 
     Raises:
-        StateDamagedError: Its values do not match its checksum.
+        StateDamagedError: Its values do not match its checksum, or its state is none.
     """
     number, state, expected, *fixed = row
     if checksum(tuple(fixed)) != expected:
@@ -109,35 +116,20 @@ def record_from(row: tuple[Any, ...]) -> ChangeRecord:
         batch,
         _,
     ) = fixed
-    return ChangeRecord(
-        number=number,
-        operation=Operation(operation),
-        path=path,
-        old_path=old_path,
-        before=version_from(before),
-        before_unknown=bool(before_unknown),
-        after=version_from(after),
-        size=size,
-        actor=Actor(kind=kind, id=who, session=session, call=call),
-        time=when,
-        state=RecordState(state),
-        transaction=batch,
-    )
-
-
-def head_of(connection: sqlite3.Connection, key: str) -> Head | None:
-    """Return the head of a path, or None if it has none."""
-    row = connection.execute(
-        "SELECT key, path, version, size, mode, number, applied FROM heads WHERE key = ?", (key,)
-    ).fetchone()
-    if row is None:
-        return None
-    return Head(
-        key=row[0],
-        path=row[1],
-        version=version_from(row[2]),
-        size=row[3],
-        mode=row[4],
-        number=row[5],
-        applied=bool(row[6]),
-    )
+    try:
+        return ChangeRecord(
+            number=number,
+            operation=Operation(operation),
+            path=path,
+            old_path=old_path,
+            before=version_from(before),
+            before_unknown=bool(before_unknown),
+            after=version_from(after),
+            size=size,
+            actor=Actor(kind=kind, id=who, session=session, call=call),
+            time=when,
+            state=RecordState(state),
+            transaction=batch,
+        )
+    except ValueError as exc:
+        raise StateDamagedError(f"record {number} holds what no record may: {exc}") from exc

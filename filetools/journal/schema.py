@@ -9,7 +9,7 @@ import secrets
 import sqlite3
 from typing import Final
 
-from filetools.errors import StateTooNewError
+from filetools.errors import StateDamagedError, StateTooNewError
 
 MIGRATIONS: Final[tuple[tuple[str, ...], ...]] = (
     (
@@ -70,13 +70,20 @@ MIGRATIONS: Final[tuple[tuple[str, ...], ...]] = (
         ) WITHOUT ROWID""",
         "CREATE INDEX debts_by_age ON debts (mirror, number)",
     ),
+    (
+        """CREATE INDEX records_moving ON records (number)
+            WHERE state = 'pending' AND operation IN ('delete_directory', 'move_directory')""",
+        "CREATE TABLE quarantine (number INTEGER PRIMARY KEY, found REAL NOT NULL, reason TEXT NOT NULL, row TEXT NOT NULL)",
+        """INSERT INTO meta SELECT 'removed', coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'records'), 0)
+            - (SELECT count(*) FROM records)""",
+    ),
 )
 
 SCHEMA_VERSION: Final = len(MIGRATIONS)
 
 
 def migrate(connection: sqlite3.Connection) -> None:
-    """Bring a database to the newest schema, in one transaction; a fresh one gets a new epoch.
+    """Bring a database to the newest schema, inside the caller's transaction; a fresh one gets a new epoch.
 
     Raises:
         StateTooNewError: A newer release wrote it.
@@ -92,6 +99,21 @@ def migrate(connection: sqlite3.Connection) -> None:
     if found == 0:
         connection.execute("INSERT INTO meta VALUES ('epoch', ?)", (secrets.token_hex(6),))
     connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
+
+
+def require_known_schema(connection: sqlite3.Connection) -> None:
+    """Refuse a database that is no journal, or a newer one, before anything is written to it.
+
+    Raises:
+        StateDamagedError: It is another program's.
+        StateTooNewError: A newer release wrote it.
+    """
+    found = schema_of(connection)
+    if found > SCHEMA_VERSION:
+        raise StateTooNewError(found, SCHEMA_VERSION)
+    names = {name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+    if found == 0 or not {"meta", "records", "heads", "contents", "debts"} <= names:
+        raise StateDamagedError("the journal's database is not one of filetools")
 
 
 def schema_of(connection: sqlite3.Connection) -> int:

@@ -2,28 +2,32 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from pathlib import Path
-from typing import Any, Final
 
+from filetools.errors import FileToolsError
 from filetools.journal.blobs import BlobFolder
-from filetools.journal.changes import Change, View
-from filetools.journal.commit import Draft
-from filetools.journal.contents import SqliteContents, version_from
-from filetools.journal.database import Database, translated
+from filetools.journal.changes import Change
+from filetools.journal.commit import Draft, Recorder
+from filetools.journal.contents import LARGEST_ROW_BYTES, SqliteContents
+from filetools.journal.database import Database
 from filetools.journal.debts import SqliteDebts
-from filetools.journal.epoch import confirm_epoch, needs_restoring, note_position, note_restored
+from filetools.journal.epoch import confirm_epoch, needs_restoring, note_restored
 from filetools.journal.group import GroupCommit
 from filetools.journal.marks import SqliteMarks
-from filetools.journal.retention import Retention
-from filetools.journal.rows import SELECT_RECORD, head_of, record_from
+from filetools.journal.notes import Notes
+from filetools.journal.position import PositionNote
+from filetools.journal.quarantine import RecordReader
+from filetools.journal.reading import SqliteReading
+from filetools.journal.retention import Limits, Retention
+from filetools.journal.translation import TRANSLATED
 from filetools.models import Actor, ChangeRecord, Durability
 
-_VISIBLE: Final = "number < coalesce((SELECT min(number) FROM records WHERE state = 'pending'), 9223372036854775807)"
+_log = logging.getLogger(__name__)
 
 
-class SqliteJournal:
+class SqliteJournal(SqliteReading):
     """One process's view of an embedded journal; implements `Journal`. Lives as long as the workspace is open."""
 
     def __init__(
@@ -44,100 +48,41 @@ class SqliteJournal:
 
         Raises:
             StateDamagedError, StateTooNewError, AccessDeniedError, DiskFullError: It cannot be opened.
+            LockTimeoutError: Others write it all the time.
         """
-        self._directory = directory
-        self._database = Database(directory, durability=durability, timeout_seconds=timeout_seconds)
-        with translated():
-            self._blobs = BlobFolder(directory / "blobs", durable=durability == "commit")
-        self.contents = SqliteContents(self._database, self._blobs)
-        self.debts = SqliteDebts(self._database)
-        self.marks = SqliteMarks(self._database, on_visible)
-        self._group = GroupCommit(self._database, self.marks)
-        self.epoch = confirm_epoch(self._database, directory, durability)
-        self._closed = False
-
-    def view(self, key: str) -> View:
-        """Return what is known of a path now, for a commit to compare."""
-        with self._database.reading() as connection:
-            # The position first: whatever is recorded between the statements makes the commit refuse, not pass.
-            (position,) = connection.execute("SELECT coalesce(max(number), 0) FROM records").fetchone()
-            head = head_of(connection, key)
-            folders = connection.execute(
-                "SELECT coalesce(old_key, key) FROM records WHERE state = 'pending'"
-                " AND operation IN ('delete_directory', 'move_directory')"
-            ).fetchall()
-        if head is not None and not head.applied and self.marks.is_noted(head.number):
-            head = replace(head, applied=True)
-        blocked = any(key.startswith(f"{folder}/") for (folder,) in folders)
-        return View(position=position, head=head, blocked=blocked)
+        database = Database(directory, durability=durability, timeout_seconds=timeout_seconds)
+        reader, notes = RecordReader(database), Notes(on_visible)
+        super().__init__(database, reader, notes)
+        try:
+            with TRANSLATED:
+                blobs = BlobFolder(directory / "blobs", durable=durability == "commit")
+                self._position = PositionNote(directory)
+            try:
+                self.epoch = confirm_epoch(database, self._position.at_opening, durability)
+            except BaseException:
+                self._position.close()
+                raise
+        except BaseException:
+            database.close()
+            raise
+        self.contents = SqliteContents(database, blobs)
+        self.debts = SqliteDebts(database)
+        self.marks = SqliteMarks(database, reader, notes)
+        self._group = GroupCommit(database, Recorder(self.contents, database.opening), notes, self._position)
+        self._retention = Retention(database, blobs)
 
     def commit(
         self, changes: Sequence[Change], actor: Actor, *, mirrors: Sequence[str] = ()
     ) -> tuple[ChangeRecord, ...]:
         """Record changes in one transaction, together with whoever else waits to commit."""
         for change in changes:
-            if change.content is not None and change.after is not None:
+            if change.content is not None and change.after is not None and len(change.content) > LARGEST_ROW_BYTES:
                 self.contents.put(change.content, change.after)
         return self._group.commit(Draft(changes=changes, actor=actor, mirrors=mirrors))
 
-    def records(
-        self,
-        since: int = 0,
-        *,
-        limit: int = 1000,
-        key: str | None = None,
-        newest_first: bool = False,
-        foreign_only: bool = False,
-    ) -> list[ChangeRecord]:
-        """Return records after `since`; see `Journal.records`."""
-        conditions: list[str] = ["number > ?"]
-        arguments: list[Any] = [since]
-        if key is not None:
-            conditions.append("(key = ? OR old_key = ?)")
-            arguments += [key, key]
-        if foreign_only:
-            conditions.append("opening != ?")
-            arguments.append(self._database.opening)
-        if not newest_first:
-            conditions.append(_VISIBLE)
-        order = "DESC" if newest_first else "ASC"
-        # Built from the literals above only; every value is bound.
-        query = f"{SELECT_RECORD} WHERE {' AND '.join(conditions)} ORDER BY number {order} LIMIT ?"
-        with self._database.reading() as connection:
-            rows = connection.execute(query, (*arguments, limit)).fetchall()
-        return [record_from(row) for row in rows]
-
-    def heads_below(self, key: str) -> list[tuple[str, str]]:
-        """Return (path, version) of every file recorded below a folder; the empty key is the root."""
-        query = "SELECT path, version FROM heads WHERE version IS NOT NULL"
-        arguments: tuple[str, ...] = ()
-        if key:
-            query, arguments = f"{query} AND key >= ? AND key < ?", (f"{key}/", f"{key}0")
-        with self._database.reading() as connection:
-            rows = connection.execute(query, arguments).fetchall()
-        return [(path, version_from(digest) or "") for path, digest in rows]
-
-    def position(self) -> int:
-        """Number of the newest record; 0 if there is none."""
-        with self._database.reading() as connection:
-            (number,) = connection.execute("SELECT coalesce(max(number), 0) FROM records").fetchone()
-        return int(number)
-
-    def visible_position(self) -> int:
-        """Number of the newest record that the feed may deliver; 0 if there is none."""
-        with self._database.reading() as connection:
-            query = f"SELECT coalesce(max(number), 0) FROM records WHERE {_VISIBLE}"
-            (number,) = connection.execute(query).fetchone()
-        return int(number)
-
-    def forgotten(self) -> int:
-        """Number up to which records may have been removed by retention; 0 if none was."""
-        with self._database.reading() as connection:
-            row = connection.execute("SELECT value FROM meta WHERE name = 'forgotten'").fetchone()
-        return 0 if row is None else int(row[0])
-
     def checkpoint(self) -> None:
-        """Copy the write-ahead file into the database if it has grown large."""
+        """Copy the write-ahead file into the database if it has grown large, and isolate damaged records."""
+        self._reader.isolate()
         self._database.checkpoint()
 
     def needs_restoring(self) -> bool:
@@ -154,17 +99,17 @@ class SqliteJournal:
         Returns:
             How many records were removed.
         """
-        self._database.checkpoint()
-        limits = Retention(bytes=retention_bytes, records=retention_records, seconds=retention_seconds)
-        return limits.collect(self._database, self._blobs)
+        self.checkpoint()
+        limits = Limits(bytes=retention_bytes, records=retention_records, seconds=retention_seconds)
+        return self._retention.collect(limits)
 
     def close(self) -> None:
-        """Write what is noted and release the database; may be called twice."""
-        if self._closed:
+        """Write what is noted and release the database; may be called twice, and after a fork does nothing."""
+        if not self._database.is_open:
             return
-        self._closed = True
         try:
             self.marks.flush()
-            note_position(self._directory, self.position())
-        finally:
-            self._database.close()
+        except FileToolsError as exc:
+            _log.warning("marks were not written, so that recovery will look at their files again: %s", exc)
+        self._database.close()
+        self._position.close()

@@ -1,0 +1,101 @@
+"""The birth of a journal's database, and what its file must look like ever after.
+
+A database appears under its name only when it is complete. So an empty or missing one is damage, not a beginning, and
+SQLite never gets the chance to make a fresh one out of it or to throw its write-ahead file away.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import stat
+from contextlib import closing
+from pathlib import Path
+from typing import Final
+from urllib.parse import quote
+
+from filetools.errors import StateDamagedError
+from filetools.journal.blobs import sync_directory
+from filetools.journal.schema import migrate
+from filetools.journal.translation import BUSY_SECONDS
+
+DATABASE_NAME: Final = "journal.db"
+PARTS: Final = (DATABASE_NAME, f"{DATABASE_NAME}-wal", f"{DATABASE_NAME}-shm")
+PAGE_BYTES: Final = 4096
+_UNFINISHED: Final = f"{DATABASE_NAME}.new"
+_FLAGS: Final = os.O_CREAT | os.O_EXCL | os.O_RDWR | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
+
+
+def make_sure_of_database(directory: Path, *, had_one: bool) -> None:
+    """Create the database of a new journal, or refuse what cannot be one; call it behind the gate.
+
+    Raises:
+        StateDamagedError: A database was there and is missing now, or something else stands in its place.
+        OSError, sqlite3.Error: It cannot be created.
+    """
+    sizes = [_size_of(directory / part) for part in PARTS]
+    if sizes[0] is None:
+        if had_one or sizes[1]:
+            raise StateDamagedError("the journal's database is missing")
+        _create(directory)
+    elif sizes[0] == 0:
+        raise StateDamagedError("the journal's database is empty")
+
+
+def connect(database: Path, *, mode: str = "rw") -> sqlite3.Connection:
+    """Open a connection to an existing database; it never creates one."""
+    connection = sqlite3.connect(
+        f"file:{quote(str(database.absolute()))}?mode={mode}",
+        uri=True,
+        isolation_level=None,
+        check_same_thread=False,
+        timeout=BUSY_SECONDS,
+        cached_statements=256,
+    )
+    try:
+        connection.execute("PRAGMA mmap_size = 0")
+        connection.execute("PRAGMA cell_size_check = ON")
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def install(fresh: Path, directory: Path) -> None:
+    """Put a complete, closed database into its place, durably."""
+    descriptor = os.open(fresh, os.O_RDWR)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+    fresh.replace(directory / DATABASE_NAME)
+    sync_directory(directory)
+
+
+def create_empty(place: Path) -> None:
+    """Make a private, empty file for a database to be built in; what a dead builder left there goes."""
+    for suffix in ("", "-journal", "-wal", "-shm"):
+        Path(f"{place}{suffix}").unlink(missing_ok=True)
+    os.close(os.open(place, _FLAGS, 0o600))
+
+
+def _create(directory: Path) -> None:
+    fresh = directory / _UNFINISHED
+    create_empty(fresh)
+    with closing(connect(fresh)) as connection:
+        connection.execute(f"PRAGMA page_size = {PAGE_BYTES}")
+        connection.execute("PRAGMA synchronous = OFF")  # a dead builder's work is thrown away; `install` syncs
+        connection.execute("BEGIN IMMEDIATE")
+        migrate(connection)
+        connection.execute("COMMIT")
+    install(fresh, directory)
+
+
+def _size_of(part: Path) -> int | None:
+    try:
+        found = part.lstat()
+    except FileNotFoundError:
+        return None
+    if not stat.S_ISREG(found.st_mode):
+        raise StateDamagedError(f"{part.name} is not a regular file")
+    return found.st_size

@@ -1,0 +1,63 @@
+"""Folders in the table of heads: what lies below one, and what becomes of it when the folder goes."""
+
+from __future__ import annotations
+
+import sqlite3
+from typing import Final
+
+from filetools.journal.changes import Change
+
+_MOVE: Final = (
+    "UPDATE OR REPLACE heads SET key = ? || substr(key, ?), path = ? || substr(path, ?) WHERE key >= ? AND key < ?"
+)
+
+
+def bounds_below(key: str) -> tuple[str, str]:
+    """Return the bounds, the second one outside, of all keys below a folder; the empty key is the root."""
+    return (f"{key}/", f"{key}0") if key else ("", "\U0010ffff")  # "0" is the character after "/"
+
+
+def is_at_work_below(connection: sqlite3.Connection, change: Change) -> bool:
+    """Whether somebody is at work below a folder that shall go, or below its new name, or was since that was looked at."""
+    prefixes = tuple(f"{key}/" for key in (change.key, change.old_key) if key is not None)
+    pending = connection.execute("SELECT key, old_key FROM records INDEXED BY records_pending WHERE state = 'pending'")
+    for key, old_key in pending.fetchall():
+        if key.startswith(prefixes) or (old_key or "").startswith(prefixes):
+            return True
+    if change.old_key is None or change.view is None:
+        return False
+    newer = "SELECT 1 FROM heads WHERE key >= ? AND key < ? AND number > ? LIMIT 1"
+    return connection.execute(newer, (*bounds_below(change.key), change.view.position)).fetchone() is not None
+
+
+def forget_heads_below(connection: sqlite3.Connection, key: str) -> None:
+    """Forget the heads below a deleted folder."""
+    connection.execute("DELETE FROM heads WHERE key >= ? AND key < ?", bounds_below(key))
+
+
+def move_heads_below(connection: sqlite3.Connection, change: Change) -> None:
+    """Give the heads below a moved folder their new names."""
+    assert change.old_key is not None
+    assert change.old_path is not None
+    bounds = bounds_below(change.old_key)
+    if _is_spelled_alike(connection, change.old_path, bounds):
+        lengths = (len(change.old_key) + 1, len(change.old_path) + 1)
+        connection.execute(_MOVE, (change.key, lengths[0], change.path, lengths[1], *bounds))
+        return
+    depth = change.old_key.count("/") + 1
+    for key, path in connection.execute("SELECT key, path FROM heads WHERE key >= ? AND key < ?", bounds).fetchall():
+        below = [name.split("/", depth)[depth] for name in (key, path)]
+        connection.execute(
+            "UPDATE OR REPLACE heads SET key = ?, path = ? WHERE key = ?",
+            (f"{change.key}/{below[0]}", f"{change.path}/{below[1]}", key),
+        )
+
+
+def _is_spelled_alike(connection: sqlite3.Connection, folder: str, bounds: tuple[str, str]) -> bool:
+    """Whether all paths below begin with the folder as it is spelled now; where case does not count, some may not."""
+    prefix = f"{folder}/"
+    row = connection.execute(
+        "SELECT 1 FROM heads WHERE key >= ? AND key < ? AND substr(path, 1, ?) != ? LIMIT 1",
+        (*bounds, len(prefix), prefix),
+    ).fetchone()
+    return row is None

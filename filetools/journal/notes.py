@@ -1,0 +1,52 @@
+"""Marks that are not written yet: which records the files carry, as this process knows before the database does."""
+
+from __future__ import annotations
+
+import sqlite3
+import threading
+from collections.abc import Callable, Iterable, Set
+from typing import Final
+
+_APPLY: Final = "UPDATE records SET state = 'applied' WHERE number = ? AND state = 'pending'"
+_APPLY_HEADS: Final = (
+    "UPDATE heads SET applied = 1 WHERE number = ?1 AND key IN"
+    " (SELECT key FROM records WHERE number = ?1 UNION ALL SELECT old_key FROM records WHERE number = ?1)"
+)
+
+
+class Notes:
+    """Numbers of applied records, kept until a transaction has written them. One a journal; any thread may call."""
+
+    def __init__(self, on_visible: Callable[[], None]) -> None:
+        self._on_visible = on_visible
+        self._lock = threading.Lock()
+        self._numbers: set[int] = set()
+
+    def __contains__(self, number: int) -> bool:
+        return number in self._numbers
+
+    def __bool__(self) -> bool:
+        return bool(self._numbers)
+
+    def add(self, numbers: Iterable[int]) -> None:
+        """Note that files carry these records."""
+        with self._lock:
+            self._numbers.update(numbers)
+
+    def write(self, connection: sqlite3.Connection) -> Set[int]:
+        """Write the notes inside somebody's transaction; after its commit give what is returned to `forget`."""
+        with self._lock:
+            numbers = frozenset(self._numbers)
+        if numbers:
+            rows = [(number,) for number in sorted(numbers)]
+            connection.executemany(_APPLY, rows)
+            connection.executemany(_APPLY_HEADS, rows)
+        return numbers
+
+    def forget(self, numbers: Set[int], *, has_grown: bool = False) -> None:
+        """Forget notes that a committed transaction has written, and say so if the feed has grown by them or else."""
+        if numbers:
+            with self._lock:
+                self._numbers -= numbers
+        if numbers or has_grown:
+            self._on_visible()

@@ -1,0 +1,43 @@
+"""A note beside the database of how far its numbers have come, so that a database with fewer is known for what it is.
+
+Written after each commit without a sync: it outlives the process, and after a power cut it never knows of more than the
+kernel had been told.
+"""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+from pathlib import Path
+from typing import Final
+
+POSITION_FILE: Final = "position"
+_DIGITS: Final = 20
+_FLAGS: Final = os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
+
+
+class PositionNote:
+    """The note of one journal. Lives as long as its journal; any thread may write it."""
+
+    def __init__(self, directory: Path) -> None:
+        self._descriptor = os.open(directory / POSITION_FILE, _FLAGS, 0o600)
+        self.at_opening = self._read()
+        """How far the numbers had come when the journal was opened; 0 if nobody noted it."""
+
+    def write(self, number: int) -> None:
+        """Note how far the numbers have come."""
+        # A note that is missing or too low only means that a rollback may go unnoticed; no commit fails for it.
+        with suppress(OSError):
+            os.pwrite(self._descriptor, b"%0*d" % (_DIGITS, number), 0)
+
+    def close(self) -> None:
+        """Release the file; may be called twice."""
+        descriptor, self._descriptor = self._descriptor, -1
+        if descriptor >= 0:
+            os.close(descriptor)
+
+    def _read(self) -> int:
+        try:
+            return int(os.pread(self._descriptor, _DIGITS, 0))
+        except (OSError, ValueError):
+            return 0

@@ -1,0 +1,133 @@
+"""Reading the embedded journal: the view of a path, the feed, the heads."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterator
+from typing import Final
+
+from filetools.journal.changes import Head, View
+from filetools.journal.contents import version_from
+from filetools.journal.database import Database
+from filetools.journal.folders import bounds_below
+from filetools.journal.notes import Notes
+from filetools.journal.quarantine import RecordReader
+from filetools.journal.rows import RECORD_COLUMNS
+from filetools.models import ChangeRecord
+
+PAGE_HEADS: Final = 1000
+_VIEW: Final = (
+    "SELECT (SELECT coalesce(max(number), 0) FROM records),"
+    " EXISTS (SELECT 1 FROM records INDEXED BY records_moving"
+    " WHERE state = 'pending' AND operation IN ('delete_directory', 'move_directory')),"
+    " path, version, size, mode, number, applied"
+    " FROM (SELECT 1) LEFT JOIN heads ON key = ?"
+)
+_MOVING: Final = (
+    "SELECT number, key, old_key FROM records INDEXED BY records_moving"
+    " WHERE state = 'pending' AND operation IN ('delete_directory', 'move_directory')"
+)
+_NO_NUMBER: Final = 2**63 - 1
+_FIRST_PENDING: Final = (
+    f"coalesce((SELECT min(number) FROM records INDEXED BY records_pending WHERE state = 'pending'), {_NO_NUMBER})"
+)
+
+
+class SqliteReading:
+    """The reading half of an embedded journal. Lives as long as the journal; any thread may call."""
+
+    def __init__(self, database: Database, reader: RecordReader, notes: Notes) -> None:
+        self._database = database
+        self._reader = reader
+        self._notes = notes
+
+    def view(self, key: str) -> View:
+        """Return what is known of a path now, for a commit to compare."""
+        position, is_moving, path, version, size, mode, number, applied = self._database.row(_VIEW, (key,))
+        blocked = bool(is_moving) and self._is_below_moving(key)
+        if number is None:
+            return View(position=position, head=None, blocked=blocked)
+        head = Head(
+            key=key,
+            path=path,
+            version=version_from(version),
+            size=size,
+            mode=mode,
+            number=number,
+            applied=bool(applied) or number in self._notes,
+        )
+        return View(position=position, head=head, blocked=blocked)
+
+    def records(
+        self,
+        since: int = 0,
+        *,
+        limit: int = 1000,
+        key: str | None = None,
+        newest_first: bool = False,
+        foreign_only: bool = False,
+    ) -> list[ChangeRecord]:
+        """Return records after `since`; see `Journal.records`."""
+        query = _records_query(of_one=key is not None, newest_first=newest_first, foreign_only=foreign_only)
+        values = {"since": since, "below": _NO_NUMBER, "key": key, "opening": self._database.opening}
+        found: list[ChangeRecord] = []
+        while True:
+            wanted = limit - len(found)
+            records, rows, last = self._reader.page(query, {**values, "limit": wanted})
+            found += records
+            if rows < wanted or len(found) == limit:
+                return found
+            values["below" if newest_first else "since"] = last
+
+    def heads_below(self, key: str) -> Iterator[tuple[str, str]]:
+        """Yield (path, version) of every file recorded below a folder; the empty key is the root."""
+        first, last = bounds_below(key)
+        while True:
+            rows = self._database.rows(
+                "SELECT key, path, version FROM heads WHERE key > ? AND key < ? AND version IS NOT NULL"
+                " ORDER BY key LIMIT ?",
+                (first, last, PAGE_HEADS),
+            )
+            for _, path, digest in rows:
+                yield path, version_from(digest) or ""
+            if len(rows) < PAGE_HEADS:
+                return
+            first = rows[-1][0]
+
+    def position(self) -> int:
+        """Number of the newest record; 0 if there is none."""
+        (number,) = self._database.row("SELECT coalesce(max(number), 0) FROM records")
+        return int(number)
+
+    def visible_position(self) -> int:
+        """Number of the newest record that the feed may deliver; 0 if there is none."""
+        (number,) = self._database.row(f"SELECT coalesce(max(number), 0) FROM records WHERE number < {_FIRST_PENDING}")
+        return int(number)
+
+    def forgotten(self) -> int:
+        """Number up to which records may have been removed by retention; 0 if none was."""
+        row = self._database.row("SELECT value FROM meta WHERE name = 'forgotten'")
+        return 0 if row is None else int(row[0])
+
+    def _is_below_moving(self, key: str) -> bool:
+        for number, *ends in self._database.rows(_MOVING):
+            is_above = any(end is not None and key.startswith(f"{end}/") for end in ends)
+            if is_above and number not in self._notes:
+                return True
+        return False
+
+
+@functools.cache
+def _records_query(*, of_one: bool, newest_first: bool, foreign_only: bool) -> str:
+    conditions = ["number > :since", "number < :below"]
+    if not newest_first:
+        conditions.append(f"number < {_FIRST_PENDING}")
+    if foreign_only:
+        conditions.append("opening != :opening")
+    order = f"ORDER BY number {'DESC' if newest_first else 'ASC'} LIMIT :limit"
+    select = f"SELECT {RECORD_COLUMNS} FROM records WHERE {' AND '.join(conditions)}"
+    if not of_one:
+        return f"{select} {order}"
+    # Two ordered walks along one index each, not one condition with OR: that would read all versions of the path.
+    here, moved_away = f"{select} AND key = :key {order}", f"{select} AND old_key = :key AND key != :key {order}"
+    return f"SELECT * FROM ({here}) UNION ALL SELECT * FROM ({moved_away}) {order}"

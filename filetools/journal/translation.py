@@ -1,0 +1,75 @@
+"""Errors of SQLite and of the operating system, turned into the product's own where they leave the journal."""
+
+from __future__ import annotations
+
+import errno
+import sqlite3
+from types import TracebackType
+from typing import Final
+
+from filetools.errors import (
+    AccessDeniedError,
+    DiskFullError,
+    FileToolsError,
+    InternalError,
+    LockTimeoutError,
+    RateLimitedError,
+    StateDamagedError,
+    StorageFailedError,
+)
+
+BUSY_SECONDS: Final = 10.0
+"""How long SQLite waits for programs that lock the database without going through the gate."""
+_WHAT: Final = "the journal"
+_SHORT_OF_BYTES: Final = (sqlite3.SQLITE_IOERR_SHORT_READ, sqlite3.SQLITE_IOERR_CORRUPTFS)
+
+
+class Translation:
+    """A context in which foreign errors become the product's; has no state, so that one serves all."""
+
+    def __enter__(self) -> None:
+        """Nothing to prepare."""
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if isinstance(error, sqlite3.Error):
+            raise of_sqlite(error) from error
+        if isinstance(error, OSError) and not isinstance(error, FileToolsError):
+            raise of_system(error) from error
+
+
+TRANSLATED: Final = Translation()
+
+
+def of_system(error: OSError) -> FileToolsError:
+    """Return the product's error for one of the operating system."""
+    reason = error.strerror or str(error)
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return DiskFullError(_WHAT)
+    if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
+        return AccessDeniedError(_WHAT, reason)
+    if error.errno in (errno.EMFILE, errno.ENFILE):
+        return RateLimitedError("Too many open files in this process")
+    if error.errno in (errno.EIO, errno.ESTALE):
+        return StorageFailedError(_WHAT, reason)
+    return StateDamagedError(reason)
+
+
+def of_sqlite(error: sqlite3.Error) -> FileToolsError:
+    """Return the product's error for one of SQLite."""
+    code: int | None = getattr(error, "sqlite_errorcode", None)
+    primary = None if code is None else code & 0xFF
+    if primary in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_PROTOCOL):
+        return LockTimeoutError(_WHAT, BUSY_SECONDS, "a program that does not go through filetools")
+    if primary == sqlite3.SQLITE_FULL or code == sqlite3.SQLITE_IOERR_SHMSIZE:
+        return DiskFullError(_WHAT)
+    if primary == sqlite3.SQLITE_IOERR and code not in _SHORT_OF_BYTES:
+        return StorageFailedError(_WHAT, str(error))
+    if code == sqlite3.SQLITE_READONLY_DBMOVED:
+        return StateDamagedError("its database was moved while open")
+    if primary in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM):
+        return AccessDeniedError(_WHAT, f"its database cannot be written: {error}")
+    if isinstance(error, (sqlite3.ProgrammingError, sqlite3.InterfaceError)) and code is None:
+        return InternalError(f"The journal was used wrongly: {error}")
+    return StateDamagedError(str(error))

@@ -1,0 +1,67 @@
+"""What the write-ahead file says about damage, where SQLite would silently go on without the damaged part.
+
+Source: https://www.sqlite.org/fileformat2.html#walformat and https://www.sqlite.org/walformat.html
+"""
+
+from __future__ import annotations
+
+import struct
+from pathlib import Path
+from typing import Final
+
+from filetools.journal.birth import PAGE_BYTES, PARTS
+
+HEADER_BYTES: Final = 32
+FRAME_HEADER_BYTES: Final = 24
+FRAME_BYTES: Final = FRAME_HEADER_BYTES + PAGE_BYTES
+_MAGIC: Final = {0x377F0682: "<", 0x377F0683: ">"}
+"""First number of the file, and the byte order of its checksums."""
+
+
+def is_header_damaged(directory: Path) -> bool:
+    """Whether frames were written but the header before them is not valid, so that SQLite would ignore them all.
+
+    The header is synced before the first frame is written; no crash leaves frames without it.
+    """
+    head, size = _head(directory / PARTS[1], 0, HEADER_BYTES)
+    if size < HEADER_BYTES + FRAME_BYTES:
+        return False
+    order = _MAGIC.get(int.from_bytes(head[:4], "big"))
+    if order is None:
+        return True
+    return _checksum(head[:24], order) != struct.unpack(">II", head[24:32])
+
+
+def goes_on_after(directory: Path, last_frame: int) -> bool:
+    """Whether a frame of the running generation follows the last one that SQLite took for valid.
+
+    True after damage, but also after a crash in the middle of a transaction: who knows that acknowledged changes are
+    missing can tell the two apart.
+
+    Args:
+        directory: Where the journal lies.
+        last_frame: As `PRAGMA wal_checkpoint` says. The shared-memory file says it too, but to close that file here would
+            take away the locks that SQLite holds on it in this process.
+    """
+    head, _ = _head(directory / PARTS[1], 0, HEADER_BYTES)
+    frame, _ = _head(directory / PARTS[1], HEADER_BYTES + last_frame * FRAME_BYTES, FRAME_HEADER_BYTES)
+    return len(frame) == FRAME_HEADER_BYTES and frame[8:16] == head[16:24]
+
+
+def _head(place: Path, offset: int, count: int) -> tuple[bytes, int]:
+    try:
+        with place.open("rb") as file:
+            size = file.seek(0, 2)
+            file.seek(offset)
+            return file.read(count), size
+    except FileNotFoundError:
+        return b"", 0
+
+
+def _checksum(data: bytes, order: str) -> tuple[int, int]:
+    first = second = 0
+    words = struct.unpack(f"{order}{len(data) // 4}I", data)
+    for one, other in zip(words[::2], words[1::2], strict=True):
+        first = (first + one + second) & 0xFFFFFFFF
+        second = (second + other + first) & 0xFFFFFFFF
+    return first, second
