@@ -1,15 +1,32 @@
 """File tools for AI agents and editors: agents and people share one tree, and nobody's work is lost.
 
-    async with filetools.open("project", mirror="backup") as files:
-        before = await files.read_file("src/app.py")
-        await files.write_file("src/app.py", before.content + "\\n", expected_version=before.version)
+async with filetools.open("project", mirror="backup") as files:
+    before = await files.read_file("src/app.py")
+    await files.write_file("src/app.py", before.content + "\\n", expected_version=before.version)
 """
 
-from filetools.app import open_workspace as open
+from filetools import errors, events, models
+from filetools.app import ApprovalAnswer, ApprovalRequest
+from filetools.app import open_workspace as open  # noqa: A004 - read as filetools.open(), like io.open()
 from filetools.errors import FileToolsError
 from filetools.facade import FileToolsFacade
 from filetools.models import Actor
 from filetools.settings import Settings
+from filetools.stores import MemoryStore, Store
 from filetools.sync import SyncManager
 
-__all__ = ["Actor", "FileToolsError", "FileToolsFacade", "Settings", "SyncManager", "open"]
+__all__ = [
+    "Actor",
+    "ApprovalAnswer",
+    "ApprovalRequest",
+    "FileToolsError",
+    "FileToolsFacade",
+    "MemoryStore",
+    "Settings",
+    "Store",
+    "SyncManager",
+    "errors",
+    "events",
+    "models",
+    "open",
+]

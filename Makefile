@@ -1,0 +1,50 @@
+# Needs python3 with venv, and nothing else. Each target makes the environment it needs; a second run is quick.
+
+SHELL := /bin/bash
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+JOBS ?= 2
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test lint bench soak reference clean
+
+help: ## list the targets
+	@sed -n 's/^\([a-z-]*\):.*## /  \1\t/p' $(MAKEFILE_LIST) | expand -t 14
+
+demo: $(VENV)/.installed-cli ## two agents, a shell, an outage and a kill on one small project
+	@$(BIN)/filetools demo
+
+test: $(VENV)/.installed-dev ## all tests
+	$(BIN)/python -m pytest -n $(JOBS) --dist loadscope
+
+lint: $(VENV)/.installed-dev ## formatter, linter, type checker
+	$(BIN)/ruff format --check filetools tests benchmarks
+	$(BIN)/ruff check filetools tests benchmarks
+	$(BIN)/mypy
+
+bench: $(VENV)/.installed-dev ## every benchmark against its floor
+	$(BIN)/python benchmarks/run.py
+
+soak: $(VENV)/.installed-dev ## the long doses: hours
+	FILETOOLS_DOSE=100 FILETOOLS_KILL_ROUNDS=5000 $(BIN)/python -m pytest --timeout=36000
+
+reference: $(VENV)/.installed-dev ## write docs/reference from the code
+	$(BIN)/python -m tests.support.reference
+
+clean: ## remove the environment and all caches
+	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	find filetools tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +
+
+$(VENV)/.made:
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --upgrade pip
+	@touch $@
+
+$(VENV)/.installed-cli: $(VENV)/.made pyproject.toml
+	$(BIN)/python -m pip install --quiet --editable '.[cli]'
+	@touch $@
+
+$(VENV)/.installed-dev: $(VENV)/.made pyproject.toml
+	$(BIN)/python -m pip install --quiet --editable '.[dev]'
+	@touch $@ $(VENV)/.installed-cli

@@ -1,0 +1,154 @@
+"""The rules of the house hold in every module, and each of them says no to what was planted to break it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.support import house_rules as house
+from tests.support.declared import REPOSITORY
+from tests.support.house_rules import Module, Rule, disk_accesses, modules
+
+PLANTED: list[tuple[Rule, str, str]] = [
+    (house.stands_on_its_floor, "stores/local.py", "from filetools.facade import Runner"),
+    (house.stands_on_its_floor, "stores/local.py", "import filetools.facade.way"),
+    (house.stands_on_its_floor, "stores/local.py", "from filetools import facade"),
+    (house.stands_on_its_floor, "stores/local.py", "from filetools.locks import LockTable"),
+    (house.stands_on_its_floor, "stores/local.py", "from ..locks import LockTable"),
+    (house.stands_on_its_floor, "stores/local.py", "from . import memory"),
+    (house.stands_on_its_floor, "stores/local.py", "def f():\n    from filetools.sync import Recovery"),
+    (house.stands_on_its_floor, "stores/local.py", "if TYPE_CHECKING:\n    from filetools.sync import Recovery"),
+    (house.stands_on_its_floor, "facade/way.py", "from filetools import open"),
+    (house.stands_on_its_floor, "facade/way.py", "import filetools"),
+    (house.stands_on_its_floor, "models.py", "from filetools.errors import FileToolsError"),
+    (house.stands_on_its_floor, "errors.py", "from filetools.paths import Workspace"),
+    (house.stands_on_its_floor, "cli/app.py", "from filetools.facade import FileToolsFacade"),
+    (house.stands_on_its_floor, "cli/app.py", "from filetools.events import EventBus"),
+    (house.stands_on_its_floor, "servers/http.py", "from filetools.journal import Journal"),
+    (house.stands_on_its_floor, "servers/http.py", "from filetools.cli import main"),
+    (house.stands_on_its_floor, "__main__.py", "from filetools.app import open_workspace"),
+    (house.stands_on_its_floor, "attic/boxes.py", ""),
+    (house.is_named_after_a_thing, "stores/utils.py", ""),
+    (house.is_named_after_a_thing, "helpers.py", ""),
+    (house.is_named_after_a_thing, "common/names.py", ""),
+    (house.is_named_after_a_thing, "stores/local.py", "class LockManager: ..."),
+    (house.is_named_after_a_thing, "stores/local.py", "class FileService: ..."),
+    (house.is_named_after_a_thing, "stores/local.py", "class Handler: ..."),
+    (house.is_named_after_a_thing, "stores/local.py", "def f():\n    class PathUtils: ..."),
+    (house.leaves_packages_to_their_owner, "facade/way.py", "from pyee.asyncio import AsyncIOEventEmitter"),
+    (house.leaves_packages_to_their_owner, "facade/way.py", "import sqlite3"),
+    (house.leaves_packages_to_their_owner, "sync/lane.py", "def f():\n    import watchdog.events"),
+    (house.imports_only_what_is_declared, "facade/way.py", "import requests"),
+    (house.imports_only_what_is_declared, "facade/way.py", "def f():\n    import requests"),
+    (house.imports_only_what_is_declared, "facade/way.py", "from rich.text import Text"),
+    (house.imports_only_what_is_declared, "search/names.py", "import re2"),
+    (
+        house.imports_only_what_is_declared,
+        "search/names.py",
+        "try:\n    import re2\nexcept ImportError:\n    re2 = None",
+    ),
+    (house.imports_only_what_is_declared, "search/names.py", "class Finder:\n    import re2"),
+    (house.imports_only_what_is_declared, "cli/app.py", "import fastapi"),
+    (house.leaves_the_environment_alone, "app/opening.py", "import os\nos.environ['HOME']"),
+    (house.leaves_the_environment_alone, "app/opening.py", "import os\nhome = os.getenv('HOME')"),
+    (house.leaves_the_environment_alone, "cli/app.py", "from os import environ"),
+    (house.prints_only_at_the_door, "facade/way.py", "print('here')"),
+    (house.prints_only_at_the_door, "facade/way.py", "show = print"),
+    (house.leaves_files_to_the_stores, "facade/way.py", "open('a.txt')"),
+    (house.leaves_files_to_the_stores, "facade/way.py", "import os\nos.rename('a', 'b')"),
+    (house.leaves_files_to_the_stores, "facade/way.py", "import os\nos.path.exists('a')"),
+    (house.leaves_files_to_the_stores, "facade/way.py", "from os import rename"),
+    (house.leaves_files_to_the_stores, "facade/way.py", "from os.path import realpath"),
+    (house.leaves_files_to_the_stores, "facade/way.py", "import shutil"),
+    (house.leaves_files_to_the_stores, "facade/way.py", "from tempfile import mkstemp"),
+    (house.leaves_files_to_the_stores, "facade/way.py", "import aiofiles"),
+    (house.leaves_files_to_the_stores, "facade/way.py", "import io\nio.open('a')"),
+    (house.leaves_files_to_the_stores, "facade/way.py", "path.read_text()"),
+    (house.leaves_files_to_the_stores, "facade/way.py", "make = partial(folder.mkdir, parents=True)"),
+    (house.leaves_files_to_the_stores, "facade/way.py", "(folder / name).stat()"),
+    (house.leaves_files_to_the_stores, "facade/way.py", "Path(name).open()"),
+    (house.is_read_in_one_sitting, "facade/way.py", "x = 1\n" * 401),
+    (house.is_read_in_one_sitting, "facade/way.py", "def f() -> None:\n" + "    x = 1\n" * 60),
+]
+
+ALLOWED: list[tuple[Rule, str, str]] = [
+    (house.stands_on_its_floor, "facade/way.py", "from filetools.sync import Recovery"),
+    (house.stands_on_its_floor, "facade/way.py", "from filetools.facade.parts import Parts"),
+    (house.stands_on_its_floor, "settings.py", "from filetools.models import Preset"),
+    (house.stands_on_its_floor, "cli/app.py", "from filetools.servers import serve"),
+    (house.stands_on_its_floor, "__init__.py", "from filetools.app import open_workspace as open"),
+    (house.is_named_after_a_thing, "sync/manager.py", "class SyncManager: ..."),
+    (house.is_named_after_a_thing, "stores/local.py", "class Handlers2: ..."),
+    (house.leaves_packages_to_their_owner, "events/bus.py", "from pyee.base import EventEmitter"),
+    (house.imports_only_what_is_declared, "search/names.py", "def f():\n    import re2"),
+    (house.imports_only_what_is_declared, "cli/app.py", "import typer"),
+    (house.imports_only_what_is_declared, "facade/way.py", "import json\nimport pydantic_core"),
+    (house.leaves_the_environment_alone, "settings.py", "import os\nos.environ['HOME']"),
+    (house.prints_only_at_the_door, "cli/app.py", "print('here')"),
+    (house.leaves_files_to_the_stores, "stores/local.py", "import os\nos.rename('a', 'b')"),
+    (house.leaves_files_to_the_stores, "facade/way.py", "parts.store.open(path)"),
+    (house.leaves_files_to_the_stores, "facade/way.py", "text.replace('a', 'b')"),
+    (house.is_read_in_one_sitting, "facade/way.py", 'def f() -> None:\n    """' + "a\n" * 100 + '"""\n'),
+]
+
+
+@pytest.mark.parametrize(("rule", "place", "source"), PLANTED)
+def test_a_planted_fault_is_found(rule: Rule, place: str, source: str) -> None:
+    assert rule(Module(place, source)) != []
+
+
+@pytest.mark.parametrize(("rule", "place", "source"), ALLOWED)
+def test_what_the_rule_allows_is_no_fault(rule: Rule, place: str, source: str) -> None:
+    assert rule(Module(place, source)) == []
+
+
+@pytest.mark.parametrize("rule", house.RULES, ids=lambda rule: rule.__name__)
+def test_the_rule_holds_in_every_module(rule: Rule) -> None:
+    assert [fault for module in modules() for fault in rule(module)] == []
+
+
+def test_every_rule_has_a_planted_fault() -> None:
+    assert {rule for rule, _, _ in PLANTED} == set(house.RULES)
+
+
+def test_all_modules_are_looked_at() -> None:
+    found = {module.place for module in modules()}
+    assert {"__init__.py", "__main__.py", "facade/way.py", "cli/demo/stage.py", "facade/steps/put.py"} <= found
+    assert not any("tally" in place for place in found)
+
+
+def test_no_exception_has_outlived_its_reason() -> None:
+    """Whoever is allowed to touch files, to borrow a package, to import sideways or to be long still does."""
+    present = modules()
+    for entry in house.DISK:
+        users = [module for module in present if house.stands_for(entry, module.place)]
+        assert any(disk_accesses(module) for module in users), entry
+    sideways = {
+        (module.unit, name.split(".")[1]) for module in present for _, name in module.imports() if is_inner(name)
+    }
+    assert set(house.SIDEWAYS) <= sideways
+    assert set(house.LENT) <= {(module.place, name) for module in present for _, name in module.imports()}
+    long = {module.place for module in present if module.source.count("\n") > house.LINES_OF_MODULE}
+    assert set(house.LONG_MODULES) <= long
+
+
+def is_inner(name: str) -> bool:
+    return name.startswith(f"{house.PACKAGE}.")
+
+
+def test_the_documented_floors_are_the_enforced_ones() -> None:
+    rows = [line for line in (REPOSITORY / "docs/architecture.md").read_text().splitlines() if line.startswith("| ")]
+    told = {row.split("|")[1].strip(): set(backticked(row.split("|")[2])) for row in rows}
+    for level, units in enumerate(house.FLOORS[:-1]):
+        present = {unit for unit in units if is_there(unit)}
+        assert told[str(level)] == present
+
+
+def backticked(text: str) -> list[str]:
+    return text.split("`")[1::2]
+
+
+def is_there(unit: str) -> bool:
+    place = Path(REPOSITORY, house.PACKAGE, unit)
+    return place.is_dir() or place.with_suffix(".py").is_file()

@@ -1,0 +1,197 @@
+"""What others may rely on: the names, the codes of errors, and an import that does nothing."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import filetools
+from filetools import errors
+from filetools.errors import FileToolsError
+from tests.support.declared import REPOSITORY, extra_names
+
+PROMISED = {
+    "open": "function",
+    "FileToolsFacade": "class",
+    "SyncManager": "class",
+    "Actor": "class",
+    "FileToolsError": "class",
+    "Settings": "class",
+}
+"""Names that code outside the product has used from its first day on."""
+
+CODES = """
+INVALID_ARGUMENT INVALID_PATH ABSOLUTE_PATH PATH_TRAVERSAL PATH_TOO_LONG SYMLINK_NOT_ALLOWED SYMLINK_ESCAPE
+FILE_NOT_FOUND DIR_NOT_FOUND FILE_EXISTS IS_A_DIRECTORY NOT_A_DIRECTORY NOT_A_REGULAR_FILE DIR_NOT_EMPTY
+PERMISSION_DENIED DISK_FULL FILE_TOO_LARGE ENCODING_ERROR LOCK_TIMEOUT SYNC_FAILED NETWORK_ERROR EDIT_CONFLICT
+VERSION_MISMATCH APPROVAL_REQUIRED APPROVAL_DENIED TOOL_BLOCKED UNKNOWN_TOOL TIMEOUT ABORTED BATCH_FAILED
+RATE_LIMITED FILE_BUSY CHANGED_MEANWHILE HARD_LINKED VERSION_GONE WORKSPACE_GONE STATE_DAMAGED STATE_TOO_NEW
+STATE_ELSEWHERE OUTCOME_UNKNOWN INTERNAL
+"""
+RETRYABLE_CODES = """
+LOCK_TIMEOUT SYNC_FAILED NETWORK_ERROR RATE_LIMITED FILE_BUSY CHANGED_MEANWHILE OUTCOME_UNKNOWN
+"""
+
+# Runs in a fresh interpreter. What filetools is made of is imported first, so that only its own acts are seen.
+WATCH_THE_IMPORT = """
+import json, os, sys, threading, _thread
+import aiofiles, asyncio, ctypes, filelock, logging, pydantic, pydantic_core, pyee.asyncio, sqlite3, tomllib
+import watchdog.observers
+pydantic.create_model("Warm", value=(int, 1))
+seen, package = [], os.path.join({repository!r}, "filetools") + os.sep
+BETWEEN = (os.__file__, "<frozen os>", "<frozen _collections_abc>")
+
+def is_from_filetools():
+    frame = sys._getframe(2)
+    while frame is not None and frame.f_code.co_filename in BETWEEN:
+        frame = frame.f_back
+    return frame is not None and frame.f_code.co_filename.startswith(package)
+
+class Watched(type(os.environ)):
+    def __getitem__(self, name):
+        if is_from_filetools():
+            seen.append(["environment", name])
+        return super().__getitem__(name)
+
+os.environ.__class__ = Watched
+STARTING = ("subprocess.Popen", "os.fork", "os.forkpty", "os.posix_spawn", "socket.connect", "socket.bind",
+            "sqlite3.connect")
+LOOKING = ("open", "os.listdir", "os.scandir", "os.mkdir", "os.rename", "os.remove", "os.chmod", "os.utime", "os.link")
+
+def hook(event, arguments):
+    if event in STARTING or (event in LOOKING and is_from_filetools()):
+        seen.append([event, str(arguments[0])])
+
+def start(begin):
+    def started(*arguments):
+        seen.append(["thread", str(arguments[0])])
+        return begin(*arguments)
+    return started
+
+threading._start_new_thread = start(threading._start_new_thread)
+_thread.start_new_thread = start(_thread.start_new_thread)
+sys.addaudithook(hook)
+import filetools
+{after}
+print(json.dumps(seen))
+"""
+
+
+def run_python(program: str, folder: Path, *options: str) -> Any:
+    done = subprocess.run(
+        [sys.executable, "-B", *options, "-c", program],
+        capture_output=True, text=True, check=True, timeout=60, cwd=folder,
+    )  # fmt: skip
+    return json.loads(done.stdout)
+
+
+def acts_of_the_import(folder: Path, *, after: str = "") -> list[list[str]]:
+    program = WATCH_THE_IMPORT.format(repository=str(REPOSITORY), after=after)
+    acts: list[list[str]] = run_python(program, folder)
+    return acts
+
+
+@pytest.mark.parametrize(
+    ("planted", "act"),
+    [
+        ("import os; os.environ.get('HOME')", "environment"),
+        ("import os; os.environ['PATH']", "environment"),
+        ("import os; os.getenv('HOME')", "environment"),
+        ("open('/dev/null').close()", "open"),
+        ("import os; os.listdir('.')", "os.listdir"),
+        ("import threading; threading.Thread(target=print, args=('',), kwargs={'end': ''}).start()", "thread"),
+        ("import subprocess; subprocess.run(['true'])", "subprocess.Popen"),
+    ],
+)
+def test_the_watch_over_the_import_sees_what_was_planted(tmp_path: Path, planted: str, act: str) -> None:
+    place = str(REPOSITORY / "filetools" / "planted.py")
+    after = f"exec(compile({planted!r}, {place!r}, 'exec'))"
+    assert act in [seen for seen, _ in acts_of_the_import(tmp_path, after=after)]
+
+
+def test_importing_filetools_starts_nothing_reads_no_environment_and_touches_no_disk(tmp_path: Path) -> None:
+    assert acts_of_the_import(tmp_path) == []
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_importing_filetools_imports_no_extra(tmp_path: Path) -> None:
+    program = "import json, sys, filetools; print(json.dumps(sorted({name.partition('.')[0] for name in sys.modules})))"
+    loaded = set(run_python(program, tmp_path))
+    assert "pydantic" in loaded
+    assert loaded & (extra_names() | {"pytest", "hypothesis"}) == set()
+
+
+def test_filetools_works_without_any_extra(tmp_path: Path) -> None:
+    """A finder that refuses every extra stands in for an installation that has none."""
+    program = f"""
+import asyncio, json, sys
+class Refusing:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in {sorted(extra_names())!r}:
+            raise ModuleNotFoundError(name)
+sys.meta_path.insert(0, Refusing())
+import filetools
+async def main():
+    async with filetools.open(".") as files:
+        await files.write_file("a.txt", "one")
+        return (await files.read_file("a.txt")).content
+print(json.dumps(asyncio.run(main())))
+"""
+    assert run_python(program, tmp_path) == "one"
+
+
+def test_all_names_are_documented_and_all_documented_names_are_there() -> None:
+    lines = (REPOSITORY / "docs/embedding.md").read_text(encoding="utf-8").splitlines()
+    start = lines.index("## Public names")
+    rows = [line for line in lines[start:] if line.startswith("| `")]
+    documented = [row.split("`")[1].removeprefix("filetools.") for row in rows]
+    assert documented == sorted(documented, key=str.casefold)
+    assert sorted(documented) == sorted(filetools.__all__)
+    for name in filetools.__all__:
+        assert hasattr(filetools, name)
+
+
+def test_the_promised_names_are_what_they_were_promised_to_be() -> None:
+    kinds = {name: "class" if inspect.isclass(getattr(filetools, name)) else "function" for name in PROMISED}
+    assert kinds == PROMISED
+
+
+def test_open_takes_the_promised_options() -> None:
+    parameters = inspect.signature(filetools.open).parameters
+    assert next(iter(parameters)) == "root"
+    assert {"mirror", "state_dir", "durability", "mirror_policy", "permissions", "settings"} <= set(parameters)
+    assert all(parameters[name].kind is inspect.Parameter.KEYWORD_ONLY for name in list(parameters)[1:])
+
+
+def test_every_module_names_only_what_it_has() -> None:
+    for module in (filetools, errors, filetools.events, filetools.models):
+        for name in getattr(module, "__all__", ()):
+            assert hasattr(module, name), f"{module.__name__}.{name}"
+
+
+def error_classes() -> list[type[FileToolsError]]:
+    return [
+        value
+        for value in vars(errors).values()
+        if inspect.isclass(value) and issubclass(value, FileToolsError) and value is not FileToolsError
+    ]
+
+
+def test_every_promised_code_has_its_error() -> None:
+    assert {kind.code for kind in error_classes()} == set(CODES.split())
+
+
+def test_no_two_errors_share_a_code_except_internal() -> None:
+    codes = [kind.code for kind in error_classes() if kind.code != "INTERNAL"]
+    assert len(codes) == len(set(codes))
+
+
+def test_what_is_retryable_says_so_and_says_what_to_do() -> None:
+    assert {kind.code for kind in error_classes() if kind.retryable} == set(RETRYABLE_CODES.split())
+    assert [kind.__name__ for kind in error_classes() if kind.retryable and not kind.action] == []
