@@ -108,6 +108,22 @@ def facts_of(parts: Parts, seen: Look) -> ContentFacts | None:
     return seen.facts
 
 
+def keep_large(parts: Parts, seen: Look) -> None:
+    """Keep the bytes of a large file before it is displaced; smaller ones are kept with the commit.
+
+    Raises:
+        FileTooLargeError: It is larger than any file that filetools writes, so it cannot be kept.
+        HeadMovedError: It has changed since the look.
+    """
+    if seen.stat is None or seen.version is None or seen.stat.size <= parts.settings.max_foreign_bytes:
+        return
+    if not parts.journal.contents.has(seen.version):
+        content, _ = parts.store.read(seen.path, limit=parts.settings.max_write_bytes)
+        if version_of(content) != seen.version:
+            raise HeadMovedError(seen.path)
+        parts.journal.contents.keep(content, seen.version)
+
+
 def _settled(parts: Parts, path: WorkspacePath, key: str, view: View) -> View:
     if view.blocked:
         raise HeadMovedError(path)

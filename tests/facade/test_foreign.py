@@ -272,3 +272,25 @@ async def test_a_reader_in_another_process_sees_no_torn_file_during_rewrites(tmp
         finally:
             writer.kill()
     assert len(seen) > 3
+
+
+async def test_a_large_file_is_kept_whole_before_it_is_replaced_or_deleted(tmp_path: Path) -> None:
+    large = "line\n" * 1000
+    for name in ("a.txt", "b.txt", "c.txt"):
+        (tmp_path / name).write_text(large + name)
+    async with filetools.open(tmp_path, settings={**RELAXED, "max_foreign_bytes": 100}) as files:
+        await files.write_file("a.txt", "new")
+        await files.delete_file("b.txt")
+        await files.move_file("a.txt", "c.txt", overwrite=True)
+        for name in ("a.txt", "b.txt", "c.txt"):
+            assert large + name in await texts_of(files, name)
+
+
+async def test_a_file_too_large_to_be_kept_is_not_replaced(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("x" * 2000)
+    settings = {**RELAXED, "max_foreign_bytes": 100, "max_write_bytes": 1000}
+    async with filetools.open(tmp_path, settings=settings) as files:
+        with pytest.raises(filetools.FileToolsError) as caught:
+            await files.write_file("a.txt", "new")
+        assert caught.value.code == "FILE_TOO_LARGE"
+        assert (tmp_path / "a.txt").read_text() == "x" * 2000

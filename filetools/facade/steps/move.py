@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 from filetools.content import version_of
 from filetools.errors import InvalidArgumentError, PathExistsError, PathNotFoundError
-from filetools.facade.look import Look, look
+from filetools.facade.look import Look, keep_large, look
 from filetools.facade.parts import Parts
 from filetools.facade.steps.parents import make_parents, remove_parents
 from filetools.facade.steps.put import is_same_file
@@ -73,7 +73,8 @@ class MoveFile:
         return True
 
     def prepare(self, parts: Parts) -> None:
-        """Create missing parents of the destination."""
+        """Keep a large destination, create missing parents."""
+        keep_large(parts, self.seen[1])
         self._parents = make_parents(parts, self.destination)
 
     def drafts(self) -> Sequence[Change]:

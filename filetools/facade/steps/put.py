@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from filetools.content import ContentFacts, version_of
 from filetools.errors import HardLinkedError
-from filetools.facade.look import Look, look
+from filetools.facade.look import Look, keep_large, look
 from filetools.facade.parts import Parts
 from filetools.facade.steps.parents import make_parents, remove_parents
 from filetools.facade.steps.step import drop, put_back, release, shelve
@@ -83,7 +83,8 @@ class PutFile:
         return True
 
     def prepare(self, parts: Parts) -> None:
-        """Create missing parents and the temporary file."""
+        """Keep what is large, create missing parents and the temporary file."""
+        keep_large(parts, self.seen)
         new = self.seen.stat is None
         if new and self._create_parents:
             self._parents = make_parents(parts, self.path)

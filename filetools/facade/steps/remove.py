@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 from filetools.content import version_of
 from filetools.errors import PathNotFoundError
-from filetools.facade.look import Look, look
+from filetools.facade.look import Look, keep_large, look
 from filetools.facade.parts import Parts
 from filetools.facade.steps.put import is_same_file
 from filetools.facade.steps.step import drop, put_back, release, shelve
@@ -53,7 +53,8 @@ class RemoveFile:
         return True
 
     def prepare(self, parts: Parts) -> None:
-        """Nothing can fail for space here."""
+        """Keep what is large."""
+        keep_large(parts, self.seen)
 
     def drafts(self) -> Sequence[Change]:
         """The deletion."""
