@@ -63,7 +63,7 @@ def repair(root: Path, state_directory: Path | None = None) -> Repair | None:
         StateTooNewError, AccessDeniedError, DiskFullError: The journal cannot be used, but is not damaged either.
     """
     directory = state_directory or root / STATE_DIRECTORY
-    if not (directory / "journal.db").exists():
+    if not directory.is_dir():
         return None
     with _kept(directory):
         report = examine_journal(directory)

@@ -16,6 +16,7 @@ from urllib.parse import quote
 
 from filetools.errors import StateDamagedError
 from filetools.journal.blobs import sync_directory
+from filetools.journal.position import POSITION_FILE
 from filetools.journal.schema import migrate
 from filetools.journal.translation import BUSY_SECONDS
 
@@ -26,20 +27,29 @@ _UNFINISHED: Final = f"{DATABASE_NAME}.new"
 _FLAGS: Final = os.O_CREAT | os.O_EXCL | os.O_RDWR | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
 
 
-def make_sure_of_database(directory: Path, *, had_one: bool) -> None:
+def make_sure_of_database(directory: Path) -> None:
     """Create the database of a new journal, or refuse what cannot be one; call it behind the gate.
 
     Raises:
         StateDamagedError: A database was there and is missing now, or something else stands in its place.
         OSError, sqlite3.Error: It cannot be created.
     """
-    sizes = [_size_of(directory / part) for part in PARTS]
-    if sizes[0] is None:
-        if had_one or sizes[1]:
-            raise StateDamagedError("the journal's database is missing")
+    if not has_database(directory):
         _create(directory)
-    elif sizes[0] == 0:
+
+
+def has_database(directory: Path) -> bool:
+    """Whether there is a database; False only if there never was one.
+
+    Raises:
+        StateDamagedError: A database was there and is missing now, or something else stands in its place.
+    """
+    sizes = [_size_of(directory / part) for part in PARTS]
+    if sizes[0] == 0:
         raise StateDamagedError("the journal's database is empty")
+    if sizes[0] is None and (sizes[1] or os.path.lexists(directory / POSITION_FILE)):
+        raise StateDamagedError("the journal's database is missing")
+    return sizes[0] is not None
 
 
 def connect(database: Path, *, mode: str = "rw") -> sqlite3.Connection:

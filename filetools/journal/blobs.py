@@ -13,7 +13,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
-from filetools.errors import StateDamagedError
+from filetools.errors import FileToolsError, StateDamagedError
 
 YOUNG_SECONDS: Final = 3600.0
 """A file younger than this may still be written, or wait for the commit that refers to it."""
@@ -63,6 +63,15 @@ class BlobFolder:
             return (self._directory / name).lstat().st_size == size
         except FileNotFoundError:
             return False
+
+    def intact_size(self, name: str) -> int | None:
+        """Return the size of a blob whose bytes have its hash; None for any other."""
+        try:
+            with open(_open_regular(self._directory / name), "rb") as file:
+                is_intact = hashlib.file_digest(file, "sha256").hexdigest() == name
+                return file.tell() if is_intact else None
+        except (FileToolsError, OSError):
+            return None
 
     def remove(self, name: str) -> None:
         """Remove a blob, if it is there."""

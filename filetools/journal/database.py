@@ -18,7 +18,6 @@ from typing import Any, Final, TypeVar
 from filetools.errors import FileToolsError, InternalError, StateDamagedError, StorageFailedError
 from filetools.journal.birth import PAGE_BYTES, PARTS, connect, make_sure_of_database
 from filetools.journal.gate import Gate
-from filetools.journal.position import POSITION_FILE
 from filetools.journal.schema import migrate, require_known_schema
 from filetools.journal.translation import TRANSLATED
 from filetools.journal.walfile import goes_on_after, is_header_damaged
@@ -229,7 +228,7 @@ class Database:
 
     def _open_writer(self) -> tuple[sqlite3.Connection, tuple[Identity, ...]]:
         with self.gate:
-            make_sure_of_database(self._directory, had_one=os.path.lexists(self._directory / POSITION_FILE))
+            make_sure_of_database(self._directory)
             if is_header_damaged(self._directory):
                 raise StateDamagedError("the header of the journal's write-ahead file is not valid")
             writer = connect(self._directory / PARTS[0])

@@ -6,13 +6,14 @@ import sqlite3
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from urllib.parse import quote
 
-from filetools.errors import FileToolsError, StateDamagedError, StateTooNewError
-from filetools.journal.birth import DATABASE_NAME
-from filetools.journal.rows import SELECT_RECORD, record_from
-from filetools.journal.schema import SCHEMA_VERSION, schema_of
+from filetools.errors import FileToolsError, StateDamagedError
+from filetools.journal.birth import PARTS, connect, has_database
+from filetools.journal.quarantine import quarantined
+from filetools.journal.rows import SELECT_RECORD, lenient_text, record_from
+from filetools.journal.schema import SCHEMA_VERSION, require_known_schema, schema_of
 from filetools.journal.translation import TRANSLATED
+from filetools.journal.walfile import is_header_damaged
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,6 +29,8 @@ class JournalReport:
     records: int = 0
     pending: int = 0
     """Records that are committed but not applied; the next opening settles them."""
+    damaged: int = 0
+    """Records that were found damaged, and are left out of everything; the journal works without them."""
     contents: int = 0
     debts: dict[str, int] = field(default_factory=dict)
     """For each mirror how many paths it lacks."""
@@ -35,46 +38,46 @@ class JournalReport:
 
 def examine_journal(directory: Path) -> JournalReport | None:
     """Read a whole journal, changing nothing; None if there is none yet. Takes seconds where it is large."""
-    database = directory / DATABASE_NAME
+    sizes = JournalReport(database_bytes=_size(directory / PARTS[0]), wal_bytes=_size(directory / PARTS[1]))
     try:
-        sizes = JournalReport(
-            database_bytes=database.stat().st_size, wal_bytes=_size(directory / f"{DATABASE_NAME}-wal")
-        )
-    except FileNotFoundError:
-        return None
-    try:
-        with TRANSLATED, closing(open_for_reading(database)) as connection:
-            return _examined(connection, sizes)
+        with TRANSLATED:
+            if not has_database(directory):
+                return None
+            if is_header_damaged(directory):
+                raise StateDamagedError("the header of the journal's write-ahead file is not valid")
+            with closing(connect(directory / PARTS[0], mode="ro")) as connection:
+                return _examined(connection, sizes)
     except FileToolsError as exc:
         return replace(sizes, problem=exc)
 
 
-def open_for_reading(database: Path) -> sqlite3.Connection:
-    """Return a connection that cannot change a database, not even tidy it up when it is closed."""
-    return sqlite3.connect(f"file:{quote(str(database))}?mode=ro", uri=True, isolation_level=None)
-
-
 def _examined(connection: sqlite3.Connection, sizes: JournalReport) -> JournalReport:
+    require_known_schema(connection)
     schema = schema_of(connection)
-    if schema > SCHEMA_VERSION:
-        return replace(sizes, problem=StateTooNewError(schema, SCHEMA_VERSION), schema=schema)
     (verdict,) = connection.execute("PRAGMA quick_check(1)").fetchone()
     if verdict != "ok":
         raise StateDamagedError(str(verdict))
-    if schema < SCHEMA_VERSION:
-        return replace(sizes, schema=schema)
     records = pending = 0
+    damaged = quarantined(connection) if schema == SCHEMA_VERSION else 0
+    connection.text_factory = lenient_text
     for row in connection.execute(SELECT_RECORD):
-        record = record_from(row)
-        records += 1
-        pending += record.state == "pending"
+        try:
+            record = record_from(row)
+        except StateDamagedError:
+            damaged += 1
+        else:
+            records += 1
+            pending += record.state == "pending"
+    connection.text_factory = str
     (contents,) = connection.execute("SELECT count(*) FROM contents").fetchone()
     debts = dict(connection.execute("SELECT mirror, count(*) FROM debts GROUP BY mirror").fetchall())
-    return replace(sizes, schema=schema, records=records, pending=pending, contents=contents, debts=debts)
+    return replace(
+        sizes, schema=schema, records=records, pending=pending, damaged=damaged, contents=contents, debts=debts
+    )
 
 
 def _size(path: Path) -> int:
     try:
-        return path.stat().st_size
-    except FileNotFoundError:
+        return path.lstat().st_size
+    except OSError:
         return 0

@@ -11,7 +11,7 @@ from typing import Final
 
 from filetools.errors import StateDamagedError
 from filetools.journal.database import Arguments, Database, Row
-from filetools.journal.rows import SELECT_RECORD, record_from
+from filetools.journal.rows import SELECT_RECORD, lenient_text, record_from
 from filetools.journal.totals import note_removed
 from filetools.models import ChangeRecord
 
@@ -56,7 +56,7 @@ class RecordReader:
         # One row's text is damaged, and SQLite then gives none of the rows. Its checksum will not match.
         with self._database.reading() as connection:
             try:
-                connection.text_factory = _lenient
+                connection.text_factory = lenient_text
                 return connection.execute(query, arguments).fetchall()
             finally:
                 connection.text_factory = str
@@ -85,7 +85,7 @@ def quarantined(connection: sqlite3.Connection) -> int:
 
 def _isolate(connection: sqlite3.Connection, found: dict[int, str]) -> int:
     moved = 0
-    connection.text_factory = _lenient
+    connection.text_factory = lenient_text
     try:
         for number, reason in found.items():
             row = connection.execute(f"{SELECT_RECORD} WHERE number = ?", (number,)).fetchone()
@@ -100,7 +100,3 @@ def _isolate(connection: sqlite3.Connection, found: dict[int, str]) -> int:
         connection.text_factory = str
     note_removed(connection, moved)
     return moved
-
-
-def _lenient(text: bytes) -> str:
-    return text.decode("utf-8", "surrogateescape")

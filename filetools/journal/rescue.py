@@ -1,4 +1,4 @@
-"""Repairing a damaged journal: it is moved aside, and whatever can still be read becomes a fresh one.
+"""Repairing a damaged journal: whatever can still be read becomes a fresh one, and the damaged one is kept aside.
 
 The files of the workspace are not touched, now or by a later recovery: every rescued record counts as applied. What a
 file holds that the rescued journal does not know is a foreign change of the next look at it.
@@ -6,29 +6,32 @@ file holds that the rescued journal does not know is a foreign change of the nex
 
 from __future__ import annotations
 
-import hashlib
+import os
+import shutil
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterable
 from contextlib import closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from filetools.errors import StateDamagedError
-from filetools.journal.birth import DATABASE_NAME
-from filetools.journal.blobs import BlobFolder, sync_directory
-from filetools.journal.examination import open_for_reading
+from filetools.journal.birth import DATABASE_NAME, PARTS, connect, create_empty, install
+from filetools.journal.blobs import BlobFolder
+from filetools.journal.carving import Pages
 from filetools.journal.gate import Gate
-from filetools.journal.rows import SELECT_RECORD, record_from
+from filetools.journal.position import PositionNote
+from filetools.journal.salvage import (
+    COLUMNS,
+    ReadableRows,
+    carved_contents,
+    carved_records,
+    heads_from_records,
+    is_intact,
+)
 from filetools.journal.schema import migrate
 from filetools.journal.translation import TRANSLATED
 
-_PARTS: Final = ("", "-wal", "-shm")
-_NOT_COPIED: Final = ("meta", "sqlite_sequence")
-"""The numbering starts a new epoch, so that no follower takes new numbers for old ones."""
-MOST_PROBES: Final = 1_000_000
-HOPELESS_PROBES: Final = 10_000
-"""Rows in a row that cannot be read, after which the rest of a table is given up."""
+_FRESH: Final = "fresh.db"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,13 +42,17 @@ class Rescue:
     contents: int
     unapplied: tuple[str, ...]
     """Paths of records that were not applied yet; their files were left as they are, their bytes are kept."""
+    heads: int = 0
+    """Paths whose newest version is known; the others will be found anew."""
+    lost_records: int = 0
+    """Records that had been there and cannot be read; those that retention had removed are not counted, if that is known."""
 
 
 def rescue_journal(directory: Path, aside: Path) -> Rescue:
-    """Move a damaged journal aside and put a fresh one with all that can be read in its place.
+    """Put a fresh journal with all that can be read into the place of a damaged one, which is kept aside.
 
-    Interrupted by an exception, everything is back in its old place; by a crash, the next opening finds no journal and
-    makes an empty one, and what was damaged lies aside.
+    Interrupted before the exchange, nothing was changed; the damaged files lie aside as a whole before the first of them
+    leaves its place.
 
     Args:
         directory: The state directory; nobody may have its journal open.
@@ -60,136 +67,108 @@ def rescue_journal(directory: Path, aside: Path) -> Rescue:
         try:
             with gate:
                 aside.mkdir(mode=0o700)
-                _move(directory, aside)
                 try:
-                    return _rebuild(directory, aside)
+                    rescue = _rebuild(directory, aside / _FRESH)
                 except BaseException:
-                    _move(aside, directory)
+                    shutil.rmtree(aside, ignore_errors=True)
                     raise
+                _exchange(directory, aside)
+                return rescue
         finally:
             gate.close()
 
 
-def _move(source: Path, target: Path) -> None:
-    for part in _PARTS:
+def _exchange(directory: Path, aside: Path) -> None:
+    for part in PARTS:
         with suppress(FileNotFoundError):
-            (source / f"{DATABASE_NAME}{part}").replace(target / f"{DATABASE_NAME}{part}")
+            os.link(directory / part, aside / part, follow_symlinks=False)
+    # The database last: a fresh one beside the old write-ahead file would take over its pages.
+    for part in reversed(PARTS[1:]):
+        (directory / part).unlink(missing_ok=True)
+    install(aside / _FRESH, directory)
 
 
-def _rebuild(directory: Path, aside: Path) -> Rescue:
-    fresh = aside / "fresh.db"
-    with closing(sqlite3.connect(fresh, isolation_level=None)) as target:
+def _rebuild(directory: Path, fresh: Path) -> Rescue:
+    create_empty(fresh)
+    note = PositionNote(directory)
+    note.close()
+    with closing(connect(fresh)) as target:
         target.execute("BEGIN IMMEDIATE")
         migrate(target)
-        with suppress(sqlite3.DatabaseError), closing(open_for_reading(aside / DATABASE_NAME)) as source:
-            for table in _tables(target):
-                _copy(source, target, table)
-        _drop_false_records(target)
-        _drop_false_contents(target, BlobFolder(directory / "blobs", durable=True))
-        unapplied = _leave_files_alone(target)
-        counts = [target.execute(f"SELECT count(*) FROM {table}").fetchone()[0] for table in ("records", "contents")]
+        blobs = BlobFolder(directory / "blobs", durable=True)
+        removed, is_whole = _copy(directory, target)
+        if not is_whole:
+            _carve(directory, target)
+        _take_blobs(target, blobs)
+        rescue = _settle(target, note.at_opening, removed)
         target.execute("COMMIT")
-    fresh.chmod(0o600)
-    fresh.replace(directory / DATABASE_NAME)
-    sync_directory(directory)
-    return Rescue(records=counts[0], contents=counts[1], unapplied=unapplied)
+    return rescue
 
 
-def _tables(target: sqlite3.Connection) -> list[str]:
-    rows = target.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall()
-    return [name for (name,) in rows if name not in _NOT_COPIED]
-
-
-def _copy(source: sqlite3.Connection, target: sqlite3.Connection, table: str) -> None:
-    columns = _columns(target, table)
-    with suppress(sqlite3.DatabaseError):
-        known = _columns(source, table)
-        columns = [column for column in columns if column in known]
-        marks = ",".join("?" * len(columns))
-        insert = f"INSERT OR IGNORE INTO {table} ({','.join(columns)}) VALUES ({marks})"
-        rows = _rows_by_number if _has_numbers(target, table) else _rows_from_both_ends
-        target.executemany(insert, rows(source, table, ",".join(columns)))
-
-
-def _columns(connection: sqlite3.Connection, table: str) -> list[str]:
-    return [row[1] for row in connection.execute(f"PRAGMA table_info({table})")]
-
-
-def _has_numbers(connection: sqlite3.Connection, table: str) -> bool:
-    try:
-        connection.execute(f"SELECT rowid FROM {table} LIMIT 0")
-    except sqlite3.OperationalError:
-        return False
-    return True
-
-
-def _rows_from_both_ends(source: sqlite3.Connection, table: str, columns: str) -> Iterator[tuple[Any, ...]]:
-    """Yield rows of a table ordered by its key: upwards to the damage, then downwards to it; some come twice."""
-    key = ",".join(row[1] for row in source.execute(f"PRAGMA table_info({table})") if row[5])
-    for order in ("ASC", "DESC"):
-        ordered = ",".join(f"{column} {order}" for column in key.split(","))
-        with suppress(sqlite3.DatabaseError):
-            yield from source.execute(f"SELECT {columns} FROM {table} ORDER BY {ordered}")
-
-
-def _rows_by_number(source: sqlite3.Connection, table: str, columns: str) -> Iterator[tuple[Any, ...]]:
-    """Yield rows of a table with row numbers: from both ends to the damage, then each number between on its own."""
-    select = f"SELECT rowid, {columns} FROM {table} NOT INDEXED"
-    low, high = 0, None
-    for order in ("ASC", "DESC"):
-        with suppress(sqlite3.DatabaseError):
-            for number, *row in source.execute(f"{select} ORDER BY rowid {order}"):
-                low, high = (number, high) if order == "ASC" else (low, number)
-                yield tuple(row)
-            return  # the end was reached, so that nothing lies between
-    failures = 0
-    for number in range(low + 1, high if high is not None else low + MOST_PROBES):
+def _copy(directory: Path, target: sqlite3.Connection) -> tuple[int | None, bool]:
+    """Copy what SQLite can read; returns how many records retention had removed, if known, and whether that was all."""
+    place = directory / DATABASE_NAME
+    if not place.is_file() or place.stat().st_size == 0:
+        return None, False  # SQLite would throw away the write-ahead file of an empty database
+    with closing(connect(place, mode="ro")) as source:
         try:
-            found = source.execute(f"{select} WHERE rowid = ?", (number,)).fetchone()
-            failures = 0 if found else failures + 1
+            # Else it refuses to read a file that is shorter than its header says.
+            source.execute("PRAGMA writable_schema = ON")
+            is_whole = True
+            for table, columns in COLUMNS.items():
+                rows = ReadableRows(source, table)
+                _insert(target, table, columns, (row for row in rows if is_intact(table, row)))
+                is_whole = is_whole and rows.is_whole
+            row = source.execute("SELECT value FROM meta WHERE name = 'removed'").fetchone()
         except sqlite3.DatabaseError:
-            found, failures = None, failures + 1
-        if found:
-            yield tuple(found[1:])
-        if failures > HOPELESS_PROBES:
-            return
+            return None, False
+        return None if row is None else int(row[0]), is_whole
 
 
-def _drop_false_records(target: sqlite3.Connection) -> None:
-    for row in target.execute(SELECT_RECORD).fetchall():
-        try:
-            record_from(row)
-        except (StateDamagedError, ValueError, TypeError):
-            target.execute("DELETE FROM records WHERE number = ?", (row[0],))
+def _carve(directory: Path, target: sqlite3.Connection) -> None:
+    with closing(Pages(directory)) as pages:
+        _insert(target, "records", COLUMNS["records"], carved_records(pages))
+        _insert(target, "contents", COLUMNS["contents"], carved_contents(pages))
+    _insert(target, "heads", COLUMNS["heads"], heads_from_records(target))
 
 
-def _drop_false_contents(target: sqlite3.Connection, blobs: BlobFolder) -> None:
-    """Keep only contents whose bytes are there and have their hash; take up large ones that no row told of."""
-    hashes = [digest for (digest,) in target.execute("SELECT hash FROM contents").fetchall()]
-    for digest in hashes:
-        (content,) = target.execute("SELECT bytes FROM contents WHERE hash = ?", (digest,)).fetchone()
-        if content is None:
-            content = _blob(blobs, digest.hex())
-        if content is None or hashlib.sha256(content).digest() != digest:
-            target.execute("DELETE FROM contents WHERE hash = ?", (digest,))
-    (newest,) = target.execute("SELECT coalesce(max(number), 0) FROM records").fetchone()
-    for name in sorted(blobs.names()):
-        content = _blob(blobs, name)
-        if content is not None and hashlib.sha256(content).hexdigest() == name:
-            row = (bytes.fromhex(name), len(content), newest)
-            target.execute("INSERT OR IGNORE INTO contents (hash, size, used, bytes) VALUES (?, ?, ?, NULL)", row)
+def _insert(target: sqlite3.Connection, table: str, columns: str, rows: Iterable[tuple[Any, ...]]) -> None:
+    marks = ",".join("?" * (columns.count(",") + 1))
+    target.executemany(f"INSERT OR IGNORE INTO {table} ({columns}) VALUES ({marks})", rows)
 
 
-def _blob(blobs: BlobFolder, name: str) -> bytes | None:
-    try:
-        return blobs.get(name)
-    except OSError:
-        return None
+def _take_blobs(target: sqlite3.Connection, blobs: BlobFolder) -> None:
+    """Keep large contents whose file is there and has its hash, whether a row told of it or not."""
+    told = {digest.hex() for (digest,) in target.execute("SELECT hash FROM contents WHERE bytes IS NULL").fetchall()}
+    standing = {name: size for name in blobs.names() if (size := blobs.intact_size(name)) is not None}
+    lost = [(bytes.fromhex(name),) for name in told if name not in standing]
+    target.executemany("DELETE FROM contents WHERE hash = ?", lost)
+    found = [(bytes.fromhex(name), size) for name, size in standing.items()]
+    target.executemany("INSERT OR IGNORE INTO contents (hash, size, used, bytes) VALUES (?, ?, 0, NULL)", found)
 
 
-def _leave_files_alone(target: sqlite3.Connection) -> tuple[str, ...]:
+def _settle(target: sqlite3.Connection, reached: int, removed: int | None) -> Rescue:
+    """Leave the files alone, and go on behind every number that was ever issued."""
     rows = target.execute("SELECT DISTINCT path FROM records WHERE state = 'pending' ORDER BY path").fetchall()
     target.execute("UPDATE records SET state = 'applied' WHERE state = 'pending'")
-    target.execute("UPDATE records SET synced = 1")
+    target.execute("UPDATE records SET synced = 1 WHERE synced = 0")
     target.execute("UPDATE heads SET applied = 1")
-    return tuple(path for (path,) in rows)
+    target.execute(
+        "UPDATE contents SET used = coalesce((SELECT max(number) FROM records WHERE after = contents.hash), used)"
+        " WHERE used = 0 AND bytes IS NULL"
+    )
+    counts = [
+        target.execute(f"SELECT count(*) FROM {table}").fetchone()[0] for table in ("records", "contents", "heads")
+    ]
+    (newest,) = target.execute("SELECT coalesce(max(number), 0) FROM records").fetchone()
+    issued = max(newest, reached)
+    target.execute("DELETE FROM sqlite_sequence WHERE name = 'records'")
+    target.execute("INSERT INTO sqlite_sequence (name, seq) VALUES ('records', ?)", (issued,))
+    target.execute("INSERT OR REPLACE INTO meta VALUES ('removed', ?)", (str(issued - counts[0]),))
+    return Rescue(
+        records=counts[0],
+        contents=counts[1],
+        unapplied=tuple(path for (path,) in rows),
+        heads=counts[2],
+        lost_records=max(0, issued - counts[0] - (removed or 0)),
+    )

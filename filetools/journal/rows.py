@@ -133,3 +133,8 @@ def record_from(row: tuple[Any, ...]) -> ChangeRecord:
         )
     except ValueError as exc:
         raise StateDamagedError(f"record {number} holds what no record may: {exc}") from exc
+
+
+def lenient_text(text: bytes) -> str:
+    """Read text of the database that may be damaged: what is not UTF-8 does not match the row's checksum."""
+    return text.decode("utf-8", "surrogateescape")
