@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import sys
 from importlib.metadata import version as package_version
 from typing import Annotated, Final
 
@@ -27,10 +25,7 @@ for part in (playing, reading, writing, arranging, feed, mirror, tools, checking
 def main() -> None:
     """Run the command line with the arguments of the process; ends the process with its exit code."""
     use_terminal()
-    try:
-        app(prog_name="filetools")
-    except BrokenPipeError:
-        _leave_quietly()
+    app(prog_name="filetools")
 
 
 @app.callback()
@@ -46,10 +41,3 @@ def _show(wanted: bool) -> None:
     if wanted:
         typer.echo(f"filetools {package_version('filetools')}")
         raise typer.Exit
-
-
-def _leave_quietly() -> None:
-    """End without a word because the reader has gone, as `head` does once it has seen enough."""
-    # Whatever is still buffered would raise once more at exit; it goes nowhere now.
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    sys.exit(0)

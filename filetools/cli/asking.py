@@ -58,8 +58,7 @@ class Asker:
 def _question(request: ApprovalRequest) -> Text:
     why = "changing it can make other programs run code" if request.reason == "protected" else "the permissions ask"
     return Text.assemble(
-        ("approve", "bold yellow"),
-        f" {printable(request.description)}? ",
-        (f"{why}; risk {request.risk}, asked by {printable(request.actor.id)} ", "dim"),
-        "y/N ",
+        (f"{printable(request.actor.id)} wants this, risk {request.risk}: {why}\n", "dim"),
+        (f"{printable(request.description)}?", "bold yellow"),
+        " y/N ",
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import fields
 from typing import Any, Concatenate, Final, ParamSpec, get_type_hints
@@ -11,7 +12,7 @@ import typer
 
 from filetools.cli.desk import Desk, SharedOptions
 from filetools.cli.exit_codes import exit_code_of
-from filetools.cli.terminal import print_error
+from filetools.cli.terminal import leave_quietly, print_error
 from filetools.errors import FileToolsError
 
 P = ParamSpec("P")
@@ -41,10 +42,10 @@ def workspace_command(
         def command(**values: Any) -> None:
             options = SharedOptions(**{option: values.pop(option) for option in shared})
             try:
-                body(Desk(options), **values)  # type: ignore[call-arg]  # typer calls by the signature set below
-            except FileToolsError as error:
-                print_error(error, as_json=options.as_json)
-                raise typer.Exit(exit_code_of(error)) from error
+                _run(body, options, values)
+                sys.stdout.flush()
+            except BrokenPipeError:
+                leave_quietly()
 
         command.__name__ = body.__name__
         command.__doc__ = _help(body, examples)
@@ -56,6 +57,14 @@ def workspace_command(
         return body
 
     return register
+
+
+def _run(body: Callable[..., None], options: SharedOptions, values: dict[str, Any]) -> None:
+    try:
+        body(Desk(options), **values)
+    except FileToolsError as error:
+        print_error(error, as_json=options.as_json)
+        raise typer.Exit(exit_code_of(error)) from error
 
 
 def _parameter(option: str) -> inspect.Parameter:

@@ -15,7 +15,7 @@ import typer
 from filetools.app import FileToolsFacade, Opening, open_workspace
 from filetools.cli.asking import Asker, open_terminal
 from filetools.cli.exit_codes import exit_code_of
-from filetools.cli.terminal import print_error, print_json, print_warnings
+from filetools.cli.terminal import STDERR, print_error, print_json, print_warnings
 from filetools.cli.workplace import Workplace, find_workplace
 from filetools.errors import FileToolsError
 from filetools.models import Actor, Durability, Result
@@ -110,6 +110,10 @@ class Desk:
             asyncio.run(opened())
         except FileToolsError as error:
             self.fail(error)
+        except KeyboardInterrupt:
+            if STDERR.is_terminal:
+                STDERR.print()  # the terminal has shown ^C without ending its line
+            raise
         self.end()
 
     def show(self, result: R, show: Callable[[R], None]) -> None:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 import logging
+import os
 import sys
 import unicodedata
 from collections.abc import Iterable, Mapping
-from typing import Any, Final
+from typing import Any, Final, NoReturn
 
 from rich.console import Console
 from rich.table import Table
@@ -15,9 +16,6 @@ from rich.text import Text
 
 from filetools.errors import FileToolsError
 from filetools.tools import failure_envelope
-
-STDOUT: Final = Console(highlight=False, markup=False, emoji=False, soft_wrap=True)
-STDERR: Final = Console(stderr=True, highlight=False, markup=False, emoji=False, soft_wrap=True)
 
 _UNSAFE_CATEGORIES: Final = ("Cc", "Cs", "Zl", "Zp")
 _REORDERING: Final = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
@@ -31,9 +29,32 @@ _HINTS: Final = {
     "FILE_TOO_LARGE": "Read a part with --offset and --limit.",
     "PATH_TRAVERSAL": "Name a path inside the workspace; --root says which it is.",
     "ABSOLUTE_PATH": "Name a path inside the workspace; --root says which it is.",
+    "APPROVAL_REQUIRED": "Run the command at a terminal, where you are asked.",
     "STATE_ELSEWHERE": "Pass --state-dir with the folder that the root was first opened with.",
 }
 """Hints in the words of the command line, where those of the library name arguments of a call."""
+
+
+def leave_quietly() -> NoReturn:
+    """End without a word because the reader has gone, as `head` does once it has seen enough."""
+    # Whatever is still buffered would raise once more at exit; it goes nowhere now.
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    sys.exit(0)
+
+
+class _Terminal(Console):
+    """A console that prints what it gets as it is, and ends the process when nobody reads it any more."""
+
+    def __init__(self, *, stderr: bool = False) -> None:
+        super().__init__(stderr=stderr, highlight=False, markup=False, emoji=False, soft_wrap=True)
+
+    def on_broken_pipe(self) -> None:
+        """End quietly; rich itself would end with exit code 1."""
+        leave_quietly()
+
+
+STDOUT: Final = _Terminal()
+STDERR: Final = _Terminal(stderr=True)
 
 
 def printable(text: str) -> str:

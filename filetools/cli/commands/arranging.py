@@ -35,12 +35,15 @@ def register(app: typer.Typer) -> None:
 
 def rm(
     desk: Desk,
-    paths: Annotated[list[str], typer.Argument(metavar="PATH...", help="Files or folders.")],
+    paths: Annotated[list[str], typer.Argument(metavar="PATH", help="Files or folders.")],
     *,
     recursive: Annotated[bool, typer.Option("-r", "--recursive", help="Folders with everything in them.")] = False,
     expected_version: ExpectedVersion = None,
 ) -> None:
-    """Delete files or folders, one after the other; their bytes stay readable by version."""
+    """Delete files or folders.
+
+    One after the other; the bytes of files stay readable by version.
+    """
     if expected_version is not None and len(paths) > 1:
         raise typer.BadParameter("--expected-version goes with one path")
 
@@ -60,7 +63,10 @@ def rm(
 
 
 def mv(desk: Desk, source: Source, destination: Destination, *, force: Force = False) -> None:
-    """Move or rename a file or folder; bytes, mode and attributes are untouched."""
+    """Move or rename a file or folder.
+
+    Bytes, mode and attributes are untouched; missing folders are made.
+    """
 
     async def work(files: FileToolsFacade) -> MoveResult:
         origin = desk.path(source)
@@ -80,7 +86,7 @@ def cp(desk: Desk, source: Source, destination: Destination, *, force: Force = F
 
 
 def mkdir(desk: Desk, path: Annotated[str, typer.Argument(metavar="PATH", help="New folder.")]) -> None:
-    """Make a folder and its missing parents; one that exists is fine."""
+    """Make a folder and its missing parents."""
 
     async def work(files: FileToolsFacade) -> DirectoryResult:
         return await files.create_directory(desk.path(path))

@@ -47,10 +47,10 @@ def doctor(
     settings: Annotated[bool, typer.Option("--settings", help="Print each setting, its value and source.")] = False,
     mend: Annotated[bool, typer.Option("--repair", help="Replace a damaged journal; your files stay.")] = False,
 ) -> None:
-    """Examine this installation and the state of the root: what is missing, what is wrong, what to do about it.
+    """Say what is missing or wrong, and what to do about it.
 
-    Ends with exit code 1 if the root cannot be opened. With --repair a damaged journal is moved aside, and whatever can
-    be read of it becomes a fresh one.
+    Examines this installation and the state of the root; ends with exit code 1 if the root cannot be opened. With
+    --repair a damaged journal is moved aside, and whatever can be read of it becomes a fresh one.
     """
     if settings:
         _show_settings(desk)
@@ -135,15 +135,13 @@ def _print_installation() -> None:
     table.add_row("python", f"{platform.python_version()} ({sys.implementation.name})")
     table.add_row("platform", platform.platform(terse=True))
     table.add_row("sqlite", sqlite3.sqlite_version)
-    for extra, present, missing in extras():
-        if not missing:
-            table.add_row(f"[{extra}]", Text("present", style="green"))
-            continue
-        lacking = f"missing {', '.join(missing)}" if present else "not installed"
-        table.add_row(f"[{extra}]", Text.assemble((lacking, "yellow"), f"  pip install 'filetools[{extra}]'"))
     for name, purpose in _PROGRAMS:
         found = shutil.which(name) is not None
         table.add_row(name, Text("found", style="green") if found else Text(f"not found: {purpose}", style="yellow"))
+    for extra, present, missing in extras():
+        standing, style = ("incomplete", "yellow") if present else ("missing", "dim")
+        install = f"{standing:<10}  pip install 'filetools[{extra}]'"
+        table.add_row(f"[{extra}]", Text(install, style=style) if missing else Text("present", style="green"))
     print_table(table)
 
 

@@ -29,11 +29,14 @@ def register(app: typer.Typer) -> None:
 
 def log(
     desk: Desk,
-    path: Annotated[str | None, typer.Argument(metavar="[PATH]", help="Only changes of this file or folder.")] = None,
+    path: Annotated[str | None, typer.Argument(metavar="PATH", help="Only changes of this file.")] = None,
     *,
     number: Annotated[int, typer.Option("-n", "--number", min=1, max=1000, help="Most changes.")] = 20,
 ) -> None:
-    """Print the newest changes, newest first: who did what, agents and foreign programs alike."""
+    """Print the newest changes, newest first.
+
+    Who did what: agents, people and programs that know nothing of filetools.
+    """
 
     async def work(files: FileToolsFacade) -> dict[str, Any]:
         where = None if path is None else desk.path(path)
@@ -54,7 +57,10 @@ def follow(
         str | None, typer.Option(metavar="POSITION", help="Begin after this position, such as 3f2a9c:120; else now.")
     ] = None,
 ) -> None:
-    """Print changes as they happen, until interrupted. With --json every change is a line and carries its position."""
+    """Print changes as they happen, until interrupted.
+
+    With --json every change is one line and carries the position after it, for --since.
+    """
 
     async def work(files: FileToolsFacade) -> None:
         epoch = (await files.status())["epoch"]

@@ -40,7 +40,7 @@ def register(app: typer.Typer) -> None:
 
 
 def status(desk: Desk) -> None:
-    """Show the state of the workspace: position of the journal, what is pending, how the mirror stands."""
+    """Show the state of the workspace and its mirror."""
 
     async def work(files: FileToolsFacade) -> dict[str, Any]:
         return await files.status()
@@ -54,7 +54,10 @@ def sync(
     verify: Annotated[bool, typer.Option("--verify", help="Read and hash every file, trusting nothing.")] = False,
     preview: Annotated[bool, typer.Option("--preview", help="Only show what would be done.")] = False,
 ) -> None:
-    """Make the mirror equal to the workspace. What a mirror holds of foreign files is kept as versions first."""
+    """Make the mirror equal to the workspace.
+
+    Foreign files that stand in the mirror are kept as versions before they are replaced.
+    """
     if desk.options.mirror is None:
         raise typer.BadParameter("--mirror says which folder to synchronise")
 

@@ -19,9 +19,10 @@ def register(app: typer.Typer) -> None:
 
 
 def demo(desk: Desk) -> None:
-    """Let agents, a shell, a failing mirror and a killed process work on one small project, and count what was lost.
+    """See many writers at work, and count what is lost.
 
-    Works in a temporary folder and removes it. Ends with exit code 0 only if nothing was lost or torn.
+    Two agents, a shell, a mirror that goes away and a process that is killed work on a small project in a temporary
+    folder, which is removed at the end. Ends with exit code 0 only if nothing was lost or torn.
     """
     desk.note_failure(play(SCENES))
     desk.end()

@@ -48,7 +48,7 @@ def read(
     limit: Annotated[int | None, typer.Option(min=1, help="Most lines.")] = None,
     version: Annotated[str | None, typer.Option(metavar="VERSION", help="Read this earlier version.")] = None,
 ) -> None:
-    """Print a file as it is, or some of its lines.
+    """Print a file, or some of its lines.
 
     To a pipe go the very bytes of the file; a terminal gets text, and of a binary file only a remark.
     """
@@ -61,15 +61,18 @@ def read(
 
 def ls(
     desk: Desk,
-    path: Annotated[str, typer.Argument(metavar="[PATH]", help="Folder, relative to the working folder.")] = ".",
+    path: Annotated[str, typer.Argument(metavar="PATH", help="Folder, relative to the working folder.")] = ".",
     *,
     recursive: Annotated[bool, typer.Option("-R", "--recursive", help="Also everything below.")] = False,
     long: Annotated[bool, typer.Option("-l", "--long", help="Show size and time, too.")] = False,
-    limit: Annotated[int, typer.Option(min=1, max=10_000, help="Most entries of a page.")] = 1000,
+    limit: Annotated[int, typer.Option(min=1, max=1000, help="Most entries of a page.")] = 1000,
     cursor: Annotated[str | None, typer.Option(metavar="CURSOR", help="Go on where a page ended.")] = None,
     all_pages: Annotated[bool, typer.Option("--all-pages", help="Print every page, not only one.")] = False,
 ) -> None:
-    """List a folder: folders first, then files by name, with paths relative to the root."""
+    """List a folder.
+
+    Folders come first, then files by name; paths are relative to the root.
+    """
 
     async def work(files: FileToolsFacade) -> None:
         where, following = desk.path(path), cursor
@@ -86,7 +89,7 @@ def ls(
 
 
 def info(desk: Desk, path: PathArgument) -> None:
-    """Show what is known of a file or folder without printing it."""
+    """Show what is known of a file or folder."""
 
     async def work(files: FileToolsFacade) -> InfoResult:
         return await files.file_info(desk.path(path))

@@ -37,7 +37,10 @@ def call(
         str, typer.Argument(metavar="JSON", help="Its arguments as a JSON object; - reads standard input.")
     ] = "{}",
 ) -> None:
-    """Call a tool as an agent does and print its envelope. Paths in the arguments are relative to the root."""
+    """Call a tool as an agent does and print its envelope.
+
+    Paths in the arguments are relative to the root.
+    """
     given = _object(sys.stdin.read() if arguments == "-" else arguments)
 
     async def work(files: FileToolsFacade) -> None:

@@ -49,9 +49,10 @@ def write(
     source: Source = None,
     expected_version: ExpectedVersion = None,
 ) -> None:
-    """Create or replace a file with what comes from standard input, or --content, or --from.
+    """Create or replace a file.
 
-    The file is replaced in one step; mode, owner and attributes stay, missing folders are made.
+    The content comes from standard input, or --content, or --from. The file is replaced in one step; mode, owner and
+    attributes stay, missing folders are made.
     """
     given = _given(content, source)
 
@@ -69,7 +70,10 @@ def append(
     source: Source = None,
     expected_version: ExpectedVersion = None,
 ) -> None:
-    """Add to the end of a file what comes from standard input, or --content, or --from; makes the file if missing."""
+    """Add to the end of a file; makes it if missing.
+
+    What is added comes from standard input, or --content, or --from.
+    """
     given = _given(content, source)
 
     async def work(files: FileToolsFacade) -> WriteResult:
@@ -102,4 +106,4 @@ def _show(result: WriteResult, *, appended: bool = False) -> None:
     else:
         verb, style = ("appended" if appended else "modified"), ""
     print_line((f"{verb:<9} ", style), printable(result.path), (f"  {result.bytes_written} bytes", "dim"))
-    print_line((f"          {result.version}", "dim"))
+    print_line((f"  {result.version}", "dim"))

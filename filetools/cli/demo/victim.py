@@ -13,22 +13,22 @@ from filetools.cli.demo.stage import SETTINGS
 from filetools.models import Actor
 
 PATHS: Final = ("README.md", "src/tally/test_counter.py", "pyproject.toml", "data/sample.json")
-NAME: Final = "carol"
 
 
-async def main(root: str, mirror: str) -> None:
+async def main(root: str, mirror: str, name: str) -> None:
     """Edit until killed."""
     async with open_workspace(root, mirror=mirror, settings=SETTINGS) as opened:
-        files = opened.for_actor(Actor(kind="agent", id=NAME, session="demo"))
+        files = opened.for_actor(Actor(kind="agent", id=name, session="demo"))
         async with asyncio.TaskGroup() as group:
             for lane, path in enumerate(PATHS):
                 group.create_task(_edit_for_ever(files, path, 1000 * lane))
+                group.create_task(_edit_for_ever(files, path, 1000 * (lane + len(PATHS))))
 
 
 async def _edit_for_ever(files: FileToolsFacade, path: str, number: int) -> None:
     while True:
         number += 1
-        mark = mark_of(NAME, number)
+        mark = mark_of(files.actor.id, number)
         _say(f"begun {mark}")
         await insert(files, path, mark)
         _say(f"done {mark}")
@@ -41,4 +41,4 @@ def _say(line: str) -> None:
 
 
 if __name__ == "__main__":
-    asyncio.run(main(sys.argv[1], sys.argv[2]))
+    asyncio.run(main(*sys.argv[1:4]))

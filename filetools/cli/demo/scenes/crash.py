@@ -9,7 +9,8 @@ from typing import Final
 from filetools.cli.demo.stage import Stage
 
 ENOUGH_EDITS: Final = 12
-MOST_KILLS: Final = 3
+NAMES: Final = ("carol", "dave", "erin")
+"""As many processes are killed, at most, as there are names."""
 START_SECONDS: Final = 20.0
 
 
@@ -20,14 +21,12 @@ class Crash:
 
     async def play(self, stage: Stage) -> None:
         """Start it, kill it, and see how it is settled; once more if it died with nothing unfinished."""
-        for _ in range(MOST_KILLS):
-            unfinished = await _kill_in_the_middle(stage)
+        for name in NAMES:
+            unfinished = await _kill_in_the_middle(stage, name)
             if unfinished:
                 break
         stage.ledger.unfinished_at_kill += unfinished
-        await stage.narrator.say(
-            f"killed by SIGKILL; changes committed but not carried out, or not marked so: {unfinished}"
-        )
+        await stage.narrator.say(f"killed by SIGKILL, with {unfinished} changes committed and not finished")
 
         async def is_settled() -> bool:
             return not (await stage.files.status())["pending"]
@@ -36,9 +35,9 @@ class Crash:
             await stage.narrator.say("all of them are settled")
 
 
-async def _kill_in_the_middle(stage: Stage) -> int:
+async def _kill_in_the_middle(stage: Stage, name: str) -> int:
     """Let a process edit, kill it, and return how many of its changes were under way then."""
-    command = (sys.executable, "-m", "filetools.cli.demo.victim", str(stage.root), str(stage.mirror))
+    command = (sys.executable, "-m", "filetools.cli.demo.victim", str(stage.root), str(stage.mirror), name)
     process = await asyncio.create_subprocess_exec(*command, stdout=asyncio.subprocess.PIPE)
     assert process.stdout is not None
     done = 0

@@ -1,0 +1,71 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+from filetools.settings import Settings
+from tests.support.terminal import CommandLine
+
+
+def damage(root: Path) -> None:
+    (root / ".filetools" / "journal.db").write_bytes(b"no database at all\n" * 500)
+
+
+def test_doctor_fails_on_a_damaged_journal_and_names_the_way_out(run: CommandLine) -> None:
+    run("write", "a.txt", "--content", "x")
+    damage(run.folder)
+    done = run("doctor")
+    assert (done.code, "STATE_DAMAGED" in done.error, "--repair" in done.error) == (1, True, True)
+    assert run("ls").code == 1
+
+
+def test_doctor_repairs_a_damaged_journal_and_leaves_the_files(run: CommandLine) -> None:
+    run("write", "a.txt", "--content", "x")
+    damage(run.folder)
+    done = run("doctor", "--repair", "--json")
+    assert (done.code, done.json["success"], done.json["data"]["journal"]["problem"]) == (0, True, None)
+    aside = run.folder / ".filetools" / done.json["data"]["repair"]["aside"]
+    assert (aside / "journal.db").read_bytes().startswith(b"no database")
+    assert run("read", "a.txt").text == "x"
+    assert run("append", "a.txt", "--content", "y").code == 0
+
+
+def test_doctor_refuses_to_repair_while_a_process_has_the_root_open(run: CommandLine) -> None:
+    run("write", "a.txt", "--content", "x")
+    epoch = run("status", "--json").json["data"]["epoch"]
+    with run.started("follow", "--since", f"{epoch}:0") as process:
+        process.output.readline()
+        done = run("doctor", "--repair")
+    assert (done.code, done.error.startswith("error LOCK_TIMEOUT")) == (4, True)
+
+
+def test_doctor_repairs_nothing_where_nothing_is_wrong(run: CommandLine) -> None:
+    run("write", "a.txt", "--content", "x")
+    assert run("doctor", "--repair").lines[0] == "nothing to repair"
+    assert [path.name for path in (run.folder / ".filetools").glob("damaged-*")] == []
+
+
+def test_doctor_makes_no_state_and_says_what_is_missing(run: CommandLine) -> None:
+    found = run("doctor", "--json").json["data"]
+    assert (found["root"]["has_state"], found["journal"]) == (False, None)
+    assert found["extras"]["cli"]["missing"] == []
+    assert {"mcp", "server", "search"} <= found["extras"].keys()
+    assert found["programs"].keys() == {"rg", "git"}
+    assert not (run.folder / ".filetools").exists()
+    assert "[cli]" in run("doctor").text
+
+
+def test_doctor_prints_each_setting_with_its_source(run: CommandLine, tmp_path: Path) -> None:
+    (run.folder / ".filetools").mkdir()
+    (run.folder / ".filetools" / "settings.toml").write_text("worker_threads = 8\nlock_timeout_seconds = 5\n")
+    user = tmp_path / ".config" / "filetools"
+    user.mkdir(parents=True)
+    (user / "settings.toml").write_text("worker_threads = 4\nretention_bytes = 10\n")
+    told = run(
+        "doctor", "--settings", "--durability", "relaxed", "--json", more={"FILETOOLS_LOCK_TIMEOUT_SECONDS": "7"}
+    ).json["data"]
+    assert told.keys() == Settings.model_fields.keys()
+    assert told["durability"] == {"value": "relaxed", "source": "argument"}
+    assert told["lock_timeout_seconds"] == {"value": 7.0, "source": "environment"}
+    assert told["worker_threads"] == {"value": 8, "source": "workspace settings.toml"}
+    assert told["retention_bytes"] == {"value": 10, "source": "user settings.toml"}
+    assert told["hard_links"] == {"value": "refuse", "source": "default"}

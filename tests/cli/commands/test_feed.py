@@ -1,0 +1,50 @@
+from __future__ import annotations
+
+import json
+
+from tests.support.terminal import CommandLine
+
+
+def test_log_refuses_a_number_out_of_range(run: CommandLine) -> None:
+    assert run("log", "-n", "0").code == 2
+
+
+def test_log_prints_the_newest_changes_first(run: CommandLine) -> None:
+    run("write", "a.txt", "--content", "1")
+    run("mv", "a.txt", "b.txt")
+    lines = [line.split() for line in run("log").lines]
+    assert [line[2:] for line in lines] == [["ann", "moved", "a.txt", "→", "b.txt"], ["ann", "created", "a.txt"]]
+    assert len(run("log", "-n", "1").lines) == 1
+    assert run("log", "src/app.py").lines == []
+
+
+def test_follow_refuses_a_malformed_position(run: CommandLine) -> None:
+    done = run("follow", "--since", "yesterday")
+    assert (done.code, done.error.startswith("error INVALID_ARGUMENT")) == (2, True)
+
+
+def test_follow_goes_on_after_a_position_and_sees_other_processes_and_programs(run: CommandLine) -> None:
+    run("write", "a.txt", "--content", "1")
+    position = run("log", "--json").json["data"]["changes"][0]["position"]
+    run("write", "b.txt", "--content", "2")
+    with run.started("follow", "--since", position, "--json") as process:
+        assert _told(process.output.readline()) == ("create", "b.txt", "editor")
+        run("append", "b.txt", "--content", "3", "--actor", "alice")
+        assert _told(process.output.readline()) == ("modify", "b.txt", "agent")
+        (run.folder / "b.txt").write_text("by a stranger\n")
+        run("append", "b.txt", "--content", "4")
+        told = [_told(process.output.readline()) for _ in range(2)]
+        assert told == [("modify", "b.txt", "external"), ("modify", "b.txt", "editor")]
+
+
+def test_follow_says_when_changes_are_no_longer_known(run: CommandLine) -> None:
+    run("write", "a.txt", "--content", "1")
+    with run.started("follow", "--since", "abcdef:7") as process:
+        assert process.output.readline().endswith(b"a.txt\n")
+        process.interrupt()
+        assert b"no longer known" in process.error.read()
+
+
+def _told(line: bytes) -> tuple[str, str, str]:
+    told = json.loads(line)
+    return told["operation"], told["path"], told["actor"]["kind"]

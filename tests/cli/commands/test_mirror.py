@@ -1,0 +1,31 @@
+from __future__ import annotations
+
+from tests.support.terminal import CommandLine
+
+MIRROR = ("--mirror", "../backup")
+
+
+def test_sync_refuses_without_a_mirror(run: CommandLine) -> None:
+    assert run("sync").code == 2
+
+
+def test_sync_refuses_a_mirror_inside_the_root(run: CommandLine) -> None:
+    done = run("sync", "--mirror", "src")
+    assert (done.code, done.error.startswith("error INVALID_ARGUMENT")) == (2, True)
+
+
+def test_sync_preview_changes_nothing_and_sync_does_it(run: CommandLine) -> None:
+    backup = run.folder.parent / "backup"
+    preview = run("sync", *MIRROR, "--preview", "--json").json["data"]
+    assert (preview["added"], (backup / "notes.md").exists()) == (["notes.md", "src", "src/app.py"], False)
+    assert run("sync", *MIRROR).code == 0
+    assert (backup / "src" / "app.py").read_bytes() == (run.folder / "src" / "app.py").read_bytes()
+    (backup / "notes.md").write_text("drift\n")
+    assert run("sync", *MIRROR, "--verify").lines[0] == "modify    notes.md"
+    assert (backup / "notes.md").read_text() == "notes\n"
+
+
+def test_status_tells_of_the_mirror(run: CommandLine) -> None:
+    state = run("status", *MIRROR, "--json").json["data"]
+    assert (state["root"], state["position"], state["mirrors"]["mirror"]["state"]) == ("project", 0, "ready")
+    assert any(line.split()[:2] == ["mirror", "ready"] for line in run("status", *MIRROR).lines)

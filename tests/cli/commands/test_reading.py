@@ -1,0 +1,88 @@
+from __future__ import annotations
+
+import codecs
+import json
+
+import pytest
+
+from tests.support.terminal import CommandLine
+
+PNG = b"\x89PNG\r\n\x1a\n" + bytes(range(256))
+
+
+def test_read_refuses_a_folder(run: CommandLine) -> None:
+    done = run("read", "src", "--json")
+    assert (done.code, done.json["success"], done.json["error_code"]) == (1, False, "IS_A_DIRECTORY")
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"one\r\ntwo\r\nno end",
+        codecs.BOM_UTF8 + "mark é\n".encode(),
+        codecs.BOM_UTF16_LE + "sixteen é\n".encode("utf-16-le"),
+        "latin é\n".encode("latin-1"),
+        PNG,
+        b"",
+    ],
+    ids=["crlf", "mark", "utf-16", "latin-1", "binary", "empty"],
+)
+def test_read_gives_a_pipe_the_very_bytes(run: CommandLine, content: bytes) -> None:
+    (run.folder / "file").write_bytes(content)
+    assert run("read", "file").raw == content
+
+
+def test_read_prints_the_lines_asked_for(run: CommandLine) -> None:
+    assert run("read", "src/app.py", "--offset", "2", "--limit", "1").text == "two\n"
+    assert run("read", "app.py", "--offset", "-1", cwd=run.folder / "src").text == "three\n"
+
+
+def test_read_of_a_binary_file_at_a_terminal_is_a_remark(run: CommandLine) -> None:
+    (run.folder / "logo.png").write_bytes(PNG)
+    done = run.at_terminal("read", "logo.png")
+    assert (done.code, "logo.png is binary (image/png, 264 bytes)" in done.text) == (0, True)
+    assert "PNG\r" not in done.text
+
+
+def test_read_finds_an_earlier_version(run: CommandLine) -> None:
+    old = run("write", "notes.md", "--content", "new\n", "--json").json["data"]["replaced_version"]
+    assert run("read", "notes.md", "--version", old).text == "notes\n"
+
+
+def test_ls_refuses_a_file(run: CommandLine) -> None:
+    done = run("ls", "notes.md")
+    assert (done.code, done.error.startswith("error NOT_A_DIRECTORY")) == (1, True)
+
+
+def test_ls_prints_paths_relative_to_the_root(run: CommandLine) -> None:
+    run("mkdir", "src/deep")
+    assert run("ls").lines == ["src/", "notes.md"]
+    assert run("ls", cwd=run.folder / "src").lines == ["src/deep/", "src/app.py"]
+    assert run("ls", "-R", "src").lines == ["src/deep/", "src/app.py"]
+
+
+def test_ls_pages(run: CommandLine) -> None:
+    first = run("ls", "--limit", "1")
+    assert first.lines == ["src/"]
+    cursor = first.error.split("--cursor ")[1].split(",")[0]
+    assert run("ls", "--limit", "1", "--cursor", cursor).lines == ["notes.md"]
+    pages = [json.loads(line) for line in run("ls", "--limit", "1", "--all-pages", "--json").lines]
+    assert [entry["path"] for page in pages for entry in page["data"]["entries"]] == ["src", "notes.md"]
+    assert [page["data"]["truncated"] for page in pages] == [True, False]
+
+
+def test_ls_shows_names_that_would_steer_the_terminal_escaped(run: CommandLine) -> None:
+    (run.folder / "src" / "\x1b[31m\n.txt").touch()
+    assert run("ls", "src").lines == ["src/\\x1b[31m\\n.txt", "src/app.py"]
+
+
+def test_ls_long_shows_sizes(run: CommandLine) -> None:
+    fields = run("ls", "-l").lines[1].split()
+    assert (fields[0], fields[-1]) == ("6", "notes.md")
+
+
+def test_info_tells_the_facts(run: CommandLine) -> None:
+    told = run("info", "src/app.py", "--json").json["data"]
+    assert (told["path"], told["size"], told["newline"], told["total_lines"]) == ("src/app.py", 14, "lf", 3)
+    assert "line ends  lf" in run("info", "src/app.py").text
+    assert run("info", "nope").code == 1

@@ -1,0 +1,33 @@
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from filetools.tools import FILE_TOOLS
+from tests.support.terminal import CommandLine
+
+
+@pytest.mark.parametrize("arguments", ["{bad", "[]", '"text"'])
+def test_call_refuses_what_is_no_json_object(run: CommandLine, arguments: str) -> None:
+    done = run("call", "read_file", arguments)
+    assert (done.code, done.text) == (2, "")
+
+
+def test_call_prints_the_envelope_of_a_failure_and_its_exit_code(run: CommandLine) -> None:
+    done = run("call", "read_file", '{"path": "nope"}')
+    assert (done.code, done.json["error_code"], done.error) == (1, "FILE_NOT_FOUND", "")
+    assert run("call", "nope").code == 2
+
+
+def test_call_takes_arguments_from_standard_input(run: CommandLine) -> None:
+    done = run("call", "read_file", "-", stdin=b'{"path": "notes.md"}')
+    assert (done.code, done.json["data"]["content"]) == (0, "notes\n")
+
+
+def test_tools_lists_every_tool_and_makes_no_workspace(run: CommandLine) -> None:
+    assert run("tools", "--format", "yaml").code == 2
+    definitions = json.loads(run("tools", "--format", "json").text)
+    assert definitions == [tool.definition() for tool in FILE_TOOLS]
+    assert [tool.name for tool in FILE_TOOLS if tool.name not in run("tools").text] == []
+    assert not (run.folder / ".filetools").exists()

@@ -1,0 +1,107 @@
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+import pytest
+
+from filetools.cli.demo import Scene, Stage, play
+from filetools.cli.demo.edits import append
+from filetools.cli.demo.marks import mark_of
+from filetools.cli.demo.scenes.together import Together
+from tests.support.terminal import CommandLine
+
+
+class Vandal:
+    """Spoils one thing behind the back of everybody."""
+
+    title = "A vandal"
+
+    async def play(self, stage: Stage) -> None:
+        await stage.edit("alice", "README.md", append)
+        await self.spoil(stage)
+
+    async def spoil(self, stage: Stage) -> None:
+        raise NotImplementedError
+
+
+class Eraser(Vandal):
+    """Another program takes an acknowledged edit away."""
+
+    async def spoil(self, stage: Stage) -> None:
+        (stage.root / "README.md").write_bytes(stage.originals["README.md"])
+
+
+class Liar(Vandal):
+    """An edit is acknowledged that was never made."""
+
+    async def spoil(self, stage: Stage) -> None:
+        stage.ledger.acknowledged.add(mark_of("ghost", 1))
+
+
+class Forgetter(Vandal):
+    """Another program says that it wrote, and nobody has its text."""
+
+    async def spoil(self, stage: Stage) -> None:
+        stage.ledger.foreign[mark_of("shell", 9)] = "Makefile"
+
+
+class Tearer(Vandal):
+    """Half a file stays behind."""
+
+    async def spoil(self, stage: Stage) -> None:
+        file = stage.root / "docs" / "guide.md"
+        file.write_bytes(file.read_bytes()[:50])
+
+
+class MirrorBreaker(Vandal):
+    """The mirror holds something else."""
+
+    async def spoil(self, stage: Stage) -> None:
+        (stage.mirror / "Makefile").write_text("drift\n")
+
+
+@pytest.mark.parametrize(
+    ("vandal", "broken"),
+    [
+        (Eraser(), ["lost"]),
+        (Liar(), ["lost"]),
+        (Forgetter(), ["lost", "foreign changes recorded"]),
+        (Tearer(), ["torn"]),
+        (MirrorBreaker(), ["mirror equal"]),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_the_demo_fails_when_something_is_spoilt(
+    vandal: Scene, broken: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert play([vandal]) == 1
+    assert _broken(capsys.readouterr().out) == broken
+
+
+def test_the_demo_fails_after_a_good_scene_too(capsys: pytest.CaptureFixture[str]) -> None:
+    scenes: Sequence[Scene] = (Together(), Liar())
+    assert play(scenes) == 1
+    assert _broken(capsys.readouterr().out) == ["lost"]
+
+
+def test_the_demo_holds_what_it_promises(run: CommandLine) -> None:
+    with run.as_module("demo") as process:
+        output = process.communicate()[0].decode()
+    assert process.returncode == 0, output
+    lines = output.splitlines()
+    table = dict(re.split(r" {2,}", line.strip())[:2] for line in lines[-10:])
+    assert int(table["edits made"]) >= int(table["acknowledged"]) >= 50
+    assert (table["lost"], table["journal equals disk"], table["mirror equal"]) == ("0", "yes", "yes")
+    assert re.fullmatch(r"0 of \d{3,} reads", table["torn"])
+    assert table["foreign changes recorded"] == "8 of 8"
+    assert table["missed by the mirror, caught up"] == "8 of 8"
+    recovered = re.fullmatch(r"(\d+) of (\d+)", table["recovered after the crash"])
+    assert recovered is not None
+    assert recovered[1] == recovered[2]
+    assert float(table["seconds"]) <= 15
+    assert any(line.split()[1:3] == ["external", "modified"] for line in lines)
+
+
+def _broken(output: str) -> list[str]:
+    return [re.split(r" {2,}", line)[0] for line in output.splitlines() if "BROKEN" in line]

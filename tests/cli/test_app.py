@@ -1,0 +1,102 @@
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from filetools.cli.app import app
+from tests.support.terminal import CommandLine
+
+WITHOUT_AN_EXTRA = """
+import sys
+sys.modules["typer"] = None
+from filetools.__main__ import main
+main()
+"""
+
+
+def test_a_missing_extra_names_the_install_command() -> None:
+    done = subprocess.run((sys.executable, "-c", WITHOUT_AN_EXTRA), capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr.splitlines() == [
+        "error: the command line needs the package 'typer'",
+        "hint: pip install 'filetools[cli]'",
+    ]
+
+
+@pytest.mark.parametrize("arguments", [["bogus"], ["read"], ["ls", "--limit", "0"], ["ls", "--bogus"]])
+def test_wrong_usage_ends_with_2(run: CommandLine, arguments: list[str]) -> None:
+    done = run(*arguments)
+    assert (done.code, done.text) == (2, "")
+    assert "Usage: filetools" in done.error
+
+
+def test_a_product_error_is_a_sentence_and_a_hint_without_a_traceback(run: CommandLine) -> None:
+    done = run("read", "nope.txt")
+    assert (done.code, done.text) == (1, "")
+    assert done.error.splitlines() == [
+        "error FILE_NOT_FOUND: File not found: nope.txt",
+        "hint: Look for it with 'filetools ls'.",
+    ]
+
+
+def test_a_root_that_is_missing_is_named_without_a_traceback(run: CommandLine, tmp_path: Path) -> None:
+    done = run("ls", "--root", str(tmp_path / "nope"))
+    assert (done.code, done.error.splitlines()[0].split(":")[0]) == (1, "error WORKSPACE_GONE")
+
+
+def test_a_setting_out_of_range_names_its_source(run: CommandLine) -> None:
+    done = run("ls", more={"FILETOOLS_WORKER_THREADS": "0"})
+    assert done.code == 2
+    assert done.error.startswith("error INVALID_ARGUMENT: Setting 'worker_threads' from environment")
+
+
+def test_a_closed_pipe_is_quiet(run: CommandLine) -> None:
+    for number in range(3000):
+        (run.folder / f"a-file-with-a-long-name-{number}.txt").touch()
+    with run.as_module("ls", "--all-pages") as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        assert process.stdout.readline() == b"src/\n"
+        process.stdout.close()
+        assert (process.wait(), process.stderr.read()) == (0, b"")
+
+
+def test_an_interrupt_ends_with_130_and_quietly(run: CommandLine) -> None:
+    run("write", "a.txt", "--content", "x")
+    with run.started("follow", "--since", _start(run)) as process:
+        assert process.output.readline().endswith(b"a.txt\n")
+        assert (process.interrupt(), process.error.read()) == (130, b"")
+
+
+def test_the_module_is_the_command(run: CommandLine) -> None:
+    with run.as_module("--version") as process:
+        assert process.communicate() == (run("--version").raw, b"")
+
+
+def test_help_of_every_command_has_examples() -> None:
+    for command in app.registered_commands:
+        assert command.callback is not None
+        assert "\n\n\b\nExamples:\n  " in (command.callback.__doc__ or "")
+
+
+def test_help_and_version_need_no_workspace(run: CommandLine) -> None:
+    shown = run("-h")
+    assert shown.code == 0
+    assert [name for name in ("demo", "read", "follow", "doctor") if name not in shown.text] == []
+    assert run("--version").text.startswith("filetools ")
+    assert not (run.folder / ".filetools").exists()
+
+
+def test_colours_are_for_terminals_only(run: CommandLine) -> None:
+    assert "\x1b" not in run("ls").text
+    assert "\x1b[1;34msrc" in run.at_terminal("ls").text
+    run.environment["NO_COLOR"] = "1"
+    assert "\x1b[1;34m" not in run.at_terminal("ls").text
+
+
+def _start(run: CommandLine) -> str:
+    epoch = run("status", "--json").json["data"]["epoch"]
+    return f"{epoch}:0"

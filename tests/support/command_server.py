@@ -1,0 +1,88 @@
+"""Starts `filetools` processes without their second of imports: forks them from one that has imported already.
+
+Each is a process of its own with its own streams, folder, environment, session and exit code; what differs from
+`python -m filetools` is only that the interpreter and the packages below the command line are loaded already.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import sys
+import traceback
+from typing import Any, NoReturn
+
+import platformdirs
+import typer.main
+from rich import console, progress, table
+
+import filetools
+
+LOADED = (filetools, platformdirs, typer.main, console, progress, table)
+"""Not `filetools.cli`: its consoles look at the streams and the environment when they are made."""
+LARGEST_REQUEST_BYTES = 200_000
+
+
+def serve(connection: socket.socket) -> None:
+    """Serve until the connection is closed."""
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    while True:
+        request, descriptors, _, _ = socket.recv_fds(connection, LARGEST_REQUEST_BYTES, 4)
+        if not request:
+            return
+        if os.fork() == 0:
+            connection.close()
+            _supervise(json.loads(request), descriptors)
+        for descriptor in descriptors:
+            os.close(descriptor)
+
+
+def _supervise(request: dict[str, Any], descriptors: list[int]) -> NoReturn:
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    *streams, report = descriptors
+    child = os.fork()
+    if child == 0:
+        os.close(report)
+        _become(request, streams)
+    for descriptor in streams:
+        os.close(descriptor)
+    os.write(report, f"{child}\n".encode())
+    _, status = os.waitpid(child, 0)
+    os.write(report, f"{os.waitstatus_to_exitcode(status)}\n".encode())
+    os._exit(0)
+
+
+def _become(request: dict[str, Any], streams: list[int]) -> NoReturn:
+    os.setsid()
+    for number, descriptor in enumerate(streams):
+        os.dup2(descriptor, number)
+        os.close(descriptor)
+    os.environ.clear()
+    os.environ.update(request["environment"])
+    os.chdir(request["folder"])
+    sys.stdin = open(0, encoding="utf-8", closefd=False)  # noqa: SIM115 - lives as long as the process
+    sys.stdout = open(1, "w", encoding="utf-8", closefd=False)  # noqa: SIM115
+    sys.stderr = open(2, "w", encoding="utf-8", buffering=1, closefd=False)  # noqa: SIM115
+    sys.argv = ["filetools", *request["arguments"]]
+    os._exit(_run())
+
+
+def _run() -> int:
+    try:
+        from filetools.__main__ import main
+
+        main()
+        sys.stdout.flush()
+    except SystemExit as exc:
+        sys.stdout.flush()
+        return exc.code if isinstance(exc.code, int) else int(exc.code is not None)
+    except BaseException:  # noqa: BLE001 - whatever it is, this is the end of the process
+        traceback.print_exc()
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    serve(socket.socket(fileno=int(sys.argv[1])))
