@@ -28,6 +28,7 @@ from filetools.facade.runner import Runner
 from filetools.facade.syncer import sync_files
 from filetools.facade.trash import tidy_trash
 from filetools.models import ChangeRecord, Operation
+from filetools.paths import WorkspacePath
 from filetools.paths.patterns import ExcludeRules, compile_patterns
 from filetools.sync import recover
 from filetools.watch import Bell, ForeignWatcher, Hint
@@ -38,6 +39,8 @@ FOLLOW_PAUSE_SECONDS: Final = 0.01
 """Shortest time between two looks for what other processes recorded; the first one after a silence comes at once."""
 KEEPER_SECONDS: Final = 1.0
 TIDY_ROUNDS: Final = 60
+ECHO_SECONDS: Final = 0.025
+"""How long hints at what filetools itself is writing wait, so that many of them cost one look."""
 FOLLOWED_RECORDS: Final = 1000
 RECORDED_HINTS: Final = 2000
 RESTORED_RECORDS: Final = 1_000_000
@@ -60,10 +63,13 @@ class Clerk:
         self._tasks: list[asyncio.Task[None]] = []
         self._hints: list[Hint] = []
         self._hinted = asyncio.Event()
+        self._echoes: dict[str, Hint] = {}
+        self._echoes_due: asyncio.TimerHandle | None = None
         self._rescan_due = asyncio.Event()
         self._rules: ExcludeRules = compile_patterns((), defaults=self._parts.settings.exclude)
         self._sure_ns = time.time_ns()
         self._rung = asyncio.Event()
+        self._written_at = 0.0
         self._flush_due: asyncio.TimerHandle | None = None
         self._flushing: asyncio.Task[None] | None = None
         self._position = 0
@@ -92,13 +98,16 @@ class Clerk:
         """Have marks flushed and other processes woken soon; called on the loop after every change."""
         self._recorder.note(records)
         self._feed.wake()
-        if self._flush_due is None and self._flushing is None:
-            self._flush_due = asyncio.get_running_loop().call_later(FLUSH_SECONDS, self._start_flush)
+        loop = asyncio.get_running_loop()
+        self._written_at = loop.time()
+        if self._flush_due is None:
+            self._flush_due = loop.call_later(FLUSH_SECONDS, self._flush_in_silence)
 
     async def aclose(self) -> None:
         """Stop the background tasks; marks are written by the journal's own closing."""
-        if self._flush_due is not None:
-            self._flush_due.cancel()
+        for timer in (self._flush_due, self._echoes_due):
+            if timer is not None:
+                timer.cancel()
         self._feed.close()
         self._listening.close()
         if self._watcher is not None:
@@ -117,7 +126,13 @@ class Clerk:
             os.close(self._keeper_descriptor)
             self._keeper_descriptor = None
 
-    def _start_flush(self) -> None:
+    def _flush_in_silence(self) -> None:
+        loop = asyncio.get_running_loop()
+        due = self._written_at + FLUSH_SECONDS
+        if due > loop.time() or self._flushing is not None:
+            # Somebody goes on writing: his next commit takes the marks along, and needs no transaction for them.
+            self._flush_due = loop.call_at(max(due, loop.time() + FLUSH_SECONDS / 2), self._flush_in_silence)
+            return
         self._flush_due = None
         self._flushing = asyncio.create_task(self._flush(), name="filetools flush")
 
@@ -246,10 +261,35 @@ class Clerk:
         await self._watcher.start()
 
     def _take_hints(self, hints: list[Hint]) -> None:
-        if not self._hints:
+        if not self._hints and not self._echoes:
             self._sure_ns = time.time_ns()
-        self._hints.extend(hints)
-        self._hinted.set()
+        for hint in hints:
+            if hint.kind == "changed" and self._is_own(hint.path):
+                self._echoes.setdefault(hint.path, hint)
+                continue
+            # It leads to the same look, and knows better what happened.
+            self._echoes.pop(hint.path, None)
+            self._echoes.pop(hint.old_path or "", None)
+            self._hints.append(hint)
+        if self._hints:
+            self._hinted.set()
+        self._expect_echoes()
+
+    def _expect_echoes(self) -> None:
+        if self._echoes and self._echoes_due is None:
+            self._echoes_due = asyncio.get_running_loop().call_later(ECHO_SECONDS, self._take_echoes)
+
+    def _take_echoes(self) -> None:
+        """Look at what filetools wrote itself, once it is done: a look takes the lock, and meets folders not recorded yet."""
+        self._echoes_due = None
+        for path in [path for path in self._echoes if not self._runner.is_at_work_in(WorkspacePath(path))]:
+            self._hints.append(self._echoes.pop(path))
+        if self._hints:
+            self._hinted.set()
+        self._expect_echoes()
+
+    def _is_own(self, path: str) -> bool:
+        return self._recorder.is_just_written(path) or self._runner.is_at_work_in(WorkspacePath(path))
 
     async def _record(self) -> None:
         """Record in the order of the hints: what a file is now must not be told before that it was made."""

@@ -7,6 +7,7 @@ echo of a change of our own equals its head and is dropped.
 from __future__ import annotations
 
 import logging
+import time
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
@@ -27,6 +28,9 @@ BATCH_PATHS: Final = 200
 """Paths whose locks are taken together, so that a burst costs few commits."""
 REMEMBERED_FOLDERS: Final = 1000
 REMEMBERED_FILES: Final = 10_000
+REMEMBERED_WRITES: Final = 1000
+ECHO_OF_SECONDS: Final = 0.05
+"""Age of a change of our own up to which a hint at its file counts as its echo."""
 
 _log = logging.getLogger(__name__)
 _OWNER: Final = "watcher"
@@ -39,15 +43,25 @@ class ForeignRecorder:
         self._parts = parts
         self._tell = tell
         self._folders: deque[str] = deque(maxlen=REMEMBERED_FOLDERS)
+        self._written: dict[str, float] = {}
         self._unfinished: set[str] = set()
         self._ignores = IgnoreCache()
         self._stacks: dict[WorkspacePath, IgnoreStack] = {}
 
     def note(self, records: Iterable[ChangeRecord]) -> None:
-        """Remember folders that filetools moved or deleted itself: what vanished below them needs no telling."""
+        """Remember what filetools did itself: files it wrote, and folders below which things vanished with them."""
         for record in records:
             if record.operation in (Operation.DELETE_DIRECTORY, Operation.MOVE_DIRECTORY):
                 self._folders.append(record.old_path or record.path)
+            elif record.actor.kind != "external":
+                self._written.pop(record.path, None)
+                self._written[record.path] = time.monotonic()
+                if len(self._written) > REMEMBERED_WRITES:
+                    del self._written[next(iter(self._written))]
+
+    def is_just_written(self, path: str) -> bool:
+        """Whether filetools wrote a file so lately that a hint at it is most likely the echo of that."""
+        return time.monotonic() - self._written.get(path, 0.0) < ECHO_OF_SECONDS
 
     async def record(self, hints: Sequence[Hint]) -> None:
         """Look at the paths of hints and record what has changed there."""

@@ -62,6 +62,11 @@ class Runner:
         """Whether a writer of this process is at work on a path."""
         return bool(self._writers) and self.parts.workspace.key(path) in self._writers
 
+    def is_at_work_in(self, path: WorkspacePath) -> bool:
+        """Whether a writer of this process is at work on a path or below it."""
+        key = self.parts.workspace.key(path)
+        return key in self._writers or any(writing.startswith(f"{key}/") for writing in self._writers)
+
     async def wait_for_writers(self, path: WorkspacePath) -> bool:
         """Wait up to 2 s until no writer of this process is at work on a path; False if one still is."""
         try:
