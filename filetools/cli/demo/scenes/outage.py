@@ -20,15 +20,17 @@ class Outage:
 
     async def play(self, stage: Stage) -> None:
         """Take the mirror away, edit, put it back, and open the workspace anew."""
-        # Not by permissions, which do not bind root: the folder gets another name and loses the one it is written
-        # through, as when `git clean -fdx` runs there.
+        # Not by permissions, which do not bind root: the folder gets another name and loses what it is written through,
+        # and what stands at its name is no folder, as when a disk is pulled.
         away = stage.mirror.with_name("mirror-away")
         stage.mirror.rename(away)
         shutil.rmtree(away / STATE_DIRECTORY)
+        stage.mirror.touch()
         before = stage.ledger.acknowledged.copy()
         try:
             await _edit(stage)
         finally:
+            stage.mirror.unlink()
             away.rename(stage.mirror)
         edits = stage.ledger.acknowledged - before
         lacking = edits - {mark for content in read_tree(stage.mirror).values() for mark in marks_in(content)}
