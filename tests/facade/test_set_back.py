@@ -120,19 +120,22 @@ async def test_a_deleted_file_made_anew_before_it_is_put_back_stays(tmp_path: Pa
         assert (await files.read_file("a.txt", version=version(b"person"))).content == "person"
 
 
-async def test_bytes_that_are_kept_nowhere_else_outlive_a_failed_putting_back(tmp_path: Path) -> None:
-    """Too large to be kept as a version: only the displaced file holds them."""
-    grow(tmp_path, {"a.txt": b"large old a", "b.txt": b"old b"})
+@pytest.mark.parametrize("max_foreign_bytes", [64, 4])
+async def test_the_old_text_outlives_a_failed_putting_back(tmp_path: Path, max_foreign_bytes: int) -> None:
+    grow(tmp_path, {"a.txt": b"the old a", "b.txt": b"the old b"})
     hook = several(
         Once("Prepared.exchange", failing(full_disk), at=2),
         Once("Displaced.put_back", failing(lambda: StorageFailedError("a.txt", "I/O error"))),
     )
-    async with ScriptedOpening(tmp_path, before=hook, settings={"max_foreign_bytes": 8}) as files:
+    settings = {"max_foreign_bytes": max_foreign_bytes}
+    async with ScriptedOpening(tmp_path, before=hook, settings=settings) as files:
         await refused("BATCH_FAILED", files.write_multiple(TWO))
-        assert [place.read_bytes() for place in (tmp_path / ".filetools/limbo").iterdir()] == [b"large old a"]
-    async with filetools.open(tmp_path, settings={**QUIET, "sync_after_seconds": 0.01}) as files:
-        await until_swept(tmp_path)
-        assert (await files.read_file("a.txt", version=version(b"large old a"))).content == "large old a"
+        assert snapshot(tmp_path) == {"a.txt": b"A", "b.txt": b"the old b"}
+        assert leftovers(tmp_path) == []
+        assert (await files.read_file("a.txt", version=version(b"the old a"))).content == "the old a"
+        await files.write_file("a.txt", "next")
+        assert await recorded(files) == [("modify", "a.txt", "external"), ("modify", "a.txt", "agent")]
+        await assert_at_rest(files, tmp_path)
 
 
 async def until_swept(root: Path) -> None:
