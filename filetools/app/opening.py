@@ -9,8 +9,9 @@ from contextlib import AsyncExitStack
 from functools import partial
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Final, Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
+from filetools.app.mirrors import MIRROR_NAME, mirror_store
 from filetools.app.notices import event_of
 from filetools.app.state import State, prepare_state
 from filetools.content import FactsCache
@@ -29,7 +30,6 @@ from filetools.sync import Recovery, SyncManager
 from filetools.tools import ToolRegistry
 from filetools.watch import Bell
 
-MIRROR_NAME: Final = "mirror"
 AnyPath = str | os.PathLike[str]
 
 
@@ -70,10 +70,10 @@ def open_workspace(
         An async context manager that yields a `FileToolsFacade` for an actor of its own.
 
     Raises:
-        InvalidArgumentError: A setting is unknown or out of range, or root and mirror contain each other.
+        InvalidArgumentError: Root, mirror and state directory contain each other.
 
-    On entering also: WorkspaceGoneError, StateElsewhereError, StateDamagedError, StateTooNewError, AccessDeniedError,
-    DiskFullError.
+    On entering also: InvalidArgumentError (a setting is unknown or out of range), WorkspaceGoneError, StateElsewhereError,
+    StateDamagedError, StateTooNewError, AccessDeniedError, DiskFullError.
     """
     given: dict[str, Any] = {"durability": durability, "mirror_policy": mirror_policy, "permissions": permissions}
     if isinstance(settings, Settings):
@@ -84,14 +84,28 @@ def open_workspace(
     state = None if state_dir is None else Path(os.path.abspath(state_dir))
     if isinstance(mirror, str | os.PathLike):
         mirror = Path(os.path.abspath(mirror))
-        _refuse_overlap(place, mirror)
+    _refuse_overlaps(place, mirror if isinstance(mirror, Path) else None, state)
     return Opening(place, mirror, state, given)
 
 
-def _refuse_overlap(root: Path, mirror: Path) -> None:
-    first, second = Path(os.path.realpath(root)), Path(os.path.realpath(mirror))
-    if first == second or first.is_relative_to(second) or second.is_relative_to(first):
+def _refuse_overlaps(root: Path, mirror: Path | None, state: Path | None) -> None:
+    """Refuse directories that would be taken for each other's files."""
+    if mirror is not None and _overlap(root, mirror):
         raise InvalidArgumentError("Root and mirror must not be the same directory, nor one inside the other")
+    if state is None:
+        return
+    if _overlap(root, state) and not _is_within(state, root / STATE_DIRECTORY):
+        raise InvalidArgumentError(f"The state directory must lie outside the root, or be its {STATE_DIRECTORY}")
+    if mirror is not None and _overlap(mirror, state):
+        raise InvalidArgumentError("Mirror and state directory must not be the same, nor one inside the other")
+
+
+def _overlap(first: Path, second: Path) -> bool:
+    return _is_within(first, second) or _is_within(second, first)
+
+
+def _is_within(inner: Path, outer: Path) -> bool:
+    return Path(os.path.realpath(inner)).is_relative_to(os.path.realpath(outer))
 
 
 class Opening:
@@ -119,24 +133,35 @@ class Opening:
         await self._stack.aclose()
 
     async def _open(self) -> FileToolsFacade:
-        threads = self._given.get("worker_threads") or Settings.model_fields["worker_threads"].default
-        crew = Crew(threads)
+        state, settings = await self._prepare()
+        crew = Crew(settings.worker_threads)
         self._stack.callback(crew.close)
-        state = await crew.run(partial(prepare_state, self._root, self._state_directory))
-        settings, _ = await crew.run(partial(load_settings, self._given, state_directory=state.directory))
         bell = await crew.run(partial(Bell, state.directory / "bell"))
         bus = EventBus()
         self._stack.push_async_callback(bus.aclose)
         parts = await self._build(crew, state, settings, bus, bell.ring)
+        # From here on everything is built: what is closed before this uses it, what is closed after is used by nobody.
+        self._stack.push_async_callback(crew.seal)
         runner, feed = Runner(parts), Feed(parts)
         clerk = Clerk(runner, feed, bell, state.directory)
         runner.on_told = clerk.note_written
         self._stack.push_async_callback(clerk.aclose)
         await clerk.start()
         self._stack.push_async_callback(parts.sync.aclose)
+        self._stack.push_async_callback(runner.aclose)
         await parts.sync.start()
         actor = Actor(kind="agent", id=f"actor-{secrets.token_hex(4)}")
         return FileToolsFacade(runner, feed, actor, ToolRegistry)
+
+    async def _prepare(self) -> tuple[State, Settings]:
+        """What must be known before anything is built, even how many threads there are."""
+        first = Crew(1)
+        try:
+            state = await first.run(partial(prepare_state, self._root, self._state_directory))
+            settings, _ = await first.run(partial(load_settings, self._given, state_directory=state.directory))
+        finally:
+            first.close()
+        return state, settings
 
     async def _build(
         self, crew: Crew, state: State, settings: Settings, bus: EventBus, ring: Callable[[], None]
@@ -146,7 +171,7 @@ class Opening:
         journal = await self._closing(crew, partial(self._open_journal, state.directory, settings, ring))
         locks = LockTable(state.directory / "locks", timeout_seconds=settings.lock_timeout_seconds)
         self._stack.push_async_callback(locks.aclose)
-        mirrors = await self._open_mirrors(crew, settings)
+        mirrors = await self._open_mirrors(crew)
         sync = SyncManager(
             journal,
             primary=store,
@@ -202,16 +227,13 @@ class Opening:
         await gatekeeper.load(preset_given=self._given.get("permissions") is not None)
         return gatekeeper
 
-    async def _open_mirrors(self, crew: Crew, settings: Settings) -> dict[str, Store]:
+    async def _open_mirrors(self, crew: Crew) -> dict[str, Store]:
         if self._mirror is None:
             return {}
-        if not isinstance(self._mirror, Path):
-            return {MIRROR_NAME: self._mirror}
-        await crew.run(partial(self._mirror.mkdir, parents=True, exist_ok=True))
-        workspace = await self._workspace(crew, self._mirror, settings, None)
-        private = self._mirror / STATE_DIRECTORY
-        store = partial(LocalStore, workspace, name=MIRROR_NAME, private_directory=private)
-        return {MIRROR_NAME: await self._closing(crew, store)}
+        store = mirror_store(self._mirror)
+        if isinstance(self._mirror, Path):
+            self._stack.push_async_callback(partial(crew.run_last, store.close))
+        return {MIRROR_NAME: store}
 
     async def _workspace(self, crew: Crew, root: Path, settings: Settings, state_directory: Path | None) -> Workspace:
         opened = partial(
@@ -222,5 +244,5 @@ class Opening:
     async def _closing(self, crew: Crew, build: Callable[[], Closing]) -> Closing:
         """Build a part in a worker thread, and have it closed there, too, when the workspace closes."""
         part = await crew.run(build)
-        self._stack.push_async_callback(partial(crew.run, part.close))
+        self._stack.push_async_callback(partial(crew.run_last, part.close))
         return part

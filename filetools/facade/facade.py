@@ -398,8 +398,10 @@ class FileToolsFacade:
         Raises:
             SyncFailedError: There is no mirror, it is not ready, or a synchronisation is running.
         """
+        self._runner.check_open()
         await self._authorise("sync_all", [], {}, change=True)
-        return await self._parts.sync.sync_all(preview, verify=verify, abort=abort, progress=progress)
+        work = self._parts.sync.sync_all(preview, verify=verify, abort=abort, progress=progress)
+        return await self._runner.while_open(work)
 
     async def status(self) -> dict[str, Any]:
         """Return the state of the workspace: journal position, mirror, keeper, listeners."""

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
-from filetools.errors import InvalidArgumentError
-from filetools.facade.parts import Parts
+from filetools.errors import InvalidArgumentError, WorkspaceGoneError
+from filetools.facade.parts import CLOSED, Parts
 from filetools.models import ChangeRecord, Operation, RecordState
 from filetools.paths import WorkspacePath
 
@@ -54,7 +54,10 @@ class Feed:
 
         Raises:
             InvalidArgumentError: The position is malformed, or `limit` is not 1 to 1000.
+            WorkspaceGoneError: The workspace was closed.
         """
+        if self._closed:
+            raise WorkspaceGoneError(CLOSED)
         if not 1 <= limit <= PAGE_RECORDS:
             raise InvalidArgumentError(f"limit must be 1 to {PAGE_RECORDS}, not {limit}")
         number, resync = self._parse(since)
@@ -70,7 +73,13 @@ class Feed:
         """Yield changes after a position, then those to come, until the workspace is closed.
 
         A slow reader costs nothing: it reads on from the journal whenever it is ready.
+
+        Raises:
+            InvalidArgumentError: The position is malformed.
+            WorkspaceGoneError: The workspace was closed before it began.
         """
+        if self._closed:
+            raise WorkspaceGoneError(CLOSED)
         position = since if since is not None else await self.position()
         while not self._closed:
             grown = self._grown

@@ -6,9 +6,10 @@ import asyncio
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Final, TypeVar
 
 from filetools.content import FactsCache
+from filetools.errors import WorkspaceGoneError
 from filetools.events import EventBus
 from filetools.journal import Journal
 from filetools.locks import LockTable
@@ -20,33 +21,90 @@ from filetools.sync import Recovery, SyncManager
 
 T = TypeVar("T")
 
+CLOSED: Final = "it was closed"
+"""Why calls on a closed workspace fail."""
+
+
+class UnderWay:
+    """Counts what has begun and not ended yet, and waits until there is nothing. Belongs to one loop."""
+
+    def __init__(self) -> None:
+        self._count = 0
+        self._waiting: asyncio.Future[None] | None = None
+
+    def begin(self) -> None:
+        """Something has begun."""
+        self._count += 1
+
+    def end(self, _ended: object = None) -> None:
+        """Something has ended."""
+        self._count -= 1
+        if not self._count and self._waiting is not None and not self._waiting.done():
+            self._waiting.set_result(None)
+
+    async def none(self) -> None:
+        """Return when nothing is under way."""
+        while self._count:
+            self._waiting = asyncio.get_running_loop().create_future()
+            await _to_its_end(self._waiting)
+
 
 class Crew:
     """The worker threads of one workspace. Nothing of the product runs on the loop's default pool."""
 
     def __init__(self, threads: int) -> None:
         self.executor = ThreadPoolExecutor(threads, thread_name_prefix="filetools")
+        self._hops = UnderWay()
+        self._is_sealed = False
 
     async def run(self, work: Callable[[], T]) -> T:
         """Run `work` in a worker thread, in one hop, to its end even if the caller is cancelled meanwhile.
 
         A thread cannot be stopped in the middle of a system call; so a cancelled caller waits for it, and is
         cancelled after: what `work` holds or writes is never left to chance.
+
+        Raises:
+            WorkspaceGoneError: The workspace was closed.
         """
-        hop = self.start(work)
-        try:
-            return await asyncio.shield(hop)
-        except asyncio.CancelledError:
-            await finished(hop)
-            raise
+        return await _to_its_end(self.start(work))
 
     def start(self, work: Callable[[], T]) -> asyncio.Future[T]:
-        """Start `work` in a worker thread; the caller sees to it that it is awaited."""
-        return asyncio.get_running_loop().run_in_executor(self.executor, work)
+        """Start `work` in a worker thread; the caller sees to it that it is awaited.
+
+        Raises:
+            WorkspaceGoneError: The workspace was closed.
+        """
+        if self._is_sealed:
+            raise WorkspaceGoneError(CLOSED)
+        return self._start(work)
+
+    async def seal(self) -> None:
+        """Take no more work, and wait for what is under way: what it uses is about to be closed."""
+        self._is_sealed = True
+        await self._hops.none()
+
+    async def run_last(self, work: Callable[[], T]) -> T:
+        """Run `work` although the crew is sealed, to release what the others used."""
+        return await _to_its_end(self._start(work))
 
     def close(self) -> None:
         """End the threads; work under way finishes first, in the background."""
+        self._is_sealed = True
         self.executor.shutdown(wait=False)
+
+    def _start(self, work: Callable[[], T]) -> asyncio.Future[T]:
+        hop = asyncio.get_running_loop().run_in_executor(self.executor, work)
+        self._hops.begin()
+        hop.add_done_callback(self._hops.end)
+        return hop
+
+
+async def _to_its_end(future: asyncio.Future[T]) -> T:
+    try:
+        return await asyncio.shield(future)
+    except asyncio.CancelledError:
+        await finished(future)
+        raise
 
 
 async def finished(future: asyncio.Future[T]) -> None:

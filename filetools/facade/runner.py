@@ -5,22 +5,24 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Coroutine, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager, contextmanager
 from functools import partial
 from types import TracebackType
-from typing import Final
+from typing import Any, Final, TypeVar
 
 from filetools.content import inspect
-from filetools.errors import FileToolsError, InvalidArgumentError, LockTimeoutError
+from filetools.errors import FileToolsError, InvalidArgumentError, LockTimeoutError, WorkspaceGoneError
 from filetools.events import Event, from_record
-from filetools.facade.parts import Parts, finished
+from filetools.facade.parts import CLOSED, Parts, UnderWay, finished
 from filetools.facade.steps import Step
 from filetools.facade.way import Beat, Outcome, go, no_beat
 from filetools.locks import HeldLocks
 from filetools.models import Actor, ChangeRecord
 from filetools.paths import WorkspacePath
 from filetools.permissions import uncounted
+
+T = TypeVar("T")
 
 LARGEST_EVENT_CONTENT_BYTES: Final = 1024 * 1024
 READER_WAIT_SECONDS: Final = 2.0
@@ -50,13 +52,55 @@ class Runner:
         self.on_told: Callable[[Sequence[ChangeRecord]], None] = lambda _: None
         """Called on the loop with the records of every change, before its events."""
         self._writers: Counter[str] = Counter()
+        self._changes = UnderWay()
+        self._long: set[asyncio.Task[Any]] = set()
+        self._is_closed = False
+
+    async def aclose(self) -> None:
+        """Refuse new calls, and those that still wait for a lock; finish and tell the changes that have begun.
+
+        Calls that only wait are cancelled; may be called twice.
+        """
+        self._is_closed = True
+        for task in self._long:
+            task.cancel()
+        await self.parts.locks.aclose()
+        await self._changes.none()
 
     def resolve(self, raw_path: str, *, allow_root: bool = False) -> WorkspacePath:
-        """Return the normal form of a caller's path, links followed where the settings say so."""
+        """Return the normal form of a caller's path, links followed where the settings say so.
+
+        Raises:
+            WorkspaceGoneError: The workspace was closed.
+        """
+        self.check_open()
         if not isinstance(raw_path, str):
             raise InvalidArgumentError(f"A path is text, not {type(raw_path).__name__}")
         path = self.parts.workspace.resolve(raw_path, allow_root=allow_root)
         return self.parts.workspace.locate(path) if self.parts.workspace.follow_symlinks else path
+
+    def check_open(self) -> None:
+        """Raise WorkspaceGoneError if the workspace was closed."""
+        if self._is_closed:
+            raise WorkspaceGoneError(CLOSED)
+
+    async def while_open(self, work: Coroutine[Any, Any, T]) -> T:
+        """Do what may take long; closing the workspace ends it.
+
+        Raises:
+            WorkspaceGoneError: The workspace was closed.
+        """
+        task = asyncio.ensure_future(work)
+        self._long.add(task)
+        try:
+            return await task
+        except asyncio.CancelledError:
+            current = asyncio.current_task()
+            if self._is_closed and not (current and current.cancelling()):
+                raise WorkspaceGoneError(CLOSED) from None
+            raise
+        finally:
+            self._long.discard(task)
 
     def is_being_written(self, path: WorkspacePath) -> bool:
         """Whether a writer of this process is at work on a path."""
@@ -94,6 +138,16 @@ class Runner:
             LockTimeoutError: The locks were not free in time.
             FileToolsError: A step refused or failed; nothing was changed.
         """
+        self.check_open()
+        self._changes.begin()
+        try:
+            return await self._change(steps, actor, lock_timeout_seconds, beat)
+        finally:
+            self._changes.end()
+
+    async def _change(
+        self, steps: Sequence[Step], actor: Actor, lock_timeout_seconds: float | None, beat: Beat
+    ) -> Outcome:
         parts = self.parts
         paths = [path for step in steps for path in step.paths]
         keys = [parts.workspace.key(path) for path in paths]

@@ -1,6 +1,7 @@
 """Stores: trees of files behind one interface, on a local disk or in memory."""
 
 from filetools.stores.capabilities import Capabilities
+from filetools.stores.late import LateStore
 from filetools.stores.local import LocalStore
 from filetools.stores.memory import MemoryStore
 from filetools.stores.store import Displaced, FileStat, Prepared, Reader, ScanEntry, Store
@@ -9,6 +10,7 @@ __all__ = [
     "Capabilities",
     "Displaced",
     "FileStat",
+    "LateStore",
     "LocalStore",
     "MemoryStore",
     "Prepared",
