@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import errno
+import re
 import secrets
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
 from filetools.errors import (
     AccessDeniedError,
@@ -17,7 +19,8 @@ from filetools.errors import (
 )
 from filetools.settings import STATE_DIRECTORY
 
-_ID = "id"
+_ID: Final = "id"
+_ID_TEXT: Final = re.compile(rb"[0-9a-f]{32}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,18 +75,29 @@ def _bind(private: Path, directory: Path) -> None:
         return
     known = _read_id(directory)
     if bound is None and not (private / "journal.db").exists():
-        bound = known or secrets.token_hex(16)
-        (private / _ID).write_text(bound, encoding="ascii")
-        (directory / _ID).write_text(bound, encoding="ascii")
+        known = known or secrets.token_hex(16)
+        # The root last: whoever dies between the two leaves a directory that no root is bound to yet.
+        _write_id(directory, known)
+        _write_id(private, known)
     elif bound is None or bound != known:
         raise StateElsewhereError
 
 
 def _read_id(directory: Path) -> str | None:
     try:
-        return (directory / _ID).read_text(encoding="ascii").strip()
+        text = (directory / _ID).read_bytes().strip()
     except FileNotFoundError:
         return None
+    if not _ID_TEXT.fullmatch(text):
+        raise StateDamagedError("its id is unreadable")
+    return text.decode("ascii")
+
+
+def _write_id(directory: Path, bound: str) -> None:
+    """Write it whole or not at all."""
+    temporary = directory / f"{_ID}-{secrets.token_hex(4)}"
+    temporary.write_text(bound, encoding="ascii")
+    temporary.replace(directory / _ID)
 
 
 def _explained(error: OSError) -> FileToolsError:
