@@ -295,6 +295,64 @@ class EditConflictError(FileToolsError):
     action = "Read the file again and repeat the change on its current text."
 
 
+class EditNotFoundError(FileToolsError, ValueError):
+    """Raised when the text that an edit or a patch replaces is not in the file, or less often than it says."""
+
+    code = "EDIT_NOT_FOUND"
+    action = "Read the file again and repeat the edit with text copied from it."
+
+    def __init__(
+        self,
+        path: str | None,
+        what: str,
+        *,
+        closest: Mapping[str, Any] | None = None,
+        lines: Sequence[int] = (),
+        number: int = 1,
+    ) -> None:
+        """Build the error.
+
+        Args:
+            path: Workspace-relative path of the file.
+            what: What was looked for and how often it was there.
+            closest: Where the file is most like it: `start_line`, `end_line`, `text`, `shown`, `why`.
+            lines: Lines, from 1, of the matches there are.
+            number: Which edit or hunk of the call failed, from 1.
+        """
+        near = ""
+        if closest is not None:
+            place = f"lines {closest['start_line']}-{closest['end_line']}"
+            near = f"; closest are {place}, which differ in {', '.join(closest['why'])}:\n{closest['shown']}"
+        super().__init__(
+            f"{what}{f' in {path}' if path else ''}{near}",
+            path=path,
+            details={"number": number, "closest": dict(closest) if closest else None, "lines": list(lines)},
+        )
+
+
+class EditAmbiguousError(FileToolsError, ValueError):
+    """Raised when the text that an edit or a patch replaces is in the file more often than it says."""
+
+    code = "EDIT_AMBIGUOUS"
+    action = "Give more of the lines around the place, or the number of matches that are meant."
+
+    def __init__(self, path: str | None, what: str, *, lines: Sequence[int], number: int = 1) -> None:
+        """Build the error.
+
+        Args:
+            path: Workspace-relative path of the file.
+            what: What was looked for and how often it was there.
+            lines: Line, from 1, of every match.
+            number: Which edit or hunk of the call failed, from 1.
+        """
+        shown = ", ".join(map(str, lines[:20])) + (" …" if len(lines) > 20 else "")
+        super().__init__(
+            f"{what}{f' in {path}' if path else ''}: at lines {shown}",
+            path=path,
+            details={"number": number, "lines": list(lines)},
+        )
+
+
 class VersionMismatchError(FileToolsError):
     """Raised when a file is not at the version the caller expected."""
 

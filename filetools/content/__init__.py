@@ -1,41 +1,87 @@
-"""What the bytes of a file are: kind, encoding, line ends, facts; parts of large files; cursors of pages."""
+"""What the bytes of a file are and become: kind, encoding, facts, parts; differences, merges, edits, patches; cursors."""
 
 from filetools.content.byte_source import ByteSource, MemorySource
+from filetools.content.diff import Hunk, PatchHunk, diff_lines, minimal_edits, structured_patch, unified_diff
+from filetools.content.edits import (
+    BytesOutcome,
+    Edit,
+    EditOutcome,
+    apply_edits,
+    apply_edits_to_bytes,
+    insert_lines,
+    insert_lines_in_bytes,
+)
+from filetools.content.ends import ends_like, split_lines, with_ends
 from filetools.content.facts import ContentFacts, FactsCache, describe, inspect, version_of
+from filetools.content.file_patch import FileHunk, FilePatch, PatchLine
 from filetools.content.formats import TextFormat, decode, encode, format_as, format_named
 from filetools.content.kind import SAMPLE_BYTES, ContentKind, sniff
 from filetools.content.line_index import LineIndex, LineIndexCache
 from filetools.content.lines import count_lines, newline_of
+from filetools.content.merge import BytesMerge, Conflict, MergeResult, merge, merge_bytes
 from filetools.content.pages import CursorValue, decode_cursor, encode_cursor
+from filetools.content.patches import apply_file_patch, parse_patch
 from filetools.content.ranges import read_byte_range, read_text_range
+from filetools.content.text_edits import TextEdit, apply_text_edits, composed, in_utf16, splice
 from filetools.content.window import Window
 from filetools.content.windows import read_lines
 
 __all__ = [
     "SAMPLE_BYTES",
     "ByteSource",
+    "BytesMerge",
+    "BytesOutcome",
+    "Conflict",
     "ContentFacts",
     "ContentKind",
     "CursorValue",
+    "Edit",
+    "EditOutcome",
     "FactsCache",
+    "FileHunk",
+    "FilePatch",
+    "Hunk",
     "LineIndex",
     "LineIndexCache",
     "MemorySource",
+    "MergeResult",
+    "PatchHunk",
+    "PatchLine",
+    "TextEdit",
     "TextFormat",
     "Window",
+    "apply_edits",
+    "apply_edits_to_bytes",
+    "apply_file_patch",
+    "apply_text_edits",
+    "composed",
     "count_lines",
     "decode",
     "decode_cursor",
     "describe",
+    "diff_lines",
     "encode",
     "encode_cursor",
+    "ends_like",
     "format_as",
     "format_named",
+    "in_utf16",
+    "insert_lines",
+    "insert_lines_in_bytes",
     "inspect",
+    "merge",
+    "merge_bytes",
+    "minimal_edits",
     "newline_of",
+    "parse_patch",
     "read_byte_range",
     "read_lines",
     "read_text_range",
     "sniff",
+    "splice",
+    "split_lines",
+    "structured_patch",
+    "unified_diff",
     "version_of",
+    "with_ends",
 ]

@@ -1,0 +1,135 @@
+"""How two sequences are aligned: as late as possible, as early as possible, and what is certain because both agree."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from filetools.content.myers import Ids, kept_elements
+from filetools.content.sliding import settle
+
+Span = tuple[int, int, int, int]
+"""Old start and end, new start and end of one changed place, from 0, ends excluded."""
+
+MAX_COST: Final = 400_000
+"""Steps of one search, about a third of a second."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Alignment:
+    """Every place where two sequences differ. Lives for one merge."""
+
+    late: list[Span]
+    """Changes that may lie in several places lie in the last one."""
+    early: list[Span]
+    """They lie in the first one."""
+    certain: list[Span]
+    """They cover all places, so that only elements which both others keep alike lie between them."""
+
+
+def numbered(*sequences: Sequence[str]) -> list[list[int]]:
+    """Return the sequences with each element replaced by a number, the same for the same element."""
+    numbers: dict[str, int] = {}
+    return [[numbers.setdefault(element, len(numbers)) for element in sequence] for sequence in sequences]
+
+
+def late_spans(old: Ids, new: Ids, *, max_cost: int) -> list[Span]:
+    """Return where two sequences differ; a change that may lie in several places lies in the last one."""
+    if old == new:
+        return []
+    kept_old, kept_new = kept_elements(old, new, max_cost)
+    if not _is_certain(old, new, kept_old, kept_new):
+        settle(old, kept_old, kept_new)
+        settle(new, kept_new, kept_old)
+    return list(_spans(kept_old, kept_new))
+
+
+def align(old: Ids, new: Ids, *, max_cost: int) -> Alignment:
+    """Return where two sequences differ, with the doubt that repetitions leave."""
+    if old == new:
+        return Alignment(late=[], early=[], certain=[])
+    kept_old, kept_new = kept_elements(old, new, max_cost)
+    if _is_certain(old, new, kept_old, kept_new):
+        spans = list(_spans(kept_old, kept_new))
+        return Alignment(late=spans, early=spans, certain=spans)
+    settle(old, kept_old, kept_new)
+    settle(new, kept_new, kept_old)
+    late = list(_spans(kept_old, kept_new))
+    early = _mirrored(late_spans(old[::-1], new[::-1], max_cost=max_cost), len(old), len(new))
+    certain = late if late == early else list(_certain_spans(late, early, len(old), len(new)))
+    return Alignment(late=late, early=early, certain=certain)
+
+
+def _is_certain(old: Ids, new: Ids, kept_old: bytearray, kept_new: bytearray) -> bool:
+    # Where neither side has what the other changed, there is one way only to keep the rest.
+    removed = {element for element, is_kept in zip(old, kept_old, strict=True) if not is_kept}
+    added = {element for element, is_kept in zip(new, kept_new, strict=True) if not is_kept}
+    return (not removed or removed.isdisjoint(new)) and (not added or added.isdisjoint(old))
+
+
+def _spans(kept_old: bytearray, kept_new: bytearray) -> Iterator[Span]:
+    i = j = 0
+    change_old = change_new = -1
+    while True:
+        if change_old < i:
+            change_old = _find(kept_old, 0, i)
+        if change_new < j:
+            change_new = _find(kept_new, 0, j)
+        run = min(change_old - i, change_new - j)
+        i, j = i + run, j + run
+        if i == len(kept_old) and j == len(kept_new):
+            return
+        end_old, end_new = _find(kept_old, 1, i), _find(kept_new, 1, j)
+        yield i, end_old, j, end_new
+        i, j = end_old, end_new
+
+
+def _find(kept: bytearray, value: int, at: int) -> int:
+    place = kept.find(value, at)
+    return len(kept) if place < 0 else place
+
+
+def _mirrored(spans: list[Span], old_size: int, new_size: int) -> list[Span]:
+    return [
+        (old_size - old_end, old_size - old_start, new_size - new_end, new_size - new_start)
+        for old_start, old_end, new_start, new_end in reversed(spans)
+    ]
+
+
+def _certain_spans(late: list[Span], early: list[Span], old_size: int, new_size: int) -> Iterator[Span]:
+    """Yield what lies between the runs of pairs that both have."""
+    i = j = 0
+    for old_start, old_end, shift in _common_runs(_runs(late, old_size), _runs(early, old_size)):
+        if old_start > i or old_start + shift > j:
+            yield i, old_start, j, old_start + shift
+        i, j = old_end, old_end + shift
+    if i < old_size or j < new_size:
+        yield i, old_size, j, new_size
+
+
+def _runs(spans: list[Span], old_size: int) -> list[tuple[int, int, int]]:
+    """Return start and end in the old sequence, and the way to the new one, of every run of pairs."""
+    runs: list[tuple[int, int, int]] = []
+    i = j = 0
+    for old_start, old_end, _, new_end in spans:
+        if old_start > i:
+            runs.append((i, old_start, j - i))
+        i, j = old_end, new_end
+    if old_size > i:
+        runs.append((i, old_size, j - i))
+    return runs
+
+
+def _common_runs(
+    first: list[tuple[int, int, int]], second: list[tuple[int, int, int]]
+) -> Iterator[tuple[int, int, int]]:
+    a = b = 0
+    while a < len(first) and b < len(second):
+        start, end = max(first[a][0], second[b][0]), min(first[a][1], second[b][1])
+        if start < end and first[a][2] == second[b][2]:
+            yield start, end, first[a][2]
+        if first[a][1] <= second[b][1]:
+            a += 1
+        else:
+            b += 1

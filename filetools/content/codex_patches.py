@@ -1,0 +1,130 @@
+"""Reading patches in the form that Codex models write: "*** Begin Patch" … "*** End Patch".
+
+Source: the grammar that OpenAI publishes for its `apply_patch` tool.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final, Literal
+
+from filetools.content.file_patch import FileHunk, FilePatch, PatchLine, malformed
+
+BEGIN: Final = "*** Begin Patch"
+_END: Final = "*** End Patch"
+_END_OF_FILE: Final = "*** End of File"
+_MOVE: Final = "*** Move to: "
+_FILE_KINDS: Final[dict[str, Literal["add", "delete", "update"]]] = {
+    "*** Add File: ": "add",
+    "*** Delete File: ": "delete",
+    "*** Update File: ": "update",
+}
+_LINE_KINDS: Final[dict[str, Literal["context", "remove", "add"]]] = {" ": "context", "-": "remove", "+": "add"}
+
+
+def read_codex_patch(lines: Sequence[str], first: int) -> tuple[FilePatch, ...]:
+    """Return what a patch does, file by file.
+
+    Args:
+        lines: Lines of the whole text without LF.
+        first: Where "*** Begin Patch" stands, from 0.
+
+    Raises:
+        InvalidArgumentError: It is malformed; the details have the line.
+    """
+    return tuple(_Reader(lines, first + 1).files())
+
+
+class _Reader:
+    """Reads one patch from its first line to its last."""
+
+    def __init__(self, lines: Sequence[str], at: int) -> None:
+        self._lines = lines
+        self._at = at
+
+    def files(self) -> list[FilePatch]:
+        found: list[FilePatch] = []
+        while not self._is(_END):
+            if self._at >= len(self._lines):
+                raise malformed(self._at, f"{_END!r} is missing")
+            found.append(self._file())
+        if any(line.strip() for line in self._lines[self._at + 1 :]):
+            raise malformed(self._at + 2, f"text behind {_END!r}")
+        if not found:
+            raise malformed(self._at + 1, "it changes no file")
+        return found
+
+    def _file(self) -> FilePatch:
+        line = self._take().rstrip("\r")
+        for mark, kind in _FILE_KINDS.items():
+            path = line[len(mark) :].strip()
+            if line.startswith(mark) and path:
+                return self._body(kind, path)
+        raise malformed(self._at, f"expected one of {', '.join(mark.strip() for mark in _FILE_KINDS)} and a path")
+
+    def _body(self, kind: Literal["add", "delete", "update"], path: str) -> FilePatch:
+        if kind == "delete":
+            return FilePatch(kind=kind, path=path, is_unified=False)
+        if kind == "add":
+            lines = tuple(self._added())
+            hunks = (FileHunk(lines=lines, old_start=None),) if lines else ()
+            return FilePatch(kind=kind, path=path, hunks=hunks, is_unified=False)
+        start = self._at
+        line = self._peek()
+        move_to = self._take()[len(_MOVE) :].strip() if line.startswith(_MOVE) else None
+        patch = FilePatch(kind=kind, path=path, move_to=move_to, hunks=tuple(self._hunks()), is_unified=False)
+        if not patch.hunks and move_to is None:
+            raise malformed(start, f"the update of {path!r} changes nothing")
+        return patch
+
+    def _added(self) -> list[PatchLine]:
+        found: list[PatchLine] = []
+        while self._peek().startswith("+"):
+            found.append(_line(self._take()))
+        return found
+
+    def _hunks(self) -> list[FileHunk]:
+        found: list[FileHunk] = []
+        while self._at < len(self._lines) and not self._is_mark():
+            found.append(self._hunk())
+        return found
+
+    def _hunk(self) -> FileHunk:
+        start = self._at
+        anchors: list[str] = []
+        while self._is("@@") or self._peek().startswith("@@ "):
+            anchors.append(self._take().rstrip("\r")[3:])
+        lines: list[PatchLine] = []
+        while self._at < len(self._lines) and not self._is_mark() and not self._peek().startswith("@@"):
+            line = self._take()
+            if line.strip("\r") and line[0] not in _LINE_KINDS:
+                raise malformed(self._at, "a line of a hunk begins with a blank, '-' or '+'")
+            lines.append(_line(line))
+        if not lines:
+            raise malformed(start + 1, "a hunk without lines")
+        is_at_end = self._is(_END_OF_FILE)
+        if is_at_end:
+            self._take()
+        named = tuple(anchor for anchor in anchors if anchor.strip())
+        return FileHunk(lines=tuple(lines), old_start=None, anchors=named, is_at_end=is_at_end)
+
+    def _is_mark(self) -> bool:
+        return self._peek().startswith("*** ")
+
+    def _is(self, mark: str) -> bool:
+        return self._peek().rstrip() == mark
+
+    def _peek(self) -> str:
+        return self._lines[self._at] if self._at < len(self._lines) else ""
+
+    def _take(self) -> str:
+        self._at += 1
+        return self._lines[self._at - 1]
+
+
+def _line(line: str) -> PatchLine:
+    # Models write an unchanged empty line without the blank before it.
+    kind = _LINE_KINDS.get(line[:1], "context")
+    text = line[1:] if line[:1] in _LINE_KINDS else line
+    end = "\r\n" if text.endswith("\r") else "\n"
+    return PatchLine(kind=kind, text=text.removesuffix("\r"), end=end)

@@ -1,0 +1,214 @@
+"""Differences of texts: as changed lines, as the hunks of a patch, and as the smallest edits of a text."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from filetools.content.alignment import MAX_COST, Span, late_spans, numbered
+from filetools.content.ends import end_of, split_lines, without_end
+from filetools.content.myers import common_prefix
+from filetools.content.names import quoted_name
+from filetools.content.text_edits import TextEdit
+from filetools.content.words import split_words, starts_of
+
+_MAX_WORD_COST: Final = 20_000
+_MAX_WORD_CHARACTERS: Final = 50_000
+_Shown = Callable[[str], str]
+NO_END: Final = "\\ No newline at end of file"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hunk:
+    """Lines that were replaced; counted from 0, ends excluded."""
+
+    old_start: int
+    old_end: int
+    new_start: int
+    new_end: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PatchHunk:
+    """One hunk of a structured patch: changed lines and the unchanged ones around them."""
+
+    old_start: int
+    """First line in the old text, from 1; without old lines the line before, as in a unified diff."""
+    old_lines: int
+    new_start: int
+    """First line in the new text, from 1; without new lines the line before."""
+    new_lines: int
+    lines: tuple[str, ...]
+    r"""Lines without their ends behind " ", "-" or "+"; "\ No newline at end of file" follows a last line without."""
+
+    def to_dict(self) -> dict[str, int | list[str]]:
+        """Return the hunk as JSON, under the names that clients know."""
+        return {
+            "oldStart": self.old_start,
+            "oldLines": self.old_lines,
+            "newStart": self.new_start,
+            "newLines": self.new_lines,
+            "lines": list(self.lines),
+        }
+
+
+def diff_lines(old: Sequence[str], new: Sequence[str], *, max_cost: int = MAX_COST) -> list[Hunk]:
+    """Return which lines were replaced by which, as few as possible.
+
+    A change that could lie in several places lies in the last of them. Where the search would cost more than allowed,
+    hunks are coarser: they may hold lines that both sides have.
+
+    Args:
+        old: Lines, with or without their ends.
+        new: Lines in the same form.
+        max_cost: Steps of the search; the default is about a third of a second.
+    """
+    return [
+        Hunk(old_start=span[0], old_end=span[1], new_start=span[2], new_end=span[3])
+        for span in late_spans(*numbered(old, new), max_cost=max_cost)
+    ]
+
+
+def structured_patch(old_text: str, new_text: str, context: int = 3) -> list[PatchHunk]:
+    """Return the hunks between two texts.
+
+    Args:
+        old_text: The text before.
+        new_text: The text after.
+        context: How many unchanged lines stand around each change.
+    """
+    return [
+        _patch_hunk(old, new, spans, context, without_end) for old, new, spans in _grouped(old_text, new_text, context)
+    ]
+
+
+def unified_diff(old_text: str, new_text: str, path_a: str, path_b: str, *, context: int = 3) -> str:
+    r"""Return a unified diff that `git apply` takes; "" if the texts are equal.
+
+    Args:
+        old_text: The text before.
+        new_text: The text after.
+        path_a: Name of the old file, with its prefix, as in "a/src/app.py"; "/dev/null" for a new file.
+        path_b: Name of the new file, as in "b/src/app.py"; "/dev/null" for a deleted one.
+        context: How many unchanged lines stand around each change.
+
+    A line of CRLF keeps its CR. In a text whose lines end in CR alone they are written with LF, for people to read.
+    """
+    parts = [
+        f"{_range_line(hunk)}\n" + "".join(f"{line}\n" for line in hunk.lines)
+        for hunk in (
+            _patch_hunk(old, new, spans, context, _without_line_feed)
+            for old, new, spans in _grouped(old_text, new_text, context)
+        )
+    ]
+    return f"--- {_label(path_a)}\n+++ {_label(path_b)}\n{''.join(parts)}" if parts else ""
+
+
+def changed_hunk(old: Sequence[str], old_at: int, new: Sequence[str], new_at: int) -> PatchHunk:
+    """Return the hunk of some lines that were replaced by others; places count lines from 0."""
+    return PatchHunk(
+        old_start=old_at + bool(old),
+        old_lines=len(old),
+        new_start=new_at + bool(new),
+        new_lines=len(new),
+        lines=(*_marked("-", old, without_end), *_marked("+", new, without_end)),
+    )
+
+
+def minimal_edits(old_text: str, new_text: str) -> list[TextEdit]:
+    """Return small edits that make the old text the new one, in order, for editors that keep caret and undo.
+
+    Changed lines are compared by words, and each changed word is cut to its changed characters. No edit parts a CRLF
+    or, since texts are sequences of code points, a surrogate pair.
+    """
+    old, new = split_lines(old_text), split_lines(new_text)
+    at = starts_of(old)
+    edits: list[TextEdit] = []
+    for span in late_spans(*numbered(old, new), max_cost=MAX_COST):
+        before, after = "".join(old[span[0] : span[1]]), "".join(new[span[2] : span[3]])
+        edits += _word_edits(before, after, at[span[0]])
+    return edits
+
+
+def _word_edits(before: str, after: str, offset: int) -> Iterator[TextEdit]:
+    if not before or not after or len(before) + len(after) > _MAX_WORD_CHARACTERS:
+        yield _trimmed(before, after, offset)
+        return
+    old, new = split_words(before), split_words(after)
+    at = starts_of(old)
+    for span in late_spans(*numbered(old, new), max_cost=_MAX_WORD_COST):
+        yield _trimmed("".join(old[span[0] : span[1]]), "".join(new[span[2] : span[3]]), offset + at[span[0]])
+
+
+def _trimmed(before: str, after: str, offset: int) -> TextEdit:
+    head = common_prefix(before, after)
+    if before[head - 1 : head] == "\r":
+        head -= 1
+    tail = common_prefix(before[head:][::-1], after[head:][::-1])
+    if before[len(before) - tail : len(before) - tail + 1] == "\n":
+        tail -= 1
+    return TextEdit(offset + head, offset + len(before) - tail, after[head : len(after) - tail])
+
+
+_Group = tuple[list[str], list[str], list[Span]]
+
+
+def _grouped(old_text: str, new_text: str, context: int) -> Iterator[_Group]:
+    """Yield the changes that share a hunk, because no more unchanged lines lie between them than their context."""
+    old, new = split_lines(old_text), split_lines(new_text)
+    group: list[Span] = []
+    for span in late_spans(*numbered(old, new), max_cost=MAX_COST):
+        if group and span[0] - group[-1][1] > 2 * context:
+            yield old, new, group
+            group = []
+        group.append(span)
+    if group:
+        yield old, new, group
+
+
+def _patch_hunk(old: list[str], new: list[str], spans: list[Span], context: int, shown: _Shown) -> PatchHunk:
+    before = min(context, spans[0][0])
+    after = min(context, len(old) - spans[-1][1])
+    old_start, old_end = spans[0][0] - before, spans[-1][1] + after
+    new_start, new_end = spans[0][2] - before, spans[-1][3] + after
+    lines: list[str] = []
+    place = old_start
+    for span in spans:
+        lines += _marked(" ", old[place : span[0]], shown)
+        lines += _marked("-", old[span[0] : span[1]], shown)
+        lines += _marked("+", new[span[2] : span[3]], shown)
+        place = span[1]
+    lines += _marked(" ", old[place:old_end], shown)
+    return PatchHunk(
+        old_start=old_start + (old_end > old_start),
+        old_lines=old_end - old_start,
+        new_start=new_start + (new_end > new_start),
+        new_lines=new_end - new_start,
+        lines=tuple(lines),
+    )
+
+
+def _marked(mark: str, lines: Sequence[str], shown: _Shown) -> Iterator[str]:
+    for line in lines:
+        yield mark + shown(line)
+        if not end_of(line):
+            yield NO_END
+
+
+def _without_line_feed(line: str) -> str:
+    return line[:-1] if line.endswith(("\n", "\r")) else line
+
+
+def _range_line(hunk: PatchHunk) -> str:
+    return f"@@ -{_range(hunk.old_start, hunk.old_lines)} +{_range(hunk.new_start, hunk.new_lines)} @@"
+
+
+def _range(start: int, lines: int) -> str:
+    return str(start) if lines == 1 else f"{start},{lines}"
+
+
+def _label(path: str) -> str:
+    name = quoted_name(path)
+    # As git does: a tab ends a name that holds a blank.
+    return f"{name}\t" if " " in name and not name.startswith('"') else name

@@ -1,0 +1,183 @@
+r"""Edits: old text replaced by new, exactly, all or nothing.
+
+LF in the old text matches any line end of the file; CR in it is taken literally. New text without CR takes the line
+ends of the file: a line that the edit keeps has its own, a new one its neighbour's. New text with CR is literal.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from filetools.content.closest import closest_region
+from filetools.content.diff import minimal_edits
+from filetools.content.ends import end_after, end_before, end_of, ends_like, split_lines, with_ends
+from filetools.content.formats import TextFormat, decode
+from filetools.content.lines import newline_of
+from filetools.content.matching import lines_at, matches_of
+from filetools.content.text_edits import TextEdit, apply_text_edits, composed, splice
+from filetools.errors import EditAmbiguousError, EditNotFoundError, InvalidArgumentError
+from filetools.models import Newline
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Edit:
+    """One replacement that a caller asks for."""
+
+    old: str
+    """The text to replace, as it stands in the file; LF matches any line end."""
+    new: str
+    """What stands there afterwards."""
+    count: int = 1
+    """How many matches there must be; all of them are replaced."""
+    replace_all: bool = False
+    """Replace however many matches there are, if there is one; `count` is ignored then."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EditOutcome:
+    """What edits made of a text."""
+
+    text: str
+    spans: tuple[TextEdit, ...]
+    """What changed, in the places of the text before all edits: in order, not overlapping."""
+    counts: tuple[int, ...]
+    """How many matches each edit replaced."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BytesOutcome:
+    """What edits or a patch made of a file."""
+
+    content: bytes
+    outcome: EditOutcome
+
+
+def apply_edits(text: str, edits: Sequence[Edit], *, path: str | None = None) -> EditOutcome:
+    """Return a text after some edits, each applied to what the one before left.
+
+    Args:
+        text: The whole text of the file.
+        edits: What to replace, at least one.
+        path: Workspace-relative path, for errors.
+
+    Raises:
+        InvalidArgumentError: No edits, an empty `old`, or a `count` under 1.
+        EditNotFoundError: An `old` is not there, or fewer than `count` times; the closest region is in the details.
+        EditAmbiguousError: An `old` is there more than `count` times; the line of every match is in the details.
+    """
+    _check(edits)
+    spans: list[TextEdit] = []
+    counts: list[int] = []
+    current = text
+    for number, edit in enumerate(edits, 1):
+        found = _found(current, edit, number, path)
+        counts.append(len(found))
+        if edit.old != edit.new:
+            made = _replacements(current, found, edit.new)
+            current = apply_text_edits(current, made)
+            spans = composed(spans, made)
+    return EditOutcome(text=current, spans=tuple(spans), counts=tuple(counts))
+
+
+def apply_edits_to_bytes(content: bytes, text_format: TextFormat, edits: Sequence[Edit], *, path: str) -> BytesOutcome:
+    """Return the bytes of a file after some edits; only the bytes of replaced characters change.
+
+    Raises:
+        EncodingError: New text has a character the encoding lacks (the details name it), or the content is not text.
+        InvalidArgumentError: As `apply_edits`.
+        EditNotFoundError: As `apply_edits`.
+        EditAmbiguousError: As `apply_edits`.
+    """
+    outcome = apply_edits(decode(content, text_format, path=path), edits, path=path)
+    return BytesOutcome(content=splice(content, text_format, outcome.spans, path=path), outcome=outcome)
+
+
+def insert_lines(text: str, line: int, new_text: str) -> EditOutcome:
+    """Return a text with lines put behind one of its lines.
+
+    The new lines end like their neighbours. Behind a last line without end they end without one, too.
+
+    Args:
+        text: The whole text of the file.
+        line: Number of the line behind which they stand, from 1; 0 puts them first.
+        new_text: The lines; a last one without end is completed.
+
+    Raises:
+        InvalidArgumentError: The text has no such line, or there is nothing to insert.
+    """
+    lines = split_lines(text)
+    if not 0 <= line <= len(lines):
+        raise InvalidArgumentError(f"No line {line} to insert behind: the file has {len(lines)} lines")
+    if not new_text:
+        raise InvalidArgumentError("Nothing to insert")
+    place = sum(map(len, lines[:line]))
+    neighbour = end_before(text, place) or end_after(text, place)
+    new = new_text if "\r" in new_text or not neighbour else with_ends(new_text, neighbour)
+    end = neighbour or end_of(new) or "\n"
+    if line and not end_of(lines[line - 1]):
+        new = end + new.removesuffix(end_of(new))
+    elif not end_of(new):
+        new += end
+    made = (TextEdit(place, place, new),)
+    return EditOutcome(text=apply_text_edits(text, made), spans=made, counts=(1,))
+
+
+def insert_lines_in_bytes(
+    content: bytes, text_format: TextFormat, line: int, new_text: str, *, path: str
+) -> BytesOutcome:
+    """Return the bytes of a file with lines put behind one of its lines; no other byte changes.
+
+    Raises:
+        EncodingError: As `apply_edits_to_bytes`.
+        InvalidArgumentError: As `insert_lines`.
+    """
+    outcome = insert_lines(decode(content, text_format, path=path), line, new_text)
+    return BytesOutcome(content=splice(content, text_format, outcome.spans, path=path), outcome=outcome)
+
+
+def _check(edits: Sequence[Edit]) -> None:
+    if not edits:
+        raise InvalidArgumentError("No edits were given")
+    for number, edit in enumerate(edits, 1):
+        if not edit.old:
+            raise InvalidArgumentError(f"Edit {number} has an empty old text; use insert_lines or write_file instead")
+        if edit.count < 1 and not edit.replace_all:
+            raise InvalidArgumentError(f"Edit {number} has a count of {edit.count}; it must be at least 1")
+
+
+def _found(text: str, edit: Edit, number: int, path: str | None) -> list[tuple[int, int]]:
+    found = matches_of(edit.old, text)
+    lines = lines_at(text, [start for start, _ in found]) if len(found) != edit.count else []
+    what = f"The old text of edit {number}"
+    if not found:
+        raise EditNotFoundError(path, f"{what} was not found", closest=closest_region(edit.old, text), number=number)
+    if edit.replace_all or len(found) == edit.count:
+        return found
+    if len(found) < edit.count:
+        said = f"{what} was found {len(found)} times instead of {edit.count}"
+        raise EditNotFoundError(path, said, lines=lines, number=number)
+    raise EditAmbiguousError(path, f"{what} matches {len(found)} times", lines=lines, number=number)
+
+
+def _replacements(text: str, found: Sequence[tuple[int, int]], new: str) -> list[TextEdit]:
+    newline = newline_of(text)
+    is_by_place = newline == "mixed" and "\n" in new and "\r" not in new
+    known: dict[tuple[str, str], list[TextEdit]] = {}
+    made: list[TextEdit] = []
+    for start, end in found:
+        old = text[start:end]
+        neighbour = (end_before(text, start) or end_after(text, start)) if is_by_place else ""
+        if (old, neighbour) not in known:
+            known[old, neighbour] = minimal_edits(old, _with_file_ends(old, new, newline, neighbour))
+        made += [TextEdit(start + one.start, start + one.end, one.text) for one in known[old, neighbour]]
+    return made
+
+
+def _with_file_ends(old: str, new: str, newline: Newline, neighbour: str) -> str:
+    if "\n" not in new or "\r" in new or newline in ("lf", "none"):
+        return new
+    if newline == "mixed":
+        # In a text with LF a lone CR ends no line, so a part without LF has no end to give.
+        return ends_like(new, old if "\n" in old else "", before=neighbour)
+    return with_ends(new, "\r\n" if newline == "crlf" else "\r")

@@ -1,0 +1,103 @@
+"""Line ends: lines with their own ends, and texts that take the ends of another.
+
+What a line is stands in `lines.py`: LF and CRLF end one, and CR does in a text without any LF.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from filetools.content.alignment import MAX_COST, late_spans, numbered
+from filetools.content.lines import tally
+from filetools.models import Newline
+
+_END_OF: Final[dict[Newline, str]] = {"lf": "\n", "crlf": "\r\n", "cr": "\r"}
+
+
+def split_lines(text: str) -> list[str]:
+    """Return the lines of a text, each with its own end; joined they are the text again."""
+    if "\n" not in text:
+        return _split(text, "\r") if "\r" in text else ([text] if text else [])
+    return _split(text, "\n")
+
+
+def _split(text: str, end: str) -> list[str]:
+    lines = [part + end for part in text.split(end)]
+    last = lines.pop()[:-1]
+    if last:
+        lines.append(last)
+    return lines
+
+
+def end_of(line: str) -> str:
+    r"""Return the end of one line: "\n", "\r\n", "\r", or "" for a last line without one."""
+    if line.endswith("\n"):
+        return "\r\n" if line.endswith("\r\n") else "\n"
+    return "\r" if line.endswith("\r") else ""
+
+
+def without_end(line: str) -> str:
+    """Return one line without its end."""
+    return line[: len(line) - len(end_of(line))]
+
+
+def sole_end(text: str) -> str | None:
+    """Return the end that all lines of a text have, or None if they differ or there is none."""
+    return _END_OF.get(tally(text)[0])
+
+
+def with_ends(text: str, end: str) -> str:
+    r"""Return a text with every line end replaced by `end`; lone CR counts only in a text without LF."""
+    plain = text.replace("\r\n", "\n") if "\n" in text else text.replace("\r", "\n")
+    return plain if end == "\n" else plain.replace("\n", end)
+
+
+def ends_like(text: str, model: str, *, before: str = "") -> str:
+    r"""Return a text with the line ends of another: a line that both have takes its end, a new line its neighbour's.
+
+    Args:
+        text: Lines whose ends mean nothing. Text after the last end stays without one.
+        model: The text whose ends count.
+        before: The end of the line before the text, if there is one: the neighbour of a first line that is new. Else
+            the neighbour is the next line that has an end, else the text keeps its ends.
+    """
+    lines = split_lines(text)
+    ends = _matching_ends(lines, split_lines(model))
+    following = next((end for end in ends if end), "")
+    last = before or following
+    for place, line in enumerate(lines):
+        last = ends[place] or last
+        own = end_of(line)
+        lines[place] = line[: len(line) - len(own)] + (last or own) if own else line
+    return "".join(lines)
+
+
+def end_before(text: str, index: int) -> str:
+    r"""Return the end of the line before the one in which the character at `index` stands, or "" on the first."""
+    mark = "\n" if "\n" in text else "\r"
+    place = text.rfind(mark, 0, index)
+    return "" if place < 0 else end_of(text[max(0, place - 1) : place + 1])
+
+
+def end_after(text: str, index: int) -> str:
+    r"""Return the next line end at or behind `index`, or "" if there is none."""
+    mark = "\n" if "\n" in text else "\r"
+    place = text.find(mark, index)
+    return "" if place < 0 else end_of(text[max(0, place - 1) : place + 1])
+
+
+def _matching_ends(lines: list[str], model: list[str]) -> list[str]:
+    """Return for each line the end of the line of the model that it is, or "" if it is none of them."""
+    old, new = numbered([without_end(line) for line in model], [without_end(line) for line in lines])
+    ends = [""] * len(lines)
+    i = j = 0
+    for old_start, old_end, new_start, new_end in [
+        *late_spans(old, new, max_cost=MAX_COST),
+        (len(old), 0, len(new), 0),
+    ]:
+        ends[j:new_start] = [end_of(line) for line in model[i:old_start]]
+        # A changed line is the line it replaces, as far as there are as many.
+        replaced = model[old_start : min(old_end, old_start + new_end - new_start)]
+        ends[new_start : new_start + len(replaced)] = [end_of(line) for line in replaced]
+        i, j = old_end, new_end
+    return ends

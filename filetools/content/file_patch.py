@@ -1,0 +1,53 @@
+"""A patch as data: what it does to each file, whichever form it was written in."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from filetools.errors import InvalidArgumentError
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PatchLine:
+    """One line of a hunk."""
+
+    kind: Literal["context", "remove", "add"]
+    text: str
+    """The line without its end."""
+    end: str
+    r"""The end that the patch gives it: "\n", "\r\n" if it holds a CR there, or "" for a last line without end."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileHunk:
+    """One place that a patch changes."""
+
+    lines: tuple[PatchLine, ...]
+    old_start: int | None
+    """Line, from 1, where a unified diff says the old lines stand; None in the Codex form."""
+    anchors: tuple[str, ...] = ()
+    """Lines, one after the other, behind which the hunk of a Codex patch stands."""
+    is_at_end: bool = False
+    """Whether the old lines must be the last of the file."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FilePatch:
+    """What a patch does to one file. Lives for one call."""
+
+    kind: Literal["add", "delete", "update"]
+    path: str
+    """The file as the patch names it, without "a/" and "b/"; whoever opens it checks it."""
+    move_to: str | None = None
+    """Its name afterwards, if it changes."""
+    hunks: tuple[FileHunk, ...] = ()
+    mode: int | None = None
+    """Permission bits afterwards, if the patch sets them: 0o644 or 0o755."""
+    is_unified: bool
+    """Whether it was a unified diff, in which missing line ends mean something."""
+
+
+def malformed(line: int, reason: str) -> InvalidArgumentError:
+    """Return the error that says where a patch cannot be understood; lines count from 1."""
+    return InvalidArgumentError(f"Malformed patch, line {line}: {reason}", details={"line": line})

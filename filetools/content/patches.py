@@ -1,0 +1,231 @@
+r"""Patches: read from text, and applied to files where their old lines stand exactly.
+
+No line is ever matched roughly. A hunk of a unified diff stands where it says, as long as no hunk before it had to
+move; else, and in the Codex form, its old lines must occur in one place only behind the hunk before. A line of the
+patch without CR matches any line end, and what it adds takes the end of its neighbour. If any line of a file's hunks
+ends in CR LF, as git writes it for files with CRLF, then ends are compared and added as they are.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator, Sequence
+
+from filetools.content.closest import closest_region
+from filetools.content.codex_patches import BEGIN, read_codex_patch
+from filetools.content.diff import minimal_edits
+from filetools.content.edits import BytesOutcome, EditOutcome
+from filetools.content.ends import end_of, split_lines, without_end
+from filetools.content.file_patch import FileHunk, FilePatch, PatchLine
+from filetools.content.formats import TextFormat, decode
+from filetools.content.text_edits import TextEdit, apply_text_edits, splice
+from filetools.content.unified_patches import read_unified_patch
+from filetools.content.words import starts_of
+from filetools.errors import EditAmbiguousError, EditNotFoundError, InvalidArgumentError, PathExistsError
+
+
+def parse_patch(text: str) -> tuple[FilePatch, ...]:
+    """Return what a patch does, file by file, in its order.
+
+    Args:
+        text: A patch in the Codex form, or a unified diff with or without git's extended headers.
+
+    Raises:
+        InvalidArgumentError: It is malformed or changes no file; the details have the line.
+    """
+    lines = text.split("\n")
+    if lines[-1] == "":
+        lines.pop()
+    if lines and all(line.endswith("\r") for line in lines):
+        # Converted on its way, headers and all: its CR say nothing about the files.
+        lines = [line[:-1] for line in lines]
+    first = next((at for at, line in enumerate(lines) if line.strip()), 0)
+    if lines and lines[first].strip() == BEGIN:
+        return read_codex_patch(lines, first)
+    return read_unified_patch(lines)
+
+
+def apply_file_patch(content: bytes, text_format: TextFormat, patch: FilePatch, *, path: str) -> BytesOutcome:
+    """Return the bytes of one file after a patch; bytes of lines it does not change stay as they are.
+
+    Args:
+        content: All bytes of the file; b"" for one that the patch adds.
+        text_format: How the file stores, or is to store, its text.
+        patch: What to do. Its names and mode are the caller's business; a deletion is checked and gives b"".
+        path: Workspace-relative path, for errors.
+
+    Raises:
+        EditNotFoundError: Old lines of a hunk are not there; the closest region is in the details.
+        EditAmbiguousError: They are in several places; the line of every one is in the details.
+        EncodingError: An added line has a character that the file's encoding lacks, or the content is not text.
+        InvalidArgumentError: A hunk has no old lines to say where it stands.
+        PathExistsError: A file to be added has content already.
+    """
+    if patch.kind == "add" and content[len(text_format.bom) :]:
+        raise PathExistsError(path)
+    if patch.kind == "delete" and not patch.hunks:
+        return BytesOutcome(content=b"", outcome=EditOutcome(text="", spans=(), counts=()))
+    text = decode(content, text_format, path=path)
+    is_new = patch.kind == "add" or not text
+    outcome = _new_text(text, patch, path) if is_new else _applied(text, patch, path)
+    if patch.kind == "delete":
+        if outcome.text:
+            raise EditNotFoundError(path, "The patch deletes the file, but it has lines that the patch does not name")
+        return BytesOutcome(content=b"", outcome=outcome)
+    base = content or text_format.bom
+    return BytesOutcome(content=splice(base, text_format, outcome.spans, path=path), outcome=outcome)
+
+
+def _new_text(text: str, patch: FilePatch, path: str) -> EditOutcome:
+    lines = [line for hunk in patch.hunks for line in hunk.lines]
+    if any(line.kind != "add" for line in lines):
+        if patch.kind == "add":
+            raise InvalidArgumentError(f"The patch adds {path}, but has old lines for it", path=path)
+        raise EditNotFoundError(path, "The old lines of hunk 1 were not found: the file is empty")
+    new = "".join(line.text + line.end for line in lines)
+    return EditOutcome(text=text + new, spans=(TextEdit(0, 0, new),) if new else (), counts=(1,) * len(patch.hunks))
+
+
+def _applied(text: str, patch: FilePatch, path: str) -> EditOutcome:
+    placer = _Placer(text, patch, path)
+    spans = [edit for number, hunk in enumerate(patch.hunks, 1) for edit in placer.edits_of(hunk, number)]
+    return EditOutcome(text=apply_text_edits(text, spans), spans=tuple(spans), counts=(1,) * len(patch.hunks))
+
+
+class _Placer:
+    """Finds the place of each hunk of one patch in one text, from the first to the last; lives for one call."""
+
+    def __init__(self, text: str, patch: FilePatch, path: str) -> None:
+        self._text, self._path = text, path
+        self._lines = split_lines(text)
+        self._bare = [without_end(line) for line in self._lines]
+        self._starts = starts_of(self._lines)
+        self._is_unified = patch.is_unified
+        self._is_literal = any(line.end == "\r\n" for hunk in patch.hunks for line in hunk.lines)
+        self._behind = 0
+        self._has_moved = False
+
+    def edits_of(self, hunk: FileHunk, number: int) -> list[TextEdit]:
+        """Return what a hunk changes, at its place behind the hunks before."""
+        lines = hunk.lines
+        old = [line for line in lines if line.kind != "add"]
+        at = self._place(hunk, old, number)
+        self._behind = at + len(old)
+        if not old and at and not end_of(self._lines[at - 1]):
+            # Lines behind a last one without end give it one.
+            at -= 1
+            lines = (PatchLine(kind="context", text=self._bare[at], end=""), *lines)
+        before, after = "".join(self._lines[at : self._behind]), self._replacement(lines, at)
+        start = self._starts[at]
+        return [TextEdit(start + one.start, start + one.end, one.text) for one in minimal_edits(before, after)]
+
+    def _place(self, hunk: FileHunk, old: Sequence[PatchLine], number: int) -> int:
+        start = self._behind_anchors(hunk, number)
+        if not old:
+            return self._place_without_old(hunk, start, number)
+        stated = hunk.old_start - 1 if hunk.old_start is not None else -1
+        if stated >= start and not self._has_moved and self._fits(old, stated, hunk):
+            return stated
+        found = [at for at in self._candidates(old, start) if self._fits(old, at, hunk)]
+        if not found:
+            wanted = "\n".join(line.text for line in old)
+            closest = closest_region(wanted, self._text)
+            raise EditNotFoundError(
+                self._path, f"The old lines of hunk {number} were not found", closest=closest, number=number
+            )
+        if len(found) > 1 and not hunk.anchors:
+            what = f"The old lines of hunk {number} match {len(found)} times"
+            raise EditAmbiguousError(self._path, what, lines=[at + 1 for at in found], number=number)
+        self._has_moved = found[0] != stated
+        return found[0]
+
+    def _place_without_old(self, hunk: FileHunk, start: int, number: int) -> int:
+        if hunk.anchors:
+            return start
+        if self._is_unified:
+            raise InvalidArgumentError(f"Hunk {number} has no lines around it that say where it stands")
+        return len(self._lines)
+
+    def _behind_anchors(self, hunk: FileHunk, number: int) -> int:
+        """Return the line behind the anchors: the first must be unique, each other is the next one of its text."""
+        place = self._behind
+        for depth, anchor in enumerate(hunk.anchors):
+            found = [at for at in range(place, len(self._bare)) if self._bare[at] == anchor]
+            if not found:
+                # Models leave the indentation of an anchor out.
+                found = [at for at in range(place, len(self._bare)) if self._bare[at].strip() == anchor.strip()]
+            if not found:
+                closest = closest_region(anchor, self._text)
+                raise EditNotFoundError(
+                    self._path, f"The line {anchor!r} of hunk {number} was not found", closest=closest, number=number
+                )
+            if len(found) > 1 and not depth:
+                what = f"The line {anchor!r} of hunk {number} matches {len(found)} times"
+                raise EditAmbiguousError(self._path, what, lines=[at + 1 for at in found], number=number)
+            place = found[0] + 1
+        return place
+
+    def _candidates(self, old: Sequence[PatchLine], start: int) -> Iterator[int]:
+        """Yield where the old lines stand, whatever their ends, in linear time."""
+        # Lines hold no LF, so it can stand between them, and before the first to hold matches to whole lines.
+        hay = "\n" + "\n".join(self._bare[start:]) + "\n"
+        needle = "\n" + "\n".join(line.text for line in old) + "\n"
+        line, counted, place = start, 0, hay.find(needle)
+        while place >= 0:
+            line += hay.count("\n", counted, place)
+            counted = place
+            yield line
+            place = hay.find(needle, place + 1)
+
+    def _fits(self, old: Sequence[PatchLine], at: int, hunk: FileHunk) -> bool:
+        end = at + len(old)
+        if end > len(self._lines) or (hunk.is_at_end and end != len(self._lines)):
+            return False
+        return all(
+            self._bare[at + i] == line.text and self._has_end(self._lines[at + i], line) for i, line in enumerate(old)
+        )
+
+    def _has_end(self, line: str, wanted: PatchLine) -> bool:
+        end = end_of(line)
+        if not self._is_unified:
+            return end == wanted.end or not self._is_literal or not end
+        return end == wanted.end if self._is_literal else bool(end) == bool(wanted.end)
+
+    def _replacement(self, lines: Sequence[PatchLine], at: int) -> str:
+        """Return the new lines of a hunk; kept ones are the file's own."""
+        made: list[str] = []
+        ends: deque[str] = deque()
+        last = end_of(self._lines[at - 1]) if at else ""
+        for line in lines:
+            if line.kind == "add":
+                last = self._end_for(line, ends, last, at)
+                made.append(line.text + last)
+                continue
+            last = end_of(self._lines[at])
+            if line.kind == "context":
+                ends.clear()
+                made.append(self._lines[at])
+            else:
+                ends.append(last)
+            at += 1
+        return "".join(made) if self._is_unified else self._with_final_end(made, at)
+
+    def _end_for(self, line: PatchLine, replaced: deque[str], before: str, at: int) -> str:
+        """Return the end of an added line: that of the line it replaces, of the one before it, or of the next one."""
+        if self._is_literal or not line.end:
+            return line.end
+        end = replaced.popleft() if replaced else before
+        return end or before or self._end_behind(at)
+
+    def _end_behind(self, at: int) -> str:
+        lines = self._lines[at : at + 1] + self._lines[:1]
+        return next((end for end in map(end_of, lines) if end), "\n")
+
+    def _with_final_end(self, made: list[str], at: int) -> str:
+        """Return lines of the Codex form, which cannot say that a last line has no end: the file's stays without."""
+        if at < len(self._lines) or end_of(self._lines[-1]):
+            return "".join(made)
+        ended = [line if end_of(line) else line + self._end_behind(0) for line in made]
+        if ended:
+            ended[-1] = without_end(ended[-1])
+        return "".join(ended)

@@ -1,0 +1,100 @@
+"""Where a change may lie when its neighbours repeat it: groups of changed elements slid to one settled place."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from filetools.content.myers import Ids
+
+_STEPS_PER_ELEMENT: Final = 16
+
+
+def settle(elements: Ids, kept: bytearray, other_kept: bytearray) -> None:
+    """Slide every group of changed elements down as far as it goes, or to a change of the other side that it meets.
+
+    A group whose first element equals the one below its end may as well lie one further down. Groups that meet become
+    one. The number of kept elements stays, so the two sides still belong together.
+
+    Args:
+        elements: The elements of one side.
+        kept: Which of them are kept; changed in place.
+        other_kept: Which elements of the other side are kept.
+    """
+    slider = _Slider(elements, kept, _changes_before(other_kept))
+    end, at = 0, kept.find(0)
+    while at >= 0 and slider.steps_left > 0:
+        end = slider.settle_group(at, slider.kept_before + at - end)
+        at = kept.find(0, end)
+
+
+def _changes_before(kept: bytearray) -> bytearray:
+    """Return for each kept element, and the end, 1 if changed elements lie between it and the kept one before."""
+    found = bytearray()
+    is_changed = 0
+    for is_kept in kept:
+        if is_kept:
+            found.append(is_changed)
+        is_changed = not is_kept
+    found.append(is_changed)
+    return found
+
+
+class _Slider:
+    """Slides the groups of one side, from the first to the last; lives for one call."""
+
+    def __init__(self, elements: Ids, kept: bytearray, changes_before: bytearray) -> None:
+        self._elements, self._kept, self._changes_before = elements, kept, changes_before
+        self._start = self._end = 0
+        self.kept_before = 0
+        # Merging groups are slid again; a limit keeps a long repetition from being walked without end.
+        self.steps_left = _STEPS_PER_ELEMENT * len(kept) + 1
+
+    def settle_group(self, start: int, kept_before: int) -> int:
+        """Settle the group that begins at `start` and return where it ends."""
+        self._start, self.kept_before = start, kept_before
+        self._end = self._end_of_group(start)
+        size = 0
+        met = -1
+        while size != self._end - self._start and self.steps_left > 0:
+            size = self._end - self._start
+            self._slide_up()
+            met = self._slide_down()
+        while self._end > met >= 0:
+            self._step_up()
+        return self._end
+
+    def _slide_up(self) -> None:
+        elements = self._elements
+        while self._start > 0 and elements[self._start - 1] == elements[self._end - 1] and self.steps_left > 0:
+            self._step_up()
+            while self._start > 0 and not self._kept[self._start - 1]:
+                self._start -= 1
+
+    def _slide_down(self) -> int:
+        """Slide to the lowest place; return the end of the group where it last met a change of the other side."""
+        elements, size = self._elements, len(self._elements)
+        met = self._end if self._changes_before[self.kept_before] else -1
+        while self._end < size and elements[self._start] == elements[self._end] and self.steps_left > 0:
+            self._kept[self._start], self._kept[self._end] = 1, 0
+            self._start += 1
+            self.kept_before += 1
+            self.steps_left -= 1
+            end = self._end + 1
+            self._end = self._end_of_group(end)
+            if self._changes_before[self.kept_before]:
+                met = self._end
+            elif self._end != end:
+                # The group grew, and a larger one need not fit where the smaller met a change.
+                met = -1
+        return met
+
+    def _step_up(self) -> None:
+        self._start -= 1
+        self._end -= 1
+        self._kept[self._start], self._kept[self._end] = 0, 1
+        self.kept_before -= 1
+        self.steps_left -= 1
+
+    def _end_of_group(self, at: int) -> int:
+        end = self._kept.find(1, at)
+        return len(self._kept) if end < 0 else end

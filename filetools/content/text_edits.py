@@ -1,0 +1,170 @@
+"""Replacements of parts of a text: applied, put one after the other, and carried into the bytes of a file."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from filetools.content.formats import TextFormat, decode, encode
+from filetools.content.offsets import ByteSpan, byte_spans
+from filetools.errors import EncodingError
+
+
+@dataclass(frozen=True, slots=True)
+class TextEdit:
+    """One replacement. Its places count the characters (code points) of the text before any edit of its list."""
+
+    start: int
+    """First character that is replaced, from 0."""
+    end: int
+    """The character behind the last that is replaced."""
+    text: str
+    """What stands there afterwards."""
+
+
+def apply_text_edits(text: str, edits: Sequence[TextEdit]) -> str:
+    """Return the text after the edits, which are in order and do not overlap."""
+    parts: list[str] = []
+    place = 0
+    for edit in edits:
+        parts += (text[place : edit.start], edit.text)
+        place = edit.end
+    parts.append(text[place:])
+    return "".join(parts)
+
+
+def in_utf16(text: str, edits: Sequence[TextEdit]) -> list[TextEdit]:
+    """Return edits of a text with their places counted in UTF-16 units, as JavaScript and LSP count them."""
+    if text.isascii():
+        return list(edits)
+    found: list[TextEdit] = []
+    place = units = 0
+    for edit in edits:
+        start = units + _utf16_units(text[place : edit.start])
+        units = start + _utf16_units(text[edit.start : edit.end])
+        place = edit.end
+        found.append(TextEdit(start, units, edit.text))
+    return found
+
+
+def _utf16_units(text: str) -> int:
+    return len(text.encode("utf-16-le", "surrogatepass")) // 2
+
+
+def composed(first: Sequence[TextEdit], second: Sequence[TextEdit]) -> list[TextEdit]:
+    """Return the edits that do at once what `first` and then `second`, on the text it leaves, do.
+
+    What `second` removes of `first`'s new text vanishes; edits that come to touch become one.
+    """
+    left = list(_pieces(first))[::-1]
+    taken: list[_Piece] = []
+    place = 0
+    for edit in second:
+        taken += _take(left, edit.start - place)
+        _take(left, edit.end - edit.start)
+        taken.append((0, len(edit.text), edit.text))
+        place = edit.end
+    return list(_edits([*taken, *reversed(left)]))
+
+
+def splice(content: bytes, text_format: TextFormat, edits: Sequence[TextEdit], *, path: str) -> bytes:
+    """Return the bytes of a file after edits of its text; only the bytes of the replaced characters change.
+
+    The text is not encoded again as a whole: several codecs (cp932, euc_kr) do not give back the bytes they read. Where
+    characters cannot be cut apart in the bytes, as between the shifts of iso-2022-jp, the replaced span grows to the
+    next places where they can.
+
+    Args:
+        content: All bytes of the file, with its byte-order mark if it has one.
+        text_format: How its text is stored.
+        edits: Edits of `decode(content, text_format)`, in order, not overlapping.
+        path: Workspace-relative path, for errors.
+
+    Raises:
+        EncodingError: The new text has a character that the encoding lacks (`details` names it and its position in the
+            new text), or the content is not text of this format.
+    """
+    if not edits:
+        return content
+    text = decode(content, text_format, path=path)
+    wanted = apply_text_edits(text, edits)
+    head = len(text_format.bom) if content.startswith(text_format.bom) else 0
+    spans = byte_spans(content, text, text_format.encoding, head, [(edit.start, edit.end) for edit in edits])
+    bare = TextFormat(encoding=text_format.encoding, bom=b"")
+    try:
+        new = _joined(content, text, bare, list(zip(edits, spans, strict=True)), path)
+        is_right = decode(new, text_format, path=path) == wanted
+    except EncodingError:
+        # Said again for the whole text, so that the position is one in the text the caller knows.
+        encode(wanted, text_format, path=path)
+        raise
+    if not is_right:
+        raise EncodingError(path, text_format.encoding, "the new text would change the characters beside it")
+    return new
+
+
+def _joined(
+    content: bytes, text: str, bare: TextFormat, placed: Sequence[tuple[TextEdit, ByteSpan]], path: str
+) -> bytes:
+    parts: list[bytes] = []
+    place = 0
+    for group in _grown_together(placed):
+        first, last = group[0][1], group[-1][1]
+        inner = [TextEdit(e.start - first.first, e.end - first.first, e.text) for e, _ in group]
+        replaced = apply_text_edits(text[first.first : last.last], inner)
+        parts += (content[place : first.start], encode(replaced, bare, path=path))
+        place = last.end
+    parts.append(content[place:])
+    return b"".join(parts)
+
+
+def _grown_together(placed: Sequence[tuple[TextEdit, ByteSpan]]) -> Iterator[list[tuple[TextEdit, ByteSpan]]]:
+    group = [placed[0]]
+    for one in placed[1:]:
+        if one[1].start < group[-1][1].end:
+            group.append(one)
+        else:
+            yield group
+            group = [one]
+    yield group
+
+
+_Piece = tuple[int, int, str | None]
+"""Start and end, in the original text or, if there is one, in a new text."""
+
+
+def _pieces(edits: Sequence[TextEdit]) -> Iterator[_Piece]:
+    place = 0
+    for edit in edits:
+        yield place, edit.start, None
+        yield 0, len(edit.text), edit.text
+        place = edit.end
+    # How long the original is does not matter: nobody takes more than there is.
+    yield place, sys.maxsize, None
+
+
+def _take(left: list[_Piece], size: int) -> list[_Piece]:
+    """Take pieces of this size from the end of a list, where the first of them is."""
+    taken: list[_Piece] = []
+    while size > 0:
+        start, end, text = left.pop()
+        if end - start > size:
+            left.append((start + size, end, text))
+            end = start + size
+        taken.append((start, end, text))
+        size -= end - start
+    return taken
+
+
+def _edits(pieces: Sequence[_Piece]) -> Iterator[TextEdit]:
+    place = 0
+    new: list[str] = []
+    for start, end, text in pieces:
+        if text is not None:
+            new.append(text[start:end])
+        elif start < end:
+            if start > place or any(new):
+                yield TextEdit(place, start, "".join(new))
+            new.clear()
+            place = end
