@@ -12,11 +12,17 @@ from types import TracebackType
 from typing import Any, Final, TypeVar
 
 from filetools.content import inspect
-from filetools.errors import FileToolsError, InvalidArgumentError, LockTimeoutError, WorkspaceGoneError
+from filetools.errors import (
+    ChangedMeanwhileError,
+    FileToolsError,
+    InvalidArgumentError,
+    LockTimeoutError,
+    WorkspaceGoneError,
+)
 from filetools.events import Event, from_record
 from filetools.facade.parts import CLOSED, Parts, UnderWay, finished
-from filetools.facade.steps import Step
-from filetools.facade.way import Beat, Outcome, go, no_beat
+from filetools.facade.steps import Step, UnheldError
+from filetools.facade.way import MOST_TRIES, Beat, Outcome, go, no_beat
 from filetools.locks import HeldLocks
 from filetools.models import Actor, ChangeRecord
 from filetools.paths import WorkspacePath
@@ -141,15 +147,26 @@ class Runner:
         self.check_open()
         self._changes.begin()
         try:
-            return await self._change(steps, actor, lock_timeout_seconds, beat)
+            folders: frozenset[WorkspacePath] = frozenset()
+            for _ in range(MOST_TRIES):
+                try:
+                    return await self._change(steps, actor, folders, lock_timeout_seconds, beat)
+                except UnheldError as exc:
+                    folders |= frozenset(exc.folders)
+            raise ChangedMeanwhileError(steps[0].paths[0], MOST_TRIES)
         finally:
             self._changes.end()
 
     async def _change(
-        self, steps: Sequence[Step], actor: Actor, lock_timeout_seconds: float | None, beat: Beat
+        self,
+        steps: Sequence[Step],
+        actor: Actor,
+        folders: frozenset[WorkspacePath],
+        lock_timeout_seconds: float | None,
+        beat: Beat,
     ) -> Outcome:
         parts = self.parts
-        paths = [path for step in steps for path in step.paths]
+        paths = [*(path for step in steps for path in step.paths), *folders]
         keys = [parts.workspace.key(path) for path in paths]
         cancelled = False
         noticed: list[ChangeRecord] = []
@@ -157,14 +174,14 @@ class Runner:
         async with Unhurried(hold):
             acquired = time.time()
             with self._writing(keys):
-                work = partial(go, parts, steps, actor, beat=beat, noticed=noticed.extend)
+                work = partial(go, parts, steps, actor, folders=folders, beat=beat, noticed=noticed.extend)
                 hop = parts.crew.start(work)
                 try:
                     await asyncio.shield(hop)
                 except asyncio.CancelledError:
                     await finished(hop)
                     cancelled = True
-                except FileToolsError:
+                except (FileToolsError, UnheldError):
                     pass  # raised below, after what was noticed is told
         self.tell([*noticed, *(() if hop.exception() else hop.result().records)], acquired)
         if cancelled:

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
 from filetools.errors import ChangedMeanwhileError, FileToolsError, PathExistsError, PathNotFoundError, SyncFailedError
 from filetools.facade.parts import Parts
-from filetools.facade.steps.step import Step
+from filetools.facade.steps import Step, UnheldError
 from filetools.journal import Change, HeadMovedError
 from filetools.models import Actor, ChangeRecord, MirrorStatus, Operation
 from filetools.sync import MirrorAction, StrictTicket
@@ -55,7 +55,13 @@ def ignore_noticed(_records: Sequence[ChangeRecord]) -> None:
 
 
 def go(
-    parts: Parts, steps: Sequence[Step], actor: Actor, *, beat: Beat = no_beat, noticed: Noticed = ignore_noticed
+    parts: Parts,
+    steps: Sequence[Step],
+    actor: Actor,
+    *,
+    folders: Container[str] = (),
+    beat: Beat = no_beat,
+    noticed: Noticed = ignore_noticed,
 ) -> Outcome:
     """Lead steps the way of a write, all or nothing.
 
@@ -63,24 +69,28 @@ def go(
         parts: The workspace.
         steps: What to change.
         actor: Who changes it.
+        folders: Folders whose locks are held beside those of the steps' paths.
         beat: Told of the progress.
         noticed: Told of records that are not in the outcome, because there is none or it is that of a later try.
 
     Raises:
+        UnheldError: Folders must be made, and their locks be held for it; nothing was changed.
         AbortedError: `beat` said so; nothing was changed.
         ChangedMeanwhileError: Something moved in each of five tries; nothing was changed.
         FileToolsError: A step refused or failed; nothing was changed.
     """
     for attempt in range(MOST_TRIES):
         try:
-            return _try(parts, steps, actor, beat, noticed)
+            return _try(parts, steps, actor, folders, beat, noticed)
         except HeadMovedError:
             _abandon(parts, steps)
             time.sleep(FIRST_PAUSE_SECONDS * 2**attempt)
     raise ChangedMeanwhileError(steps[0].paths[0], MOST_TRIES)
 
 
-def _try(parts: Parts, steps: Sequence[Step], actor: Actor, beat: Beat, noticed: Noticed) -> Outcome:
+def _try(
+    parts: Parts, steps: Sequence[Step], actor: Actor, folders: Container[str], beat: Beat, noticed: Noticed
+) -> Outcome:
     for done, step in enumerate(steps):
         beat(done, 2 * len(steps))
         step.look(parts)  # settles first
@@ -92,6 +102,9 @@ def _try(parts: Parts, steps: Sequence[Step], actor: Actor, beat: Beat, noticed:
         raise
     if not active:
         return _unchanged(parts, steps, _adopt(parts, adoptions))
+    unheld = [folder for step in active for folder in step.new_folders(parts) if folder not in folders]
+    if unheld:
+        raise UnheldError(unheld)
     ticket, records, drafted = _prepare_and_commit(parts, active, adoptions, actor, beat)
     own = _own(records, len(adoptions), drafted)
     for step, record in zip(active, own, strict=True):

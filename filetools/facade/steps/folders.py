@@ -14,7 +14,13 @@ from filetools.errors import (
     SymlinkNotAllowedError,
 )
 from filetools.facade.parts import Parts
-from filetools.facade.steps.parents import folder_change, make_parents, remove_parents, require_parent
+from filetools.facade.steps.parents import (
+    folder_change,
+    make_parents,
+    missing_parents,
+    remove_parents,
+    require_parent,
+)
 from filetools.journal import Change, HeadMovedError, View
 from filetools.models import ChangeRecord, Operation
 from filetools.paths import WorkspacePath
@@ -31,6 +37,10 @@ class FolderStep:
 
     def adoptions(self) -> Sequence[Change]:
         """Folders have no bytes to adopt."""
+        return ()
+
+    def new_folders(self, parts: Parts) -> Sequence[WorkspacePath]:
+        """None, unless the step says otherwise."""
         return ()
 
     def recorded(self, record: ChangeRecord) -> None:
@@ -57,6 +67,7 @@ class MakeFolder(FolderStep):
         super().__init__(path)
         self._path = path
         self._view: View | None = None
+        self._missing: Sequence[WorkspacePath] = ()
         self._made: Sequence[Change] = ()
 
     def look(self, parts: Parts) -> None:
@@ -73,9 +84,14 @@ class MakeFolder(FolderStep):
         """False if it is there already."""
         return not self._exists
 
+    def new_folders(self, parts: Parts) -> Sequence[WorkspacePath]:
+        """Missing parents."""
+        self._missing = missing_parents(parts, self._path)
+        return self._missing
+
     def prepare(self, parts: Parts) -> None:
         """Make it: an empty folder harms nobody, and this is where space and rights would fail."""
-        parents = make_parents(parts, self._path)
+        parents = make_parents(parts, self._missing)
         try:
             made = parts.store.make_directory(self._path)
         except BaseException:
@@ -187,6 +203,7 @@ class MoveFolder(FolderStep):
         self._destination = destination
         self._keys = ("", "")
         self._views: tuple[View, View] | None = None
+        self._missing: Sequence[WorkspacePath] = ()
         self._parents: Sequence[Change] = ()
 
     def look(self, parts: Parts) -> None:
@@ -204,9 +221,14 @@ class MoveFolder(FolderStep):
         """False if it has that name already."""
         return self._source != self._destination
 
+    def new_folders(self, parts: Parts) -> Sequence[WorkspacePath]:
+        """Missing parents of the destination."""
+        self._missing = missing_parents(parts, self._destination)
+        return self._missing
+
     def prepare(self, parts: Parts) -> None:
         """Create missing parents of the destination."""
-        self._parents = make_parents(parts, self._destination)
+        self._parents = make_parents(parts, self._missing)
 
     def drafts(self) -> Sequence[Change]:
         """New parents, then one record for the whole folder."""

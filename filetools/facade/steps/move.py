@@ -8,7 +8,7 @@ from filetools.content import version_of
 from filetools.errors import InvalidArgumentError, PathExistsError, PathNotFoundError
 from filetools.facade.look import Look, keep_large, look
 from filetools.facade.parts import Parts
-from filetools.facade.steps.parents import make_parents, remove_parents
+from filetools.facade.steps.parents import make_parents, missing_parents, remove_parents
 from filetools.facade.steps.put import is_same_file
 from filetools.facade.steps.step import drop, put_back, release, shelve
 from filetools.journal import Change
@@ -38,6 +38,7 @@ class MoveFile:
         self._overwrite = overwrite
         self._permit = permit
         self._looks: tuple[Look, Look] | None = None
+        self._missing: Sequence[WorkspacePath] = ()
         self._parents: Sequence[Change] = ()
         self._displaced: Displaced | None = None
         self._number = 0
@@ -72,10 +73,15 @@ class MoveFile:
         self._permit(source, destination)
         return True
 
+    def new_folders(self, parts: Parts) -> Sequence[WorkspacePath]:
+        """Missing parents of the destination."""
+        self._missing = missing_parents(parts, self.destination)
+        return self._missing
+
     def prepare(self, parts: Parts) -> None:
         """Keep a large destination, create missing parents."""
         keep_large(parts, self.seen[1])
-        self._parents = make_parents(parts, self.destination)
+        self._parents = make_parents(parts, self._missing)
 
     def drafts(self) -> Sequence[Change]:
         """New parents, the replaced destination's deletion, the move."""

@@ -12,23 +12,39 @@ from filetools.models import Operation
 from filetools.paths import WorkspacePath
 
 
-def make_parents(parts: Parts, path: WorkspacePath) -> Sequence[Change]:
-    """Create the missing folders above a path.
+class UnheldError(Exception):
+    """Raised when folders are to be made whose locks are not held.
 
-    Returns:
-        The records of those created, outermost first.
-
-    Raises:
-        PathNotDirectoryError: A file stands where a folder is needed.
+    Under their locks a watcher waits for the record of a new folder, and does not take it for somebody else's.
     """
-    missing = []
+
+    def __init__(self, folders: Sequence[WorkspacePath]) -> None:
+        super().__init__(*folders)
+        self.folders = tuple(folders)
+
+
+def missing_parents(parts: Parts, path: WorkspacePath) -> Sequence[WorkspacePath]:
+    """Return the folders above a path that do not exist, outermost first."""
+    missing: list[WorkspacePath] = []
     parent = path.parent
     while not parent.is_root and parts.store.stat(parent) is None:
         missing.append(parent)
         parent = parent.parent
+    return missing[::-1]
+
+
+def make_parents(parts: Parts, missing: Sequence[WorkspacePath]) -> Sequence[Change]:
+    """Create folders, outermost first.
+
+    Returns:
+        The records of those that were not there yet.
+
+    Raises:
+        PathNotDirectoryError: A file stands where a folder is needed.
+    """
     made: list[Change] = []
     try:
-        for folder in reversed(missing):
+        for folder in missing:
             made += _make(parts, folder)
     except FileToolsError:
         remove_parents(parts, made)

@@ -10,7 +10,7 @@ from filetools.content import ContentFacts, version_of
 from filetools.errors import HardLinkedError
 from filetools.facade.look import Look, keep_large, look
 from filetools.facade.parts import Parts
-from filetools.facade.steps.parents import make_parents, remove_parents
+from filetools.facade.steps.parents import make_parents, missing_parents, remove_parents
 from filetools.facade.steps.step import drop, put_back, release, shelve
 from filetools.journal import Change
 from filetools.models import ChangeRecord, Newline, Operation
@@ -49,6 +49,7 @@ class PutFile:
         self._prepared: Prepared | None = None
         self._displaced: Displaced | None = None
         self._number = 0
+        self._missing: Sequence[WorkspacePath] = ()
         self._parents: Sequence[Change] = ()
         self.decision: Decision | None = None
         self.version = ""
@@ -82,12 +83,17 @@ class PutFile:
         refuse_hard_links(parts, self.seen)
         return True
 
+    def new_folders(self, parts: Parts) -> Sequence[WorkspacePath]:
+        """Missing parents of a new file."""
+        wanted = self.seen.stat is None and self._create_parents
+        self._missing = missing_parents(parts, self.path) if wanted else ()
+        return self._missing
+
     def prepare(self, parts: Parts) -> None:
         """Keep what is large, create missing parents and the temporary file."""
         keep_large(parts, self.seen)
         new = self.seen.stat is None
-        if new and self._create_parents:
-            self._parents = make_parents(parts, self.path)
+        self._parents = make_parents(parts, self._missing)
         assert self.decision is not None
         self._prepared = parts.store.prepare(self.path, self.content, new=new, mode=self.decision.mode)
 

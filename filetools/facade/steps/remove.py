@@ -52,6 +52,10 @@ class RemoveFile:
         self._permit(self.seen)
         return True
 
+    def new_folders(self, parts: Parts) -> Sequence[WorkspacePath]:
+        """None."""
+        return ()
+
     def prepare(self, parts: Parts) -> None:
         """Keep what is large."""
         keep_large(parts, self.seen)

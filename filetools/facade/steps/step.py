@@ -31,6 +31,9 @@ class Step(Protocol):
     def decide(self, parts: Parts) -> bool:
         """Work out what to do, or raise the refusal; False if there is nothing to change."""
 
+    def new_folders(self, parts: Parts) -> Sequence[WorkspacePath]:
+        """Folders that `prepare` will have to make, outermost first; it may rely on their locks."""
+
     def prepare(self, parts: Parts) -> None:
         """Do all that can fail for space or rights, without changing anything that others see."""
 
