@@ -115,8 +115,10 @@ def _show_sync(result: SyncResult) -> None:
             print_line((f"{verb:<10}", style), printable(path))
         if len(paths) > MOST_SHOWN:
             print_line((f"{verb:<10}", style), (f"… and {len(paths) - MOST_SHOWN} more", "dim"))
-    for error in result.errors:
+    for error in result.errors[:MOST_SHOWN]:
         print_line(("failed    ", "bold red"), printable(f"{error['path']}: {error['error']}"))
+    if len(result.errors) > MOST_SHOWN:
+        print_line(("failed    ", "bold red"), (f"… and {len(result.errors) - MOST_SHOWN} more", "dim"))
     done = "would be synchronised" if result.preview else "synchronised"
     count = result.total_files if result.preview else result.synced_files
     STDOUT.print(f"{count} {done}, {result.failed_files} failed, {result.duration_ms} ms")
