@@ -8,6 +8,7 @@ async with filetools.open("project", mirror="backup") as files:
 from filetools import errors, events, models
 from filetools.app import ApprovalAnswer, ApprovalRequest
 from filetools.app import open_workspace as open  # noqa: A004 - read as filetools.open(), like io.open()
+from filetools.content import Edit
 from filetools.errors import FileToolsError
 from filetools.facade import FileToolsFacade
 from filetools.models import Actor
@@ -19,6 +20,7 @@ __all__ = [
     "Actor",
     "ApprovalAnswer",
     "ApprovalRequest",
+    "Edit",
     "FileToolsError",
     "FileToolsFacade",
     "MemoryStore",

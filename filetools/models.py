@@ -181,6 +181,54 @@ class WriteResult(Result):
     warnings: list[dict[str, Any]] = []
 
 
+class EditResult(Result):
+    """What `edit_file` or `insert_lines` did, or in a dry run would do."""
+
+    path: str
+    version: str
+    """Version after the change."""
+    replaced_version: str
+    counts: list[int] = []
+    """How many matches each edit replaced."""
+    structured_patch: list[dict[str, Any]]
+    """Hunks of oldStart, oldLines, newStart, newLines and lines."""
+    dry_run: bool = False
+    unchanged: bool = False
+    number: int | None = None
+    mirror: MirrorStatus = "off"
+    warnings: list[dict[str, Any]] = []
+
+
+class PatchedFile(Result):
+    """What a patch did to one file."""
+
+    path: str
+    kind: Literal["add", "delete", "update", "move"]
+    old_path: str | None = None
+    version: str | None = None
+    structured_patch: list[dict[str, Any]] = []
+
+
+class PatchResult(Result):
+    """What `apply_patch` did to its files, all or nothing, or in a dry run would do."""
+
+    files: list[PatchedFile]
+    dry_run: bool = False
+    number: int | None = None
+    mirror: MirrorStatus = "off"
+    warnings: list[dict[str, Any]] = []
+
+
+class DiffResult(Result):
+    """The difference of two versions of one path."""
+
+    path: str
+    old_version: str
+    new_version: str
+    diff: str
+    """A unified diff; empty if they are equal."""
+
+
 class DeleteResult(Result):
     """What `delete_file` or `delete_directory` removed."""
 

@@ -5,15 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
+from filetools.content import Edit
 from filetools.events import EventBus
 from filetools.models import (
     Actor,
     BatchResult,
     DeleteResult,
     DirectoryResult,
+    EditResult,
     InfoResult,
     ListResult,
     MoveResult,
+    PatchResult,
     ReadBatchResult,
     ReadResult,
     WriteResult,
@@ -55,6 +58,15 @@ class Files(Protocol):
 
     async def append_file(self, path: str, content: str) -> WriteResult:
         """Add to the end of a file."""
+
+    async def edit_file(self, path: str, edits: Sequence[Edit], *, dry_run: bool = False) -> EditResult:
+        """Replace exact texts in a file."""
+
+    async def insert_lines(self, path: str, line: int, text: str, *, dry_run: bool = False) -> EditResult:
+        """Insert text after a line."""
+
+    async def apply_patch(self, patch: str, *, dry_run: bool = False) -> PatchResult:
+        """Apply a patch over several files, all or nothing."""
 
     async def delete_file(self, path: str) -> DeleteResult:
         """Delete a file."""

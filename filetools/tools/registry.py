@@ -13,13 +13,14 @@ from filetools.tools.arranging import ARRANGING
 from filetools.tools.batches import BATCHES
 from filetools.tools.call import CallDesk, ToolCall
 from filetools.tools.call_log import CallLog
+from filetools.tools.editing import EDITING
 from filetools.tools.files import Files
 from filetools.tools.reading import READING
 from filetools.tools.retrying import RetryPolicy
 from filetools.tools.tool import AnyTool, ReportProgress
 from filetools.tools.writing import WRITING
 
-FILE_TOOLS: Final[tuple[AnyTool, ...]] = (*READING, *WRITING, *ARRANGING, *BATCHES)
+FILE_TOOLS: Final[tuple[AnyTool, ...]] = (*READING, *WRITING, *EDITING, *ARRANGING, *BATCHES)
 """The tools over files; those of the group "core" are what doors offer by default."""
 
 

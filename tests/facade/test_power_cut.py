@@ -58,7 +58,7 @@ def written_and_killed(root: Path, path: str) -> None:
 async def opened_text(root: Path, path: str) -> tuple[str, list[str]]:
     async with filetools.open(root, settings=QUIET) as files:
         content = (await files.read_file(path)).content
-        actors = [record.actor.kind for record in (await files.changes()).records]
+        actors: list[str] = [record.actor.kind for record in (await files.changes()).records]
     return content, actors
 
 

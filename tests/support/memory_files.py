@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, TypeVar
 
+from filetools.content import Edit, apply_edits, insert_lines, parse_patch, structured_patch
 from filetools.errors import (
     BatchFailedError,
     DirectoryNotEmptyError,
@@ -25,10 +26,13 @@ from filetools.models import (
     BatchResult,
     DeleteResult,
     DirectoryResult,
+    EditResult,
     Entry,
     InfoResult,
     ListResult,
     MoveResult,
+    PatchedFile,
+    PatchResult,
     ReadBatchResult,
     ReadItem,
     ReadResult,
@@ -115,6 +119,34 @@ class MemoryFiles:
     async def append_file(self, path: str, content: str) -> WriteResult:
         await self._enter("append_file")
         return self._write(path, self.tree.texts.get(path, "") + content, None)
+
+    async def edit_file(self, path: str, edits: Sequence[Edit], *, dry_run: bool = False) -> EditResult:
+        await self._enter("edit_file")
+        before = self._text(path)
+        made = apply_edits(before, edits, path=path)
+        return self._edited(path, before, made.text, counts=list(made.counts), dry_run=dry_run)
+
+    async def insert_lines(self, path: str, line: int, text: str, *, dry_run: bool = False) -> EditResult:
+        await self._enter("insert_lines")
+        before = self._text(path)
+        return self._edited(path, before, insert_lines(before, line, text).text, counts=[], dry_run=dry_run)
+
+    async def apply_patch(self, patch: str, *, dry_run: bool = False) -> PatchResult:
+        await self._enter("apply_patch")
+        files = [PatchedFile(path=each.path, kind=each.kind) for each in parse_patch(patch)]
+        return PatchResult(files=files, dry_run=dry_run)
+
+    def _edited(self, path: str, before: str, after: str, *, counts: list[int], dry_run: bool) -> EditResult:
+        if not dry_run:
+            self._write(path, after, None)
+        return EditResult(
+            path=path,
+            version=version_of(after),
+            replaced_version=version_of(before),
+            counts=counts,
+            structured_patch=[hunk.to_dict() for hunk in structured_patch(before, after)],
+            dry_run=dry_run,
+        )
 
     async def delete_file(self, path: str) -> DeleteResult:
         await self._enter("delete_file")

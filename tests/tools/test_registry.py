@@ -86,7 +86,8 @@ async def test_names_and_groups_select_definitions(files: MemoryFiles) -> None:
     assert [each["name"] for each in registry.definitions()] == registry.names()
     chosen = registry.definitions(names=["exists"], groups=["core"])
     assert [each["name"] for each in chosen] == [
-        "read_file", "list_files", "file_info", "exists", "write_file", "move_file", "delete_file"
+        "read_file", "list_files", "file_info", "exists", "write_file", "edit_file", "apply_patch", "move_file",
+        "delete_file",
     ]  # fmt: skip
     assert registry.definitions(names=[]) == []
     assert all(set(each) == {"name", "description", "input_schema"} for each in chosen)

@@ -10,7 +10,7 @@ from filetools.tools.batches import WriteMultiple
 from filetools.tools.reading import ListFiles
 from filetools.tools.schemas import input_schema
 
-CORE_BYTES = 2500
+CORE_BYTES = 3_700
 """What the tools over files may take of the 5,000 bytes of the default set; the other six share the rest."""
 
 

@@ -1,0 +1,171 @@
+"""The calls that read: files, parts of them, listings, facts, versions, differences."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from functools import partial
+
+from filetools.errors import InvalidArgumentError, LockTimeoutError
+from filetools.events import FileRead
+from filetools.facade import batches, editing, information, reading
+from filetools.facade.calls import Calls
+from filetools.facade.progress import Abort, Progress, beat_of
+from filetools.facade.requests import OnLocked, ReadRequest
+from filetools.facade.streaming import stream
+from filetools.models import DiffResult, InfoResult, ListResult, ReadBatchResult, ReadResult, VersionsResult
+from filetools.paths import WorkspacePath
+from filetools.search import ListOptions, list_page
+
+
+class ReadCalls(Calls):
+    """Calls that change nothing and take no lock."""
+
+    async def read_file(
+        self,
+        path: str,
+        *,
+        offset: int | None = None,
+        limit: int | None = None,
+        byte_offset: int | None = None,
+        byte_count: int | None = None,
+        encoding: str | None = None,
+        version: str | None = None,
+        on_locked: OnLocked = "flag",
+    ) -> ReadResult:
+        """Read a file or a part of it. Takes no lock; the content is never half of a write.
+
+        Args:
+            path: Workspace-relative path.
+            offset: First line from 1, or from the end: -1 is the last.
+            limit: Most lines.
+            byte_offset: First byte from 0; not together with lines.
+            byte_count: Most bytes, up to 10 MiB.
+            encoding: Read as text in this codec; None finds out.
+            version: Read this kept version instead of what is on disk.
+            on_locked: While a writer of this process is at work: "flag" returns the present content at once, "wait"
+                waits up to 2 s, "error" raises.
+
+        Raises:
+            PathNotFoundError, PathIsDirectoryError, NotRegularFileError, FileTooLargeError, EncodingError,
+            VersionGoneError, InvalidArgumentError, LockTimeoutError
+        """
+        request = ReadRequest(
+            offset=offset, limit=limit, byte_offset=byte_offset, byte_count=byte_count, encoding=encoding,
+            version=version, on_locked=on_locked,
+        )  # fmt: skip
+        where = self._runner.resolve(path)
+        await self._authorise("read_file", [where], {}, change=False)
+        stale = self._runner.is_being_written(where) and await self._is_stale(where, on_locked)
+        result = reading.read_now(self._parts, where, request)
+        if result is None:
+            result = await self._parts.crew.run(partial(reading.read, self._parts, where, request))
+        if stale:
+            result = result.model_copy(update={"stale": True})
+        if self._parts.bus.has_listeners(FileRead.name):
+            self._parts.bus.publish(FileRead(path=where, actor=self.actor, version=result.version))
+        return result
+
+    async def stream_file(self, path: str, *, offset: int = 0, count: int | None = None) -> AsyncIterator[bytes]:
+        """Yield a file's bytes in chunks of at most 256 KiB, whatever its size; all from one moment's file.
+
+        Args:
+            path: Workspace-relative path.
+            offset: First byte from 0.
+            count: Most bytes; None for all to the end.
+
+        Raises:
+            PathNotFoundError, PathIsDirectoryError, NotRegularFileError, InvalidArgumentError
+            ChangedMeanwhileError: Another program wrote into the file itself while it was read.
+        """
+        where = self._runner.resolve(path)
+        await self._authorise("read_file", [where], {}, change=False)
+        async for chunk in stream(self._parts, where, offset=offset, count=count):
+            yield chunk
+
+    async def read_multiple(
+        self, paths: Sequence[str], *, abort: Abort | None = None, progress: Progress | None = None
+    ) -> ReadBatchResult:
+        """Read several files; one that fails does not stop the others."""
+        return await batches.read_multiple(self, paths, beat_of(abort, progress))
+
+    async def list_files(
+        self,
+        path: str = "",
+        *,
+        recursive: bool = False,
+        limit: int = 1000,
+        cursor: str | None = None,
+        include_hidden: bool = True,
+        exclude: Sequence[str] | None = None,
+        use_gitignore: bool = False,
+        max_depth: int = 64,
+        details: bool = True,
+        abort: Abort | None = None,
+    ) -> ListResult:
+        """Return one page of a folder, or of the tree below it: folders first, then by name; see `ListOptions`.
+
+        Raises:
+            DirectoryNotFoundError, PathNotDirectoryError, InvalidArgumentError, AbortedError
+        """
+        where = self._runner.resolve(path, allow_root=True)
+        await self._authorise("list_files", [where], {}, change=False)
+        options = ListOptions(
+            recursive=recursive, limit=limit, include_hidden=include_hidden, exclude=tuple(exclude or ()),
+            default_excludes=self.settings.exclude, use_gitignore=use_gitignore, max_depth=max_depth, details=details,
+        )  # fmt: skip
+        page = partial(list_page, self._parts.store, where, options, cursor, abort=abort)
+        return await self._parts.crew.run(page)
+
+    async def file_info(self, path: str) -> InfoResult:
+        """Return what is known of a path; a link is described, not followed.
+
+        Raises:
+            PathNotFoundError
+        """
+        where = self._runner.resolve(path, allow_root=True)
+        await self._authorise("file_info", [where], {}, change=False)
+        return await self._parts.crew.run(partial(information.describe, self._parts, where))
+
+    async def exists(self, path: str) -> bool:
+        """Whether anything stands at a path."""
+        where = self._runner.resolve(path, allow_root=True)
+        await self._authorise("exists", [where], {}, change=False)
+        return await self._parts.crew.run(lambda: self._parts.store.stat(where) is not None)
+
+    async def versions(self, path: str, *, limit: int = 100) -> VersionsResult:
+        """Return the versions that a path has had, newest first; also those of other programs and those displaced.
+
+        Args:
+            path: Workspace-relative path; the file need not exist any more.
+            limit: Most journal records looked through, from 1.
+
+        Raises:
+            InvalidArgumentError: `limit` is under 1.
+        """
+        if limit < 1:
+            raise InvalidArgumentError(f"limit must be at least 1, not {limit}")
+        where = self._runner.resolve(path)
+        await self._authorise("versions", [where], {}, change=False)
+        return await self._parts.crew.run(partial(information.history, self._parts, where, limit))
+
+    async def diff(self, path: str, old_version: str | None = None, new_version: str | None = None) -> DiffResult:
+        """Return what changed between two versions of a path, as a unified diff.
+
+        Args:
+            path: Workspace-relative path.
+            old_version: The version to start from; None is the one before the newest recorded.
+            new_version: The version to end at; None is what stands there now.
+
+        Raises:
+            PathNotFoundError, VersionGoneError
+            InvalidArgumentError: One of them is binary, or there is no earlier version.
+        """
+        where = self._runner.resolve(path)
+        await self._authorise("diff", [where], {}, change=False)
+        work = partial(editing.diff_result, self._parts, where, old_version, new_version)
+        return await self._parts.crew.run(work)
+
+    async def _is_stale(self, path: WorkspacePath, on_locked: OnLocked) -> bool:
+        if on_locked == "error":
+            raise LockTimeoutError(path, 0)
+        return on_locked == "flag" or not await self._runner.wait_for_writers(path)

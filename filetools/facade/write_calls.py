@@ -1,0 +1,169 @@
+"""The calls that give files new bytes: whole, added, edited, patched, copied, several at once."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Any
+
+from filetools.content import Edit
+from filetools.facade import batches
+from filetools.facade.calls import Calls
+from filetools.facade.editing import PatchCall, TextChange, edit_result, edits_change, insertion
+from filetools.facade.outcomes import write_result
+from filetools.facade.progress import Abort, Progress, beat_of
+from filetools.facade.requests import NewlineChoice, WriteRequest
+from filetools.facade.steps import PutFile
+from filetools.facade.writing import decide_append, decide_copy, decide_create, decide_write
+from filetools.models import BatchResult, EditResult, PatchResult, WriteResult
+
+
+class WriteCalls(Calls):
+    """Calls that go the way of a write with new bytes."""
+
+    async def write_file(
+        self,
+        path: str,
+        content: str | bytes,
+        *,
+        expected_version: str | None = None,
+        encoding: str | None = None,
+        newline: NewlineChoice | None = None,
+        create_parents: bool = True,
+        lock_timeout_seconds: float | None = None,
+    ) -> WriteResult:
+        """Create or replace a file atomically, keeping mode, owner, attributes, encoding and byte-order mark.
+
+        Args:
+            path: Workspace-relative path.
+            content: Text, or bytes.
+            expected_version: Refuse unless this version stands there; equal bytes always succeed.
+            encoding: Codec for the text, or "base64"; None keeps the file's own, UTF-8 for new files.
+            newline: "exact" writes line ends as given; None keeps CRLF in a file that has nothing else.
+            create_parents: Create missing folders.
+            lock_timeout_seconds: Longest wait for the file's lock; 30 s by default.
+
+        Raises:
+            VersionMismatchError, EncodingError, FileTooLargeError, PathIsDirectoryError, DirectoryNotFoundError,
+            SyncFailedError
+        """
+        request = WriteRequest(
+            content=content, encoding=encoding, newline=newline, expected_version=expected_version,
+            create_parents=create_parents,
+        )  # fmt: skip
+        return await self._put("write_file", path, request, decide_write, lock_timeout_seconds)
+
+    async def create_file(self, path: str, content: str | bytes = "", *, encoding: str | None = None) -> WriteResult:
+        """Create a file; raises PathExistsError if something stands there. Otherwise as `write_file`."""
+        request = WriteRequest(content=content, encoding=encoding)
+        return await self._put("create_file", path, request, decide_create, None)
+
+    async def append_file(
+        self, path: str, content: str | bytes, *, expected_version: str | None = None, encoding: str | None = None
+    ) -> WriteResult:
+        """Add to the end of a file under its lock, creating it if missing. Otherwise as `write_file`."""
+        request = WriteRequest(content=content, encoding=encoding, expected_version=expected_version)
+        return await self._put("append_file", path, request, decide_append, None)
+
+    async def edit_file(
+        self, path: str, edits: Sequence[Edit], *, expected_version: str | None = None, dry_run: bool = False
+    ) -> EditResult:
+        """Replace exact texts in a file, all or nothing; bytes outside the touched spans stay as they are.
+
+        The edits are applied in order to what stands there now, under the file's lock. LF in an edit also matches CRLF
+        in the file, and new lines take the line end of their neighbours.
+
+        Args:
+            path: Workspace-relative path.
+            edits: What to replace; each must match as often as it says.
+            expected_version: Refuse unless this version stands there.
+            dry_run: Only say what would change.
+
+        Raises:
+            EditNotFoundError: With the closest region and why it differs.
+            EditAmbiguousError: With the line of every match.
+            PathNotFoundError, VersionMismatchError, EncodingError, InvalidArgumentError
+        """
+        where = self._runner.resolve(path)
+        change = edits_change(where, edits, expected_version)
+        arguments = {"edits": [[edit.old, edit.new, edit.count, edit.replace_all] for edit in edits]}
+        return await self._change_text("edit_file", change, arguments, dry_run=dry_run)
+
+    async def insert_lines(
+        self, path: str, line: int, text: str, *, expected_version: str | None = None, dry_run: bool = False
+    ) -> EditResult:
+        """Insert text after a line; 0 inserts before the first. Otherwise as `edit_file`."""
+        where = self._runner.resolve(path)
+        change = insertion(where, line, text, expected_version)
+        return await self._change_text("insert_lines", change, {"line": line, "text": text}, dry_run=dry_run)
+
+    async def apply_patch(self, patch: str, *, dry_run: bool = False) -> PatchResult:
+        """Apply a patch over any number of files, all or nothing: the Codex form, or a unified diff.
+
+        Args:
+            patch: `*** Begin Patch` … `*** End Patch`, or a diff with git's extended headers.
+            dry_run: Only say what would change.
+
+        Raises:
+            InvalidArgumentError: It is malformed, or names a file twice.
+            EditNotFoundError, EditAmbiguousError: A hunk does not fit; nothing was changed.
+            PathNotFoundError, PathExistsError, EncodingError
+        """
+        call = PatchCall(self._runner, patch)
+        if dry_run:
+            await self._authorise("apply_patch", call.paths, {}, change=False)
+            await self._parts.crew.run(partial(call.preview, self._parts))
+            return call.result(None)
+        await self._authorise("apply_patch", call.paths, {"patch": patch}, change=True)
+        if call.deleted:
+            await self._authorise("delete_file", call.deleted, {"patch": patch}, change=True)
+        return call.result(await self._runner.change(call.steps, self.actor))
+
+    async def copy_file(self, source: str, destination: str, *, overwrite: bool = False) -> WriteResult:
+        """Copy a file's bytes and mode.
+
+        Raises:
+            PathNotFoundError: There is no source.
+            PathExistsError: The destination exists and `overwrite` is False.
+        """
+        origin, where = self._runner.resolve(source), self._runner.resolve(destination)
+        await self._authorise("copy_file", [where], {"source": origin, "overwrite": overwrite}, change=True)
+        step = PutFile(where, partial(decide_copy, source=origin, overwrite=overwrite))
+        return write_result(step, await self._runner.change([step], self.actor))
+
+    async def write_multiple(
+        self,
+        items: Sequence[Mapping[str, Any]],
+        *,
+        abort: Abort | None = None,
+        progress: Progress | None = None,
+    ) -> BatchResult:
+        """Write several files, all or nothing. Each item holds `path`, `content` and options of `write_file`.
+
+        Raises:
+            BatchFailedError: One of them was refused; names the file and the cause. Nothing was changed.
+        """
+        steps = batches.write_steps(self._runner, items)
+        await self._authorise("write_multiple", [step.path for step in steps], {"items": items}, change=True)
+        return await batches.run(self._runner, steps, self.actor, beat_of(abort, progress))
+
+    async def _put(
+        self, tool: str, path: str, request: WriteRequest, decide: Any, lock_timeout_seconds: float | None
+    ) -> WriteResult:
+        where = self._runner.resolve(path)
+        await self._authorise(tool, [where], {"content": request.content, "encoding": request.encoding}, change=True)
+        step = PutFile(where, partial(decide, request=request), create_parents=request.create_parents)
+        outcome = await self._runner.change([step], self.actor, lock_timeout_seconds=lock_timeout_seconds)
+        return write_result(step, outcome)
+
+    async def _change_text(
+        self, tool: str, change: TextChange, arguments: Mapping[str, Any], *, dry_run: bool
+    ) -> EditResult:
+        if dry_run:
+            await self._authorise(tool, [change.path], {}, change=False)
+            before = await self._parts.crew.run(partial(change.preview, self._parts))
+            return edit_result(change, None, before)
+        await self._authorise(tool, [change.path], arguments, change=True)
+        step = change.step()
+        outcome = await self._runner.change([step], self.actor)
+        return edit_result(change, outcome, step.seen.version or "")

@@ -1,0 +1,199 @@
+"""Edits, inserted lines and patches through the facade: refused with what repairs the call, or exactly the touched spans."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+import filetools
+from filetools import Edit
+from filetools.facade import FileToolsFacade
+from tests.support.crashing import snapshot
+from tests.support.facade_worker import RELAXED
+
+
+@pytest.fixture
+async def files(tmp_path: Path) -> AsyncIterator[FileToolsFacade]:
+    async with filetools.open(tmp_path, settings=RELAXED) as opened:
+        yield opened
+
+
+async def refusal(call: object) -> filetools.FileToolsError:
+    with pytest.raises(filetools.FileToolsError) as caught:
+        await call  # type: ignore[misc]
+    return caught.value
+
+
+async def test_an_edit_that_matches_nothing_shows_the_closest_text(files: FileToolsFacade, tmp_path: Path) -> None:
+    (tmp_path / "a.py").write_text("def f():\n\treturn 1\n")
+    error = await refusal(files.edit_file("a.py", [Edit(old="    return 1", new="    return 2")]))
+    assert (error.code, error.path) == ("EDIT_NOT_FOUND", "a.py")
+    assert error.details["closest"]["start_line"] == 2
+    assert (tmp_path / "a.py").read_text() == "def f():\n\treturn 1\n"
+
+
+async def test_an_edit_that_matches_twice_names_the_lines(files: FileToolsFacade, tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("x\ny\nx\n")
+    error = await refusal(files.edit_file("a.txt", [Edit(old="x", new="z")]))
+    assert (error.code, error.details["lines"]) == ("EDIT_AMBIGUOUS", [1, 3])
+
+
+async def test_one_wrong_edit_of_several_changes_nothing(files: FileToolsFacade, tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("one\ntwo\n")
+    edits = [Edit(old="one", new="1"), Edit(old="three", new="3")]
+    assert (await refusal(files.edit_file("a.txt", edits))).code == "EDIT_NOT_FOUND"
+    assert (tmp_path / "a.txt").read_text() == "one\ntwo\n"
+
+
+@pytest.mark.parametrize(
+    ("content", "code"), [(b"\x00\x01\x02", "INVALID_ARGUMENT"), (None, "FILE_NOT_FOUND"), (b"", "EDIT_NOT_FOUND")]
+)
+async def test_what_cannot_be_edited_is_refused(
+    files: FileToolsFacade, tmp_path: Path, content: bytes | None, code: str
+) -> None:
+    if content is not None:
+        (tmp_path / "a").write_bytes(content)
+    assert (await refusal(files.edit_file("a", [Edit(old="x", new="y")]))).code == code
+
+
+async def test_a_stale_edit_with_an_expected_version_is_refused(files: FileToolsFacade) -> None:
+    first = await files.write_file("a.txt", "one\n")
+    await files.write_file("a.txt", "two\n")
+    call = files.edit_file("a.txt", [Edit(old="two", new="2")], expected_version=first.version)
+    assert (await refusal(call)).code == "VERSION_MISMATCH"
+
+
+async def test_only_the_touched_span_changes(files: FileToolsFacade, tmp_path: Path) -> None:
+    original = b"caf\xe9 one\r\ntwo\nthree\r\nlast"
+    (tmp_path / "a.txt").write_bytes(original)
+    (tmp_path / "a.txt").chmod(0o750)
+    result = await files.edit_file("a.txt", [Edit(old="two\nthree", new="2\n3")])
+    assert (tmp_path / "a.txt").read_bytes() == b"caf\xe9 one\r\n2\n3\r\nlast"
+    assert (tmp_path / "a.txt").stat().st_mode & 0o777 == 0o750
+    assert result.counts == [1]
+    assert [hunk["oldStart"] for hunk in result.structured_patch] == [1]
+    assert result.version == (await files.read_file("a.txt")).version
+
+
+async def test_a_dry_run_tells_the_same_and_writes_nothing(files: FileToolsFacade, tmp_path: Path) -> None:
+    await files.write_file("a.txt", "one\n")
+    edits = [Edit(old="one", new="1")]
+    planned = await files.edit_file("a.txt", edits, dry_run=True)
+    assert (planned.dry_run, planned.number, (tmp_path / "a.txt").read_text()) == (True, None, "one\n")
+    done = await files.edit_file("a.txt", edits)
+    assert (done.structured_patch, done.version) == (planned.structured_patch, planned.version)
+
+
+async def test_lines_are_inserted_with_the_line_end_of_their_neighbours(files: FileToolsFacade, tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_bytes(b"one\r\ntwo\r\n")
+    await files.insert_lines("a.txt", 1, "between\n")
+    assert (tmp_path / "a.txt").read_bytes() == b"one\r\nbetween\r\ntwo\r\n"
+
+
+async def test_480_parallel_edits_all_succeed_and_none_is_lost(files: FileToolsFacade, tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("".join(f"line {number}: 0\n" for number in range(480)))
+
+    async def work(worker: int) -> None:
+        for number in range(worker, 480, 8):
+            await files.edit_file("./a.txt" if worker % 2 else "a.txt", [
+                Edit(old=f"line {number}: 0", new=f"line {number}: 1")
+            ])  # fmt: skip
+
+    async with asyncio.TaskGroup() as group:
+        for worker in range(8):
+            group.create_task(work(worker))
+    assert (tmp_path / "a.txt").read_text() == "".join(f"line {number}: 1\n" for number in range(480))
+
+
+PATCH = """*** Begin Patch
+*** Add File: new/b.txt
++hello
+*** Update File: a.txt
+@@
+ one
+-two
++2
+ three
+*** Delete File: gone.txt
+*** End Patch
+"""
+
+
+async def test_a_patch_changes_all_its_files_in_one_transaction(files: FileToolsFacade, tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("one\ntwo\nthree\n")
+    (tmp_path / "gone.txt").write_text("gone\n")
+    planned = await files.apply_patch(PATCH, dry_run=True)
+    assert planned.dry_run
+    assert snapshot(tmp_path) == {"a.txt": b"one\ntwo\nthree\n", "gone.txt": b"gone\n"}
+    result = await files.apply_patch(PATCH)
+    assert snapshot(tmp_path) == {"a.txt": b"one\n2\nthree\n", "new": None, "new/b.txt": b"hello\n"}
+    assert [(one.path, one.kind) for one in result.files] == [
+        ("new/b.txt", "add"),
+        ("a.txt", "update"),
+        ("gone.txt", "delete"),
+    ]
+    assert [one.version for one in result.files] == [one.version for one in planned.files]
+    records = [record for record in (await files.changes()).records if record.actor == files.actor]
+    assert len({record.transaction for record in records}) == 1
+
+
+@pytest.mark.parametrize(
+    ("setup", "code"),
+    [
+        ({"a.txt": "one\nother\nthree\n", "gone.txt": "gone\n"}, "EDIT_NOT_FOUND"),
+        ({"a.txt": "one\ntwo\nthree\n"}, "FILE_NOT_FOUND"),
+        ({"a.txt": "one\ntwo\nthree\n", "gone.txt": "gone\n", "new/b.txt": "there\n"}, "FILE_EXISTS"),
+    ],
+)
+async def test_a_patch_that_does_not_fit_changes_nothing(
+    files: FileToolsFacade, tmp_path: Path, setup: dict[str, str], code: str
+) -> None:
+    for path, content in setup.items():
+        (tmp_path / path).parent.mkdir(exist_ok=True)
+        (tmp_path / path).write_text(content)
+    before = snapshot(tmp_path)
+    assert (await refusal(files.apply_patch(PATCH, dry_run=True))).code == code
+    assert (await refusal(files.apply_patch(PATCH))).code == code
+    assert snapshot(tmp_path) == before
+
+
+async def test_a_patch_outside_the_root_is_refused(files: FileToolsFacade) -> None:
+    patch = "*** Begin Patch\n*** Add File: ../x\n+1\n*** End Patch\n"
+    assert (await refusal(files.apply_patch(patch))).code == "PATH_TRAVERSAL"
+
+
+async def test_a_unified_diff_moves_and_changes_a_file(files: FileToolsFacade, tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("one\ntwo\n")
+    (tmp_path / "a.txt").chmod(0o700)
+    patch = (
+        "diff --git a/a.txt b/sub/b.txt\nsimilarity index 50%\nrename from a.txt\nrename to sub/b.txt\n"
+        "--- a/a.txt\n+++ b/sub/b.txt\n@@ -1,2 +1,2 @@\n one\n-two\n+2\n"
+    )
+    await files.apply_patch(patch)
+    assert snapshot(tmp_path) == {"sub": None, "sub/b.txt": b"one\n2\n"}
+    assert (tmp_path / "sub/b.txt").stat().st_mode & 0o777 == 0o700
+
+
+async def test_the_difference_of_two_versions_is_shown(files: FileToolsFacade) -> None:
+    assert (await refusal(files.diff("a.txt"))).code == "INVALID_ARGUMENT"
+    first = await files.write_file("a.txt", "one\n")
+    second = await files.write_file("a.txt", "two\n")
+    shown = await files.diff("a.txt")
+    assert shown.diff == "--- a/a.txt\n+++ b/a.txt\n@@ -1 +1 @@\n-one\n+two\n"
+    assert (await files.diff("a.txt", second.version, first.version)).old_version == second.version
+
+
+async def test_a_patch_that_deletes_is_blocked_where_deletions_are(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("one\ntwo\nthree\n")
+    (tmp_path / "gone.txt").write_text("gone\n")
+    async with filetools.open(tmp_path, permissions="guarded", settings=RELAXED) as files:
+        files.answer_approvals(always_allow)
+        assert (await refusal(files.apply_patch(PATCH))).code == "TOOL_BLOCKED"
+        assert (tmp_path / "gone.txt").exists()
+
+
+async def always_allow(_request: filetools.ApprovalRequest) -> filetools.ApprovalAnswer:
+    return "allow"
