@@ -65,12 +65,20 @@ def _look(parts: Parts, leftover: Displaced) -> list[LateSave]:
         content = leftover.read()
         version = version_of(content)
         if content and not parts.journal.contents.has(version):
+            if _is_early(parts, leftover):
+                return []
             path = _path_of(parts, leftover)
             if path is not None:
                 return [LateSave(path=path, content=content, file=leftover)]
             parts.journal.contents.keep(content, version)
     leftover.discard()
     return []
+
+
+def _is_early(parts: Parts, leftover: Displaced) -> bool:
+    """Whether the record that displaced it cannot be read yet, since it or one before it is still being applied."""
+    match = _LIMBO_NAME.fullmatch(leftover.temporary)
+    return match is not None and int(match[1]) > parts.journal.visible_position()
 
 
 def _path_of(parts: Parts, leftover: Displaced) -> WorkspacePath | None:
