@@ -119,8 +119,12 @@ class Opening:
         self._state_directory = state_directory
         self._given = given
         self._stack = AsyncExitStack()
+        self._is_entered = False
 
     async def __aenter__(self) -> FileToolsFacade:
+        if self._is_entered:
+            raise InvalidArgumentError("An opening is entered once; call filetools.open again for another")
+        self._is_entered = True
         try:
             return await self._open()
         except BaseException:
