@@ -16,7 +16,7 @@ from filetools.facade.parts import Parts
 from filetools.facade.steps import Step, UnheldError
 from filetools.journal import Change, HeadMovedError
 from filetools.models import Actor, ChangeRecord, MirrorStatus, Operation
-from filetools.sync import MirrorAction, StrictTicket
+from filetools.sync import Anticipation, MirrorAction, StrictTicket
 
 MOST_TRIES: Final = 5
 FIRST_PAUSE_SECONDS: Final = 0.001
@@ -105,11 +105,12 @@ def _try(
     unheld = [folder for step in active for folder in step.new_folders(parts) if folder not in folders]
     if unheld:
         raise UnheldError(unheld)
-    ticket, records, drafted = _prepare_and_commit(parts, active, adoptions, actor, beat)
+    mirrors, records, drafted = _prepare_and_commit(parts, active, adoptions, actor, beat)
     own = _own(records, len(adoptions), drafted)
     for step, record in zip(active, own, strict=True):
         step.recorded(record)
-    follower = None if ticket is not None else parts.sync.begin(_actions(active, own))
+    ticket = mirrors if isinstance(mirrors, StrictTicket) else None
+    follower = None if isinstance(mirrors, StrictTicket) else parts.sync.begin(_actions(active, own), mirrors)
     try:
         _exchange(parts, active, ticket)
     except FileToolsError as exc:
@@ -151,24 +152,24 @@ def _prepare_and_commit(
     adoptions: Sequence[Change],
     actor: Actor,
     beat: Beat,
-) -> tuple[StrictTicket | None, tuple[ChangeRecord, ...], list[int]]:
+) -> tuple[StrictTicket | Anticipation, tuple[ChangeRecord, ...], list[int]]:
     """Everything that may fail without a trace, then the one act that makes it true."""
-    ticket: StrictTicket | None = None
+    mirrors: StrictTicket | Anticipation | None = None
     try:
         for done, step in enumerate(active):
             beat(len(active) + done, 2 * len(active))
             step.prepare(parts)
-        if parts.sync.is_strict:
-            ticket = parts.sync.prepare_strict([action for step in active for action in step.mirror_actions(0)])
+        actions = [action for step in active for action in step.mirror_actions(0)]
+        mirrors = parts.sync.prepare_strict(actions) if parts.sync.is_strict else parts.sync.anticipate(actions)
         drafts = [step.drafts() for step in active]
         changes = [*adoptions, *(change for several in drafts for change in several)]
         records = parts.journal.commit(changes, actor, mirrors=parts.sync.names(_touched(changes)))
     except Exception:
         _abandon(parts, active)
-        if ticket is not None:
-            ticket.discard()
+        if mirrors is not None:
+            mirrors.discard()
         raise
-    return ticket, records, [len(several) for several in drafts]
+    return mirrors, records, [len(several) for several in drafts]
 
 
 def _touched(changes: Sequence[Change]) -> Iterator[str]:

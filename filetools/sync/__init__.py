@@ -1,12 +1,14 @@
 """Keeping the primary and its mirrors what the journal says: following, catching up, verifying, and recovery."""
 
 from filetools.sync.actions import MakeDirectory, MirrorAction, Move, Put, Remove
+from filetools.sync.anticipation import Anticipation
 from filetools.sync.following import Follower
 from filetools.sync.manager import SyncManager
 from filetools.sync.recovery import Recovery, recover
 from filetools.sync.strict import StrictTicket
 
 __all__ = [
+    "Anticipation",
     "Follower",
     "MakeDirectory",
     "MirrorAction",

@@ -8,6 +8,7 @@ from typing import Final
 
 from filetools.journal import Journal
 from filetools.sync.actions import MirrorAction, Move, Put, Remove, places
+from filetools.sync.anticipation import Ahead
 from filetools.sync.context import SyncContext
 from filetools.sync.lane import Job
 from filetools.sync.mirror import Mirror
@@ -24,10 +25,15 @@ class Carrier:
         self.mirror = mirror
         self._context = context
 
-    def follow(self, actions: Sequence[MirrorAction]) -> Job[None]:
-        """Queue the actions of one committed change in the front lane."""
-        work = self.mirror.guarded(partial(self._carry, actions))
-        return self.mirror.front.submit(work, partial(self.doubt_if_late, actions))
+    def follow(self, actions: Sequence[MirrorAction], ahead: Ahead | None = None) -> Job[None]:
+        """Queue the actions of one committed change in the front lane.
+
+        Args:
+            actions: What to do.
+            ahead: What was prepared of it before the commit.
+        """
+        work = self.mirror.guarded(partial(self._carry, actions, ahead))
+        return self.mirror.front.submit(work, partial(self._ended, actions, ahead))
 
     def doubt_if_late(self, actions: Sequence[MirrorAction], job: Job[None]) -> None:
         """Doubt the paths of a job that may have changed the mirror after its locks were gone."""
@@ -71,11 +77,13 @@ class Carrier:
             found.append(Payment(key=key, path=path, number=number, head=head))
         return found
 
-    def _carry(self, actions: Sequence[MirrorAction], job: Job[None]) -> None:
+    def _carry(self, actions: Sequence[MirrorAction], ahead: Ahead | None, job: Job[None]) -> None:
         for action in self.mirrored(actions):
-            step = self.step(action)
+            prepared = None if ahead is None else ahead.take(action)
+            step = prepared or self.step(action)
             try:
-                step.prepare()
+                if prepared is None:
+                    step.prepare()
                 step.exchange(job.go_on)
             except Exception:
                 step.discard()
@@ -85,6 +93,11 @@ class Carrier:
             if not job.is_abandoned:
                 for payment in payments:
                     self.mirror.payments.note(payment)
+
+    def _ended(self, actions: Sequence[MirrorAction], ahead: Ahead | None, job: Job[None]) -> None:
+        self.doubt_if_late(actions, job)
+        if ahead is not None:
+            ahead.discard()
 
     @property
     def _journal(self) -> Journal:

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from filetools.errors import CallTimeoutError
 from filetools.models import MirrorStatus
 from filetools.sync.actions import MirrorAction
+from filetools.sync.anticipation import Anticipation
 from filetools.sync.carrying import Carrier
 from filetools.sync.lane import Job
 from filetools.sync.mirror import Mirror
@@ -16,13 +17,23 @@ from filetools.sync.mirror import Mirror
 class Follower:
     """The mirrors' part of one call. Lives from the commit to the end of the call; belongs to its thread."""
 
-    def __init__(self, carriers: Sequence[Carrier], actions: Sequence[MirrorAction], wait_seconds: float) -> None:
+    def __init__(
+        self,
+        carriers: Sequence[Carrier],
+        actions: Sequence[MirrorAction],
+        wait_seconds: float,
+        anticipated: Anticipation | None = None,
+    ) -> None:
         """Queue the actions in the lane of each mirror that takes calls."""
         self._wait_seconds = wait_seconds
         self._deadline = time.monotonic() + wait_seconds
         self._jobs: tuple[tuple[Mirror, Job[None]], ...] = tuple(
-            (carrier.mirror, carrier.follow(actions)) for carrier in carriers if carrier.mirror.takes_calls
+            (carrier.mirror, carrier.follow(actions, anticipated.take(carrier.mirror) if anticipated else None))
+            for carrier in carriers
+            if carrier.mirror.takes_calls
         )
+        if anticipated is not None:
+            anticipated.discard()
         self._is_complete = len(self._jobs) == len(carriers)
         self._is_off = not carriers
 

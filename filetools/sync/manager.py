@@ -18,6 +18,7 @@ from filetools.models import MirrorPolicy, MirrorStatus, SyncResult
 from filetools.paths import WorkspacePath
 from filetools.stores import Store
 from filetools.sync.actions import MirrorAction
+from filetools.sync.anticipation import Anticipation
 from filetools.sync.carrying import Carrier
 from filetools.sync.catch_up import CatchUp
 from filetools.sync.context import Runner, SyncContext, SyncTimes
@@ -134,9 +135,16 @@ class SyncManager:
         known = tuple(paths)
         return () if known and all(map(self._context.is_left_out, known)) else self._names
 
-    def begin(self, actions: Sequence[MirrorAction]) -> Follower:
+    def anticipate(self, actions: Sequence[MirrorAction]) -> Anticipation:
+        """Have eventual mirrors write what a change needs while it is being committed; returns at once.
+
+        The result goes to `begin`, or is discarded if nothing was committed. `number` of the actions is not looked at.
+        """
+        return Anticipation(self._mirrors, actions, self._context.is_left_out)
+
+    def begin(self, actions: Sequence[MirrorAction], anticipated: Anticipation | None = None) -> Follower:
         """Start following a committed change, in parallel with the primary's exchange; `join` the result after it."""
-        return Follower(self._carriers, actions, self._context.times.wait_seconds)
+        return Follower(self._carriers, actions, self._context.times.wait_seconds, anticipated)
 
     def follow(self, actions: Sequence[MirrorAction]) -> MirrorStatus:
         """Follow a change, waiting for the mirrors no longer than `mirror_wait_seconds`; never raises for a mirror.

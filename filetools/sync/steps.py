@@ -91,6 +91,14 @@ class PutStep:
             else:
                 self._files.keep_below(obstacle)
 
+    def prepare_ahead(self) -> bool:
+        """Write the bytes if that is all there is to do; False where the mirror is not as expected, and nothing was done."""
+        try:
+            self._prepared = self._written()
+        except _OTHER_GROUND:
+            return False
+        return True
+
     def exchange(self, go_on: GoOn) -> None:
         """Make the new file live, over whatever stands there by now."""
         path = self._action.path

@@ -149,7 +149,18 @@ class PutFile:
     def mirror_actions(self, number: int) -> Sequence[MirrorAction]:
         """The mirror gets the same bytes."""
         mode = self._mode()
-        return (Put(path=self.path, key=self.seen.key, content=self.content, mode=mode, number=number),)
+        seen = self.seen
+        return (
+            Put(
+                path=self.path,
+                key=seen.key,
+                content=self.content,
+                mode=mode,
+                number=number,
+                new=seen.stat is None,
+                version=self.version,
+            ),
+        )
 
     def finish(self, parts: Parts) -> None:
         """Let go of the displaced file."""

@@ -1,0 +1,130 @@
+"""What a mirror writes before the commit: it becomes the change, or it leaves no trace."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from filetools.errors import DiskFullError
+from filetools.models import MirrorStatus
+from filetools.sync import Put
+from tests.support.crashing import leftovers
+from tests.support.mirror_worlds import Hang, World, at, local_store, memory_mirror, scripted, tree, world
+
+
+def ahead_of(path: str, content: bytes, *, new: bool = False) -> Put:
+    return Put(path=at(path), key=path, number=0, content=content, new=new)
+
+
+async def lane_is_idle(opened: World) -> None:
+    await opened.manager._mirrors[0].front.perform(lambda job: None, seconds=10)
+
+
+async def write_ahead(opened: World, path: str, content: bytes, *, new: bool = False) -> MirrorStatus:
+    def work() -> MirrorStatus:
+        anticipated = opened.manager.anticipate([ahead_of(path, content, new=new)])
+        return opened.manager.begin([opened.put(path, content)], anticipated).join()
+
+    return await opened.locked((path,), work)
+
+
+async def test_what_was_not_committed_leaves_no_trace(tmp_path: Path) -> None:
+    inner = local_store(tmp_path / "mirror")
+    async with world(tmp_path, inner) as opened:
+        await opened.write("a", b"old")
+        opened.manager.anticipate([ahead_of("a", b"new")]).discard()
+        await lane_is_idle(opened)
+        assert tree(inner) == {"a": b"old"}
+        assert leftovers(tmp_path / "mirror") == []
+
+
+async def test_nothing_is_made_for_a_file_whose_folder_is_missing(tmp_path: Path) -> None:
+    inner = local_store(tmp_path / "mirror")
+    async with world(tmp_path, inner) as opened:
+        anticipated = opened.manager.anticipate([ahead_of("d/a", b"1", new=True)])
+        await lane_is_idle(opened)
+        assert tree(inner) == {}
+        anticipated.discard()
+        assert await write_ahead(opened, "d/a", b"1", new=True) == "in_sync"
+        assert tree(inner) == {"d": None, "d/a": b"1"}
+
+
+async def test_a_path_that_is_left_out_is_not_written_ahead(tmp_path: Path) -> None:
+    hang = Hang()
+    async with world(tmp_path, scripted(memory_mirror(), before=hang), excluded=lambda path, _: True) as opened:
+        hang.on()
+        opened.manager.anticipate([ahead_of("a", b"1", new=True)]).discard()
+        await lane_is_idle(opened)
+        assert not hang.reached.is_set()
+        hang.off()
+
+
+async def test_the_prepared_file_is_the_one_that_goes_live(tmp_path: Path) -> None:
+    prepared: list[str] = []
+
+    def count(method: str, path: str) -> None:
+        if method == "prepare":
+            prepared.append(path)
+
+    inner = local_store(tmp_path / "mirror")
+    async with world(tmp_path, scripted(inner, before=count)) as opened:
+        assert await write_ahead(opened, "a", b"1", new=True) == "in_sync"
+        assert await write_ahead(opened, "a", b"22") == "in_sync"
+        assert prepared == ["a", "a"]
+        assert tree(inner) == {"a": b"22"}
+        assert leftovers(tmp_path / "mirror") == []
+
+
+@pytest.mark.parametrize("in_the_way", ["nothing", "a folder"])
+async def test_a_mirror_that_is_not_as_expected_is_put_right_by_following(tmp_path: Path, in_the_way: str) -> None:
+    inner = local_store(tmp_path / "mirror")
+    async with world(tmp_path, inner) as opened:
+        await opened.write("a", b"old")
+        inner.remove(at("a")).discard()
+        if in_the_way == "a folder":
+            inner.make_directory(at("a"))
+        assert await write_ahead(opened, "a", b"new") == "in_sync"
+        assert tree(inner) == {"a": b"new"}
+        assert leftovers(tmp_path / "mirror") == []
+
+
+async def test_a_failure_ahead_of_the_commit_is_told_by_following_only(tmp_path: Path) -> None:
+    failures = iter([True, False])
+
+    def fail_once(method: str, path: str) -> None:
+        if method == "prepare" and next(failures, False):
+            raise DiskFullError(path)
+
+    inner = memory_mirror()
+    async with world(tmp_path, scripted(inner, before=fail_once)) as opened:
+        assert await write_ahead(opened, "a", b"1", new=True) == "in_sync"
+        assert opened.manager.status()["mirror"]["last_error"] is None
+        assert tree(inner) == {"a": b"1"}
+
+
+async def test_a_mirror_that_hangs_ahead_of_the_commit_costs_its_wait_and_leaves_nothing(tmp_path: Path) -> None:
+    inner, hang = local_store(tmp_path / "mirror"), Hang("prepare")
+    async with world(tmp_path, scripted(inner, before=hang), is_keeper=lambda: False) as opened:
+        await opened.write("a", b"old")
+        hang.on()
+        assert await write_ahead(opened, "a", b"late") == "pending"
+        assert opened.manager.status()["mirror"]["state"] == "not_ready"
+        hang.off()
+        await lane_is_idle(opened)
+        assert tree(inner) == {"a": b"old"}
+        assert leftovers(tmp_path / "mirror") == []
+        assert opened.owed() == 1
+
+
+async def test_what_a_mirror_prepared_goes_when_it_takes_no_calls_any_more(tmp_path: Path) -> None:
+    inner = local_store(tmp_path / "mirror")
+    async with world(tmp_path, inner) as opened:
+        await opened.write("a", b"old")
+        anticipated = opened.manager.anticipate([ahead_of("a", b"new")])
+        opened.manager.pause()
+        put = await opened.run(lambda: opened.put("a", b"new"))
+        assert opened.manager.begin([put], anticipated).join() == "pending"
+        await lane_is_idle(opened)
+        assert tree(inner) == {"a": b"old"}
+        assert leftovers(tmp_path / "mirror") == []
