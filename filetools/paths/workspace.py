@@ -202,7 +202,10 @@ class Workspace:
 
         Raises:
             DirectoryNotFoundError, PathNotDirectoryError, SymlinkNotAllowedError, AccessDeniedError
+            WorkspaceGoneError: The root is wanted and was deleted; it is held, and would look empty.
         """
+        if path.is_root and (reason := why_gone(self.root_descriptor)):
+            raise WorkspaceGoneError(reason)
         try:
             return self._resolver.open(self.root_descriptor, path, _FOLDER_FLAGS, 0)
         except OSError as exc:
