@@ -14,7 +14,16 @@ from functools import partial
 from typing import Final, Protocol
 
 from filetools.content import version_of
-from filetools.errors import FileToolsError, LockTimeoutError, PathExistsError, PathNotFoundError, VersionGoneError
+from filetools.errors import (
+    FileToolsError,
+    LockTimeoutError,
+    NotRegularFileError,
+    PathExistsError,
+    PathIsDirectoryError,
+    PathNotFoundError,
+    SymlinkNotAllowedError,
+    VersionGoneError,
+)
 from filetools.journal import Change, Head, HeadMovedError, Journal
 from filetools.locks import LockTable
 from filetools.models import SYSTEM, Actor, ChangeRecord, Operation
@@ -38,6 +47,8 @@ class Found:
 
     content: bytes | None
     version: str | None
+    is_taken: bool = False
+    """Whether something stands there that is no file: a folder, a link, a pipe."""
 
 
 class Recovery:
@@ -114,6 +125,8 @@ class Recovery:
             return Found(content=None, version=None)
         except NotADirectoryError:
             return Found(content=None, version=None)
+        except (PathIsDirectoryError, SymlinkNotAllowedError, NotRegularFileError):
+            return Found(content=None, version=None, is_taken=True)
         return Found(content=content, version=version_of(content))
 
     def _repair(self, path: WorkspacePath, head: Head, found: Found) -> None:
@@ -130,6 +143,8 @@ class Recovery:
             self._adopt(path, head, found)
 
     def _is_ours(self, head: Head, found: Found, wanted: bytes | None) -> bool:
+        if found.is_taken:
+            return False
         known = self._known(head.key)
         return found.version in known or (found.content is not None and is_torn(found.content, wanted))
 
