@@ -1,0 +1,516 @@
+"""Opening, using and closing a root whose directories, journal or mirror are not as they should be."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import shutil
+import sqlite3
+import threading
+from collections.abc import AsyncIterator, Awaitable, Callable
+from pathlib import Path
+from typing import Any, ClassVar
+
+import pytest
+
+import filetools
+from filetools.errors import BatchFailedError, StateDamagedError, WorkspaceGoneError
+from filetools.facade import FileToolsFacade
+from filetools.stores import LateStore
+from tests.support.crashing import QUIET, CrashingOpening, die_at, grow, leftovers, snapshot
+from tests.support.faulty import Plan
+from tests.support.opened import ScriptedOpening, outcome_of, recorded, refused, steps_until, told
+
+Call = Callable[[FileToolsFacade], Awaitable[object]]
+CALLS: dict[str, Call] = {
+    "read": lambda files: files.read_file("a.txt"),
+    "read a part": lambda files: files.read_file("a.txt", offset=1, limit=1),
+    "write": lambda files: files.write_file("a.txt", "new"),
+    "append": lambda files: files.append_file("a.txt", "more"),
+    "create": lambda files: files.create_file("new.txt"),
+    "copy": lambda files: files.copy_file("a.txt", "b.txt"),
+    "delete": lambda files: files.delete_file("a.txt"),
+    "move": lambda files: files.move_file("a.txt", "b.txt"),
+    "make folder": lambda files: files.create_directory("n"),
+    "delete folder": lambda files: files.delete_directory("d"),
+    "list": lambda files: files.list_files(),
+    "info": lambda files: files.file_info("a.txt"),
+    "exists": lambda files: files.exists("a.txt"),
+    "versions": lambda files: files.versions("a.txt"),
+    "changes": lambda files: files.changes(),
+    "latest": lambda files: files.latest_changes(),
+    "several": lambda files: files.write_multiple([{"path": "a.txt", "content": "x"}]),
+    "status": lambda files: files.status(),
+    "is locked": lambda files: files.is_locked("a.txt"),
+    "lock info": lambda files: files.lock_info("a.txt"),
+    "synchronise": lambda files: files.sync_all(),
+}
+
+
+async def code_of_opening(root: Path, **options: Any) -> str:
+    """Return "opened" or the code of the refusal."""
+    try:
+        async with filetools.open(root, **{"settings": QUIET, **options}):
+            return "opened"
+    except filetools.FileToolsError as exc:
+        return "a path outside" if str(root.parent) in exc.message else exc.code
+
+
+@pytest.mark.parametrize(
+    ("root", "state", "mirror"),
+    [
+        ("root", "root", None),
+        ("root", "root/state", None),
+        ("root", ".", None),
+        ("root", "mirror", "mirror"),
+        ("root", "mirror/state", "mirror"),
+        ("root", "state", "state/mirror"),
+        ("root", None, "root"),
+        ("root", None, "root/.filetools"),
+    ],
+)
+def test_directories_inside_each_other_are_refused(
+    tmp_path: Path, root: str, state: str | None, mirror: str | None
+) -> None:
+    (tmp_path / "root").mkdir()
+    with pytest.raises(filetools.FileToolsError) as caught:
+        filetools.open(
+            tmp_path / root,
+            state_dir=None if state is None else tmp_path / state,
+            mirror=None if mirror is None else tmp_path / mirror,
+        )
+    assert caught.value.code == "INVALID_ARGUMENT"
+    assert snapshot(tmp_path) == {"root": None}
+
+
+def test_a_state_directory_behind_a_link_into_the_root_is_refused(tmp_path: Path) -> None:
+    grow(tmp_path, {"root/state": None})
+    (tmp_path / "link").symlink_to(tmp_path / "root/state")
+    with pytest.raises(filetools.FileToolsError) as caught:
+        filetools.open(tmp_path / "root", state_dir=tmp_path / "link")
+    assert caught.value.code == "INVALID_ARGUMENT"
+
+
+async def test_the_state_directory_of_the_root_may_be_named(tmp_path: Path) -> None:
+    assert await code_of_opening(tmp_path, state_dir=tmp_path / ".filetools") == "opened"
+    assert await code_of_opening(tmp_path) == "opened"
+
+
+async def test_a_root_keeps_the_state_directory_it_began_with(tmp_path: Path) -> None:
+    for name in ("inner", "outer"):
+        (tmp_path / name).mkdir()
+    assert await code_of_opening(tmp_path / "inner") == "opened"
+    assert await code_of_opening(tmp_path / "outer", state_dir=tmp_path / "state") == "opened"
+    assert await code_of_opening(tmp_path / "inner", state_dir=tmp_path / "new") == "STATE_ELSEWHERE"
+    assert await code_of_opening(tmp_path / "outer") == "STATE_ELSEWHERE"
+    assert await code_of_opening(tmp_path / "outer", state_dir=tmp_path / "new") == "STATE_ELSEWHERE"
+    assert await code_of_opening(tmp_path / "outer", state_dir=tmp_path / "state") == "opened"
+    assert await code_of_opening(tmp_path / "inner") == "opened"
+
+
+async def test_state_elsewhere_works_as_in_the_root(tmp_path: Path) -> None:
+    grow(tmp_path, {"root/a.txt": b"old"})
+    async with filetools.open(tmp_path / "root", state_dir=tmp_path / "state", settings=QUIET) as files:
+        await files.write_file("a.txt", "new")
+        await files.move_file("a.txt", "x/b.txt")
+        await files.delete_directory("x", recursive=True)
+        assert await recorded(files) == [
+            ("modify", "a.txt", "agent"),
+            ("create_directory", "x", "agent"),
+            ("move", "x/b.txt", "agent"),
+            ("delete_directory", "x", "agent"),
+        ]
+    assert snapshot(tmp_path / "root") == {}
+    assert not (tmp_path / "root/.filetools/journal.db").exists()
+    assert (tmp_path / "state/journal.db").exists()
+
+
+async def test_a_death_between_the_two_ids_does_not_lock_the_root_out(tmp_path: Path) -> None:
+    (tmp_path / "root").mkdir()
+    state = tmp_path / "state"
+    assert await code_of_opening(tmp_path / "root", state_dir=state) == "opened"
+    (tmp_path / "root/.filetools/id").unlink()
+    assert await code_of_opening(tmp_path / "root", state_dir=state) == "opened"
+    assert await code_of_opening(tmp_path / "root", state_dir=state) == "opened"
+
+
+@pytest.mark.parametrize("content", [b"", b"\xff\xfe", b"short", b"g" * 32])
+async def test_an_unreadable_id_is_damage_and_not_another_root(tmp_path: Path, content: bytes) -> None:
+    grow(tmp_path, {"root": None})
+    assert await code_of_opening(tmp_path / "root", state_dir=tmp_path / "state") == "opened"
+    (tmp_path / "root/.filetools/id").write_bytes(content)
+    assert await code_of_opening(tmp_path / "root", state_dir=tmp_path / "state") == "STATE_DAMAGED"
+
+
+@pytest.mark.parametrize("kind", ["missing", "file", "fifo", "dangling"])
+async def test_a_root_that_is_no_directory_is_refused(tmp_path: Path, kind: str) -> None:
+    root = tmp_path / "root"
+    if kind == "file":
+        root.write_text("")
+    elif kind == "fifo":
+        os.mkfifo(root)
+    elif kind == "dangling":
+        root.symlink_to("nowhere")
+    assert await code_of_opening(root) == "WORKSPACE_GONE"
+
+
+@pytest.mark.parametrize("kind", ["file", "link", "fifo"])
+async def test_nothing_else_may_stand_in_the_place_of_the_state(tmp_path: Path, kind: str) -> None:
+    state, outside = tmp_path / "root/.filetools", tmp_path / "outside"
+    grow(tmp_path, {"root": None, "outside": None})
+    if kind == "file":
+        state.write_text("")
+    elif kind == "link":
+        state.symlink_to(outside)
+    else:
+        os.mkfifo(state)
+    assert await code_of_opening(tmp_path / "root") == "STATE_DAMAGED"
+    assert snapshot(outside) == {}
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("no_such_setting", 1),
+        ("worker_threads", "many"),
+        ("worker_threads", -1),
+        ("worker_threads", 0),
+        ("lock_timeout_seconds", "x"),
+        ("durability", "maybe"),
+        ("hard_links", "keep"),
+    ],
+)
+async def test_settings_that_make_no_sense_are_refused(tmp_path: Path, name: str, value: object) -> None:
+    assert await code_of_opening(tmp_path, settings={name: value}) == "INVALID_ARGUMENT"
+
+
+async def test_a_settings_file_that_is_no_toml_is_refused(tmp_path: Path) -> None:
+    grow(tmp_path, {".filetools/settings.toml": b"= nonsense"})
+    assert await code_of_opening(tmp_path) == "INVALID_ARGUMENT"
+
+
+async def test_a_journal_of_a_newer_release_is_left_alone(tmp_path: Path) -> None:
+    assert await code_of_opening(tmp_path) == "opened"
+    place = tmp_path / ".filetools/journal.db"
+    with contextlib.closing(sqlite3.connect(place)) as database:
+        database.execute("PRAGMA user_version = 99")
+    before = place.read_bytes()
+    assert await code_of_opening(tmp_path) == "STATE_TOO_NEW"
+    assert place.read_bytes() == before
+
+
+async def test_a_damaged_journal_is_refused_at_opening(tmp_path: Path) -> None:
+    grow(tmp_path, {"a.txt": b"text"})
+    async with filetools.open(tmp_path, settings=QUIET) as files:
+        await files.write_file("a.txt", "new")
+    (tmp_path / ".filetools/journal.db").write_bytes(b"no database" * 1000)
+    assert await code_of_opening(tmp_path) == "STATE_DAMAGED"
+    assert snapshot(tmp_path) == {"a.txt": b"new"}
+
+
+def remove_state(root: Path) -> None:
+    shutil.rmtree(root / ".filetools")
+
+
+def remove_database(root: Path) -> None:
+    for place in (root / ".filetools").glob("journal.db*"):
+        place.unlink()
+
+
+def replace_database(root: Path) -> None:
+    copy = root / ".filetools/copy"
+    shutil.copyfile(root / ".filetools/journal.db", copy)
+    copy.replace(root / ".filetools/journal.db")
+
+
+@pytest.mark.parametrize(
+    ("damage", "then"), [(remove_state, "opened"), (remove_database, "STATE_DAMAGED"), (replace_database, "opened")]
+)
+async def test_nothing_is_acknowledged_without_the_journal_that_was_opened(
+    tmp_path: Path, damage: Callable[[Path], None], then: str
+) -> None:
+    grow(tmp_path, {"a.txt": b"old", "d": None})
+    async with filetools.open(tmp_path, settings=QUIET) as files:
+        await files.write_file("kept.txt", "kept")
+        damage(tmp_path)
+        for name in ("write", "append", "create", "copy", "delete", "move", "make folder", "delete folder", "several"):
+            code = await outcome_of(CALLS[name](files))
+            assert code in ("STATE_DAMAGED", "BATCH_FAILED"), name
+        assert (await files.read_file("a.txt")).content == "old"
+    assert snapshot(tmp_path) == {"a.txt": b"old", "d": None, "kept.txt": b"kept"}
+    assert await code_of_opening(tmp_path) == then
+
+
+@pytest.mark.parametrize("name", CALLS)
+async def test_a_deleted_root_is_said_to_be_gone(tmp_path: Path, name: str) -> None:
+    root = tmp_path / "root"
+    grow(root, {"a.txt": b"old", "d": None})
+    async with filetools.open(root, settings=QUIET) as files:
+        shutil.rmtree(root)
+        code = await outcome_of(CALLS[name](files))
+        if name in ("status", "changes", "latest", "versions", "is locked", "lock info", "synchronise"):
+            return  # what the journal's open files still tell
+        assert code in ("WORKSPACE_GONE", "STATE_DAMAGED", "BATCH_FAILED"), code
+    assert not root.exists()
+
+
+@pytest.mark.parametrize("name", [name for name in CALLS if name not in ("status", "synchronise")])
+async def test_a_replaced_root_is_never_served_in_its_place(tmp_path: Path, name: str) -> None:
+    root = tmp_path / "root"
+    grow(root, {"a.txt": b"old", "d": None})
+    async with filetools.open(root, settings=QUIET) as files:
+        root.rename(tmp_path / "moved")
+        grow(root, {"a.txt": b"impostor", "d": None})
+        shown = ""
+        with contextlib.suppress(WorkspaceGoneError, StateDamagedError, BatchFailedError):
+            shown = str(await CALLS[name](files))
+        assert "impostor" not in shown
+    assert snapshot(root) == {"a.txt": b"impostor", "d": None}
+
+
+async def test_two_openings_in_one_process_are_two_workspaces_of_one_root(tmp_path: Path) -> None:
+    async with (
+        filetools.open(tmp_path, settings=QUIET) as first,
+        filetools.open(tmp_path, settings=QUIET) as second,
+    ):
+        heard = told(second, "file:*")
+        known = await first.write_file("a.txt", "1")
+        await refused("VERSION_MISMATCH", second.write_file("a.txt", "2", expected_version="sha256:" + "0" * 64))
+        await second.write_file("a.txt", "2", expected_version=known.version)
+        await asyncio.gather(*(files.append_file("a.txt", "x") for files in (first, second) * 10))
+        assert (tmp_path / "a.txt").read_text() == "2" + "x" * 20
+        await steps_until(lambda: len(heard) >= 22)
+        async with asyncio.timeout(5):
+            while len((await first.changes()).records) < 22:
+                await asyncio.sleep(0.002)
+
+
+async def test_an_opening_is_entered_once(tmp_path: Path) -> None:
+    opening = filetools.open(tmp_path, settings=QUIET)
+    async with opening as files:
+        await files.write_file("a.txt", "1")
+        with pytest.raises(filetools.FileToolsError):
+            await opening.__aenter__()
+        await files.write_file("a.txt", "2")
+    with pytest.raises(filetools.FileToolsError):
+        await opening.__aenter__()
+
+
+@pytest.mark.parametrize("name", CALLS)
+async def test_a_closed_workspace_says_so(tmp_path: Path, name: str) -> None:
+    async with filetools.open(tmp_path, settings=QUIET) as files:
+        pass
+    async with asyncio.timeout(5):
+        error = await refused("WORKSPACE_GONE", CALLS[name](files))
+    assert error.message == "The workspace is gone: it was closed"
+
+
+async def test_a_follower_of_a_closed_workspace_ends(tmp_path: Path) -> None:
+    async with filetools.open(tmp_path, settings=QUIET) as files:
+        follower = asyncio.create_task(collect(files.follow()))
+        await steps_until(lambda: not follower.done())
+        await asyncio.sleep(0)
+    async with asyncio.timeout(5):
+        assert await follower == []
+        await refused("WORKSPACE_GONE", collect(files.follow()))
+
+
+async def collect(records: AsyncIterator[object]) -> list[object]:
+    return [record async for record in records]
+
+
+class Held:
+    """Holds a store's call of one method up until it is let go; tells when it was reached."""
+
+    def __init__(self, method: str) -> None:
+        self._method = method
+        self.reached = threading.Event()
+        self.free = threading.Event()
+
+    def __call__(self, method: str, path: str) -> None:
+        if method == self._method:
+            self.reached.set()
+            assert self.free.wait(30)
+
+
+@pytest.mark.parametrize(
+    ("method", "name"), [("prepare", "write"), ("Prepared.exchange", "write"), ("remove", "delete")]
+)
+async def test_closing_finishes_and_tells_a_change_that_has_begun(tmp_path: Path, method: str, name: str) -> None:
+    grow(tmp_path, {"a.txt": b"old"})
+    held = Held(method)
+    opening = ScriptedOpening(tmp_path, before=held)
+    files = await opening.__aenter__()
+    heard = told(files, "file:*")
+    call = asyncio.ensure_future(CALLS[name](files))
+    waiting = asyncio.ensure_future(files.write_file("a.txt", "waits for the lock"))
+    await steps_until(held.reached.is_set)
+    closing = asyncio.create_task(opening.__aexit__(None, None, None))
+    await refused("WORKSPACE_GONE", waiting)
+    await refused("WORKSPACE_GONE", files.write_file("b.txt", "too late"))
+    assert not closing.done()
+    held.free.set()
+    await closing
+    await call
+    assert [event.name for event in heard] == ["file:modified" if name == "write" else "file:deleted"]
+    assert snapshot(tmp_path) == ({"a.txt": b"new"} if name == "write" else {})
+    assert leftovers(tmp_path) == []
+    async with filetools.open(tmp_path, settings=QUIET) as again:
+        assert (await again.status())["pending"] == 0
+
+
+async def test_closing_waits_for_reads_before_it_closes_what_they_use(tmp_path: Path) -> None:
+    grow(tmp_path, {"a.txt": b"line\n" * 10})
+    held = Held("open")
+    opening = ScriptedOpening(tmp_path, before=held)
+    files = await opening.__aenter__()
+    call = asyncio.ensure_future(files.read_file("a.txt", offset=2, limit=1))
+    await steps_until(held.reached.is_set)
+    closing = asyncio.create_task(opening.__aexit__(None, None, None))
+    await asyncio.sleep(0.05)
+    assert not closing.done()
+    held.free.set()
+    assert (await call).content == "line\n"
+    await closing
+
+
+async def test_closing_while_a_call_waits_for_an_approval_ends_the_call(tmp_path: Path) -> None:
+    opening = filetools.open(tmp_path, permissions="ask", settings=QUIET)
+    files = await opening.__aenter__()
+    asked = asyncio.Event()
+
+    async def silent(_request: object) -> Any:
+        asked.set()
+        await asyncio.Event().wait()
+
+    files.answer_approvals(silent)
+    call = asyncio.ensure_future(outcome_of(files.write_file("a.txt", "x")))
+    async with asyncio.timeout(5):
+        await asked.wait()
+        await opening.__aexit__(None, None, None)
+        assert await call in ("APPROVAL_REQUIRED", "WORKSPACE_GONE")
+    assert snapshot(tmp_path) == {}
+
+
+@pytest.mark.parametrize("instead", ["folder", "link", "fifo"])
+async def test_a_pending_change_whose_place_was_taken_holds_nothing_up(tmp_path: Path, instead: str) -> None:
+    """A process died between commit and exchange; before the root is opened again something else stands there."""
+    root = tmp_path / "root"
+    grow(root, {"a.txt": b"old"})
+    model = tmp_path / "model"
+    grow(model, {"a.txt": b"old"})
+    at = exchange_of(model, lambda files: files.write_file("a.txt", "new"))
+    die_at(root, lambda files: files.write_file("a.txt", "new"), Plan.die(at, exits=True))
+    (root / "a.txt").unlink()
+    if instead == "folder":
+        (root / "a.txt").mkdir()
+    elif instead == "link":
+        (root / "a.txt").symlink_to("elsewhere")
+    else:
+        os.mkfifo(root / "a.txt")
+    async with filetools.open(root, settings={**QUIET, "sync_after_seconds": 0.01}) as files:
+        async with asyncio.timeout(5):
+            while (await files.status())["pending"]:
+                await asyncio.sleep(0.002)
+        await files.write_file("b.txt", "goes on")
+        assert ("create", "b.txt", "agent") in await recorded(files)
+        assert (await files.versions("a.txt")).versions[0].kept
+
+
+def exchange_of(root: Path, action: Call) -> int:
+    plan = Plan.record()
+
+    async def main() -> None:
+        async with CrashingOpening(root, plan) as files:
+            await action(files)
+
+    with contextlib.closing(asyncio.new_event_loop()) as loop:
+        thread = threading.Thread(target=loop.run_until_complete, args=(main(),))
+        thread.start()
+        thread.join()
+    return next(call.number for call in plan.calls if call.method == "Prepared.exchange")
+
+
+class TestMirrors:
+    """The mirror is not as it should be when the workspace is opened."""
+
+    SETTINGS: ClassVar[dict[str, Any]] = {**QUIET, "mirror_probe_seconds": 0.02, "sync_after_seconds": 0.01}
+
+    @pytest.mark.parametrize("kind", ["file", "fifo", "dangling", "file above"])
+    async def test_what_is_no_directory_leaves_the_mirror_behind(self, tmp_path: Path, kind: str) -> None:
+        root, mirror = tmp_path / "root", tmp_path / "mirror"
+        root.mkdir()
+        if kind == "file":
+            mirror.write_text("in the way")
+        elif kind == "fifo":
+            os.mkfifo(mirror)
+        elif kind == "dangling":
+            mirror.symlink_to(tmp_path / "gone/deeper")
+        else:
+            mirror.write_text("in the way")
+            mirror = mirror / "below"
+        async with filetools.open(root, mirror=mirror, settings=self.SETTINGS) as files:
+            result = await files.write_file("a.txt", "1")
+            assert result.mirror == "pending"
+            assert [warning["code"] for warning in result.warnings] == ["SYNC_FAILED"]
+            status = (await files.status())["mirrors"]["mirror"]
+            assert (status["state"], status["behind"]) == ("not_ready", 1)
+            assert str(tmp_path) not in status["last_error"]
+            (tmp_path / "mirror").unlink()
+            async with asyncio.timeout(10):
+                while (await files.status())["mirrors"]["mirror"]["behind"]:
+                    await asyncio.sleep(0.01)
+            assert (await files.write_file("a.txt", "2")).mirror == "in_sync"
+        assert snapshot(mirror) == {"a.txt": b"2"}
+
+    async def test_a_missing_mirror_is_made(self, tmp_path: Path) -> None:
+        root, mirror = tmp_path / "root", tmp_path / "new/mirror"
+        root.mkdir()
+        async with filetools.open(root, mirror=mirror, settings=QUIET) as files:
+            assert (await files.write_file("a.txt", "1")).mirror == "in_sync"
+        assert snapshot(mirror) == {"a.txt": b"1"}
+
+    async def test_strict_calls_are_refused_while_the_mirror_cannot_be_opened(self, tmp_path: Path) -> None:
+        root, mirror = tmp_path / "root", tmp_path / "mirror"
+        grow(root, {"a.txt": b"old"})
+        mirror.write_text("in the way")
+        async with filetools.open(root, mirror=mirror, mirror_policy="strict", settings=self.SETTINGS) as files:
+            await refused("SYNC_FAILED", files.write_file("a.txt", "1"))
+            assert snapshot(root) == {"a.txt": b"old"}
+            mirror.unlink()
+            async with asyncio.timeout(10):
+                while await outcome_of(files.write_file("a.txt", "2")) != "done":
+                    await asyncio.sleep(0.01)
+        assert snapshot(mirror) == {"a.txt": b"2"}
+
+    async def test_a_mirror_deleted_while_open_is_opened_anew(self, tmp_path: Path) -> None:
+        root, mirror = tmp_path / "root", tmp_path / "mirror"
+        root.mkdir()
+        async with filetools.open(root, mirror=mirror, settings=self.SETTINGS) as files:
+            await files.write_file("a.txt", "1")
+            shutil.rmtree(mirror)
+            await files.write_file("b.txt", "2")
+            async with asyncio.timeout(10):
+                while not (mirror / "b.txt").exists():
+                    await asyncio.sleep(0.01)
+            assert (await files.sync_all(verify=True)).success
+            assert snapshot(mirror) == {"a.txt": b"1", "b.txt": b"2"}
+
+    async def test_a_hanging_mirror_holds_up_neither_opening_nor_closing(self, tmp_path: Path) -> None:
+        """Its directory is behind a pipe that nobody writes: opening it blocks for ever."""
+        root = tmp_path / "root"
+        root.mkdir()
+        free = threading.Event()
+        opening = filetools.open(root, mirror=tmp_path / "mirror", settings={**QUIET, "mirror_wait_seconds": 0.05})
+
+        def never() -> Any:
+            free.wait(30)
+            raise filetools.FileToolsError("never")
+
+        opening._mirror = LateStore(never, name="mirror")
+        async with asyncio.timeout(5):
+            async with opening as files:
+                assert (await files.write_file("a.txt", "1")).mirror == "pending"
+                assert (await files.write_file("a.txt", "2")).mirror == "pending"
+        free.set()
