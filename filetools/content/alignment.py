@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from filetools.content.envelopes import outermost_ways
 from filetools.content.myers import Ids, kept_elements
 from filetools.content.sliding import settle
 
@@ -25,7 +26,10 @@ class Alignment:
     early: list[Span]
     """They lie in the first one."""
     certain: list[Span]
-    """They cover all places, so that only elements which both others keep alike lie between them."""
+    """They cover all places, so that only elements which every cheapest way keeps alike lie between them; where every
+    change replaces as many elements as it brings, they are these changes."""
+    others: tuple[list[Span], ...] = ()
+    """The outermost ways to keep as much, where they differ from these."""
 
 
 def numbered(*sequences: Sequence[str]) -> list[list[int]]:
@@ -57,8 +61,17 @@ def align(old: Ids, new: Ids, *, max_cost: int) -> Alignment:
     settle(new, kept_new, kept_old)
     late = list(_spans(kept_old, kept_new))
     early = _mirrored(late_spans(old[::-1], new[::-1], max_cost=max_cost), len(old), len(new))
-    certain = late if late == early else list(_certain_spans(late, early, len(old), len(new)))
-    return Alignment(late=late, early=early, certain=certain)
+    if late == early and all(span[1] - span[0] == span[3] - span[2] for span in late):
+        # Line for line replaced: that repetitions would allow a removal here and an addition there means nothing.
+        return Alignment(late=late, early=late, certain=late)
+    outermost = outermost_ways(old, new, max_cost)
+    # Where the search is too dear, the coarse changes of both directions say where there is doubt.
+    others = [list(_spans(*flags)) for flags in outermost] if outermost is not None else []
+    certain = late
+    for spans in (early, *others):
+        if spans != certain:
+            certain = list(_certain_spans(certain, spans, len(old), len(new)))
+    return Alignment(late=late, early=early, certain=certain, others=tuple(others))
 
 
 def _is_certain(old: Ids, new: Ids, kept_old: bytearray, kept_new: bytearray) -> bool:

@@ -88,7 +88,7 @@ def _place_after(names: Iterable[str], wanted: Sequence[str], lines: Sequence[st
 def _needed(names: Sequence[str], wanted: Sequence[str], lines: Sequence[str]) -> list[str]:
     """Return those of the differences without which the text would not be found."""
     needed = list(names)
-    for name in names:
+    for name in reversed(names):
         fewer = [other for other in needed if other != name]
         if fewer and _place_after(fewer, wanted, lines) is not None:
             needed = fewer

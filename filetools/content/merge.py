@@ -19,7 +19,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from filetools.content.alignment import MAX_COST, numbered
+from filetools.content.alignment import numbered
 from filetools.content.diff import PatchHunk, changed_hunk
 from filetools.content.ends import end_of, ends_like, sole_end, split_lines, with_ends
 from filetools.content.formats import TextFormat, decode
@@ -31,6 +31,7 @@ from filetools.content.words import merge_words, starts_of
 MAX_CHARACTERS: Final = 16 * 1024 * 1024
 MAX_LINES: Final = 400_000
 """Larger texts are a conflict as a whole: merging them would take seconds."""
+_MAX_COST: Final = 200_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,7 +102,7 @@ def merge(base: str, ours: str, theirs: str, *, by_words: bool = True) -> MergeR
     )
     if max(len(sides.base), len(sides.ours), len(sides.theirs)) > MAX_LINES:
         return _too_large()
-    places = weave(*numbered(sides.base, sides.ours, sides.theirs), max_cost=MAX_COST)
+    places = weave(*numbered(sides.base, sides.ours, sides.theirs), max_cost=_MAX_COST)
     weaver = _Weaver(sides, places, by_words=by_words)
     if weaver.conflicts:
         return _conflicted(weaver.conflicts)

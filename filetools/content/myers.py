@@ -93,15 +93,13 @@ class _Search:
         self.kept_old[i] = self.kept_new[j] = 1
 
     def _trim(self, at_old: Sequence[int], at_new: Sequence[int]) -> tuple[Sequence[int], Sequence[int]]:
-        old, new = [self._old[i] for i in at_old], [self._new[j] for j in at_new]
+        old, new = _taken(self._old, at_old), _taken(self._new, at_new)
         head = common_prefix(old, new)
         old.reverse()
         new.reverse()
         tail = common_prefix(old[: len(old) - head], new[: len(new) - head])
-        for i in (*at_old[:head], *at_old[len(at_old) - tail :]):
-            self.kept_old[i] = 1
-        for j in (*at_new[:head], *at_new[len(at_new) - tail :]):
-            self.kept_new[j] = 1
+        _mark(self.kept_old, at_old, head, tail)
+        _mark(self.kept_new, at_new, head, tail)
         return at_old[head : len(at_old) - tail], at_new[head : len(at_new) - tail]
 
     def _shared(self, at_old: Sequence[int], at_new: Sequence[int]) -> tuple[Sequence[int], Sequence[int]]:
@@ -110,9 +108,22 @@ class _Search:
         return [i for i in at_old if self._old[i] in shared], [j for j in at_new if self._new[j] in shared]
 
 
+def _taken(elements: Ids, at: Sequence[int]) -> list[int]:
+    return list(elements[at.start : at.stop]) if isinstance(at, range) else [elements[i] for i in at]
+
+
+def _mark(kept: bytearray, at: Sequence[int], head: int, tail: int) -> None:
+    if isinstance(at, range):
+        kept[at.start : at.start + head] = b"\1" * head
+        kept[at.stop - tail : at.stop] = b"\1" * tail
+        return
+    for i in (*at[:head], *at[len(at) - tail :]):
+        kept[i] = 1
+
+
 def cheapest_pairs(old: list[int], new: list[int], max_cost: int) -> list[tuple[int, int]] | None:
     """Return the positions that belong together, from the last pair to the first; None if that costs too much."""
-    trail = _trail(old, new, max_cost)
+    trail = search_trail(old, new, max_cost)
     if trail is None:
         return None
     pairs: list[tuple[int, int]] = []
@@ -133,8 +144,12 @@ def cheapest_pairs(old: list[int], new: list[int], max_cost: int) -> list[tuple[
     return pairs
 
 
-def _trail(old: list[int], new: list[int], max_cost: int) -> list[array[int]] | None:
-    """Return how far each diagonal was reached with 0, 1, 2 … changes, as long as the end was not reached."""
+def search_trail(old: list[int], new: list[int], max_cost: int) -> list[array[int]] | None:
+    """Return how far each diagonal was reached with 0, 1, 2 … changes, as long as the end was not reached.
+
+    The diagonals of `d` changes are -d, 2 - d … d. Minus one stands for one that was not reached; a place beyond the
+    end for one that was left behind it. None if it costs too much.
+    """
     n, m = len(old), len(new)
     most = min(n + m, isqrt(2 * max_cost) + 1)
     middle = most + 1

@@ -27,22 +27,18 @@ def settle(elements: Ids, kept: bytearray, other_kept: bytearray) -> None:
         at = kept.find(0, end)
 
 
-def _changes_before(kept: bytearray) -> bytearray:
+def _changes_before(kept: bytearray) -> bytes:
     """Return for each kept element, and the end, 1 if changed elements lie between it and the kept one before."""
-    found = bytearray()
-    is_changed = 0
-    for is_kept in kept:
-        if is_kept:
-            found.append(is_changed)
-        is_changed = not is_kept
-    found.append(is_changed)
-    return found
+    first, *runs = kept.split(b"\0")
+    is_changed_at_end = bool(runs) and not runs[-1]
+    parts = [bytes(len(first)), *(b"\1" + bytes(len(run) - 1) for run in runs if run), bytes([is_changed_at_end])]
+    return b"".join(parts)
 
 
 class _Slider:
     """Slides the groups of one side, from the first to the last; lives for one call."""
 
-    def __init__(self, elements: Ids, kept: bytearray, changes_before: bytearray) -> None:
+    def __init__(self, elements: Ids, kept: bytearray, changes_before: bytes) -> None:
         self._elements, self._kept, self._changes_before = elements, kept, changes_before
         self._start = self._end = 0
         self.kept_before = 0
@@ -72,20 +68,20 @@ class _Slider:
 
     def _slide_down(self) -> int:
         """Slide to the lowest place; return the end of the group where it last met a change of the other side."""
-        elements, size = self._elements, len(self._elements)
-        met = self._end if self._changes_before[self.kept_before] else -1
-        while self._end < size and elements[self._start] == elements[self._end] and self.steps_left > 0:
-            self._kept[self._start], self._kept[self._end] = 1, 0
-            self._start += 1
-            self.kept_before += 1
+        elements, kept, size = self._elements, self._kept, len(self._elements)
+        start, end, before = self._start, self._end, self.kept_before
+        met = end if self._changes_before[before] else -1
+        while end < size and elements[start] == elements[end] and self.steps_left > 0:
+            kept[start], kept[end] = 1, 0
+            start, end, before = start + 1, end + 1, before + 1
             self.steps_left -= 1
-            end = self._end + 1
-            self._end = self._end_of_group(end)
-            if self._changes_before[self.kept_before]:
-                met = self._end
-            elif self._end != end:
+            if end < size and not kept[end]:
+                end = self._end_of_group(end)
                 # The group grew, and a larger one need not fit where the smaller met a change.
                 met = -1
+            if self._changes_before[before]:
+                met = end
+        self._start, self._end, self.kept_before = start, end, before
         return met
 
     def _step_up(self) -> None:

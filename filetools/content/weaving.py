@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import product
 from typing import Literal
 
 from filetools.content.alignment import Alignment, Span, align
@@ -70,7 +71,7 @@ class _Loom:
         if any(part.kind == "conflict" for part in late):
             return late
         wanted = self._woven(place, late)
-        for first, second in ((o.early, t.early), (o.late, t.early), (o.early, t.late)):
+        for first, second in product((o.late, o.early, *o.others), (t.late, t.early, *t.others)):
             other = list(self._joined(first, second, o_shift, t_shift))
             if all(part.kind != "conflict" for part in other) and self._woven(place, other) != wanted:
                 return [Place(kind="doubt", base=place.base, ours=place.ours, theirs=place.theirs)]
@@ -120,26 +121,25 @@ class _Loom:
 
 
 class _Candidates:
-    """The late and early changes of one side, handed out by rising parts of the base. Lives for one merge."""
+    """The ways one side may have changed, handed out by rising parts of the base. Lives for one merge."""
 
     def __init__(self, alignment: Alignment) -> None:
-        self._alignment = alignment
-        self._late = self._early = 0
+        self._spans = (alignment.late, alignment.early, *alignment.others)
+        self._at = [0] * len(self._spans)
 
     def within(self, base: Range) -> Alignment:
         """Return the changes that lie in a part of the base; it is a changed place, so none lies half in it."""
-        late, self._late = _within(self._alignment.late, self._late, base)
-        early, self._early = _within(self._alignment.early, self._early, base)
-        return Alignment(late=late, early=early, certain=[])
-
-
-def _within(spans: list[Span], at: int, base: Range) -> tuple[list[Span], int]:
-    while at < len(spans) and (spans[at][1] < base[0] or spans[at][0] < base[0]):
-        at += 1
-    start = at
-    while at < len(spans) and spans[at][1] <= base[1]:
-        at += 1
-    return spans[start:at], at
+        found: list[list[Span]] = []
+        for number, spans in enumerate(self._spans):
+            at = self._at[number]
+            while at < len(spans) and spans[at][0] < base[0]:
+                at += 1
+            start = at
+            while at < len(spans) and spans[at][1] <= base[1]:
+                at += 1
+            self._at[number] = at
+            found.append(spans[start:at])
+        return Alignment(late=found[0], early=found[1], certain=[], others=tuple(found[2:]))
 
 
 def _shift(spans: Sequence[Span], taken: int, before: int) -> int:

@@ -1,0 +1,141 @@
+"""Diffs and merges against difflib and `git merge-file`, and edits against `str.replace`.
+
+Usage: python benchmarks/bench_merge.py
+"""
+
+from __future__ import annotations
+
+import difflib
+import os
+import platform
+import statistics
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+from random import Random
+
+from filetools.content import Edit, TextFormat, apply_edits_to_bytes, diff_lines, merge, minimal_edits, split_lines
+
+UTF8 = TextFormat(encoding="utf-8", bom=b"")
+GOAL_MS = 20
+
+
+def timed(calls: Sequence[Callable[[], object]], rounds: int) -> list[tuple[float, float]]:
+    """Median and 95th percentile of each call in milliseconds, the calls taking turns."""
+    found: list[list[float]] = [[] for _ in calls]
+    for _ in range(rounds):
+        for call, times in zip(calls, found, strict=True):
+            start = time.perf_counter_ns()
+            call()
+            times.append((time.perf_counter_ns() - start) / 1e6)
+    return [(statistics.median(times), sorted(times)[round(0.95 * (rounds - 1))]) for times in found]
+
+
+def show(name: str, times: tuple[float, float]) -> None:
+    print(f"{name:58} {times[0]:10.2f} ms   p95 {times[1]:10.2f}")
+
+
+def numbered_text(lines: int) -> str:
+    return "".join(f"line {number} of the file\n" for number in range(lines))
+
+
+def scattered(text: str, changes: int, first: int) -> str:
+    """Change every so-manieth line, so that the changes of two starts do not touch."""
+    lines = split_lines(text)
+    step = len(lines) // changes
+    for number in range(changes):
+        lines[number * step + first] = f"changed {first} {number}\n"
+    return "".join(lines)
+
+
+def noisy(text: str, random: Random) -> str:
+    lines = split_lines(text)
+    for _ in range(len(lines) // 10):
+        at = random.randrange(len(lines))
+        lines[at : at + 2] = [f"line {random.randrange(len(lines))} of the file\n"]
+    return "".join(lines)
+
+
+def cases() -> list[tuple[str, tuple[str, str, str]]]:
+    hundred, equal, large = numbered_text(5_000), "same\n" * 6_000, numbered_text(100_000)
+    random = Random(1)
+    return [
+        ("5,000 lines, 100 hunks", (hundred, scattered(hundred, 50, 10), scattered(hundred, 50, 60))),
+        ("6,000 equal lines, 2 edits", (equal, scattered(equal, 1, 1_000), scattered(equal, 1, 5_000))),
+        ("100,000 lines, 2 edits", (large, scattered(large, 1, 1_000), scattered(large, 1, 90_000))),
+        ("100,000 lines, 1,000 hunks", (large, scattered(large, 500, 10), scattered(large, 500, 110))),
+        ("100,000 lines, a tenth replaced by others", (large, noisy(large, random), scattered(large, 1, 50_000))),
+    ]
+
+
+def git_merge(paths: Sequence[Path]) -> str:
+    done = subprocess.run(
+        ["git", "merge-file", "-p", "--diff3", *map(str, paths)], capture_output=True, check=False, text=True
+    )
+    return done.stdout if done.returncode == 0 else ""
+
+
+def difflib_blocks(old: list[str], new: list[str]) -> int:
+    return len(difflib.SequenceMatcher(None, old, new, autojunk=False).get_opcodes())
+
+
+def measure(name: str, texts: tuple[str, str, str], folder: Path) -> None:
+    base, ours, theirs = texts
+    paths = [folder / part for part in ("ours", "base", "theirs")]
+    for path, text in zip(paths, (ours, base, theirs), strict=True):
+        path.write_text(text)
+    merged, its = merge(base, ours, theirs, by_words=False), git_merge(paths)
+    assert merged.text is None or not its or merged.text == its
+    print(f"{name}: {'clean' if merged.is_clean else f'{len(merged.conflicts)} conflicts'}")
+    old, new = split_lines(base), split_lines(ours)
+    rounds = 11 if len(old) < 10_000 else 3
+    calls: list[Callable[[], object]] = [
+        partial(diff_lines, old, new),
+        partial(merge, base, ours, theirs),
+        partial(git_merge, paths),
+        partial(minimal_edits, base, ours),
+    ]
+    found = timed(calls, rounds)
+    for label, times in zip(
+        ("diff_lines", "merge", "git merge-file, process and all", "minimal_edits"), found, strict=True
+    ):
+        show(f"  {label}", times)
+    if len(old) < 10_000 or len(diff_lines(old, new)) < 10:
+        show("  difflib, diff only", timed([partial(difflib_blocks, old, new)], 1)[0])
+    if "equal" in name:
+        print(f"  merge within {GOAL_MS} ms: {'met' if found[1][0] < GOAL_MS else 'not met'}")
+
+
+def measure_edits() -> None:
+    content = (numbered_text(2_400).encode())[:65_536]
+    text = content.decode()
+    edit = Edit(old="line 1200 of the file", new="line 1200 changed")
+    assert apply_edits_to_bytes(content, UTF8, [edit], path="f").content.count(b"changed") == 1
+    floor, ours = timed(
+        [
+            lambda: content.decode().replace(edit.old, edit.new).encode(),
+            partial(apply_edits_to_bytes, content, UTF8, [edit], path="f"),
+        ],
+        101,
+    )
+    print(f"edit of {len(text)} characters")
+    show("  decode, replace, encode", floor)
+    show("  apply_edits_to_bytes", ours)
+
+
+def main() -> None:
+    load = os.getloadavg()[0]
+    print(
+        f"Python {platform.python_version()}, {platform.system()} {platform.release()}, {os.cpu_count()} cores, load {load:.1f}"
+    )
+    with tempfile.TemporaryDirectory() as folder:
+        for name, texts in cases():
+            measure(name, texts, Path(folder))
+    measure_edits()
+
+
+if __name__ == "__main__":
+    main()

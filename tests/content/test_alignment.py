@@ -1,0 +1,71 @@
+from __future__ import annotations
+
+from functools import cache
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from filetools.content.alignment import Span, align, late_spans
+
+ELEMENTS = st.lists(st.integers(0, 2), max_size=9)
+
+
+def certain_pairs(old: list[int], new: list[int]) -> frozenset[tuple[int, int]]:
+    """Return the pairs that every longest common subsequence has, by trying all of them."""
+
+    @cache
+    def longest(i: int, j: int) -> int:
+        if i == len(old) or j == len(new):
+            return 0
+        return max(longest(i + 1, j), longest(i, j + 1), 1 + longest(i + 1, j + 1) if old[i] == new[j] else 0)
+
+    @cache
+    def in_all(i: int, j: int) -> frozenset[tuple[int, int]]:
+        size = longest(i, j)
+        if not size:
+            return frozenset()
+        ways = [in_all(*place) for place in ((i + 1, j), (i, j + 1)) if longest(*place) == size]
+        if old[i] == new[j] and longest(i + 1, j + 1) == size - 1:
+            ways.append(in_all(i + 1, j + 1) | {(i, j)})
+        return frozenset.intersection(*ways)
+
+    return in_all(0, 0)
+
+
+def kept_pairs(old: list[int], new: list[int], spans: list[Span]) -> set[tuple[int, int]]:
+    pairs: set[tuple[int, int]] = set()
+    i = j = 0
+    for old_start, old_end, new_start, new_end in [*spans, (len(old), len(old), len(new), len(new))]:
+        pairs |= set(zip(range(i, old_start), range(j, new_start), strict=True))
+        i, j = old_end, new_end
+    return pairs
+
+
+@given(ELEMENTS, ELEMENTS)
+def test_certain_is_what_every_cheapest_way_keeps(old: list[int], new: list[int]) -> None:
+    found = align(old, new, max_cost=10_000)
+    if found.certain is found.late:
+        assert kept_pairs(old, new, found.certain) >= certain_pairs(old, new)
+    else:
+        assert kept_pairs(old, new, found.certain) == certain_pairs(old, new)
+
+
+def test_replacing_elements_one_by_one_is_certain_in_a_repetition() -> None:
+    found = align([0] * 9, [0, 0, 1, 0, 0, 0, 0, 0, 0], max_cost=10_000)
+    assert found.certain == [(2, 3, 2, 3)]
+
+
+@given(ELEMENTS, ELEMENTS, st.integers(0, 10))
+def test_every_way_keeps_equal_elements_whatever_it_may_cost(old: list[int], new: list[int], max_cost: int) -> None:
+    found = align(old, new, max_cost=max_cost)
+    for spans in (found.late, found.early, found.certain, *found.others):
+        assert all(old[i] == new[j] for i, j in kept_pairs(old, new, spans))
+
+
+def test_a_removal_and_an_addition_that_can_meet_are_one_change() -> None:
+    # The removed 1 could be either of two; beside the added 9 it is a replacement.
+    assert late_spans([0, 1, 1, 2], [0, 9, 1, 2], max_cost=100) == [(1, 2, 1, 2)]
+
+
+def test_groups_that_slide_into_each_other_are_one_change() -> None:
+    assert late_spans([1, 2, 1, 2, 1, 2], [1, 2], max_cost=100) == [(2, 6, 2, 2)]

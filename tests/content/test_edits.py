@@ -1,0 +1,146 @@
+from __future__ import annotations
+
+import pytest
+
+from filetools.content import Edit, EditOutcome, TextFormat, apply_edits, apply_edits_to_bytes, insert_lines
+from filetools.content.text_edits import TextEdit
+from filetools.errors import EditAmbiguousError, EditNotFoundError, EncodingError, InvalidArgumentError
+
+CODE = 'def f():\n\treturn "x"  \n\nclass A:\n    pass\n'
+
+
+@pytest.mark.parametrize(
+    "edits",
+    [[], [Edit(old="", new="x")], [Edit(old="a", new="x", count=0)], [Edit(old="a", new="b"), Edit(old="", new="")]],
+)
+def test_bad_edits_are_refused(edits: list[Edit]) -> None:
+    with pytest.raises(InvalidArgumentError):
+        apply_edits("a", edits)
+
+
+@pytest.mark.parametrize(
+    ("old", "lines", "why"),
+    [
+        ('def f():\n    return "x"', (1, 2), ["indentation"]),
+        ("return “x”", (2, 2), ["quotes or typographic characters"]),
+        ('return "x"\n', (2, 2), ["trailing blanks"]),
+        ("CLASS a", (4, 4), ["case"]),
+        ("class  A:", (4, 4), ["blanks"]),
+        ("class A:\r\n", (4, 4), ["line ends"]),
+        ("PASS  \r\n", (5, 5), ["trailing blanks", "case"]),
+        ("class B(object):\n    pass", (4, 5), ["text"]),
+        ("clasz", (4, 4), ["text"]),
+    ],
+)
+def test_a_text_that_is_not_there_names_the_closest_lines_and_why(
+    old: str, lines: tuple[int, int], why: list[str]
+) -> None:
+    with pytest.raises(EditNotFoundError) as caught:
+        apply_edits(CODE, [Edit(old=old, new="y")], path="a.py")
+    closest = caught.value.details["closest"]
+    assert (closest["start_line"], closest["end_line"], closest["why"]) == (*lines, why)
+    assert caught.value.path == "a.py"
+    assert closest["shown"] in caught.value.message
+
+
+def test_blanks_of_the_closest_lines_are_made_visible() -> None:
+    with pytest.raises(EditNotFoundError) as caught:
+        apply_edits('\treturn "x" \t\r\n', [Edit(old="  return 'x'", new="y")])
+    assert caught.value.details["closest"] == {
+        "start_line": 1,
+        "end_line": 1,
+        "text": '\treturn "x" \t\r\n',
+        "shown": '→return "x"·→␍',
+        "why": ["indentation", "quotes or typographic characters"],
+    }
+
+
+def test_a_text_like_nothing_in_the_file_has_no_closest_lines() -> None:
+    with pytest.raises(EditNotFoundError) as caught:
+        apply_edits(CODE, [Edit(old="qqq", new="y")])
+    assert caught.value.details == {"number": 1, "closest": None, "lines": []}
+    with pytest.raises(EditNotFoundError):
+        apply_edits("", [Edit(old="a", new="b")])
+
+
+def test_too_many_matches_name_the_line_of_each() -> None:
+    with pytest.raises(EditAmbiguousError) as caught:
+        apply_edits("a\nx\nx x\n", [Edit(old="a", new="b"), Edit(old="x", new="y")], path="f")
+    assert (caught.value.code, caught.value.details) == ("EDIT_AMBIGUOUS", {"number": 2, "lines": [2, 3, 3]})
+
+
+def test_too_few_matches_are_not_enough() -> None:
+    with pytest.raises(EditNotFoundError) as caught:
+        apply_edits("x\nx\n", [Edit(old="x", new="y", count=3)])
+    assert caught.value.details["lines"] == [1, 2]
+
+
+def test_later_edits_see_what_earlier_ones_left() -> None:
+    edits = [Edit(old="a", new="bb"), Edit(old="b", new="c", count=3), Edit(old="zz", new="z", replace_all=True)]
+    with pytest.raises(EditNotFoundError) as caught:
+        apply_edits("a b", edits)
+    assert caught.value.details["number"] == 3
+    assert apply_edits("a b", edits[:2]) == EditOutcome(
+        text="cc c", spans=(TextEdit(0, 1, "cc"), TextEdit(2, 3, "c")), counts=(1, 3)
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "old", "new", "expected"),
+    [
+        ("a\r\nb\r\nc", "a\nb", "a\nx\nb", "a\r\nx\r\nb\r\nc"),
+        ("a\rb\rc", "a\nb", "a\nx\nb", "a\rx\rb\rc"),
+        ("a\r\nb\nc\rd", "a\nb\n", "a\nz\nb\ny\n", "a\r\nz\r\nb\ny\nc\rd"),
+        ("a\nb\r\nc\n", "b", "b\nx", "a\nb\nx\r\nc\n"),
+        ("a\r\nb\r\n", "b\r\n", "x\r\ny\r\n", "a\r\nx\r\ny\r\n"),
+        ("a\r\nb\r\n", "b\n", "x", "a\r\nx"),
+        ("a\nb\n", "b", "x\r\ny", "a\nx\r\ny\n"),
+        ("one", "one", "1\n2", "1\n2"),
+        ("aaa", "a", "bb", None),
+    ],
+)
+def test_new_lines_end_like_their_neighbours(text: str, old: str, new: str, expected: str | None) -> None:
+    if expected is None:
+        assert apply_edits(text, [Edit(old=old, new=new, replace_all=True)]).text == text.replace(old, new)
+    else:
+        assert apply_edits(text, [Edit(old=old, new=new)]).text == expected
+
+
+def test_cr_in_the_old_text_is_literal() -> None:
+    with pytest.raises(EditNotFoundError) as caught:
+        apply_edits("a\nb\n", [Edit(old="a\r\nb", new="x")])
+    assert caught.value.details["closest"]["why"] == ["line ends"]
+
+
+def test_matches_of_a_long_repetition_are_found_in_linear_time() -> None:
+    text, old = "a\r\n" * 20_000, "a\n" * 1000 + "b"
+    with pytest.raises(EditNotFoundError):
+        apply_edits(text, [Edit(old=old, new="x")])
+    assert apply_edits(text, [Edit(old="a\n", new="", replace_all=True)]).counts == (20_000,)
+
+
+@pytest.mark.parametrize("line", [-1, 3])
+def test_lines_are_not_inserted_behind_a_line_that_is_not_there(line: int) -> None:
+    with pytest.raises(InvalidArgumentError):
+        insert_lines("a\nb\n", line, "x\n")
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "new", "expected"),
+    [
+        ("a\r\nb\r\n", 1, "x\ny", "a\r\nx\r\ny\r\nb\r\n"),
+        ("a\r\nb", 2, "x\ny\n", "a\r\nb\r\nx\r\ny"),
+        ("a\nb\r\n", 0, "x", "x\na\nb\r\n"),
+        ("a\rb", 0, "x", "x\ra\rb"),
+        ("", 0, "x", "x\n"),
+        ("a", 1, "x", "a\nx"),
+    ],
+)
+def test_inserted_lines_end_like_their_neighbours(text: str, line: int, new: str, expected: str) -> None:
+    assert insert_lines(text, line, new).text == expected
+
+
+def test_nothing_is_changed_when_the_encoding_lacks_a_character() -> None:
+    with pytest.raises(EncodingError) as caught:
+        apply_edits_to_bytes(b"a\nb\n", TextFormat(encoding="latin-1", bom=b""), [Edit(old="b", new="€")], path="f")
+    assert (caught.value.details["character"], caught.value.details["position"]) == ("U+20AC", 2)

@@ -1,0 +1,252 @@
+from __future__ import annotations
+
+import pytest
+
+from filetools.content import FilePatch, TextFormat, apply_file_patch, parse_patch
+from filetools.content.file_patch import FileHunk, PatchLine
+from filetools.content.names import quoted_name, read_name
+from filetools.errors import EditAmbiguousError, EditNotFoundError, InvalidArgumentError, PathExistsError
+
+UTF8 = TextFormat(encoding="utf-8", bom=b"")
+CODEX = """*** Begin Patch
+*** Add File: a b.txt
++one
++
+*** Update File: b.py
+*** Move to: c.py
+@@ class A:
+@@   def f(self):
+-    pass
++    return 1
+
+ tail
+*** End of File
+*** Delete File: d
+*** End Patch
+"""
+GIT = """From 0123 Mon Sep 17 00:00:00 2001
+Subject: [PATCH] all kinds
+
+ 3 files changed
+---
+diff --git a/new.sh b/new.sh
+new file mode 100755
+index 0000000..1111111
+--- /dev/null
++++ b/new.sh
+@@ -0,0 +1 @@
++echo
+\\ No newline at end of file
+diff --git a/old.txt b/old.txt
+deleted file mode 100644
+--- a/old.txt
++++ /dev/null
+@@ -1,2 +0,0 @@
+-one
+--- two
+diff --git "a/caf\\303\\251.txt" b/tea.txt
+similarity index 90%
+rename from "caf\\303\\251.txt"
+rename to tea.txt
+--- "a/caf\\303\\251.txt"
++++ b/tea.txt
+@@ -2,2 +2,2 @@ some heading
+ x
+-y
++z
+diff --git a/run b/run
+old mode 100644
+new mode 100755
+diff --git a/empty b/empty
+new file mode 100644
+"""
+
+
+def made(content: str, patch: str) -> str:
+    (found,) = parse_patch(patch)
+    return apply_file_patch(content.encode(), UTF8, found, path="f").content.decode()
+
+
+def codex(body: str) -> str:
+    return f"*** Begin Patch\n*** Update File: f\n{body}*** End Patch\n"
+
+
+def unified(body: str) -> str:
+    return f"--- a/f\n+++ b/f\n{body}"
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "reason"),
+    [
+        ("", 1, "neither"),
+        ("hello", 1, "neither"),
+        ("*** Begin Patch\n*** End Patch", 2, "no file"),
+        ("*** Begin Patch\n*** Add File: a\n+x", 3, "missing"),
+        ("*** Begin Patch\n*** Add File: \n*** End Patch", 2, "expected"),
+        ("*** Begin Patch\nhello\n*** End Patch", 2, "expected"),
+        ("*** Begin Patch\n*** Update File: a\n*** End Patch", 2, "nothing"),
+        ("*** Begin Patch\n*** Update File: a\n@@\n*** End Patch", 3, "without lines"),
+        ("*** Begin Patch\n*** Update File: a\nx\n*** End Patch", 3, "begins with"),
+        ("*** Begin Patch\n*** Delete File: a\n*** End Patch\nmore", 4, "behind"),
+        ("@@ -1 +1 @@\n-a\n+b\n", 1, "without the name"),
+        ("--- a/f\n+++ b/f\n@@ -1,2 +1 @@\n-a\n", 4, "shorter"),
+        ("--- a/f\n+++ b/f\n@@ -1 +1 @@\n-a\n-b\n", 5, "longer"),
+        ("--- a/f\n+++ b/f\n@@ -x +1 @@\n", 3, "begins with '@@"),
+        ("--- a/f\n+++ b/f\n@@ -1 +1 @@\nx\n", 4, "begins with a blank"),
+        ("--- /dev/null\n+++ /dev/null\n@@ -1 +1 @@\n-a\n+b\n", 1, "names no file"),
+        ('--- "a/f\n+++ b/f\n@@ -1 +1 @@\n-a\n+b\n', 1, "quoted"),
+        ("diff --git a/x b/x\nGIT binary patch\n", 2, "binary"),
+        ("diff --git a/x b/y\ncopy from x\ncopy to y\n", 2, "copies"),
+        ("diff --git a/x b/x\nnew file mode 120000\n", 2, "regular"),
+        ("diff --git a/x b/x\nindex 1..2\n", 1, "nothing"),
+    ],
+)
+def test_a_malformed_patch_is_refused_at_its_line(text: str, line: int, reason: str) -> None:
+    with pytest.raises(InvalidArgumentError) as caught:
+        parse_patch(text)
+    assert caught.value.details == {"line": line}
+    assert reason in caught.value.message
+
+
+def test_codex_form_is_read() -> None:
+    def line(kind: str, text: str) -> PatchLine:
+        return PatchLine(kind=kind, text=text, end="\n")  # type: ignore[arg-type]
+
+    assert parse_patch(CODEX) == (
+        FilePatch(
+            kind="add",
+            path="a b.txt",
+            hunks=(FileHunk(lines=(line("add", "one"), line("add", "")), old_start=None),),
+            is_unified=False,
+        ),
+        FilePatch(
+            kind="update",
+            path="b.py",
+            move_to="c.py",
+            hunks=(
+                FileHunk(
+                    lines=(
+                        line("remove", "    pass"),
+                        line("add", "    return 1"),
+                        line("context", ""),
+                        line("context", "tail"),
+                    ),
+                    old_start=None,
+                    anchors=("class A:", "  def f(self):"),
+                    is_at_end=True,
+                ),
+            ),
+            is_unified=False,
+        ),
+        FilePatch(kind="delete", path="d", is_unified=False),
+    )
+    assert parse_patch(CODEX.replace("\n", "\r\n")) == parse_patch("\n" + CODEX)
+
+
+def test_git_form_is_read_with_all_its_headers() -> None:
+    found = parse_patch(GIT)
+    assert [(patch.kind, patch.path, patch.move_to, patch.mode, len(patch.hunks)) for patch in found] == [
+        ("add", "new.sh", None, 0o755, 1),
+        ("delete", "old.txt", None, None, 1),
+        ("update", "café.txt", "tea.txt", None, 1),
+        ("update", "run", None, 0o755, 0),
+        ("add", "empty", None, 0o644, 0),
+    ]
+    assert found[0].hunks[0].lines == (PatchLine(kind="add", text="echo", end=""),)
+    assert [line.text for line in found[1].hunks[0].lines] == ["one", "-- two"]
+
+
+@pytest.mark.parametrize("name", ["plain", "with blank", 'q"\\', "a\tb\nc", "café", "\x01\x7f"])
+def test_quoted_names_are_read_back(name: str) -> None:
+    assert read_name(quoted_name(name) + "\t2026-11-20") == (name, "\t2026-11-20")
+
+
+@pytest.mark.parametrize(
+    ("content", "patch"),
+    [
+        ("a\nb\n", codex("-x\n+y\n")),
+        ("a\n b\n", codex("-a\n-b\n+y\n")),
+        ("a\nb\nc\n", codex("-a\n+y\n*** End of File\n")),
+        ("a\nb\n", codex("@@ z\n-a\n+y\n")),
+        ("a\nb\n", codex("@@ b\n-a\n+y\n")),
+        ("b\na\n", codex("@@\n-a\n+1\n@@\n-b\n+2\n")),
+        ("a\nb", unified("@@ -1,2 +1,2 @@\n-a\n+x\n b\n")),
+        ("a\nb\n", unified("@@ -1,2 +1,2 @@\n-a\n+x\n b\n\\ No newline at end of file\n")),
+        ("a\nb\n", unified("@@ -1 +1 @@\n-a\r\n+b\r\n")),
+        ("", unified("@@ -1 +1 @@\n-a\n+b\n")),
+    ],
+)
+def test_old_lines_that_are_not_there_are_refused(content: str, patch: str) -> None:
+    with pytest.raises(EditNotFoundError) as caught:
+        made(content, patch)
+    assert caught.value.path == "f"
+
+
+def test_closest_lines_of_a_hunk_say_why_it_does_not_fit() -> None:
+    with pytest.raises(EditNotFoundError) as caught:
+        made("x\n\tone\n\ttwo\n", codex("@@\n x\n@@\n-    one\n-    two\n+y\n"))
+    closest = caught.value.details["closest"]
+    assert (caught.value.details["number"], closest["start_line"], closest["why"]) == (2, 2, ["indentation"])
+
+
+@pytest.mark.parametrize(
+    ("content", "patch", "lines"),
+    [
+        ("a\nb\na\n", codex("-a\n+x\n"), [1, 3]),
+        ("c\na\nc\na\n", codex("@@ c\n-a\n+x\n"), [1, 3]),
+        ("q\na\nb\na\n", unified("@@ -1 +1 @@\n-a\n+x\n"), [2, 4]),
+    ],
+)
+def test_old_lines_in_several_places_are_refused(content: str, patch: str, lines: list[int]) -> None:
+    with pytest.raises(EditAmbiguousError) as caught:
+        made(content, patch)
+    assert caught.value.details["lines"] == lines
+
+
+def test_a_stated_line_counts_no_more_once_a_hunk_has_moved() -> None:
+    # The first hunk stands three lines lower than it says, so the second may not be taken where it says.
+    patch = unified("@@ -1 +1 @@\n-first\n+1\n@@ -5 +5 @@\n-x\n+y\n")
+    assert made("first\nb\nc\nd\nx\ne\nf\nx\n", patch) == "1\nb\nc\nd\ny\ne\nf\nx\n"
+    with pytest.raises(EditAmbiguousError):
+        made("n\nfirst\nb\nc\nx\ne\nf\nx\n", patch)
+
+
+def test_a_hunk_without_old_lines_says_nothing_of_its_place() -> None:
+    with pytest.raises(InvalidArgumentError):
+        made("a\nb\n", unified("@@ -1,0 +2 @@\n+x\n"))
+    assert made("a\r\nb", codex("+x\n")) == "a\r\nb\r\nx"
+    assert made("a\nb\n", codex("@@ a\n+x\n")) == "a\nx\nb\n"
+
+
+def test_a_file_that_exists_is_not_added_again() -> None:
+    (patch,) = parse_patch("*** Begin Patch\n*** Add File: f\n+x\n*** End Patch\n")
+    with pytest.raises(PathExistsError):
+        apply_file_patch(b"a", UTF8, patch, path="f")
+    bom = TextFormat(encoding="utf-8", bom=b"\xef\xbb\xbf")
+    assert apply_file_patch(b"", bom, patch, path="f").content == b"\xef\xbb\xbfx\n"
+
+
+def test_a_deletion_checks_the_lines_it_deletes() -> None:
+    patch = "--- a/f\n+++ /dev/null\n@@ -1,2 +0,0 @@\n-a\n-b\n"
+    assert made("a\nb\n", patch) == ""
+    with pytest.raises(EditNotFoundError):
+        made("a\nb\nc\n", patch)
+    assert made("whatever\n", "*** Begin Patch\n*** Delete File: f\n*** End Patch\n") == ""
+
+
+@pytest.mark.parametrize(
+    ("content", "patch", "expected"),
+    [
+        ("a\r\nb\r\n", codex("-a\n+x\n+y\n b\n"), "x\r\ny\r\nb\r\n"),
+        ("a\nb", codex(" a\n-b\n+c\n+d\n"), "a\nc\nd"),
+        ("a\nb", codex(" b\n+c\n"), "a\nb\nc"),
+        ("a\nb\nc\n", codex("@@\n-a\n@@\n-c\n"), "b\n"),
+        ("a\r\nb\nc\r\n", codex("-a\n+x\n-b\n+y\n-c\n+z\n"), "x\r\ny\nz\r\n"),
+        ("a\nb", unified("@@ -1,2 +1,2 @@\n a\n-b\n\\ No newline at end of file\n+c\n"), "a\nc\n"),
+        ("a\r\nb\n", unified("@@ -1,2 +1,2 @@\n-a\r\n+A\n b\n"), "A\nb\n"),
+        ("n\nn\na\nb\n", unified("@@ -1,2 +1,2 @@\n a\n-b\n+c\n"), "n\nn\na\nc\n"),
+        ("class A:\n  x\nclass B:\n  x\n", codex("@@ class B:\n-  x\n+  y\n"), "class A:\n  x\nclass B:\n  y\n"),
+    ],
+)
+def test_hunks_change_their_lines_only(content: str, patch: str, expected: str) -> None:
+    assert made(content, patch) == expected

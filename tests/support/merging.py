@@ -1,0 +1,97 @@
+"""Random three-way merges, git's answer to them, and the rules that every clean merge keeps."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from random import Random
+from typing import Final
+
+DOSE: Final = float(os.environ.get("FILETOOLS_DOSE", "1"))
+
+Merge = Callable[[str, str, str], str | None]
+"""Merges base, ours and theirs; None is a conflict."""
+
+
+def random_texts(random: Random, *, ends: tuple[str, ...] = ("\n",)) -> tuple[str, str, str]:
+    """Return a base and two versions of it: from texts of one line repeated to texts of lines that are all different."""
+    variety = random.choice([1, 2, 3, 5, 10, 100, 1000])
+    base = [_line(random, variety, ends) for _ in range(random.choice([0, 3, 6, 12, 25, 60]))]
+    ours, theirs = ("".join(_changed(random, base, variety, ends)) for _ in range(2))
+    return "".join(base), ours, theirs
+
+
+def unique_texts(random: Random) -> tuple[str, str, str]:
+    """Return a base and two versions of it in which no side has a line twice or one that the other side added."""
+    base = [f"b{number}\n" for number in range(random.randrange(12))]
+    found = []
+    for side in "ot":
+        lines = [line for line in base if random.random() < 0.85]
+        for number in range(random.randrange(4)):
+            lines.insert(random.randrange(len(lines) + 1), f"{side}{number}\n")
+        if lines and random.random() < 0.3:
+            lines.insert(random.randrange(len(lines)), lines.pop(random.randrange(len(lines))))
+        found.append("".join(lines))
+    return "".join(base), found[0], found[1]
+
+
+def lost_lines(base: str, ours: str, theirs: str, merged: str) -> set[str]:
+    """Return the lines that both sides kept or one side added and the merged text lacks, of texts of unique lines."""
+    old, first, second = (set(text.splitlines()) for text in (base, ours, theirs))
+    return ((first & second) | (first - old) | (second - old)) - set(merged.splitlines())
+
+
+def broken_rules(merge: Merge, base: str, ours: str, theirs: str) -> list[str]:
+    """Return which rules a merge breaks on one random triple of `unique_texts`."""
+    broken = []
+    merged = merge(base, ours, theirs)
+    if merged is not None and lost_lines(base, ours, theirs, merged):
+        broken.append("a line was lost")
+    if merge(base, theirs, ours) != merged:
+        broken.append("the sides are not alike")
+    if merge(base, ours, base) != ours or merge(base, base, theirs) != theirs:
+        broken.append("one side alone does not pass")
+    if merge(base, ours, ours) != ours:
+        broken.append("the same change twice is not one")
+    return broken
+
+
+class GitMerge:
+    """`git merge-file` in a folder of its own."""
+
+    def __init__(self, folder: Path) -> None:
+        self._names = [folder / name for name in ("base", "ours", "theirs")]
+
+    def merge(self, base: str, ours: str, theirs: str) -> str | None:
+        for path, text in zip(self._names, (base, ours, theirs), strict=True):
+            path.write_bytes(text.encode())
+        old, first, second = map(str, self._names)
+        done = subprocess.run(
+            ["git", "merge-file", "-p", "--diff3", first, old, second], capture_output=True, check=False
+        )
+        assert 0 <= done.returncode < 128, done.stderr
+        return None if done.returncode else done.stdout.decode()
+
+
+def _line(random: Random, variety: int, ends: tuple[str, ...]) -> str:
+    return f"line {random.randrange(variety)}{random.choice(ends)}"
+
+
+def _changed(random: Random, base: list[str], variety: int, ends: tuple[str, ...]) -> list[str]:
+    lines = list(base)
+    for _ in range(random.choice([0, 1, 1, 2, 3])):
+        start = random.randrange(len(lines) + 1)
+        end = min(len(lines), start + random.choice([0, 0, 1, 1, 2, 3]))
+        way = random.random()
+        if way < 0.12:
+            block = lines[start:end]
+            del lines[start:end]
+            at = random.randrange(len(lines) + 1)
+            lines[at:at] = block
+        elif way < 0.2:
+            lines[start:start] = lines[start:end]
+        else:
+            lines[start:end] = [_line(random, variety, ends) for _ in range(random.choice([0, 1, 1, 2, 3]))]
+    return lines
