@@ -87,8 +87,8 @@ def test_the_demo_fails_after_a_good_scene_too(capsys: pytest.CaptureFixture[str
 
 def test_the_demo_holds_what_it_promises(run: CommandLine) -> None:
     with run.as_module("demo") as process:
-        output = process.communicate()[0].decode()
-    assert process.returncode == 0, output
+        output, errors = (written.decode() for written in process.communicate())
+    assert process.returncode == 0, output + errors
     lines = output.splitlines()
     table = dict(re.split(r" {2,}", line.strip())[:2] for line in lines[-10:])
     assert int(table["edits made"]) >= int(table["acknowledged"]) >= 50
