@@ -55,16 +55,22 @@ class _Slider:
             size = self._end - self._start
             self._slide_up()
             met = self._slide_down()
-        while self._end > met >= 0:
-            self._step_up()
+        if met >= 0:
+            self._move_up(self._end - met)
         return self._end
 
     def _slide_up(self) -> None:
-        elements = self._elements
-        while self._start > 0 and elements[self._start - 1] == elements[self._end - 1] and self.steps_left > 0:
-            self._step_up()
-            while self._start > 0 and not self._kept[self._start - 1]:
-                self._start -= 1
+        elements, kept = self._elements, self._kept
+        start, end = self._start, self._end
+        first = end
+        while start > 0 and elements[start - 1] == elements[end - 1] and self.steps_left > 0:
+            start, end = start - 1, end - 1
+            kept[start], kept[end] = 0, 1
+            self.steps_left -= 1
+            while start > 0 and not kept[start - 1]:
+                start -= 1
+        self._start, self._end = start, end
+        self.kept_before -= first - end
 
     def _slide_down(self) -> int:
         """Slide to the lowest place; return the end of the group where it last met a change of the other side."""
@@ -84,12 +90,12 @@ class _Slider:
         self._start, self._end, self.kept_before = start, end, before
         return met
 
-    def _step_up(self) -> None:
-        self._start -= 1
-        self._end -= 1
-        self._kept[self._start], self._kept[self._end] = 0, 1
-        self.kept_before -= 1
-        self.steps_left -= 1
+    def _move_up(self, steps: int) -> None:
+        """Undo the last steps down, during which the group did not grow."""
+        self._kept[self._start : self._end] = b"\1" * (self._end - self._start)
+        self._start, self._end = self._start - steps, self._end - steps
+        self._kept[self._start : self._end] = bytes(self._end - self._start)
+        self.kept_before -= steps
 
     def _end_of_group(self, at: int) -> int:
         end = self._kept.find(1, at)
