@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from functools import partial
 from types import TracebackType
 from typing import Final
 
@@ -91,27 +92,51 @@ class LocalDisk:
 
     def _private(self, folder: str, name: str, descriptor: Callable[[], int]) -> Place:
         label = f"{STATE_DIRECTORY}/{folder}/{name}"
-        return Place(name, label, lambda: nullcontext(descriptor()), self.temporary)
+        return Place(name, label, lambda: _Lent(descriptor()), self.temporary)
 
 
-@contextmanager
-def opened_parent(workspace: Workspace, path: WorkspacePath) -> Iterator[int]:
+class Opened:
+    """A descriptor for the time of a `with` block, opened at its start. A class: a generator costs as much as the call."""
+
+    __slots__ = ("_descriptor", "_open")
+
+    def __init__(self, opening: Callable[[], int]) -> None:
+        self._open = opening
+        self._descriptor = -1
+
+    def __enter__(self) -> int:
+        """Open it."""
+        self._descriptor = self._open()
+        return self._descriptor
+
+    def __exit__(self, *_: object) -> None:
+        """Close it."""
+        os.close(self._descriptor)
+
+
+class _Lent:
+    """A descriptor that is held open by somebody else."""
+
+    __slots__ = ("_descriptor",)
+
+    def __init__(self, descriptor: int) -> None:
+        self._descriptor = descriptor
+
+    def __enter__(self) -> int:
+        return self._descriptor
+
+    def __exit__(self, *_: object) -> None:
+        return
+
+
+def opened_parent(workspace: Workspace, path: WorkspacePath) -> Opened:
     """Give the descriptor of the folder that holds `path`, for the time of a `with` block."""
-    descriptor = workspace.open_parent(path)
-    try:
-        yield descriptor
-    finally:
-        os.close(descriptor)
+    return Opened(partial(workspace.open_parent, path))
 
 
-@contextmanager
-def opened_file(workspace: Workspace, path: WorkspacePath) -> Iterator[int]:
+def opened_file(workspace: Workspace, path: WorkspacePath) -> Opened:
     """Give the descriptor of a regular file, for the time of a `with` block."""
-    descriptor = workspace.open_file(path)
-    try:
-        yield descriptor
-    finally:
-        os.close(descriptor)
+    return Opened(partial(workspace.open_file, path))
 
 
 class Explained:

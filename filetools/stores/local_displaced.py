@@ -5,8 +5,6 @@ from __future__ import annotations
 import errno
 import os
 import stat
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Final
 
 from filetools.errors import (
@@ -17,7 +15,7 @@ from filetools.errors import (
 )
 from filetools.paths import WorkspacePath
 from filetools.stores.checks import private_name, refuse_other_kinds
-from filetools.stores.local_disk import READ_FLAGS, Explained, LocalDisk, Place
+from filetools.stores.local_disk import READ_FLAGS, Explained, LocalDisk, Opened, Place
 from filetools.stores.reading import is_open_for_writing, read_stable, to_file_stat
 from filetools.stores.removal import remove_place
 from filetools.stores.renaming import exchange, rename_without_replacing
@@ -69,13 +67,13 @@ class LocalDisplaced:
         """
         refuse_other_kinds(self._stat.type, self._path)
         with Explained(self._disk.workspace, self._path):
-            return read_stable(self._opened, path=self._path)[0]
+            return read_stable(lambda: Opened(self._open), path=self._path)[0]
 
     def is_being_written(self) -> bool:
         """Whether some process still has it open for writing."""
         if self._stat.type != "file" or self._place is None:
             return False
-        with Explained(self._disk.workspace, self._path), self._opened() as descriptor:
+        with Explained(self._disk.workspace, self._path), Opened(self._open) as descriptor:
             return is_open_for_writing(descriptor, leases=self._disk.capabilities.leases)
 
     def put_back(self) -> None:
@@ -138,15 +136,12 @@ class LocalDisplaced:
             remove_place(place)
         self._place = None
 
-    @contextmanager
-    def _opened(self) -> Iterator[int]:
+    def _open(self) -> int:
         if self._place is None:
             raise PathNotFoundError(self._path)
         with self._place.opened() as folder:
             descriptor = os.open(self._place.name, READ_FLAGS, dir_fd=folder)
-        try:
-            if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-                raise NotRegularFileError(self._path)
-            yield descriptor
-        finally:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
             os.close(descriptor)
+            raise NotRegularFileError(self._path)
+        return descriptor
