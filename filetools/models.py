@@ -174,6 +174,9 @@ class WriteResult(Result):
     unchanged: bool = False
     """True if the file already held exactly these bytes, so nothing was written or recorded."""
     merged: bool = False
+    """Whether the sent text was merged with what others had written meanwhile; then `version` is of the merged text."""
+    foreign: list[dict[str, Any]] = []
+    """After a merge, the hunks that the file has and the sent text has not."""
     newline: Newline | None = None
     number: int | None = None
     """Journal number of the change; None if unchanged."""

@@ -28,6 +28,7 @@ from filetools.settings import STATE_DIRECTORY, Settings, load_settings
 from filetools.stores import LocalStore, Store
 from filetools.sync import Recovery, SyncManager
 from filetools.tools import ToolRegistry
+from filetools.versions import Knowledge
 from filetools.watch import Bell
 
 AnyPath = str | os.PathLike[str]
@@ -205,6 +206,7 @@ class Opening:
             gatekeeper=await self._gatekeeper(crew, state, settings, bus),
             settings=settings,
             facts=FactsCache(tick_ns=store.tick_ns),
+            knowledge=Knowledge(journal),
             crew=crew,
         )
 

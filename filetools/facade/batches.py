@@ -7,6 +7,7 @@ from functools import partial
 from typing import Any, Protocol
 
 from filetools.errors import AbortedError, BatchFailedError, FileToolsError, InvalidArgumentError
+from filetools.facade.knowing import note_sent, permit_removal, put_step
 from filetools.facade.outcomes import delete_result, write_result
 from filetools.facade.requests import WriteRequest
 from filetools.facade.runner import Runner
@@ -47,7 +48,7 @@ async def read_multiple(files: Reads, paths: Sequence[str], beat: Beat) -> ReadB
     return ReadBatchResult(items=items, failed=sum(item.error is not None for item in items))
 
 
-def write_steps(runner: Runner, items: Sequence[Mapping[str, Any]]) -> list[PutFile]:
+def write_steps(runner: Runner, items: Sequence[Mapping[str, Any]], actor: Actor) -> list[PutFile]:
     """Return a step for each item.
 
     Raises:
@@ -62,19 +63,20 @@ def write_steps(runner: Runner, items: Sequence[Mapping[str, Any]]) -> list[PutF
             raise InvalidArgumentError(f"An item of write_multiple is wrong: {reason}")
         request = WriteRequest(**{name: value for name, value in item.items() if name != "path"})
         where = runner.resolve(item["path"])
-        steps.append(PutFile(where, partial(decide_write, request=request), create_parents=request.create_parents))
+        steps.append(put_step(where, request, actor, decide_write))
     _refuse_repeats(runner, steps)
     return steps
 
 
-def delete_steps(runner: Runner, paths: Sequence[str]) -> list[RemoveFile]:
+def delete_steps(runner: Runner, paths: Sequence[str], actor: Actor) -> list[RemoveFile]:
     """Return a step for each path.
 
     Raises:
         InvalidArgumentError: Two of one file, or too many.
     """
     _refuse_many(paths)
-    steps = [RemoveFile(runner.resolve(path)) for path in paths]
+    permit = partial(permit_removal, runner.parts, actor, None)
+    steps = [RemoveFile(runner.resolve(path), permit) for path in paths]
     _refuse_repeats(runner, steps)
     return steps
 
@@ -95,6 +97,10 @@ async def run(runner: Runner, steps: Sequence[PutFile | RemoveFile], actor: Acto
     except FileToolsError as exc:
         raise BatchFailedError(exc) from exc
     beat(1, 1)
+    note_sent(runner.parts, actor, [step for step in steps if isinstance(step, PutFile)])
+    for step in steps:
+        if isinstance(step, RemoveFile):
+            runner.parts.knowledge.forget(actor, step.seen.key)
     results = [
         write_result(step, outcome, index) if isinstance(step, PutFile) else delete_result(step, outcome, index)
         for index, step in enumerate(steps)

@@ -42,6 +42,8 @@ TIDY_ROUNDS: Final = 60
 ECHO_SECONDS: Final = 0.025
 """How long hints at what filetools itself is writing wait, so that many of them cost one look."""
 FOLLOWED_RECORDS: Final = 1000
+KNOWLEDGE_SECONDS: Final = 1.0
+"""How long what actors know may be missing in the journal."""
 RECORDED_HINTS: Final = 2000
 RESTORED_RECORDS: Final = 1_000_000
 """All there are: what is not synced yet is the work of the last seconds before the machine went down."""
@@ -91,6 +93,7 @@ class Clerk:
             asyncio.create_task(self._repeatedly(self._follow), name="filetools follow"),
             asyncio.create_task(self._repeatedly(self._record), name="filetools record"),
             asyncio.create_task(self._repeatedly(self._rescan), name="filetools rescan"),
+            asyncio.create_task(self._repeatedly(self._save_knowledge), name="filetools knowledge"),
             asyncio.create_task(self._keep(), name="filetools keep"),
         ]
 
@@ -119,6 +122,8 @@ class Clerk:
             *([self._flushing] if self._flushing is not None else []),
         ]
         await asyncio.gather(*waiting, return_exceptions=True)
+        with suppress(FileToolsError):
+            await self._parts.crew.run(self._parts.knowledge.save)
         if self.is_keeper:
             with suppress(FileToolsError):
                 await self._parts.crew.run(partial(sync_files, self._parts))
@@ -305,6 +310,11 @@ class Clerk:
         self._parts.bus.publish(Resync(position=self._position, reason=reason))
         if reason != "gone":
             self._rescan_due.set()
+
+    async def _save_knowledge(self) -> None:
+        await asyncio.sleep(KNOWLEDGE_SECONDS)
+        if self._parts.knowledge.is_new:
+            await self._parts.crew.run(self._parts.knowledge.save)
 
     async def _rescan(self) -> None:
         await self._rescan_due.wait()

@@ -18,6 +18,7 @@ from filetools.permissions import Gatekeeper
 from filetools.settings import Settings
 from filetools.stores import Store
 from filetools.sync import Recovery, SyncManager
+from filetools.versions import Knowledge
 
 T = TypeVar("T")
 
@@ -130,4 +131,5 @@ class Parts:
     gatekeeper: Gatekeeper
     settings: Settings
     facts: FactsCache
+    knowledge: Knowledge
     crew: Crew

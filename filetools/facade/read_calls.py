@@ -56,9 +56,9 @@ class ReadCalls(Calls):
         where = self._runner.resolve(path)
         await self._authorise("read_file", [where], {}, change=False)
         stale = self._runner.is_being_written(where) and await self._is_stale(where, on_locked)
-        result = reading.read_now(self._parts, where, request)
+        result = reading.read_now(self._parts, where, request, self.actor)
         if result is None:
-            result = await self._parts.crew.run(partial(reading.read, self._parts, where, request))
+            result = await self._parts.crew.run(partial(reading.read, self._parts, where, request, self.actor))
         if stale:
             result = result.model_copy(update={"stale": True})
         if self._parts.bus.has_listeners(FileRead.name):

@@ -27,7 +27,7 @@ from filetools.errors import FileTooLargeError, FileToolsError, InvalidArgumentE
 from filetools.facade.parts import Parts
 from filetools.facade.requests import ReadRequest
 from filetools.facade.writing import full_version, stat_version
-from filetools.models import ReadResult
+from filetools.models import Actor, ReadResult
 from filetools.paths import WorkspacePath
 from filetools.stores import FileStat, Reader
 
@@ -38,7 +38,7 @@ _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _LINE_INDEXES: Final = LineIndexCache()
 
 
-def read_now(parts: Parts, path: WorkspacePath, request: ReadRequest) -> ReadResult | None:
+def read_now(parts: Parts, path: WorkspacePath, request: ReadRequest, actor: Actor) -> ReadResult | None:
     """Read a small file on the event loop, if that needs no waiting for a disk; else None."""
     if not request.is_whole:
         return None
@@ -47,10 +47,12 @@ def read_now(parts: Parts, path: WorkspacePath, request: ReadRequest) -> ReadRes
     if found is None:
         return None
     content, stat = found
-    return _whole(parts, path, content, stat, taken_ns)
+    result = _whole(parts, path, content, stat, taken_ns)
+    parts.knowledge.note(actor, parts.workspace.key(path), result.version, content=content)
+    return result
 
 
-def read(parts: Parts, path: WorkspacePath, request: ReadRequest) -> ReadResult:
+def read(parts: Parts, path: WorkspacePath, request: ReadRequest, actor: Actor) -> ReadResult:
     """Read a file or a part of it; call it in a worker thread.
 
     Raises:
@@ -73,10 +75,13 @@ def read(parts: Parts, path: WorkspacePath, request: ReadRequest) -> ReadResult:
     taken_ns = time.time_ns()
     content, stat = parts.store.read(path, limit=parts.settings.max_read_bytes)
     if request.is_whole:
-        return _whole(parts, path, content, stat, taken_ns)
-    facts, text = inspect(content, name=path, encoding=request.encoding)
-    whole = _result(path, facts, _shown(content, text), stat)
-    return _part(whole, facts, content, request) if is_part else whole
+        result = _whole(parts, path, content, stat, taken_ns)
+    else:
+        facts, text = inspect(content, name=path, encoding=request.encoding)
+        whole = _result(path, facts, _shown(content, text), stat)
+        result = _part(whole, facts, content, request) if is_part else whole
+    parts.knowledge.note(actor, parts.workspace.key(path), result.version, content=content, is_whole=not is_part)
+    return result
 
 
 def _whole(parts: Parts, path: WorkspacePath, content: bytes, stat: FileStat, taken_ns: int) -> ReadResult:

@@ -9,6 +9,7 @@ from filetools.errors import InvalidArgumentError
 
 OnLocked = Literal["flag", "wait", "error"]
 NewlineChoice = Literal["exact"]
+OnStale = Literal["merge", "refuse"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,8 +64,12 @@ class WriteRequest:
     expected_version: str | None = None
     """Version the caller knows: the full form, or 12 or more hex digits of it."""
     create_parents: bool = True
+    on_stale: OnStale | None = None
+    """What to do if the file is not at the expected version: None refuses; "merge" rebases on what stands there."""
 
     def __post_init__(self) -> None:
+        if self.on_stale not in (None, "merge", "refuse"):
+            raise InvalidArgumentError(f"on_stale must be 'merge', 'refuse' or left out, not {self.on_stale!r}")
         if self.newline not in (None, "exact"):
             raise InvalidArgumentError(f"newline must be 'exact' or left out, not {self.newline!r}")
         if not isinstance(self.content, str | bytes):

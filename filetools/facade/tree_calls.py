@@ -7,10 +7,10 @@ from functools import partial
 
 from filetools.facade import batches, folders
 from filetools.facade.calls import Calls
+from filetools.facade.knowing import permit_move, permit_removal
 from filetools.facade.outcomes import delete_result, directory_result, move_result
 from filetools.facade.progress import Abort, Progress, beat_of
 from filetools.facade.steps import MakeFolder, MoveFile, MoveFolder, RemoveFile, RemoveFolder
-from filetools.facade.writing import require_version
 from filetools.models import BatchResult, DeleteResult, DirectoryResult, MoveResult
 
 
@@ -25,8 +25,10 @@ class TreeCalls(Calls):
         """
         where = self._runner.resolve(path)
         await self._authorise("delete_file", [where], {}, change=True)
-        step = RemoveFile(where, partial(require_version, expected=expected_version))
-        return delete_result(step, await self._runner.change([step], self.actor))
+        step = RemoveFile(where, partial(permit_removal, self._parts, self.actor, expected_version))
+        outcome = await self._runner.change([step], self.actor)
+        self._parts.knowledge.forget(self.actor, step.seen.key)
+        return delete_result(step, outcome)
 
     async def delete_multiple(
         self, paths: Sequence[str], *, abort: Abort | None = None, progress: Progress | None = None
@@ -36,7 +38,7 @@ class TreeCalls(Calls):
         Raises:
             BatchFailedError: One of them was refused; names the file and the cause. Nothing was changed.
         """
-        steps = batches.delete_steps(self._runner, paths)
+        steps = batches.delete_steps(self._runner, paths, self.actor)
         await self._authorise("delete_multiple", [step.path for step in steps], {}, change=True)
         return await batches.run(self._runner, steps, self.actor, beat_of(abort, progress))
 
@@ -51,8 +53,15 @@ class TreeCalls(Calls):
         origin, where = self._runner.resolve(source), self._runner.resolve(destination)
         inside = await self._parts.crew.run(partial(folders.survey, self._parts, origin))
         await self._authorise("move_file", [origin, where, *inside.protected], {"overwrite": overwrite}, change=True)
-        step = MoveFolder(origin, where) if inside.is_folder else MoveFile(origin, where, overwrite=overwrite)
-        return move_result(step, await self._runner.change([step], self.actor))
+        if inside.is_folder:
+            folder = MoveFolder(origin, where)
+            return move_result(folder, await self._runner.change([folder], self.actor))
+        permit = partial(permit_move, self._parts, self.actor)
+        step = MoveFile(origin, where, overwrite=overwrite, permit=permit)
+        outcome = await self._runner.change([step], self.actor)
+        for end in step.seen:
+            self._parts.knowledge.forget(self.actor, end.key)
+        return move_result(step, outcome)
 
     async def create_directory(self, path: str) -> DirectoryResult:
         """Create a folder and its missing parents; one that exists is no error.

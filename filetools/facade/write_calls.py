@@ -10,9 +10,10 @@ from filetools.content import Edit
 from filetools.facade import batches
 from filetools.facade.calls import Calls
 from filetools.facade.editing import PatchCall, TextChange, edit_result, edits_change, insertion
+from filetools.facade.knowing import DecideWrite, note_edited, note_sent, put_step
 from filetools.facade.outcomes import write_result
 from filetools.facade.progress import Abort, Progress, beat_of
-from filetools.facade.requests import NewlineChoice, WriteRequest
+from filetools.facade.requests import NewlineChoice, OnStale, WriteRequest
 from filetools.facade.steps import PutFile
 from filetools.facade.writing import decide_append, decide_copy, decide_create, decide_write
 from filetools.models import BatchResult, EditResult, PatchResult, WriteResult
@@ -30,9 +31,13 @@ class WriteCalls(Calls):
         encoding: str | None = None,
         newline: NewlineChoice | None = None,
         create_parents: bool = True,
+        on_stale: OnStale | None = None,
         lock_timeout_seconds: float | None = None,
     ) -> WriteResult:
         """Create or replace a file atomically, keeping mode, owner, attributes, encoding and byte-order mark.
+
+        If others have changed the file since this actor read or wrote it, their changes and these are merged; only
+        what overlaps is refused. The base of the merge is the text this actor knows.
 
         Args:
             path: Workspace-relative path.
@@ -41,15 +46,17 @@ class WriteCalls(Calls):
             encoding: Codec for the text, or "base64"; None keeps the file's own, UTF-8 for new files.
             newline: "exact" writes line ends as given; None keeps CRLF in a file that has nothing else.
             create_parents: Create missing folders.
+            on_stale: What to do if the file is not at `expected_version`: None refuses, "merge" merges.
             lock_timeout_seconds: Longest wait for the file's lock; 30 s by default.
 
         Raises:
+            EditConflictError: Changes of others overlap with these; both sides are in the details.
             VersionMismatchError, EncodingError, FileTooLargeError, PathIsDirectoryError, DirectoryNotFoundError,
             SyncFailedError
         """
         request = WriteRequest(
             content=content, encoding=encoding, newline=newline, expected_version=expected_version,
-            create_parents=create_parents,
+            create_parents=create_parents, on_stale=on_stale,
         )  # fmt: skip
         return await self._put("write_file", path, request, decide_write, lock_timeout_seconds)
 
@@ -117,7 +124,9 @@ class WriteCalls(Calls):
         await self._authorise("apply_patch", call.paths, {"patch": patch}, change=True)
         if call.deleted:
             await self._authorise("delete_file", call.deleted, {"patch": patch}, change=True)
-        return call.result(await self._runner.change(call.steps, self.actor))
+        outcome = await self._runner.change(call.steps, self.actor)
+        note_edited(self._parts, self.actor, [step for step in call.steps if isinstance(step, PutFile)])
+        return call.result(outcome)
 
     async def copy_file(self, source: str, destination: str, *, overwrite: bool = False) -> WriteResult:
         """Copy a file's bytes and mode.
@@ -143,17 +152,19 @@ class WriteCalls(Calls):
         Raises:
             BatchFailedError: One of them was refused; names the file and the cause. Nothing was changed.
         """
-        steps = batches.write_steps(self._runner, items)
+        steps = batches.write_steps(self._runner, items, self.actor)
         await self._authorise("write_multiple", [step.path for step in steps], {"items": items}, change=True)
         return await batches.run(self._runner, steps, self.actor, beat_of(abort, progress))
 
     async def _put(
-        self, tool: str, path: str, request: WriteRequest, decide: Any, lock_timeout_seconds: float | None
+        self, tool: str, path: str, request: WriteRequest, decide: DecideWrite, lock_timeout_seconds: float | None
     ) -> WriteResult:
         where = self._runner.resolve(path)
-        await self._authorise(tool, [where], {"content": request.content, "encoding": request.encoding}, change=True)
-        step = PutFile(where, partial(decide, request=request), create_parents=request.create_parents)
+        arguments = {"content": request.content, "encoding": request.encoding}
+        await self._authorise(tool, [where], arguments, change=True)
+        step = put_step(where, request, self.actor, decide)
         outcome = await self._runner.change([step], self.actor, lock_timeout_seconds=lock_timeout_seconds)
+        note_sent(self._parts, self.actor, [step])
         return write_result(step, outcome)
 
     async def _change_text(
@@ -166,4 +177,5 @@ class WriteCalls(Calls):
         await self._authorise(tool, [change.path], arguments, change=True)
         step = change.step()
         outcome = await self._runner.change([step], self.actor)
+        note_edited(self._parts, self.actor, [step])
         return edit_result(change, outcome, step.seen.version or "")

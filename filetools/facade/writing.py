@@ -15,14 +15,17 @@ from filetools.errors import (
     InvalidArgumentError,
     PathExistsError,
     PathNotFoundError,
+    VersionGoneError,
     VersionMismatchError,
 )
 from filetools.facade.look import Look, content_of, facts_of
 from filetools.facade.parts import Parts
 from filetools.facade.requests import WriteRequest
-from filetools.facade.steps import Decision
-from filetools.models import VERSION_PREFIX
+from filetools.facade.steps import Decision, Sent
+from filetools.journal import Stamp
+from filetools.models import VERSION_PREFIX, Actor
 from filetools.paths import WorkspacePath
+from filetools.versions import conflict_error, rebase
 
 UTF_8: Final = TextFormat(encoding="utf-8", bom=b"")
 SHORTEST_PREFIX: Final = 12
@@ -43,21 +46,26 @@ class Encoded:
     """Whether LF became CRLF, as the file has it."""
 
 
-def decide_write(parts: Parts, seen: Look, request: WriteRequest) -> Decision:
-    """Replace or create: equal bytes win over everything, then the expected version must stand there.
+def decide_write(parts: Parts, seen: Look, request: WriteRequest, actor: Actor) -> Decision:
+    """Replace or create: equal bytes win over everything; a text that its writer no longer knows is merged or refused.
 
     Raises:
-        VersionMismatchError, EncodingError, FileTooLargeError, InvalidArgumentError
+        VersionMismatchError, EditConflictError, EncodingError, FileTooLargeError, InvalidArgumentError
     """
     new = encoded(parts, seen, request)
     _refuse_size(parts, seen.path, len(new.content))
     facts = _facts(seen, new)
     if facts.version != seen.version:
+        if request.on_stale != "merge":
+            require_version(seen, request.expected_version)
+        stale = stale_stamp(parts, seen, actor)
+        if stale is not None:
+            return _rebased(parts, seen, request, new, stale)
         require_version(seen, request.expected_version)
     return Decision(content=new.content, facts=facts, newline="crlf" if new.keeps_crlf else None)
 
 
-def decide_create(parts: Parts, seen: Look, request: WriteRequest) -> Decision:
+def decide_create(parts: Parts, seen: Look, request: WriteRequest, actor: Actor) -> Decision:
     """Create only.
 
     Raises:
@@ -65,10 +73,11 @@ def decide_create(parts: Parts, seen: Look, request: WriteRequest) -> Decision:
     """
     if seen.stat is not None:
         raise PathExistsError(seen.path)
-    return decide_write(parts, seen, request)
+    parts.knowledge.forget(actor, seen.key)
+    return decide_write(parts, seen, request, actor)
 
 
-def decide_append(parts: Parts, seen: Look, request: WriteRequest) -> Decision:
+def decide_append(parts: Parts, seen: Look, request: WriteRequest, actor: Actor) -> Decision:
     """Add to the end of what stands there now; a missing file is created.
 
     Raises:
@@ -76,7 +85,8 @@ def decide_append(parts: Parts, seen: Look, request: WriteRequest) -> Decision:
     """
     require_version(seen, request.expected_version)
     if seen.stat is None:
-        return decide_write(parts, seen, request)
+        parts.knowledge.forget(actor, seen.key)
+        return decide_write(parts, seen, request, actor)
     added = encoded(parts, seen, request, is_continuation=True)
     _refuse_size(parts, seen.path, seen.stat.size + len(added.content))
     content = content_of(parts, seen) + added.content
@@ -84,6 +94,7 @@ def decide_append(parts: Parts, seen: Look, request: WriteRequest) -> Decision:
         content=content,
         facts=inspect(content, name=seen.path)[0],
         added_bytes=len(added.content),
+        is_known=_is_known(parts, seen, actor),
         newline="crlf" if added.keeps_crlf else None,
     )
 
@@ -101,6 +112,54 @@ def decide_copy(parts: Parts, seen: Look, source: WorkspacePath, *, overwrite: b
         raise InvalidArgumentError(f"Source and destination are the same file: {source}", path=source)
     content, stat = parts.store.read(source, limit=parts.settings.max_write_bytes)
     return Decision(content=content, facts=inspect(content, name=seen.path)[0], mode=stat.mode)
+
+
+def _is_known(parts: Parts, seen: Look, actor: Actor) -> bool:
+    stamp = parts.knowledge.stamp(actor, seen.key)
+    return stamp is not None and stamp.is_whole and stamp.version == seen.version
+
+
+def stale_stamp(parts: Parts, seen: Look, actor: Actor) -> Stamp | None:
+    """Return what an actor knows of a path, if that is not what stands there now."""
+    stamp = parts.knowledge.stamp(actor, seen.key)
+    return None if stamp is None or stamp.version == seen.version else stamp
+
+
+def require_known(parts: Parts, actor: Actor, *looks: Look) -> None:
+    """Refuse to take away, or to cover, what others have changed since the actor got to know it.
+
+    Raises:
+        VersionMismatchError: Somebody has changed it since.
+    """
+    for seen in looks:
+        if seen.stat is not None and parts.knowledge.is_surprised(actor, seen.key, seen.version):
+            reason = "somebody changed it since you read or wrote it"
+            raise VersionMismatchError(seen.path, None, seen.version, reason=reason)
+
+
+def _rebased(parts: Parts, seen: Look, request: WriteRequest, new: Encoded, stale: Stamp) -> Decision:
+    """Put a proposal on top of what stands there; the base is the text that its writer knows."""
+    facts = facts_of(parts, seen)
+    if seen.stat is None:
+        raise conflict_error(seen.path, stale.version, None, reason="it is no longer there")
+    if facts is None or new.text is None or not isinstance(request.content, str):
+        raise conflict_error(seen.path, stale.version, seen.version, reason="it is binary and cannot be merged")
+    try:
+        base = parts.knowledge.text(stale.version)
+    except VersionGoneError as exc:
+        reason = "the text you knew is no longer kept, so it cannot be merged"
+        raise VersionMismatchError(seen.path, stale.version, seen.version, reason=reason) from exc
+    rebased = rebase(
+        seen.path,
+        base=base,
+        base_version=stale.version,
+        current=content_of(parts, seen),
+        facts=facts,
+        proposed=request.content,
+    )
+    merged = inspect(rebased.content, name=seen.path)[0]
+    sent = Sent(content=new.content, version=version_of(new.content))
+    return Decision(content=rebased.content, facts=merged, sent=sent, foreign=rebased.foreign)
 
 
 def require_version(seen: Look, expected: str | None) -> None:

@@ -2,9 +2,10 @@
 
 from filetools.journal.changes import DIRECTORY_REMOVALS, Change, Debt, Head, HeadMovedError, View
 from filetools.journal.examination import JournalReport, examine_journal
-from filetools.journal.journal import Contents, Debts, Journal, Marks
+from filetools.journal.journal import Contents, Debts, Journal, Marks, Stamps
 from filetools.journal.rescue import Rescue, rescue_journal
 from filetools.journal.sqlite import SqliteJournal
+from filetools.journal.stamps import Stamp
 
 __all__ = [
     "DIRECTORY_REMOVALS",
@@ -19,6 +20,8 @@ __all__ = [
     "Marks",
     "Rescue",
     "SqliteJournal",
+    "Stamp",
+    "Stamps",
     "View",
     "examine_journal",
     "rescue_journal",

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Protocol
 
 from filetools.journal.changes import Change, Debt, View
+from filetools.journal.stamps import Stamp
 from filetools.models import Actor, ChangeRecord
 
 
@@ -61,6 +62,16 @@ class Debts(Protocol):
         """Record that a mirror lacks these (key, path) pairs, found out by a verification."""
 
 
+class Stamps(Protocol):
+    """Which text each actor knows of each path."""
+
+    def of(self, owner: str) -> dict[str, Stamp]:
+        """Return the stamps of an actor by key, the oldest first."""
+
+    def save(self, stamps: Iterable[tuple[str, str, Stamp | None]]) -> None:
+        """Keep (owner, key, stamp) rows; None removes the stamp of a key."""
+
+
 class Marks(Protocol):
     """How far changes have come: in the file (applied), and durable without the journal's help (synced)."""
 
@@ -103,6 +114,10 @@ class Journal(Protocol):
     @property
     def debts(self) -> Debts:
         """What mirrors lack."""
+
+    @property
+    def stamps(self) -> Stamps:
+        """What actors know."""
 
     @property
     def marks(self) -> Marks:

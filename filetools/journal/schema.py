@@ -77,6 +77,16 @@ MIGRATIONS: Final[tuple[tuple[str, ...], ...]] = (
         """INSERT INTO meta SELECT 'removed', coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'records'), 0)
             - (SELECT count(*) FROM records)""",
     ),
+    (
+        """CREATE TABLE stamps (
+            owner TEXT NOT NULL,
+            key TEXT NOT NULL,
+            version BLOB NOT NULL,
+            whole INTEGER NOT NULL,
+            time REAL NOT NULL,
+            PRIMARY KEY (owner, key)
+        ) WITHOUT ROWID""",
+    ),
 )
 
 SCHEMA_VERSION: Final = len(MIGRATIONS)

@@ -17,10 +17,10 @@ from filetools.journal.epoch import confirm_epoch, needs_restoring, note_restore
 from filetools.journal.group import GroupCommit
 from filetools.journal.marks import SqliteMarks
 from filetools.journal.notes import Notes
-from filetools.journal.position import PositionNote
 from filetools.journal.quarantine import RecordReader
 from filetools.journal.reading import SqliteReading
 from filetools.journal.retention import Limits, Retention
+from filetools.journal.stamps import SqliteStamps
 from filetools.journal.translation import TRANSLATED
 from filetools.models import Actor, ChangeRecord, Durability
 
@@ -56,19 +56,15 @@ class SqliteJournal(SqliteReading):
         try:
             with TRANSLATED:
                 blobs = BlobFolder(directory / "blobs", durable=durability == "commit")
-                self._position = PositionNote(directory)
-            try:
-                self.epoch = confirm_epoch(database, self._position.at_opening, durability)
-            except BaseException:
-                self._position.close()
-                raise
+            self.epoch = confirm_epoch(database, durability)
         except BaseException:
             database.close()
             raise
         self.contents = SqliteContents(database, blobs)
         self.debts = SqliteDebts(database)
+        self.stamps = SqliteStamps(database)
         self.marks = SqliteMarks(database, reader, notes)
-        self._group = GroupCommit(database, Recorder(self.contents, database.opening), notes, self._position)
+        self._group = GroupCommit(database, Recorder(self.contents, database.opening), notes)
         self._retention = Retention(database, blobs)
 
     def commit(
@@ -112,4 +108,3 @@ class SqliteJournal(SqliteReading):
         except FileToolsError as exc:
             _log.warning("marks were not written, so that recovery will look at their files again: %s", exc)
         self._database.close()
-        self._position.close()

@@ -3,7 +3,7 @@
 from filetools.facade.steps.folders import MakeFolder, MoveFolder, RemoveFolder
 from filetools.facade.steps.move import MoveFile
 from filetools.facade.steps.parents import UnheldError
-from filetools.facade.steps.put import Decision, PutFile
+from filetools.facade.steps.put import Decision, PutFile, Sent
 from filetools.facade.steps.remove import RemoveFile
 from filetools.facade.steps.step import Step
 
@@ -15,6 +15,7 @@ __all__ = [
     "PutFile",
     "RemoveFile",
     "RemoveFolder",
+    "Sent",
     "Step",
     "UnheldError",
 ]

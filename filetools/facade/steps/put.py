@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from filetools.content import ContentFacts, version_of
 from filetools.errors import HardLinkedError
@@ -20,6 +21,14 @@ from filetools.sync import MirrorAction, Put
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Sent:
+    """The text of a caller as it would have stood there unmerged."""
+
+    content: bytes
+    version: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Decision:
     """What a call wants to stand at its path."""
 
@@ -29,6 +38,12 @@ class Decision:
     """Permission bits; None keeps those of the replaced file."""
     added_bytes: int | None = None
     """For append: how many bytes were added."""
+    is_known: bool = True
+    """Whether its actor knows all of what shall stand there."""
+    sent: Sent | None = None
+    """What the caller sent, where that is not what shall stand there, because it was merged."""
+    foreign: tuple[dict[str, Any], ...] = ()
+    """Hunks of the merged text that the caller did not send."""
     newline: Newline | None = None
     """Line end that was kept although the caller wrote another."""
 

@@ -1,0 +1,169 @@
+"""What actors know: a stamp for each path an actor has read or written, and the texts that stamps need.
+
+Stamps live in memory and reach the journal within a second, or when the workspace closes; so do texts that nothing else
+keeps. Without its text a stamp cannot be a base, and a write that needs it is refused rather than guessed at.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import OrderedDict
+from typing import Final
+
+from filetools.content import version_of
+from filetools.errors import VersionGoneError
+from filetools.journal import Journal, Stamp
+from filetools.models import Actor
+
+MOST_STAMPS: Final = 10_000
+"""Stamps of one actor; the one not used longest goes first."""
+LARGEST_TEXT_BYTES: Final = 1024 * 1024
+"""Larger texts are not kept for stamps alone."""
+MOST_TEXT_BYTES: Final = 256 * 1024 * 1024
+"""Texts that wait in memory to be kept; beyond it the oldest go."""
+
+
+class Knowledge:
+    """The stamps of all actors of one workspace. Lives as long as it is open; safe in every thread."""
+
+    def __init__(self, journal: Journal) -> None:
+        self._journal = journal
+        self._lock = threading.Lock()
+        self._stamps: dict[str, OrderedDict[str, Stamp]] = {}
+        self._unsaved: dict[tuple[str, str], Stamp | None] = {}
+        self._edited: dict[tuple[str, str], str] = {}
+        self._texts: OrderedDict[str, bytes] = OrderedDict()
+        self._text_bytes = 0
+
+    @property
+    def is_new(self) -> bool:
+        """Whether there is anything to save."""
+        return bool(self._unsaved or self._texts)
+
+    def note(
+        self, actor: Actor, key: str, version: str, *, content: bytes | None = None, is_whole: bool = True
+    ) -> None:
+        """Note that an actor knows this text of a path now.
+
+        Args:
+            actor: Who read or wrote it.
+            key: Lock key of the path.
+            version: The text's version.
+            content: Its bytes, unless the journal keeps them already.
+            is_whole: Whether the actor has seen all of it.
+        """
+        place = (owner_of(actor), key)
+        with self._lock:
+            if self._edited:
+                self._edited.pop(place, None)
+            stamps = self._stamps.get(place[0])
+            known = self._unsaved.get(place) or (stamps.get(key) if stamps is not None else None)
+            if known is not None and known.version == version and (known.is_whole or not is_whole):
+                return  # what is read again and again is noted once
+            stamp = Stamp(version=version, is_whole=is_whole, time=time.time())
+            if stamps is not None:
+                stamps[key] = stamp
+                stamps.move_to_end(key)
+                if len(stamps) > MOST_STAMPS:
+                    stamps.popitem(last=False)
+            self._unsaved[place] = stamp
+            if content is not None and len(content) <= LARGEST_TEXT_BYTES:
+                self._hold(version, content)
+
+    def note_own_edit(self, actor: Actor, key: str, before: str | None, after: str) -> None:
+        """Note that an actor itself made one version out of another; its stamp, the base of its next merge, stays.
+
+        Args:
+            actor: Who edited.
+            key: Lock key of the path.
+            before: The version that was edited.
+            after: What it became.
+        """
+        with self._lock:
+            known = self._stamps.get(owner_of(actor), OrderedDict()).get(key) or self._unsaved.get(
+                (owner_of(actor), key)
+            )
+            place = (owner_of(actor), key)
+            if known is not None and before in (known.version, self._edited.get(place)):
+                self._edited[place] = after
+
+    def is_surprised(self, actor: Actor, key: str, version: str | None) -> bool:
+        """Whether a path is at a version that comes from somebody else than the actor, who knew it before."""
+        stamp = self.stamp(actor, key)
+        return stamp is not None and version not in (stamp.version, self._edited.get((owner_of(actor), key)))
+
+    def forget(self, actor: Actor, key: str) -> None:
+        """Forget what an actor knew of a path, because it has deleted or moved it itself."""
+        owner = owner_of(actor)
+        with self._lock:
+            self._stamps.get(owner, OrderedDict()).pop(key, None)
+            self._unsaved[(owner, key)] = None
+
+    def stamp(self, actor: Actor, key: str) -> Stamp | None:
+        """Return what an actor knows of a path; call it in a worker thread."""
+        owner = owner_of(actor)
+        with self._lock:
+            if (owner, key) in self._unsaved:
+                return self._unsaved[(owner, key)]
+            known = self._stamps.get(owner)
+        if known is None:
+            known = self._load(owner)
+        return known.get(key)
+
+    def text(self, version: str) -> bytes:
+        """Return the bytes of a version that a stamp names; call it in a worker thread.
+
+        Raises:
+            VersionGoneError: They are not kept.
+        """
+        with self._lock:
+            content = self._texts.get(version)
+        if content is None:
+            return self._journal.contents.get(version)
+        if version_of(content) != version:
+            raise VersionGoneError(None, version)
+        return content
+
+    def save(self) -> None:
+        """Write what is new to the journal; call it in a worker thread."""
+        with self._lock:
+            unsaved, self._unsaved = self._unsaved, {}
+            texts = dict(self._texts)
+        for version, content in texts.items():
+            if not self._journal.contents.has(version):
+                self._journal.contents.keep(content, version)
+        self._journal.stamps.save((owner, key, stamp) for (owner, key), stamp in unsaved.items())
+        with self._lock:
+            for version in texts:
+                self._release(version)
+            for (owner, key), stamp in unsaved.items():
+                self._settle(owner, key, stamp)
+
+    def _settle(self, owner: str, key: str, stamp: Stamp | None) -> None:
+        stamps = self._stamps.get(owner)
+        if stamps is not None and stamp is not None and (owner, key) not in self._unsaved:
+            stamps[key] = stamp
+
+    def _load(self, owner: str) -> OrderedDict[str, Stamp]:
+        loaded = OrderedDict(self._journal.stamps.of(owner))
+        with self._lock:
+            return self._stamps.setdefault(owner, loaded)
+
+    def _hold(self, version: str, content: bytes) -> None:
+        if version in self._texts:
+            return
+        self._texts[version] = content
+        self._text_bytes += len(content)
+        while self._text_bytes > MOST_TEXT_BYTES:
+            self._release(next(iter(self._texts)))
+
+    def _release(self, version: str) -> None:
+        content = self._texts.pop(version, None)
+        if content is not None:
+            self._text_bytes -= len(content)
+
+
+def owner_of(actor: Actor) -> str:
+    """Return the name under which an actor's stamps are kept; each of its sessions knows for itself."""
+    return "\0".join((actor.kind, actor.id, actor.session or ""))
