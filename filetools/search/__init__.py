@@ -8,4 +8,13 @@ from filetools.search.options import ListOptions
 from filetools.search.source import Listable
 from filetools.search.walk import walk_tree
 
-__all__ = ["FolderCache", "IgnoreCache", "ListOptions", "Listable", "list_page", "search_files", "stack_above", "walk_tree"]
+__all__ = [
+    "FolderCache",
+    "IgnoreCache",
+    "ListOptions",
+    "Listable",
+    "list_page",
+    "search_files",
+    "stack_above",
+    "walk_tree",
+]

@@ -34,7 +34,10 @@ class FaultyJournal(SqliteJournal):
         self, changes: Sequence[Change], actor: Actor, *, mirrors: Sequence[str] = ()
     ) -> tuple[ChangeRecord, ...]:
         return self.plan.run(
-            "journal", "Journal.commit", changes[0].path, lambda: SqliteJournal.commit(self, changes, actor, mirrors=mirrors)
+            "journal",
+            "Journal.commit",
+            changes[0].path,
+            lambda: SqliteJournal.commit(self, changes, actor, mirrors=mirrors),
         )
 
 
