@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Final, Protocol, TypeVar
 
 from filetools.events import Event
@@ -21,6 +22,7 @@ T = TypeVar("T")
 LOCK_SECONDS: Final = 5.0
 """Longest wait of catching up for a path's lock; it tries again later."""
 LOCK_OWNER: Final = "mirror"
+REMEMBERED_PATHS: Final = 4096
 
 
 class Runner(Protocol):
@@ -56,18 +58,31 @@ class SyncContext:
     """Publishes an event, from any thread."""
     key: Callable[[WorkspacePath], str]
     resolve: Callable[[str], WorkspacePath]
-    excluded: Callable[[str, bool], bool]
-    """Whether a path is left out of the mirror, by itself or with a folder above it."""
+    left_out: Callable[[str, bool], bool]
+    """What `leaving_out` returned; asked several times for every change."""
     is_keeper: Callable[[], bool]
     """Whether this process is the one that catches up."""
     times: SyncTimes
 
     def is_left_out(self, path: str, *, is_directory: bool = False) -> bool:
         """Whether a path is never mirrored: excluded, private, or a temporary file."""
+        return self.left_out(path, is_directory)
+
+
+def leaving_out(excluded: Callable[[str, bool], bool]) -> Callable[[str, bool], bool]:
+    """Return what tells whether a path is never mirrored, and remembers it of the paths asked for last.
+
+    Args:
+        excluded: Whether a path, or one of a directory, is left out of the mirror, by itself or with a folder above it.
+    """
+
+    def is_left_out(path: str, is_directory: bool) -> bool:
         parts = path.split("/")
         if any(part.casefold() == STATE_DIRECTORY for part in parts) or FOREIGN_NAME.fullmatch(parts[-1]):
             return True
-        return self.excluded(path, is_directory)
+        return excluded(path, is_directory)
+
+    return lru_cache(REMEMBERED_PATHS)(is_left_out)
 
 
 def is_recordable(path: str) -> bool:

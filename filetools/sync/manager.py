@@ -21,7 +21,7 @@ from filetools.sync.actions import MirrorAction
 from filetools.sync.anticipation import Anticipation
 from filetools.sync.carrying import Carrier
 from filetools.sync.catch_up import CatchUp
-from filetools.sync.context import Runner, SyncContext, SyncTimes
+from filetools.sync.context import Runner, SyncContext, SyncTimes, leaving_out
 from filetools.sync.following import Follower
 from filetools.sync.mirror import Mirror
 from filetools.sync.mirror_files import KeepForeign, MirrorFiles
@@ -92,7 +92,7 @@ class SyncManager:
             tell=self._tell,
             key=key,
             resolve=resolve,
-            excluded=excluded,
+            left_out=leaving_out(excluded),
             is_keeper=is_keeper,
             times=SyncTimes(
                 wait_seconds=mirror_wait_seconds,

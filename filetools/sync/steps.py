@@ -18,7 +18,7 @@ from filetools.errors import (
     SymlinkNotAllowedError,
 )
 from filetools.paths import WorkspacePath
-from filetools.stores import Displaced, Prepared
+from filetools.stores import Displaced, FileStat, Prepared
 from filetools.sync.actions import MakeDirectory, MirrorAction, Move, OutOfStepError, Put, Remove
 from filetools.sync.mirror_files import GONE, TRIES, MirrorFiles
 
@@ -112,8 +112,9 @@ class PutStep:
                 self.discard()
                 self._expected_new = None
                 continue
+            made = self._prepared.stat
             self._is_live, self._prepared = True, None
-            self._remember()
+            self._remember(made)
             return
         raise ChangedMeanwhileError(path, TRIES)
 
@@ -142,14 +143,12 @@ class PutStep:
         if not self._is_live:
             self._remove_made()
 
-    def _remember(self) -> None:
+    def _remember(self, made: FileStat) -> None:
         # At once: later the path's lock may be free, and another writer's file be live.
         action, known = self._action, self._files.known
         if self._displaced is not None:
             self._is_own = known.version_of(action.path, self._displaced.stat) is not None
-        stat = self._files.store.stat(action.path)
-        if stat is not None and stat.size == len(action.content):
-            known.note(action.path, stat, action.version or version_of(action.content))
+        known.note(action.path, made, action.version or version_of(action.content))
 
     def _written(self) -> Prepared:
         action, store = self._action, self._files.store
