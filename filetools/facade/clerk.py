@@ -12,7 +12,7 @@ import os
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
-from functools import partial
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Final
 
@@ -45,6 +45,8 @@ FOLLOWED_RECORDS: Final = 1000
 KNOWLEDGE_SECONDS: Final = 1.0
 """How long what actors know may be missing in the journal."""
 RECORDED_HINTS: Final = 2000
+REMEMBERED_PATHS: Final = 4096
+"""For how many paths, those asked for last, it is remembered whether they are excluded from watching."""
 RESTORED_RECORDS: Final = 1_000_000
 """All there are: what is not synced yet is the work of the last seconds before the machine went down."""
 
@@ -258,7 +260,7 @@ class Clerk:
             return
         self._watcher = ForeignWatcher(
             self._parts.workspace.root,
-            excluded=self._rules.matches,
+            excluded=lru_cache(REMEMBERED_PATHS)(self._rules.matches),
             on_hints=self._take_hints,
             on_resync=self._resync,
             loop=asyncio.get_running_loop(),
