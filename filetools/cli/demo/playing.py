@@ -17,6 +17,7 @@ from filetools.cli.demo.scenes.outage import Outage
 from filetools.cli.demo.scenes.scene import Scene
 from filetools.cli.demo.scenes.together import Together
 from filetools.cli.demo.stage import staged
+from filetools.cli.demo.strangers import REWRITTEN
 from filetools.cli.terminal import STDOUT
 
 SCENES: Final[tuple[Scene, ...]] = (Together(), Outage(), Crash())
@@ -39,7 +40,8 @@ async def _play(scenes: Sequence[Scene]) -> list[Finding]:
     async with staged() as stage:
         narrator = stage.narrator
         await narrator.say(f"a project of {len(stage.originals)} files, opened with a mirror")
-        reader = Reader(stage.root, stage.originals)
+        watched = {path: content for path, content in stage.originals.items() if path != REWRITTEN}
+        reader = Reader(stage.root, watched)
         reader.start()
         try:
             for scene in scenes:

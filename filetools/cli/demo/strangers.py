@@ -10,6 +10,8 @@ from typing import Final
 
 from filetools.cli.demo.marks import line_with
 
+REWRITTEN: Final = "docs/faq.md"
+"""The file that a script writes over: whoever reads it in that instant may see half of it, whatever filetools does."""
 _IN_PLACE: Final = """
 import sys
 with open(sys.argv[2], "r+b") as file:

@@ -29,7 +29,10 @@ class Eraser(Vandal):
     """Another program takes an acknowledged edit away."""
 
     async def spoil(self, stage: Stage) -> None:
-        (stage.root / "README.md").write_bytes(stage.originals["README.md"])
+        # In one step: writing over the file would tear it as well, before the eyes of the reader.
+        spare = stage.root / "README.md.swp"
+        spare.write_bytes(stage.originals["README.md"])
+        spare.replace(stage.root / "README.md")
 
 
 class Liar(Vandal):

@@ -7,7 +7,7 @@ from typing import Final
 
 from filetools.cli.demo.edits import append, insert
 from filetools.cli.demo.stage import EditKind, Stage
-from filetools.cli.demo.strangers import rewrite_in_place, save_by_rename, shell_append
+from filetools.cli.demo.strangers import REWRITTEN, rewrite_in_place, save_by_rename, shell_append
 
 _SHARED: Final = ("README.md", "data/config.json", "CHANGELOG.md")
 _OWN: Final = {
@@ -53,5 +53,5 @@ async def _shell(stage: Stage) -> None:
 
 async def _editors(stage: Stage) -> None:
     # Files of their own: a program that reads, waits and writes back would itself undo what others wrote meanwhile.
-    await stage.stranger("script", "docs/faq.md", rewrite_in_place)
+    await stage.stranger("script", REWRITTEN, rewrite_in_place)
     await stage.stranger("script", "docs/guide.md", save_by_rename)
