@@ -24,12 +24,18 @@ class UnheldError(Exception):
 
 
 def missing_parents(parts: Parts, path: WorkspacePath) -> Sequence[WorkspacePath]:
-    """Return the folders above a path that do not exist, outermost first."""
+    """Return the folders above a path that do not exist, outermost first.
+
+    Raises:
+        PathNotDirectoryError: A file stands where a folder is needed.
+    """
     missing: list[WorkspacePath] = []
     parent = path.parent
-    while not parent.is_root and parts.store.stat(parent) is None:
+    while not parent.is_root and (stat := parts.store.stat(parent)) is None:
         missing.append(parent)
         parent = parent.parent
+    if not parent.is_root and stat is not None and stat.type != "directory":
+        raise PathNotDirectoryError(parent)
     return missing[::-1]
 
 
