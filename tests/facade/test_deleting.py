@@ -1,0 +1,81 @@
+"""Deleting files: what is refused, and that what goes can be read by its version."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import filetools
+from filetools.facade import FileToolsFacade
+from filetools.models import DeleteResult
+from tests.support.crashing import QUIET, grow, leftovers
+from tests.support.opened import names_of, recorded, refused, told, version
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    grow(tmp_path, {"a.txt": b"text\n", "d": None})
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "link").symlink_to("a.txt")
+    return tmp_path
+
+
+@pytest.fixture
+async def files(root: Path) -> AsyncIterator[FileToolsFacade]:
+    async with filetools.open(root, settings=QUIET) as opened:
+        yield opened
+
+
+@pytest.mark.parametrize(
+    ("path", "code"),
+    [
+        ("no.txt", "FILE_NOT_FOUND"),
+        ("d/no.txt", "FILE_NOT_FOUND"),
+        ("a.txt/no.txt", "FILE_NOT_FOUND"),
+        ("d", "IS_A_DIRECTORY"),
+        ("pipe", "NOT_A_REGULAR_FILE"),
+        ("link", "SYMLINK_NOT_ALLOWED"),
+        ("link/x", "SYMLINK_NOT_ALLOWED"),
+        ("", "INVALID_PATH"),
+        ("..", "PATH_TRAVERSAL"),
+        (".filetools", "PERMISSION_DENIED"),
+        (None, "INVALID_ARGUMENT"),
+    ],
+)
+async def test_what_is_no_file_is_not_deleted(files: FileToolsFacade, root: Path, path: Any, code: str) -> None:
+    heard = told(files)
+    await refused(code, files.delete_file(path))
+    assert (heard, await recorded(files)) == ([], [])
+    assert sorted(os.listdir(root)) == [".filetools", "a.txt", "d", "link", "pipe"]
+
+
+async def test_another_version_is_not_deleted(files: FileToolsFacade, root: Path) -> None:
+    error = await refused("VERSION_MISMATCH", files.delete_file("a.txt", expected_version="0" * 64))
+    assert error.details == {"expected_version": "0" * 64, "current_version": version("text\n")}
+    await refused("INVALID_ARGUMENT", files.delete_file("a.txt", expected_version="x"))
+    assert (root / "a.txt").read_bytes() == b"text\n"
+
+
+async def test_a_deleted_file_is_readable_by_its_version(files: FileToolsFacade, root: Path) -> None:
+    heard = told(files)
+    result = await files.delete_file("a.txt", expected_version=version("text\n"))
+    assert result == DeleteResult(path="a.txt", deleted_version=version("text\n"), number=result.number)
+    assert names_of(heard) == [("file:deleted", "a.txt")]
+    assert heard[0].to_dict()["version"] == version("text\n")
+    assert await recorded(files) == [("delete", "a.txt", "agent")]
+    assert not (root / "a.txt").exists()
+    assert leftovers(root) == []
+    await refused("FILE_NOT_FOUND", files.read_file("a.txt"))
+    assert (await files.read_file("a.txt", version=version("text\n"))).content == "text\n"
+    await refused("FILE_NOT_FOUND", files.delete_file("a.txt"))
+
+
+async def test_a_deleted_file_can_be_made_anew(files: FileToolsFacade, root: Path) -> None:
+    await files.delete_file("a.txt")
+    assert (await files.create_file("a.txt", "next\n")).created
+    assert [entry.operation for entry in (await files.versions("a.txt")).versions] == ["create", "found"]
+    assert (root / "a.txt").read_bytes() == b"next\n"

@@ -1,0 +1,211 @@
+"""Making and deleting folders, and what happens to calls below a folder that goes or moves in the same moment."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import random
+from collections.abc import AsyncIterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import filetools
+from filetools.errors import ChangedMeanwhileError, DirectoryNotFoundError
+from filetools.facade import FileToolsFacade
+from filetools.models import DeleteResult, DirectoryResult
+from tests.support.crashing import QUIET, grow, snapshot
+from tests.support.opened import (
+    Once,
+    ScriptedOpening,
+    assert_at_rest,
+    names_of,
+    outcome_of,
+    recorded,
+    refused,
+    told,
+    version,
+)
+
+BEFORE: dict[str, bytes | None] = {"a.txt": b"a", "d": None, "d/e.txt": b"e", "d/f": None, "d/f/g": b"g", "n": None}
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    grow(tmp_path, BEFORE)
+    return tmp_path
+
+
+@pytest.fixture
+async def files(root: Path) -> AsyncIterator[FileToolsFacade]:
+    async with filetools.open(root, settings=QUIET) as opened:
+        yield opened
+
+
+@pytest.mark.parametrize(
+    ("path", "code"),
+    [
+        ("a.txt", "FILE_EXISTS"),
+        ("a.txt/x", "NOT_A_DIRECTORY"),
+        ("", "INVALID_PATH"),
+        ("x/..", "PATH_TRAVERSAL"),
+        ("x" * 256, "PATH_TOO_LONG"),
+        (".filetools", "PERMISSION_DENIED"),
+        ("d/.filetools", "PERMISSION_DENIED"),
+        (3, "INVALID_ARGUMENT"),
+    ],
+)
+async def test_no_folder_is_made_where_none_can_be(files: FileToolsFacade, root: Path, path: Any, code: str) -> None:
+    await refused(code, files.create_directory(path))
+    assert (snapshot(root), await recorded(files)) == (BEFORE, [])
+
+
+async def test_links_and_pipes_are_no_folders(files: FileToolsFacade, root: Path) -> None:
+    (root / "link").symlink_to("d")
+    (root / "away").symlink_to(root.parent)
+    os.mkfifo(root / "pipe")
+    for path in ("link", "link/x", "away", "away/x"):
+        await refused("SYMLINK_NOT_ALLOWED", files.create_directory(path))
+        await refused("SYMLINK_NOT_ALLOWED", files.delete_directory(path, recursive=True))
+    await refused("FILE_EXISTS", files.create_directory("pipe"))
+    await refused("NOT_A_DIRECTORY", files.delete_directory("pipe"))
+    assert not (root.parent / "x").exists()
+    assert (root / "link").is_symlink()
+
+
+async def test_a_folder_is_made_with_its_parents(files: FileToolsFacade, root: Path) -> None:
+    heard = told(files)
+    result = await files.create_directory("x/y")
+    assert result == DirectoryResult(path="x/y", created=True, number=result.number)
+    assert names_of(heard) == [("directory:created", "x"), ("directory:created", "x/y")]
+    assert await files.create_directory("x/y/") == DirectoryResult(path="x/y", created=False)
+    assert await recorded(files) == [("create_directory", "x", "agent"), ("create_directory", "x/y", "agent")]
+
+
+@pytest.mark.parametrize(
+    ("path", "code"),
+    [
+        ("no", "DIR_NOT_FOUND"),
+        ("no/no", "DIR_NOT_FOUND"),
+        ("a.txt", "NOT_A_DIRECTORY"),
+        ("a.txt/x", "NOT_A_DIRECTORY"),
+        ("d", "DIR_NOT_EMPTY"),
+        ("", "INVALID_PATH"),
+        (".", "INVALID_PATH"),
+        (".filetools", "PERMISSION_DENIED"),
+    ],
+)
+async def test_what_is_no_empty_folder_is_not_deleted(files: FileToolsFacade, root: Path, path: str, code: str) -> None:
+    await refused(code, files.delete_directory(path))
+    if code != "DIR_NOT_EMPTY":
+        await refused(code, files.delete_directory(path, recursive=True))
+    assert (snapshot(root), await recorded(files)) == (BEFORE, [])
+
+
+async def test_an_empty_folder_goes(files: FileToolsFacade, root: Path) -> None:
+    heard = told(files)
+    result = await files.delete_directory("n")
+    assert result == DeleteResult(path="n", entries=1, number=result.number)
+    assert names_of(heard) == [("directory:deleted", "n")]
+    assert not (root / "n").exists()
+
+
+async def test_a_folder_goes_with_everything_in_it(files: FileToolsFacade, root: Path) -> None:
+    await files.write_file("d/e.txt", "new e")
+    heard = told(files)
+    result = await files.delete_directory("d", recursive=True)
+    assert result == DeleteResult(path="d", entries=4, number=result.number)
+    assert names_of(heard) == [("directory:deleted", "d")]
+    assert snapshot(root) == {"a.txt": b"a", "n": None}
+    assert (await files.read_file("d/e.txt", version=version("new e"))).content == "new e"
+    assert (await files.create_file("d/e.txt", "again")).created
+    await assert_at_rest(files, root)
+
+
+async def test_an_empty_folder_that_a_stranger_fills_in_the_same_instant_stays(root: Path) -> None:
+    def fill() -> None:
+        (root / "n/new").write_text("person")
+
+    async with ScriptedOpening(root, before=Once("remove_empty_directory", fill)) as files:
+        heard = told(files)
+        await refused("DIR_NOT_EMPTY", files.delete_directory("n"))
+        assert (root / "n/new").read_text() == "person"
+        assert heard == []
+        assert await recorded(files) == []
+        await assert_at_rest(files, root)
+
+
+async def test_a_write_while_its_folder_is_about_to_move_is_refused_or_lands_in_the_old_place(root: Path) -> None:
+    """The folder is recorded as moved, and not renamed yet; both names are blocked until it is."""
+    seen: list[str] = []
+
+    def look() -> None:
+        async def write() -> None:
+            async with filetools.open(root, settings=QUIET) as other:
+                files = ("d/e.txt", "d/new.txt", "t/e.txt", "t/new.txt")
+                seen.extend([await outcome_of(other.write_file(path, "x")) for path in files])
+                seen.extend([await outcome_of(other.create_directory(path)) for path in ("d/made", "t/made")])
+
+        asyncio.run(write())
+
+    async with ScriptedOpening(root, before=Once("move", look)) as files:
+        await files.write_file("d/e.txt", "new e")
+        await files.move_file("d", "t")
+        assert seen == ["CHANGED_MEANWHILE"] * 6
+        assert snapshot(root) == {
+            "a.txt": b"a", "n": None, "t": None, "t/e.txt": b"new e", "t/f": None, "t/f/g": b"g",
+        }  # fmt: skip
+        await assert_at_rest(files, root)
+        assert ("delete", "t/e.txt", "external") not in await recorded(files)
+
+
+async def test_writers_below_a_folder_that_keeps_moving_lose_nothing(root: Path) -> None:
+    chance = random.Random(7)
+    async with filetools.open(root, settings=QUIET) as files:
+        wrote: dict[str, str] = {}
+
+        async def write(number: int) -> None:
+            for turn in range(12):
+                folder = chance.choice(["d", "t"])
+                path, text = f"{folder}/w{number}-{turn}.txt", f"{number} {turn}"
+                with suppress(DirectoryNotFoundError, ChangedMeanwhileError):
+                    result = await files.write_file(path, text, create_parents=False)
+                    wrote[path.split("/")[1]] = result.version
+
+        async def move() -> None:
+            for _ in range(8):
+                for source, destination in (("d", "t"), ("t", "d")):
+                    while await outcome_of(files.move_file(source, destination)) != "done":
+                        await asyncio.sleep(0.001)
+
+        await asyncio.gather(move(), *(write(number) for number in range(4)))
+        assert {name: version((root / "d" / name).read_bytes()) for name in wrote} == wrote
+        assert not (root / "t").exists()
+        await assert_at_rest(files, root)
+
+
+async def test_what_was_acknowledged_below_a_deleted_folder_went_with_it_or_came_after(root: Path) -> None:
+    async with filetools.open(root, settings=QUIET) as files:
+        for _ in range(10):
+            await asyncio.gather(
+                outcome_of(files.delete_directory("d", recursive=True)),
+                outcome_of(files.write_file("d/e.txt", "late")),
+                outcome_of(files.create_directory("d/sub")),
+                outcome_of(files.append_file("d/f/g", "late")),
+            )
+            stands = {path for path in snapshot(root) if path.startswith("d")}
+            assert stands == await told_tree(files)
+            await assert_at_rest(files, root)
+
+
+async def told_tree(files: FileToolsFacade) -> set[str]:
+    """Return what stands below d if the feed is to be believed."""
+    paths = {path for path in BEFORE if path.startswith("d")}
+    for record in (await files.changes()).records:
+        if record.operation == "delete_directory":
+            paths = {path for path in paths if path != record.path and not path.startswith(f"{record.path}/")}
+        elif record.path.startswith("d"):
+            paths.add(record.path)
+    return paths

@@ -1,0 +1,139 @@
+"""Moving files and folders: what is refused before anything is recorded, and what a move takes along."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import filetools
+from filetools.facade import FileToolsFacade
+from filetools.models import MoveResult
+from tests.support.crashing import QUIET, grow, leftovers, snapshot
+from tests.support.opened import assert_at_rest, names_of, recorded, refused, told, version
+
+BEFORE: dict[str, bytes | None] = {"a.txt": b"a", "b.txt": b"b", "d": None, "d/e.txt": b"e", "d/f": None, "d/f/g": b"g"}
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    grow(tmp_path, BEFORE)
+    return tmp_path
+
+
+@pytest.fixture
+async def files(root: Path) -> AsyncIterator[FileToolsFacade]:
+    async with filetools.open(root, settings=QUIET) as opened:
+        yield opened
+
+
+@pytest.mark.parametrize(
+    ("source", "destination", "code"),
+    [
+        ("no.txt", "x.txt", "FILE_NOT_FOUND"),
+        ("no.txt", "b.txt", "FILE_NOT_FOUND"),
+        ("d/no", "x.txt", "FILE_NOT_FOUND"),
+        ("a.txt", "b.txt", "FILE_EXISTS"),
+        ("a.txt", "d", "IS_A_DIRECTORY"),
+        ("a.txt", "a.txt/x", "INVALID_ARGUMENT"),
+        ("d/f/g", "d/f", "INVALID_ARGUMENT"),
+        ("d", "a.txt", "FILE_EXISTS"),
+        ("d", "d/x", "INVALID_ARGUMENT"),
+        ("d", "d/f/x", "INVALID_ARGUMENT"),
+        ("d/f", "d", "FILE_EXISTS"),
+        ("a.txt", "b.txt/x", "NOT_A_DIRECTORY"),
+        ("d", "b.txt/x", "NOT_A_DIRECTORY"),
+        ("", "x", "INVALID_PATH"),
+        ("d", "", "INVALID_PATH"),
+        ("d", "../d", "PATH_TRAVERSAL"),
+        (".filetools", "x", "PERMISSION_DENIED"),
+        ("d", ".filetools/x", "PERMISSION_DENIED"),
+        (None, "x", "INVALID_ARGUMENT"),
+    ],
+)
+async def test_a_move_that_cannot_be_is_refused_and_leaves_no_record(
+    files: FileToolsFacade, root: Path, source: Any, destination: Any, code: str
+) -> None:
+    heard = told(files)
+    await refused(code, files.move_file(source, destination))
+    assert snapshot(root) == BEFORE
+    assert heard == []
+    assert await recorded(files) == []
+    assert files._parts.journal.position() == 0 or code == "FILE_EXISTS"
+
+
+@pytest.mark.parametrize("kind", ["link", "pipe"])
+async def test_neither_links_nor_pipes_are_moved_or_replaced(files: FileToolsFacade, root: Path, kind: str) -> None:
+    if kind == "link":
+        (root / "odd").symlink_to("a.txt")
+        code = "SYMLINK_NOT_ALLOWED"
+    else:
+        os.mkfifo(root / "odd")
+        code = "NOT_A_REGULAR_FILE"
+    await refused(code, files.move_file("odd", "x"))
+    await refused(code, files.move_file("a.txt", "odd", overwrite=True))
+    assert sorted(os.listdir(root)) == [".filetools", "a.txt", "b.txt", "d", "odd"]
+
+
+async def test_a_file_moves_with_its_identity_mode_and_time(files: FileToolsFacade, root: Path) -> None:
+    (root / "a.txt").chmod(0o640)
+    os.utime(root / "a.txt", (1_700_000_000, 1_700_000_000))
+    before, heard = (root / "a.txt").stat(), told(files)
+    result = await files.move_file("a.txt", "x/y.txt")
+    assert result == MoveResult(source="a.txt", destination="x/y.txt", version=version("a"), number=result.number)
+    after = (root / "x/y.txt").stat()
+    assert (after.st_ino, after.st_mode, after.st_mtime_ns) == (before.st_ino, before.st_mode, before.st_mtime_ns)
+    assert names_of(heard) == [("directory:created", "x"), ("file:renamed", "x/y.txt")]
+    assert heard[1].to_dict()["old_path"] == "a.txt"
+    assert await recorded(files) == [("create_directory", "x", "agent"), ("move", "x/y.txt", "agent")]
+    await refused("FILE_NOT_FOUND", files.read_file("a.txt"))
+    await assert_at_rest(files, root)
+
+
+async def test_a_replaced_destination_stays_readable_by_its_version(files: FileToolsFacade, root: Path) -> None:
+    heard = told(files)
+    result = await files.move_file("a.txt", "b.txt", overwrite=True)
+    assert result == MoveResult(
+        source="a.txt", destination="b.txt", version=version("a"), replaced_version=version("b"), number=result.number
+    )
+    assert names_of(heard) == [("file:deleted", "b.txt"), ("file:renamed", "b.txt")]
+    assert (await files.read_file("b.txt", version=version("b"))).content == "b"
+    assert snapshot(root)["b.txt"] == b"a"
+    assert leftovers(root) == []
+    await assert_at_rest(files, root)
+
+
+@pytest.mark.parametrize(("path", "other"), [("a.txt", "./a.txt"), ("a.txt", "/a.txt"), ("d", "d/"), ("d", ".\\d")])
+async def test_a_move_onto_itself_changes_nothing(files: FileToolsFacade, root: Path, path: str, other: str) -> None:
+    heard = told(files)
+    result = await files.move_file(path, other)
+    known = version("a") if path == "a.txt" else None
+    assert result == MoveResult(source=path, destination=path, version=known)
+    assert (heard, snapshot(root)) == ([], BEFORE)
+    assert await recorded(files) == []
+
+
+async def test_a_folder_moves_with_everything_in_it(files: FileToolsFacade, root: Path) -> None:
+    await files.write_file("d/e.txt", "new e")
+    heard = told(files)
+    result = await files.move_file("d", "x/t")
+    assert result == MoveResult(source="d", destination="x/t", number=result.number)
+    assert names_of(heard) == [("directory:created", "x"), ("directory:renamed", "x/t")]
+    assert snapshot(root) == {
+        "a.txt": b"a", "b.txt": b"b", "x": None, "x/t": None, "x/t/e.txt": b"new e", "x/t/f": None, "x/t/f/g": b"g",
+    }  # fmt: skip
+    await refused("VERSION_MISMATCH", files.write_file("x/t/e.txt", "2", expected_version=version("e")))
+    assert (await files.write_file("x/t/e.txt", "2", expected_version=version("new e"))).replaced_version is not None
+    await refused("FILE_NOT_FOUND", files.read_file("d/e.txt"))
+    await assert_at_rest(files, root)
+
+
+async def test_a_folder_can_move_back(files: FileToolsFacade, root: Path) -> None:
+    await files.write_file("d/e.txt", "new e")
+    for source, destination in (("d", "t"), ("t", "d"), ("d", "t"), ("t", "d")):
+        await files.move_file(source, destination)
+        await assert_at_rest(files, root)
+    assert (root / "d/e.txt").read_text() == "new e"

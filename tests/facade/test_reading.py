@@ -1,0 +1,289 @@
+"""Reading: what is refused, then whole files, parts, kept versions, and files that a writer is at work on."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import os
+import threading
+from collections.abc import AsyncIterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import filetools
+from filetools.facade import FileToolsFacade
+from filetools.models import ReadBatchResult, ReadItem, ReadResult
+from tests.support.crashing import QUIET, grow
+from tests.support.opened import ScriptedOpening, refused, steps_until, told, version
+
+LINES = "one\ntwo\nthree\n"
+SECONDS = 1_700_000_000
+MODIFIED = datetime.fromtimestamp(SECONDS, UTC)
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    grow(tmp_path, {"a.txt": LINES.encode(), "b.bin": b"\x00\x01\x02", "d": None, "empty.txt": b""})
+    for place in (tmp_path / "a.txt", tmp_path / "b.bin", tmp_path / "empty.txt"):
+        os.utime(place, (SECONDS, SECONDS))
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "link").symlink_to("a.txt")
+    (tmp_path / "away").symlink_to("/etc/passwd")
+    return tmp_path
+
+
+@pytest.fixture
+async def files(root: Path) -> AsyncIterator[FileToolsFacade]:
+    async with filetools.open(root, settings=QUIET) as opened:
+        yield opened
+
+
+@pytest.mark.parametrize(
+    ("path", "code"),
+    [
+        ("missing.txt", "FILE_NOT_FOUND"),
+        ("d/missing.txt", "FILE_NOT_FOUND"),
+        ("a.txt/below", "NOT_A_DIRECTORY"),
+        ("d", "IS_A_DIRECTORY"),
+        ("pipe", "NOT_A_REGULAR_FILE"),
+        ("link", "SYMLINK_NOT_ALLOWED"),
+        ("away", "SYMLINK_NOT_ALLOWED"),
+        ("link/below", "SYMLINK_NOT_ALLOWED"),
+        ("", "INVALID_PATH"),
+        (".", "INVALID_PATH"),
+        ("  ", "INVALID_PATH"),
+        ("a\0b", "INVALID_PATH"),
+        ("\ud800", "INVALID_PATH"),
+        ("..", "PATH_TRAVERSAL"),
+        ("d/../a.txt", "PATH_TRAVERSAL"),
+        ("d\\..\\a.txt", "PATH_TRAVERSAL"),
+        ("C:\\a.txt", "ABSOLUTE_PATH"),
+        ("\\\\server\\a.txt", "ABSOLUTE_PATH"),
+        ("x" * 256, "PATH_TOO_LONG"),
+        ("x/" * 2500, "PATH_TOO_LONG"),
+        (".filetools/journal.db", "PERMISSION_DENIED"),
+        ("sub/.FileTools/x", "PERMISSION_DENIED"),
+        (5, "INVALID_ARGUMENT"),
+        (None, "INVALID_ARGUMENT"),
+        (b"a.txt", "INVALID_ARGUMENT"),
+    ],
+)
+async def test_what_is_no_readable_path_is_refused(files: FileToolsFacade, root: Path, path: Any, code: str) -> None:
+    error = await refused(code, files.read_file(path))
+    assert str(root) not in str(error.message)
+    assert "/etc" not in error.message
+    assert "/etc" not in str(error.details)
+
+
+async def test_a_missing_file_is_named(files: FileToolsFacade) -> None:
+    error = await refused("FILE_NOT_FOUND", files.read_file("missing.txt"))
+    assert (error.message, error.path, error.retryable) == ("File not found: missing.txt", "missing.txt", False)
+    assert isinstance(error, FileNotFoundError)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"offset": 0},
+        {"limit": 0},
+        {"limit": -1},
+        {"byte_offset": -1},
+        {"byte_count": 0},
+        {"byte_count": -1},
+        {"offset": 1, "byte_offset": 0},
+        {"limit": 1, "byte_count": 1},
+        {"on_locked": "perhaps"},
+        {"encoding": "no-such-codec"},
+        {"encoding": "base64"},
+        {"encoding": "rot13"},
+        {"version": "newest"},
+        {"version": ""},
+        {"version": "sha256:abc"},
+        {"version": "stat:1-2-3-4-5"},
+        {"version": "a" * 12},
+    ],
+)
+async def test_options_that_make_no_sense_are_refused(files: FileToolsFacade, options: dict[str, Any]) -> None:
+    await refused("INVALID_ARGUMENT", files.read_file("a.txt", **options))
+
+
+async def test_lines_of_a_binary_file_are_refused(files: FileToolsFacade) -> None:
+    await refused("INVALID_ARGUMENT", files.read_file("b.bin", offset=1))
+
+
+async def test_text_that_the_encoding_cannot_be_is_refused(files: FileToolsFacade, root: Path) -> None:
+    (root / "latin.txt").write_bytes(b"caf\xe9\n")
+    error = await refused("ENCODING_ERROR", files.read_file("latin.txt", encoding="utf-8"))
+    assert error.details["encoding"] == "utf-8"
+    assert (await files.read_file("latin.txt")).content == "café\n"
+
+
+@pytest.mark.parametrize("limit", [10, 200_000])
+async def test_a_file_over_the_limit_is_refused_and_its_parts_are_not(root: Path, limit: int) -> None:
+    (root / "big.txt").write_bytes(b"0123456\n" * (limit // 8 + 1))
+    size = (limit // 8 + 1) * 8
+    async with filetools.open(root, settings={**QUIET, "max_read_bytes": limit}) as files:
+        error = await refused("FILE_TOO_LARGE", files.read_file("big.txt"))
+        assert error.details == {"size": size, "limit": limit}
+        assert error.suggested_action is not None
+        part = await files.read_file("big.txt", offset=2, limit=1)
+        assert (part.content, part.truncated, part.next_offset) == ("0123456\n", size > 16, 3 if size > 16 else None)
+        assert part.version.startswith("stat:")
+        assert (await files.read_file("big.txt", byte_offset=size - 3, byte_count=9)).content == "56\n"
+        await refused("FILE_TOO_LARGE", files.read_file("big.txt", byte_count=11 * 1024 * 1024))
+        # The version of a part is accepted where nothing has changed since, and refused where something has.
+        await files.append_file("big.txt", "end", expected_version=part.version)
+        await refused("VERSION_MISMATCH", files.append_file("big.txt", "end", expected_version=part.version))
+
+
+async def test_a_text_is_returned_with_all_that_is_known_of_it(files: FileToolsFacade) -> None:
+    assert await files.read_file("./a.txt") == ReadResult(
+        path="a.txt",
+        content=LINES,
+        encoding="utf-8",
+        size=14,
+        version=version(LINES),
+        modified=MODIFIED,
+        total_lines=3,
+        newline="lf",
+        bom=False,
+    )
+
+
+async def test_an_empty_file_is_text(files: FileToolsFacade) -> None:
+    assert await files.read_file("empty.txt") == ReadResult(
+        path="empty.txt", content="", encoding="utf-8", size=0, version=version(""), modified=MODIFIED, total_lines=0,
+        newline="none", bom=False,
+    )  # fmt: skip
+
+
+async def test_binary_bytes_come_as_base64(files: FileToolsFacade) -> None:
+    assert await files.read_file("b.bin") == ReadResult(
+        path="b.bin",
+        content=base64.b64encode(b"\x00\x01\x02").decode(),
+        encoding="base64",
+        size=3,
+        version=version(b"\x00\x01\x02"),
+        modified=MODIFIED,
+        is_binary=True,
+        mime_type="application/octet-stream",
+    )
+
+
+@pytest.mark.parametrize(
+    ("options", "content", "truncated", "next_offset"),
+    [
+        ({"offset": 2}, "two\nthree\n", False, None),
+        ({"limit": 1}, "one\n", True, 2),
+        ({"offset": 2, "limit": 1}, "two\n", True, 3),
+        ({"offset": -1}, "three\n", False, None),
+        ({"offset": -9}, LINES, False, None),
+        ({"offset": 4}, "", False, None),
+        ({"byte_offset": 4}, "two\nthree\n", False, None),
+        ({"byte_count": 5}, "one\nt", True, 5),
+        ({"byte_offset": 99}, "", False, None),
+    ],
+)
+async def test_a_part_says_where_it_goes_on(
+    files: FileToolsFacade, options: dict[str, int], content: str, truncated: bool, next_offset: int | None
+) -> None:
+    assert await files.read_file("a.txt", **options) == ReadResult(  # type: ignore[arg-type]
+        path="a.txt", content=content, encoding="utf-8", size=14, version=version(LINES), modified=MODIFIED,
+        total_lines=3, newline="lf", bom=False, truncated=truncated, next_offset=next_offset,
+    )  # fmt: skip
+
+
+async def test_a_version_that_is_not_kept_is_gone(files: FileToolsFacade) -> None:
+    error = await refused("VERSION_GONE", files.read_file("a.txt", version="sha256:" + "0" * 64))
+    assert error.details["version"] == "sha256:" + "0" * 64
+
+
+async def test_a_version_that_stands_there_need_not_have_been_recorded(files: FileToolsFacade) -> None:
+    known = await files.read_file("a.txt")
+    assert (await files.read_file("a.txt", version=known.version)).content == LINES
+    assert (await files.read_file("a.txt", version=known.version.removeprefix("sha256:").upper())).content == LINES
+
+
+async def test_a_replaced_version_is_given_back_whole_and_in_parts(files: FileToolsFacade) -> None:
+    await files.write_file("a.txt", "new\n")
+    assert await files.read_file("a.txt", version=version(LINES)) == ReadResult(
+        path="a.txt", content=LINES, encoding="utf-8", size=14, version=version(LINES), modified=None, total_lines=3,
+        newline="lf", bom=False, origin="version",
+    )  # fmt: skip
+    assert (await files.read_file("a.txt", version=version(LINES), offset=2, limit=1)).content == "two\n"
+    await files.delete_file("a.txt")
+    assert (await files.read_file("a.txt", version=version("new\n"))).content == "new\n"
+
+
+async def test_every_successful_read_is_told_and_no_other(files: FileToolsFacade) -> None:
+    heard = told(files, "file:read")
+    await refused("FILE_NOT_FOUND", files.read_file("missing.txt"))
+    assert heard == []
+    await files.read_file("a.txt", offset=1)
+    await files.read_multiple(["b.bin", "missing.txt"])
+    plain = [event.to_dict() for event in heard]
+    assert [(event["path"], event["version"], event["actor"]["id"]) for event in plain] == [
+        ("a.txt", version(LINES), files.actor.id),
+        ("b.bin", version(b"\x00\x01\x02"), files.actor.id),
+    ]
+
+
+async def test_a_file_in_the_hands_of_a_writer_is_flagged_waited_for_or_refused(root: Path) -> None:
+    reached, free = threading.Event(), threading.Event()
+
+    def hold(method: str, path: str) -> None:
+        if method == "Prepared.exchange":
+            reached.set()
+            assert free.wait(20)
+
+    async with ScriptedOpening(root, before=hold) as files:
+        writing = asyncio.ensure_future(files.write_file("a.txt", "new\n"))
+        await steps_until(reached.is_set)
+        error = await refused("LOCK_TIMEOUT", files.read_file("./a.txt", on_locked="error"))
+        assert error.retryable
+        flagged = await files.read_file("a.txt")
+        assert (flagged.content, flagged.stale) == (LINES, True)
+        assert not (await files.read_file("b.bin")).stale
+        waiting = asyncio.ensure_future(files.read_file("a.txt", on_locked="wait"))
+        await asyncio.sleep(0.02)
+        assert not waiting.done()
+        free.set()
+        assert ((await waiting).content, (await waiting).stale) == ("new\n", False)
+        await writing
+        assert not (await files.read_file("a.txt")).stale
+
+
+async def test_several_files_are_read_past_those_that_fail(files: FileToolsFacade) -> None:
+    result = await files.read_multiple(["a.txt", "missing.txt", "d"])
+    assert result == ReadBatchResult(
+        items=[
+            ReadItem(path="a.txt", result=await files.read_file("a.txt")),
+            ReadItem(
+                path="missing.txt", error={"error": "File not found: missing.txt", "error_code": "FILE_NOT_FOUND"}
+            ),
+            ReadItem(path="d", error={"error": "Is a directory: d", "error_code": "IS_A_DIRECTORY"}),
+        ],
+        failed=2,
+    )
+
+
+async def test_reads_see_the_old_or_the_new_file_never_half(tmp_path: Path) -> None:
+    old, new = "old\n" * 60_000, "new\n" * 80_000
+    grow(tmp_path, {"a.txt": old.encode()})
+    async with filetools.open(tmp_path, settings=QUIET) as files:
+        writing = asyncio.ensure_future(rewrite(files, old, new))
+        seen = set()
+        while not writing.done():
+            seen.add((await files.read_file("a.txt")).content)
+            seen.add((await files.read_file("a.txt", byte_offset=0)).content)
+        await writing
+    assert seen <= {old, new}
+
+
+async def rewrite(files: FileToolsFacade, old: str, new: str) -> None:
+    for _ in range(10):
+        await files.write_file("a.txt", new)
+        await files.write_file("a.txt", old)
