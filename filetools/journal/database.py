@@ -10,6 +10,7 @@ import logging
 import os
 import secrets
 import sqlite3
+import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -18,9 +19,10 @@ from typing import Any, Final, TypeVar
 from filetools.errors import FileToolsError, InternalError, StateDamagedError, StorageFailedError
 from filetools.journal.birth import PAGE_BYTES, PARTS, connect, make_sure_of_database
 from filetools.journal.gate import Gate
-from filetools.journal.schema import migrate, require_known_schema
+from filetools.journal.opening import refuse_damage
+from filetools.journal.position import PositionNote
+from filetools.journal.schema import migrate
 from filetools.journal.translation import TRANSLATED
-from filetools.journal.walfile import goes_on_after, is_header_damaged
 from filetools.models import Durability
 
 CHECKPOINT_BYTES: Final = 16 * 1024 * 1024
@@ -61,7 +63,7 @@ class Database:
         with TRANSLATED:
             self.gate = Gate(directory, timeout_seconds=timeout_seconds)
             try:
-                self._writer, self._identities = self._open_writer()
+                self.position, self._writer, self._identities = self._open_writer()
             except BaseException:
                 self.gate.close()
                 raise
@@ -146,12 +148,6 @@ class Database:
             self._writer.execute("PRAGMA wal_checkpoint(PASSIVE)")
         return True
 
-    def is_cut_short(self) -> bool:
-        """Whether the write-ahead file holds more than SQLite could read of it; copies what it could on the way."""
-        with TRANSLATED, self.gate:
-            _, frames, _ = self._writer.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
-            return goes_on_after(self._directory, frames)
-
     def close(self) -> None:
         """Checkpoint and release every connection; may be called twice, and after a fork does nothing."""
         if not self.is_open:
@@ -166,30 +162,40 @@ class Database:
             # Everything acknowledged is in the write-ahead file, which the next opening reads.
             _log.warning("the journal was closed without a checkpoint: %s", exc)
             self._close_connections()
+        self.position.close()
         self.gate.close()
 
     def _transact(self, work: Callable[[sqlite3.Connection], T], *, durable: bool) -> T:
         self._check_identity()
         if self._sync_failed:
             self._write_anew()
-        wanted = self._synchronous if durable else "NORMAL"
+        self._use_synchronous(self._synchronous if durable else "NORMAL")
         writer = self._writer
-        if wanted != self._synchronous_now:
-            writer.execute(f"PRAGMA synchronous = {wanted}")
-            self._synchronous_now = wanted
         writer.execute("BEGIN IMMEDIATE")
         try:
             result = work(writer)
             writer.execute("COMMIT")
         except BaseException as exc:
-            if getattr(exc, "sqlite_errorcode", None) in _FAILED_SYNCS:
-                self._sync_failed = True
             with suppress(sqlite3.Error):
                 writer.execute("ROLLBACK")
+            if getattr(exc, "sqlite_errorcode", None) in _FAILED_SYNCS:
+                self._sync_failed = True
+                self._take_back()
             raise
         # Looked at again: a folder removed during the commit took the commit with it.
         self._check_identity()
         return result
+
+    def _use_synchronous(self, wanted: str) -> None:
+        if wanted != self._synchronous_now:
+            self._writer.execute(f"PRAGMA synchronous = {wanted}")
+            self._synchronous_now = wanted
+
+    def _take_back(self) -> None:
+        """Write over the frames of a commit whose sync failed: whole as they are, the next opening would take them."""
+        with suppress(sqlite3.Error):
+            self._use_synchronous("NORMAL")
+            self._writer.execute("INSERT OR REPLACE INTO meta (name, value) VALUES ('sync_failed', ?)", (time.time(),))
 
     def _write_anew(self) -> None:
         """After a failed sync the kernel may have dropped what was written before, and says so only once.
@@ -206,6 +212,7 @@ class Database:
         try:
             return self._readers.pop()
         except IndexError:
+            self._check_identity()
             connection = connect(self._directory / PARTS[0])
         try:
             connection.execute("PRAGMA query_only = ON")
@@ -226,21 +233,24 @@ class Database:
             self._readers.pop().close()
         self._writer.close()
 
-    def _open_writer(self) -> tuple[sqlite3.Connection, tuple[Identity, ...]]:
+    def _open_writer(self) -> tuple[PositionNote, sqlite3.Connection, tuple[Identity, ...]]:
         with self.gate:
             make_sure_of_database(self._directory)
-            if is_header_damaged(self._directory):
-                raise StateDamagedError("the header of the journal's write-ahead file is not valid")
-            writer = connect(self._directory / PARTS[0])
+            position = PositionNote(self._directory)
             try:
-                self._prepare(writer)
-                return writer, tuple(_identity(part) for part in self._parts)
+                refuse_damage(self._directory, position.at_opening)
+                writer = connect(self._directory / PARTS[0])
+                try:
+                    self._prepare(writer)
+                    return position, writer, tuple(_identity(part) for part in self._parts)
+                except BaseException:
+                    writer.close()
+                    raise
             except BaseException:
-                writer.close()
+                position.close()
                 raise
 
     def _prepare(self, writer: sqlite3.Connection) -> None:
-        require_known_schema(writer)
         writer.execute("PRAGMA journal_mode = WAL")
         writer.execute("PRAGMA wal_autocheckpoint = 0")
         writer.execute(f"PRAGMA journal_size_limit = {4 * CHECKPOINT_BYTES}")

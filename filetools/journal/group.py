@@ -18,7 +18,6 @@ from filetools.journal.changes import HeadMovedError
 from filetools.journal.commit import Draft, Recorder
 from filetools.journal.database import Database
 from filetools.journal.notes import Notes
-from filetools.journal.position import PositionNote
 from filetools.models import ChangeRecord, RecordState
 
 Records = tuple[ChangeRecord, ...]
@@ -45,11 +44,10 @@ class _Ticket:
 class GroupCommit:
     """The queue of drafts and the right to lead. One a journal; any thread may call."""
 
-    def __init__(self, database: Database, recorder: Recorder, notes: Notes, position: PositionNote) -> None:
+    def __init__(self, database: Database, recorder: Recorder, notes: Notes) -> None:
         self._database = database
         self._recorder = recorder
         self._notes = notes
-        self._position = position
         self._lock = threading.Lock()
         self._waiting: list[_Ticket] = []
         self._is_led = False
@@ -142,7 +140,7 @@ class GroupCommit:
     def _committed(self, outcomes: list[Records | Exception], noted: Set[int]) -> None:
         records = [record for outcome in outcomes if not isinstance(outcome, Exception) for record in outcome]
         if records:
-            self._position.write(max(record.number for record in records))
+            self._database.position.write(max(record.number for record in records))
         self._notes.forget(noted, has_grown=any(record.state is not RecordState.PENDING for record in records))
 
     def _fail(self, others: list[_Ticket], error: Exception) -> None:

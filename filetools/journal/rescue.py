@@ -25,12 +25,15 @@ from filetools.journal.salvage import (
     ReadableRows,
     carved_contents,
     carved_records,
+    heads_below_removed,
     heads_from_records,
     is_intact,
 )
 from filetools.journal.schema import migrate
 from filetools.journal.translation import TRANSLATED
+from filetools.journal.walfile import goes_on_after_damage, is_header_damaged
 
+GATE_SECONDS: Final = 30.0
 _FRESH: Final = "fresh.db"
 
 
@@ -63,7 +66,7 @@ def rescue_journal(directory: Path, aside: Path) -> Rescue:
         DiskFullError, AccessDeniedError, StateDamagedError: It could not be done; nothing was changed.
     """
     with TRANSLATED:
-        gate = Gate(directory)
+        gate = Gate(directory, timeout_seconds=GATE_SECONDS)
         try:
             with gate:
                 aside.mkdir(mode=0o700)
@@ -97,7 +100,7 @@ def _rebuild(directory: Path, fresh: Path) -> Rescue:
         migrate(target)
         blobs = BlobFolder(directory / "blobs", durable=True)
         removed, is_whole = _copy(directory, target)
-        if not is_whole:
+        if not is_whole or _newest(target) < note.at_opening:
             _carve(directory, target)
         _take_blobs(target, blobs)
         rescue = _settle(target, note.at_opening, removed)
@@ -114,7 +117,7 @@ def _copy(directory: Path, target: sqlite3.Connection) -> tuple[int | None, bool
         try:
             # Else it refuses to read a file that is shorter than its header says.
             source.execute("PRAGMA writable_schema = ON")
-            is_whole = True
+            is_whole = not is_header_damaged(directory) and not goes_on_after_damage(directory)
             for table, columns in COLUMNS.items():
                 rows = ReadableRows(source, table)
                 _insert(target, table, columns, (row for row in rows if is_intact(table, row)))
@@ -126,10 +129,20 @@ def _copy(directory: Path, target: sqlite3.Connection) -> tuple[int | None, bool
 
 
 def _carve(directory: Path, target: sqlite3.Connection) -> None:
+    """Add what the pages hold beyond that; heads that could be read may be older than records that could not."""
     with closing(Pages(directory)) as pages:
         _insert(target, "records", COLUMNS["records"], carved_records(pages))
         _insert(target, "contents", COLUMNS["contents"], carved_contents(pages))
-    _insert(target, "heads", COLUMNS["heads"], heads_from_records(target))
+    heads = heads_from_records(target)
+    read = dict(target.execute("SELECT key, number FROM heads").fetchall())
+    stale = [(row[0],) for row in heads if row[5] > read.get(row[0], row[5])]
+    target.executemany("DELETE FROM heads WHERE key = ?", [*stale, *heads_below_removed(target)])
+    _insert(target, "heads", COLUMNS["heads"], heads)
+
+
+def _newest(target: sqlite3.Connection) -> int:
+    (number,) = target.execute("SELECT coalesce(max(number), 0) FROM records").fetchone()
+    return int(number)
 
 
 def _insert(target: sqlite3.Connection, table: str, columns: str, rows: Iterable[tuple[Any, ...]]) -> None:
@@ -160,8 +173,7 @@ def _settle(target: sqlite3.Connection, reached: int, removed: int | None) -> Re
     counts = [
         target.execute(f"SELECT count(*) FROM {table}").fetchone()[0] for table in ("records", "contents", "heads")
     ]
-    (newest,) = target.execute("SELECT coalesce(max(number), 0) FROM records").fetchone()
-    issued = max(newest, reached)
+    issued = max(_newest(target), reached)
     target.execute("DELETE FROM sqlite_sequence WHERE name = 'records'")
     target.execute("INSERT INTO sqlite_sequence (name, seq) VALUES ('records', ?)", (issued,))
     target.execute("INSERT OR REPLACE INTO meta VALUES ('removed', ?)", (str(issued - counts[0]),))

@@ -74,7 +74,7 @@ class Retention:
         self._blobs = blobs
         self._clock = clock
         self._swept_at: float | None = None
-        self._tried: dict[str, int] = {}
+        self._fell_short: dict[str, int] = {}
 
     def collect(self, limits: Limits) -> int:
         """Remove what exceeds the limits, oldest first, and now and then what dead writers left.
@@ -83,27 +83,35 @@ class Retention:
             How many records were removed.
         """
         with self._database.reading() as connection:
-            records, contents = count_records(connection), sum_contents(connection)
+            records, (contents, newest) = count_records(connection), sum_contents(connection)
             (position,) = connection.execute("SELECT coalesce(max(number), 0) FROM records").fetchone()
+        # Summed here and not behind the gate, where only the note is written; nobody else removes contents meanwhile.
+        self._database.write(lambda connection: note_contents(connection, contents, newest), durable=False)
         removed = 0
         if limits.seconds is not None:
             removed += self._drop_aged(self._clock() - limits.seconds)
-        if self._is_due("records", records - removed, limits.records, position):
-            removed += self._drop_records(records - removed - _target(limits.records))
-        if self._is_due("contents", contents, limits.bytes, position):
-            self._drop_contents(contents - _target(limits.bytes))
+        surplus = records - removed - _target(limits.records)
+        if self._is_due("records", surplus, limits.records, position):
+            dropped = self._drop_records(surplus)
+            self._note_try("records", position, fell_short=dropped < surplus)
+            removed += dropped
+        surplus = contents - _target(limits.bytes)
+        if self._is_due("contents", surplus, limits.bytes, position):
+            self._note_try("contents", position, fell_short=self._drop_contents(surplus) < surplus)
         self._sweep()
         return removed
 
-    def _is_due(self, what: str, held: int, limit: int, position: int) -> bool:
-        """Whether a limit is exceeded by more than its slack, and so much is new that looking again makes sense."""
-        if held <= limit + int(limit * SLACK):
-            self._tried.pop(what, None)
+    def _is_due(self, what: str, surplus: int, limit: int, position: int) -> bool:
+        """Whether a limit is exceeded by its slack, and so much is new since looking was in vain that it makes sense."""
+        if surplus <= 2 * int(limit * SLACK):
             return False
-        if what in self._tried and position - self._tried[what] < SLICE:
-            return False
-        self._tried[what] = position
-        return True
+        return what not in self._fell_short or position - self._fell_short[what] >= SLICE
+
+    def _note_try(self, what: str, position: int, *, fell_short: bool) -> None:
+        if fell_short:
+            self._fell_short[what] = position
+        else:
+            self._fell_short.pop(what, None)
 
     def _drop_aged(self, oldest_kept: float) -> int:
         removed = after = 0
@@ -139,11 +147,13 @@ class Retention:
 
         return self._database.write(work, durable=False) if numbers else 0
 
-    def _drop_contents(self, surplus: int) -> None:
-        for start in range(0, len(doomed := self._removable_contents(surplus)), SLICE):
+    def _drop_contents(self, surplus: int) -> int:
+        doomed = self._removable_contents(surplus)
+        for start in range(0, len(doomed), SLICE):
             # Still behind the gate: a commit that relies on one of these files looks for it there, and writes it again.
             work = partial(_remove_contents, doomed[start : start + SLICE])
             self._database.write(work, durable=False, afterwards=self._remove_blobs)
+        return sum(content.size for content in doomed)
 
     def _removable_contents(self, surplus: int) -> list[_Content]:
         """Return what may go, oldest first, until the surplus is covered."""
@@ -196,7 +206,7 @@ def _needed(connection: sqlite3.Connection) -> tuple[int, set[bytes]]:
 
 def _remove_contents(doomed: list[_Content], connection: sqlite3.Connection) -> list[str]:
     """Remove contents that are still not needed; returns the names of their files."""
-    total = sum_contents(connection)
+    total, _ = sum_contents(connection)
     first_unsynced, replaced = _needed(connection)
     gone = []
     for content in doomed:
@@ -206,7 +216,9 @@ def _remove_contents(doomed: list[_Content], connection: sqlite3.Connection) -> 
             total -= content.size
             if content.is_blob:
                 gone.append(content.digest.hex())
-    note_contents(connection, total)
+    # The newest row may be among those gone, and its number given out again.
+    (newest,) = connection.execute("SELECT coalesce(max(rowid), 0) FROM contents").fetchone()
+    note_contents(connection, total, newest)
     return gone
 
 

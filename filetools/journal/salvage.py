@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from typing import Any, Final
 
@@ -28,6 +28,18 @@ HOPELESS_PROBES: Final = 10_000
 _NUMBERED: Final = ("records", "contents", "quarantine")
 _KEYS: Final = {"heads": ("key",), "debts": ("mirror", "key")}
 _RECORD_VALUES: Final = len(FIXED_COLUMNS.split(",")) + 4
+
+_FILE_RECORDS: Final = (
+    "operation NOT LIKE '%_directory'"
+    # What set a record back carries the head, although it counts as aborted, too.
+    " AND (state != 'aborted' OR (synced < 2 AND actor_kind = 'system'))"
+)
+_NEWEST_OF_EACH_KEY: Final = (
+    "SELECT key, path, after, size, mode, max(number), 1 FROM ("
+    f"SELECT key, path, after, size, mode, number FROM records WHERE {_FILE_RECORDS}"
+    " UNION ALL SELECT old_key, old_path, NULL, NULL, NULL, number FROM records"
+    f" WHERE {_FILE_RECORDS} AND old_key IS NOT NULL AND old_key != key) GROUP BY key"
+)
 
 
 class ReadableRows(Iterator[Row]):
@@ -105,24 +117,30 @@ def carved_contents(pages: Pages) -> Iterator[tuple[Value, ...]]:
     return (row for _, row in pages.rows(4) if _is_content(row) and row[3] is not None)
 
 
-def heads_from_records(target: sqlite3.Connection) -> Iterator[Row]:
-    """Yield the heads that the records of a journal lead to, for those that could not be read themselves."""
-    removals = [
-        (number, f"{key}/")
-        for number, key in target.execute(
-            "SELECT number, coalesce(old_key, key) FROM records WHERE operation IN (?, ?) AND state != 'aborted'",
-            tuple(operation.value for operation in DIRECTORY_REMOVALS),
-        ).fetchall()
-    ]
-    newest = (
-        "SELECT key, path, after, size, mode, max(number), 1 FROM ("
-        "SELECT key, path, after, size, mode, number FROM records WHERE {0}"
-        " UNION ALL SELECT old_key, old_path, NULL, NULL, NULL, number FROM records WHERE {0} AND old_key IS NOT NULL"
-        " AND old_key != key) GROUP BY key"
-    ).format("operation NOT LIKE '%_directory' AND (state != 'aborted' OR synced < 2 AND actor_kind = 'system')")
-    for row in target.execute(newest).fetchall():
-        if not any(number > row[5] and row[0].startswith(prefix) for number, prefix in removals):
-            yield row
+def heads_from_records(target: sqlite3.Connection) -> list[Row]:
+    """Return the heads that the records of a journal lead to, as `COLUMNS` has them."""
+    is_removed = _removals(target)
+    rows = target.execute(_NEWEST_OF_EACH_KEY).fetchall()
+    return [row for row in rows if not is_removed(row[0], row[5])]
+
+
+def heads_below_removed(target: sqlite3.Connection) -> list[tuple[str]]:
+    """Return the keys of heads that lie below a folder that was deleted or moved after they were made."""
+    is_removed = _removals(target)
+    rows = target.execute("SELECT key, number FROM heads").fetchall()
+    return [(key,) for key, number in rows if is_removed(key, number)]
+
+
+def _removals(target: sqlite3.Connection) -> Callable[[str, int], bool]:
+    query = "SELECT coalesce(old_key, key), max(number) FROM records WHERE operation IN (?, ?) AND state != 'aborted'"
+    operations = tuple(operation.value for operation in DIRECTORY_REMOVALS)
+    removed = dict(target.execute(f"{query} GROUP BY 1", operations).fetchall())
+
+    def is_removed(key: str, number: int) -> bool:
+        parts = key.split("/")
+        return any(removed.get("/".join(parts[:depth]), 0) > number for depth in range(1, len(parts)))
+
+    return is_removed
 
 
 _TIME: Final = [name.strip() for name in FIXED_COLUMNS.split(",")].index("time")

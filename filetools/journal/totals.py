@@ -20,16 +20,16 @@ def note_removed(connection: sqlite3.Connection, count: int) -> None:
     connection.execute(_PUT, ("removed", str(_value(connection, "removed") + count)))
 
 
-def sum_contents(connection: sqlite3.Connection) -> int:
-    """Return the bytes of all contents kept; reads only what was added since they were last noted."""
-    newer = "SELECT coalesce(sum(size), 0) FROM contents WHERE rowid > ?"
-    (added,) = connection.execute(newer, (_value(connection, "summed_to"),)).fetchone()
-    return _value(connection, "content_bytes") + int(added)
+def sum_contents(connection: sqlite3.Connection) -> tuple[int, int]:
+    """Return the bytes of all contents kept, and the last row that counts; reads only rows newer than the noted sum."""
+    noted = _value(connection, "summed_to")
+    newer = "SELECT coalesce(sum(size), 0), coalesce(max(rowid), ?1) FROM contents WHERE rowid > ?1"
+    added, newest = connection.execute(newer, (noted,)).fetchone()
+    return _value(connection, "content_bytes") + int(added), int(newest)
 
 
-def note_contents(connection: sqlite3.Connection, total: int) -> None:
-    """Note the sum of all contents that there are now, inside a transaction."""
-    (newest,) = connection.execute("SELECT coalesce(max(rowid), 0) FROM contents").fetchone()
+def note_contents(connection: sqlite3.Connection, total: int, newest: int) -> None:
+    """Note a sum, inside a transaction; nobody may have removed contents since it was taken."""
     connection.executemany(_PUT, [("content_bytes", str(total)), ("summed_to", str(newest))])
 
 

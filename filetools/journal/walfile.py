@@ -32,20 +32,25 @@ def is_header_damaged(directory: Path) -> bool:
     return _checksum(head[:24], order) != struct.unpack(">II", head[24:32])
 
 
-def goes_on_after(directory: Path, last_frame: int) -> bool:
-    """Whether a frame of the running generation follows the last one that SQLite took for valid.
+def goes_on_after_damage(directory: Path) -> bool:
+    """Whether a frame of the running generation is not valid; SQLite ignores it and all that follow.
 
-    True after damage, but also after a crash in the middle of a transaction: who knows that acknowledged changes are
-    missing can tell the two apart.
-
-    Args:
-        directory: Where the journal lies.
-        last_frame: As `PRAGMA wal_checkpoint` says. The shared-memory file says it too, but to close that file here would
-            take away the locks that SQLite holds on it in this process.
+    True after damage, but also after a crash in the middle of writing a frame: who knows that acknowledged changes are
+    missing can tell the two apart. Reads the whole file, a second or less.
     """
-    head, _ = _head(directory / PARTS[1], 0, HEADER_BYTES)
-    frame, _ = _head(directory / PARTS[1], HEADER_BYTES + last_frame * FRAME_BYTES, FRAME_HEADER_BYTES)
-    return len(frame) == FRAME_HEADER_BYTES and frame[8:16] == head[16:24]
+    place = directory / PARTS[1]
+    head, _ = _head(place, 0, HEADER_BYTES)
+    order = _MAGIC.get(int.from_bytes(head[:4], "big"))
+    if order is None:
+        return False
+    running = struct.unpack(">II", head[24:32])
+    with place.open("rb") as file:
+        file.seek(HEADER_BYTES)
+        while len(frame := file.read(FRAME_BYTES)) == FRAME_BYTES and frame[8:16] == head[16:24]:
+            running = _checksum(frame[:8] + frame[FRAME_HEADER_BYTES:], order, running)
+            if running != struct.unpack(">II", frame[16:24]):
+                return True
+    return False
 
 
 def _head(place: Path, offset: int, count: int) -> tuple[bytes, int]:
@@ -58,8 +63,8 @@ def _head(place: Path, offset: int, count: int) -> tuple[bytes, int]:
         return b"", 0
 
 
-def _checksum(data: bytes, order: str) -> tuple[int, int]:
-    first = second = 0
+def _checksum(data: bytes, order: str, start: tuple[int, int] = (0, 0)) -> tuple[int, int]:
+    first, second = start
     words = struct.unpack(f"{order}{len(data) // 4}I", data)
     for one, other in zip(words[::2], words[1::2], strict=True):
         first = (first + one + second) & 0xFFFFFFFF

@@ -1,0 +1,51 @@
+"""Journals opened for a test, in every implementation and durability that the contract holds for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Literal
+
+import pytest
+
+from filetools.journal import Journal, SqliteJournal
+from tests.support.journals import OpenJournal
+
+
+@pytest.fixture(params=["commit", "relaxed"])
+def durability(request: pytest.FixtureRequest) -> Literal["commit", "relaxed"]:
+    return "relaxed" if request.param == "relaxed" else "commit"
+
+
+@pytest.fixture
+def state(tmp_path: Path) -> Path:
+    place = tmp_path / "state"
+    place.mkdir()
+    return place
+
+
+@pytest.fixture
+def open_journal(state: Path, durability: Literal["commit", "relaxed"]) -> Iterator[OpenJournal]:
+    opened: list[Journal] = []
+
+    def build(*, on_visible: Callable[[], None] = lambda: None) -> Journal:
+        journal = SqliteJournal(state, durability=durability, on_visible=on_visible)
+        opened.append(journal)
+        return journal
+
+    yield build
+    for journal in opened:
+        journal.close()
+
+
+@pytest.fixture
+def journal(open_journal: OpenJournal) -> Journal:
+    return open_journal()
+
+
+@pytest.fixture
+def relaxed(state: Path) -> Iterator[SqliteJournal]:
+    """One embedded journal, for tests of what no durability changes."""
+    journal = SqliteJournal(state, durability="relaxed", timeout_seconds=5)
+    yield journal
+    journal.close()

@@ -1,0 +1,392 @@
+"""The contract of every journal: what a commit compares, refuses and records."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from filetools.journal import Change, Debt, Head, HeadMovedError, Journal, View
+from filetools.models import EXTERNAL, ChangeRecord, Operation, RecordState
+from tests.support.journals import ALICE, OpenJournal, delete_folder, draft, folder, head_version, move_folder, put
+from tests.support.journals import version as v
+
+
+def refused(journal: Journal, *changes: Change) -> None:
+    """Commit in vain, and see that nothing of it is there."""
+    before = everything(journal, changes)
+    with pytest.raises(HeadMovedError):
+        journal.commit(changes, ALICE, mirrors=["m"])
+    assert everything(journal, changes) == before
+
+
+def everything(journal: Journal, changes: tuple[Change, ...]) -> tuple[object, ...]:
+    kept = [journal.contents.has(change.after) for change in changes if change.after is not None]
+    return journal.records(newest_first=True), sorted(journal.heads_below("")), kept, journal.debts.count("m")
+
+
+def test_a_moved_head_is_refused(journal: Journal) -> None:
+    put(journal, "a", b"1")
+    late = draft(journal, "a", b"mine")
+    put(journal, "a", b"2")
+    refused(journal, late)
+
+
+def test_a_new_head_where_none_was_seen_is_refused(journal: Journal) -> None:
+    late = draft(journal, "a", b"mine")
+    put(journal, "a", b"1")
+    refused(journal, late)
+
+
+def test_a_head_that_is_gone_is_refused(journal: Journal) -> None:
+    put(journal, "d/a", b"1")
+    late = draft(journal, "d/a", b"mine")
+    journal.commit([delete_folder(journal, "d", applied=True)], ALICE)
+    refused(journal, late)
+
+
+def test_the_same_version_under_another_number_is_refused(journal: Journal) -> None:
+    put(journal, "a", b"1")
+    late = draft(journal, "a", b"mine")
+    put(journal, "a", b"2")
+    put(journal, "a", b"1")
+    refused(journal, late)
+
+
+def test_a_head_that_another_process_moved_is_refused(open_journal: OpenJournal) -> None:
+    ours, theirs = open_journal(), open_journal()
+    late = draft(ours, "a", b"mine")
+    put(theirs, "a", b"1")
+    refused(ours, late)
+
+
+def test_the_source_of_a_move_is_compared_too(journal: Journal) -> None:
+    put(journal, "a", b"1")
+    source = journal.view("a")
+    late = draft(journal, "b", b"1", operation=Operation.MOVE, old_path="a", old_key="a", old_view=source, content=None)
+    put(journal, "a", b"2")
+    refused(journal, late)
+
+
+@pytest.mark.parametrize("key", ["d/a", "d/e/a"])
+def test_a_view_below_a_folder_being_deleted_is_blocked(journal: Journal, key: str) -> None:
+    journal.commit([delete_folder(journal, "d")], ALICE)
+    assert journal.view(key).blocked
+    refused(journal, draft(journal, key, b"1"))
+
+
+@pytest.mark.parametrize("key", ["d/a", "t/a"])
+def test_a_view_below_either_end_of_a_folder_being_moved_is_blocked(journal: Journal, key: str) -> None:
+    journal.commit([move_folder(journal, "d", "t")], ALICE)
+    assert journal.view(key).blocked
+    refused(journal, draft(journal, key, b"1"))
+
+
+def test_names_that_only_begin_alike_are_not_blocked(journal: Journal) -> None:
+    journal.commit([move_folder(journal, "d", "t")], ALICE)
+    assert not any(journal.view(key).blocked for key in ("dd/a", "d.txt", "d", "tt/a", "x/d/a"))
+
+
+def test_a_folder_operation_blocks_no_longer_once_it_is_noted_as_applied(journal: Journal) -> None:
+    (record,) = journal.commit([delete_folder(journal, "d")], ALICE)
+    journal.marks.applied([record.number])
+    assert not journal.view("d/a").blocked
+
+
+@pytest.mark.parametrize("key", ["d/a", "t/a"])
+def test_a_folder_moved_since_the_look_refuses_what_is_below_either_end(journal: Journal, key: str) -> None:
+    late = draft(journal, key, b"mine")
+    journal.commit([move_folder(journal, "d", "t", applied=True)], ALICE)
+    refused(journal, late)
+
+
+def test_a_folder_deleted_since_the_look_refuses_what_was_below(journal: Journal) -> None:
+    late = draft(journal, "d/a", b"mine")
+    journal.commit([delete_folder(journal, "d", applied=True)], ALICE)
+    refused(journal, late)
+
+
+def test_a_folder_move_that_was_set_back_refuses_nothing(journal: Journal) -> None:
+    seen = draft(journal, "d/a", b"mine")
+    (moved,) = journal.commit([move_folder(journal, "d", "t")], ALICE)
+    back = folder(Operation.MOVE_DIRECTORY, "d", "t", applied=True, compensates=moved.number)
+    journal.commit([back], ALICE)
+    assert journal.commit([seen], ALICE)[0].after == v(b"mine")
+
+
+def test_a_folder_operation_long_ago_refuses_nothing(journal: Journal) -> None:
+    journal.commit([delete_folder(journal, "d", applied=True)], ALICE)
+    assert put(journal, "d/a", b"again").after == v(b"again")
+
+
+@pytest.mark.parametrize("key", ["d/a", "t/a"])
+@pytest.mark.parametrize("operation", [Operation.MOVE_DIRECTORY, Operation.DELETE_DIRECTORY])
+def test_a_folder_stays_while_something_below_is_pending(journal: Journal, operation: Operation, key: str) -> None:
+    put(journal, key, b"1", noted=False)
+    if operation is Operation.MOVE_DIRECTORY:
+        refused(journal, move_folder(journal, "d", "t"))
+    else:
+        refused(journal, delete_folder(journal, key[0]))
+
+
+def test_a_folder_stays_while_a_file_is_moving_out_of_it(journal: Journal) -> None:
+    put(journal, "d/a", b"1")
+    out = draft(journal, "a", b"1", operation=Operation.MOVE, old_path="d/a", old_key="d/a", content=None)
+    journal.commit([out], ALICE)
+    refused(journal, delete_folder(journal, "d"))
+
+
+def test_a_folder_is_not_moved_onto_what_was_written_there_since_the_look(journal: Journal) -> None:
+    late = move_folder(journal, "d", "t")
+    put(journal, "t/a", b"1")
+    refused(journal, late)
+
+
+def test_a_folder_goes_once_what_is_below_is_noted_as_applied(journal: Journal) -> None:
+    record = put(journal, "d/a", b"1", noted=False)
+    journal.marks.applied([record.number])
+    assert journal.commit([delete_folder(journal, "d")], ALICE)
+
+
+def test_several_changes_are_recorded_all_or_none(journal: Journal) -> None:
+    changes = [draft(journal, key, key.encode()) for key in ("a", "b", "c")]
+    put(journal, "c", b"moved")
+    refused(journal, *changes)
+
+
+def test_several_changes_form_one_transaction(journal: Journal) -> None:
+    put(journal, "x", b"alone")
+    records = journal.commit([draft(journal, key, key.encode()) for key in ("a", "b", "c")], ALICE)
+    first = records[0].number
+    assert [record.number for record in records] == [first, first + 1, first + 2]
+    assert [record.transaction for record in records] == [first, first, first]
+    journal.marks.applied(record.number for record in records)
+    journal.marks.flush()
+    assert journal.records(since=first - 1) == [replace(record, state=RecordState.APPLIED) for record in records]
+
+
+def test_a_change_alone_is_of_no_transaction(journal: Journal) -> None:
+    assert put(journal, "a", b"1").transaction is None
+
+
+def test_a_record_says_everything_of_its_change(journal: Journal) -> None:
+    put(journal, "a", b"1")
+    (record,) = journal.commit([draft(journal, "a", b"22")], ALICE)
+    assert record == ChangeRecord(
+        number=2,
+        operation=Operation.MODIFY,
+        path="a",
+        before=v(b"1"),
+        after=v(b"22"),
+        size=2,
+        actor=ALICE,
+        time=record.time,
+        state=RecordState.PENDING,
+    )
+    assert journal.records(newest_first=True, limit=1) == [record]
+
+
+def test_a_head_is_what_was_recorded_last(journal: Journal) -> None:
+    put(journal, "a", b"1")
+    record = put(journal, "a", b"22", noted=False, path="A", mode=0o600)
+    head = Head(key="a", path="A", version=v(b"22"), size=2, mode=0o600, number=record.number, applied=False)
+    assert journal.view("a") == View(position=record.number, head=head)
+
+
+def test_a_deleted_file_leaves_a_head_without_version(journal: Journal) -> None:
+    put(journal, "a", b"1")
+    record = put(journal, "a", None)
+    head = Head(key="a", path="a", version=None, size=None, mode=None, number=record.number, applied=True)
+    assert journal.view("a").head == head
+
+
+def test_a_foreign_change_is_the_external_actors_whoever_commits(journal: Journal) -> None:
+    found = draft(journal, "a", b"0", operation=Operation.FOUND, applied=True, external=True)
+    mine = draft(journal, "a", b"1", view=None, before=v(b"0"))
+    records = journal.commit([found, mine], ALICE)
+    assert [(record.actor, record.state) for record in records] == [
+        (EXTERNAL, RecordState.APPLIED),
+        (ALICE, RecordState.PENDING),
+    ]
+    assert journal.view("a").head == Head(
+        key="a", path="a", version=v(b"1"), size=1, mode=0o644, number=records[1].number, applied=False
+    )
+
+
+def test_a_found_file_is_owed_to_no_mirror(journal: Journal) -> None:
+    found = draft(journal, "a", b"0", operation=Operation.FOUND, applied=True, external=True)
+    journal.commit([found], ALICE, mirrors=["m"])
+    assert journal.debts.count("m") == 0
+
+
+def test_a_chain_of_one_path_leaves_its_last_link_as_head(journal: Journal) -> None:
+    first = draft(journal, "a", b"1")
+    chain = [first, replace(first, before=v(b"1"), after=v(b"2"), content=b"2", view=None)]
+    records = journal.commit(chain, ALICE)
+    assert head_version(journal, "a") == v(b"2")
+    assert journal.contents.get(v(b"1")) == b"1"
+    late = replace(first, after=v(b"3"), content=b"3")
+    refused(journal, late)
+    assert journal.view("a").head == Head(
+        key="a", path="a", version=v(b"2"), size=1, mode=0o644, number=records[1].number, applied=False
+    )
+
+
+def test_a_version_kept_aside_never_becomes_the_head(journal: Journal) -> None:
+    record = put(journal, "a", b"1")
+    (aside,) = journal.commit(
+        [draft(journal, "a", b"odd", aside=True, external=True, before=None, view=None)], ALICE, mirrors=["m"]
+    )
+    assert (aside.state, aside.actor) == (RecordState.ABORTED, EXTERNAL)
+    assert journal.view("a").head == Head(
+        key="a", path="a", version=v(b"1"), size=1, mode=0o644, number=record.number, applied=True
+    )
+    assert journal.contents.get(v(b"odd")) == b"odd"
+    assert journal.debts.count("m") == 0
+    assert aside in journal.records(key="a")
+
+
+def test_compensation_aborts_the_record_and_sets_the_head_back(journal: Journal) -> None:
+    put(journal, "a", b"1")
+    pending = put(journal, "a", b"2", noted=False)
+    back = draft(journal, "a", b"1", content=None, before=v(b"2"), view=None, applied=True, compensates=pending.number)
+    (record,) = journal.commit([back], ALICE, mirrors=["m"])
+    assert record.state is RecordState.ABORTED
+    assert journal.view("a").head == Head(
+        key="a", path="a", version=v(b"1"), size=1, mode=0o644, number=record.number, applied=True
+    )
+    assert journal.marks.pending() == []
+    assert [(each.after, each.state) for each in journal.records()] == [
+        (v(b"1"), RecordState.APPLIED),
+        (v(b"2"), RecordState.ABORTED),
+        (v(b"1"), RecordState.ABORTED),
+    ]
+    debt = Debt(mirror="m", key="a", path="a", number=record.number, tries=0)
+    assert journal.debts.get("m", "a") == debt
+
+
+def test_compensation_leaves_foreign_changes_new_folders_and_other_steps_alone(journal: Journal) -> None:
+    records = journal.commit(
+        [
+            draft(journal, "a", b"0", operation=Operation.FOUND, applied=True, external=True),
+            folder(Operation.CREATE_DIRECTORY, "n", applied=True),
+            draft(journal, "b", b"other"),
+            draft(journal, "a", b"1", view=None),
+        ],
+        ALICE,
+    )
+    put(journal, "c", b"later")
+    back = draft(journal, "a", b"0", content=None, view=None, applied=True, compensates=records[3].number)
+    journal.commit([back], ALICE)
+    states = [record.state for record in sorted(journal.records(newest_first=True), key=lambda one: one.number)]
+    applied, pending, aborted = RecordState.APPLIED, RecordState.PENDING, RecordState.ABORTED
+    assert states == [applied, applied, pending, aborted, applied, aborted]
+
+
+def test_compensation_of_a_move_aborts_the_deletion_of_what_it_replaced(journal: Journal) -> None:
+    put(journal, "a", b"1")
+    put(journal, "b", b"2")
+    seen = journal.view("b")
+    replaced = draft(journal, "b", None)
+    move = draft(
+        journal, "b", b"1", operation=Operation.MOVE, content=None, old_path="a", old_key="a", view=None,
+        before=v(b"1"), old_view=journal.view("a"),
+    )  # fmt: skip
+    records = journal.commit([replaced, move], ALICE)
+    assert (head_version(journal, "a"), head_version(journal, "b")) == (None, v(b"1"))
+    number = records[1].number
+    back = [
+        draft(journal, "a", b"1", content=None, view=None, applied=True, compensates=number),
+        draft(journal, "b", b"2", content=None, view=None, applied=True, compensates=number),
+    ]
+    journal.commit(back, ALICE)
+    assert (head_version(journal, "a"), head_version(journal, "b")) == (v(b"1"), v(b"2"))
+    assert {record.state for record in journal.records(since=seen.position)} == {RecordState.ABORTED}
+
+
+def test_a_file_move_takes_the_head_along(journal: Journal) -> None:
+    put(journal, "a", b"1")
+    move = draft(
+        journal,
+        "b",
+        b"1",
+        operation=Operation.MOVE,
+        content=None,
+        old_path="a",
+        old_key="a",
+        old_view=journal.view("a"),
+    )
+    (record,) = journal.commit([move], ALICE, mirrors=["m"])
+    assert (head_version(journal, "a"), head_version(journal, "b")) == (None, v(b"1"))
+    assert {debt.key: debt.number for debt in journal.debts.of("m")} == {"a": record.number, "b": record.number}
+    journal.marks.applied([record.number])
+    journal.marks.flush()
+    assert all((head := journal.view(key).head) is not None and head.applied for key in ("a", "b"))
+
+
+def test_a_rename_of_case_alone_keeps_the_head(journal: Journal) -> None:
+    put(journal, "a", b"1", path="a")
+    rename = draft(journal, "a", b"1", operation=Operation.MOVE, path="A", content=None, old_path="a", old_key="a")
+    (record,) = journal.commit([rename], ALICE)
+    assert journal.view("a").head == Head(
+        key="a", path="A", version=v(b"1"), size=1, mode=0o644, number=record.number, applied=False
+    )
+    assert [found.number for found in journal.records(key="a", newest_first=True)] == [2, 1]
+
+
+def test_a_folder_move_moves_all_heads_below_and_no_others(journal: Journal) -> None:
+    for key in ("d/a", "d/e/b", "d.txt", "dd/c", "d0"):
+        put(journal, key, key.encode())
+    (moved,) = journal.commit([move_folder(journal, "d", "t/u")], ALICE, mirrors=["m"])
+    assert dict(journal.heads_below("")) == {
+        "t/u/a": v(b"d/a"), "t/u/e/b": v(b"d/e/b"), "d.txt": v(b"d.txt"), "dd/c": v(b"dd/c"), "d0": v(b"d0"),
+    }  # fmt: skip
+    assert journal.view("d/a").head is None
+    assert list(journal.heads_below("t/u/e")) == [("t/u/e/b", v(b"d/e/b"))]
+    assert {debt.key: debt.number for debt in journal.debts.of("m")} == {"d": moved.number, "t/u": moved.number}
+
+
+def test_a_folder_move_copes_with_paths_spelled_in_another_case(journal: Journal) -> None:
+    put(journal, "strasse/a", b"1", path="Straße/a")
+    put(journal, "strasse/b", b"2", path="STRASSE/b")
+    move = replace(move_folder(journal, "strasse", "weg"), path="Weg", old_path="STRASSE")
+    journal.commit([move], ALICE)
+    assert sorted(journal.heads_below("")) == [("Weg/a", v(b"1")), ("Weg/b", v(b"2"))]
+    assert head_version(journal, "weg/a") == v(b"1")
+
+
+def test_a_folder_move_replaces_what_was_deleted_at_its_new_name(journal: Journal) -> None:
+    put(journal, "t/a", b"old")
+    put(journal, "t/a", None)
+    put(journal, "d/a", b"new")
+    journal.commit([move_folder(journal, "d", "t")], ALICE)
+    assert head_version(journal, "t/a") == v(b"new")
+
+
+def test_a_folder_deletion_forgets_the_heads_below(journal: Journal) -> None:
+    for key in ("d/a", "d/e/b", "dd/c"):
+        put(journal, key, b"1")
+    journal.commit([delete_folder(journal, "d")], ALICE)
+    assert [path for path, _ in journal.heads_below("")] == ["dd/c"]
+    assert journal.contents.has(v(b"1"))
+
+
+def test_a_folder_move_set_back_brings_the_heads_back(journal: Journal) -> None:
+    put(journal, "d/a", b"1")
+    (moved,) = journal.commit([move_folder(journal, "d", "t")], ALICE)
+    back = folder(Operation.MOVE_DIRECTORY, "d", "t", applied=True, compensates=moved.number)
+    journal.commit([back], ALICE)
+    assert list(journal.heads_below("")) == [("d/a", v(b"1"))]
+
+
+def test_heads_below_reads_any_number(journal: Journal) -> None:
+    changes = [draft(journal, f"d/{index:04}", b"x") for index in range(2100)]
+    journal.commit(changes, ALICE)
+    assert [path for path, _ in journal.heads_below("d")] == [change.path for change in changes]
+
+
+def test_a_name_that_is_no_text_fails_alone_and_leaves_nothing(journal: Journal) -> None:
+    with pytest.raises(UnicodeEncodeError):
+        put(journal, "bad-\udc80", b"1")
+    assert journal.position() == 0
+    assert put(journal, "good", b"1").number == 1

@@ -1,0 +1,223 @@
+"""The contract of every journal: marks, and what of the feed they let through."""
+
+from __future__ import annotations
+
+from filetools.journal import Journal
+from filetools.models import ChangeRecord, Operation, RecordState
+from tests.support.journals import ALICE, OpenJournal, draft, put
+from tests.support.journals import version as v
+
+
+def numbers(records: list[ChangeRecord]) -> list[int]:
+    return [record.number for record in records]
+
+
+def test_a_committed_record_is_pending_until_it_is_noted(journal: Journal) -> None:
+    record = put(journal, "a", b"1", noted=False)
+    assert journal.marks.is_pending(record.number)
+    assert journal.marks.pending() == [record]
+    journal.marks.applied([record.number])
+    assert not journal.marks.is_pending(record.number)
+    head = journal.view("a").head
+    assert head is not None
+    assert head.applied
+
+
+def test_other_processes_see_a_note_once_it_is_written(open_journal: OpenJournal) -> None:
+    ours, theirs = open_journal(), open_journal()
+    record = put(ours, "a", b"1", noted=False)
+    ours.marks.applied([record.number])
+    assert theirs.marks.is_pending(record.number)
+    assert ours.marks.flush()
+    assert not theirs.marks.is_pending(record.number)
+    assert theirs.marks.pending() == []
+
+
+def test_notes_are_written_with_the_next_commit(open_journal: OpenJournal) -> None:
+    ours, theirs = open_journal(), open_journal()
+    record = put(ours, "a", b"1", noted=False)
+    ours.marks.applied([record.number])
+    put(ours, "b", b"2", noted=False)
+    assert not theirs.marks.is_pending(record.number)
+    assert not ours.marks.flush()
+
+
+def test_a_flush_without_notes_says_so(journal: Journal) -> None:
+    put(journal, "a", b"1")
+    assert not journal.marks.flush()
+
+
+def test_lost_notes_leave_the_record_pending(open_journal: OpenJournal) -> None:
+    ours = open_journal()
+    record = put(ours, "a", b"1", noted=False)
+    ours.marks.applied([record.number])
+    # Whoever opens the journal after this process died knows only what was written.
+    assert numbers(open_journal().marks.pending()) == [record.number]
+
+
+def test_a_note_does_not_revive_what_was_set_back(journal: Journal) -> None:
+    record = put(journal, "a", b"1", noted=False)
+    back = draft(journal, "a", None, view=None, applied=True, compensates=record.number)
+    journal.commit([back], ALICE)
+    journal.marks.applied([record.number])
+    journal.marks.flush()
+    assert [each.state for each in journal.records()] == [RecordState.ABORTED, RecordState.ABORTED]
+
+
+def test_an_old_note_does_not_mark_a_newer_head(journal: Journal) -> None:
+    old = put(journal, "a", b"1", noted=False)
+    put(journal, "a", b"2", noted=False)
+    journal.marks.applied([old.number])
+    journal.marks.flush()
+    head = journal.view("a").head
+    assert head is not None
+    assert not head.applied
+
+
+def test_applied_records_are_unsynced_until_they_are_synced(journal: Journal) -> None:
+    first, second = put(journal, "a", b"1"), put(journal, "b", b"2")
+    pending = put(journal, "c", b"3", noted=False)
+    assert numbers(journal.marks.unsynced()) == [first.number, second.number]
+    assert numbers(journal.marks.unsynced(limit=1)) == [first.number]
+    journal.marks.synced([first.number])
+    assert numbers(journal.marks.unsynced()) == [second.number]
+    assert numbers(journal.marks.pending()) == [pending.number]
+
+
+def test_foreign_and_aside_records_wait_for_no_sync(journal: Journal) -> None:
+    put(journal, "a", b"0", operation=Operation.FOUND, applied=True, external=True)
+    journal.commit([draft(journal, "b", b"1", applied=True, external=True)], ALICE)
+    journal.commit([draft(journal, "a", b"2", view=None, aside=True)], ALICE)
+    assert journal.marks.unsynced() == []
+
+
+def test_unsettled_goes_back_to_the_last_synced_record(journal: Journal) -> None:
+    records = [put(journal, "a", content) for content in (b"1", b"2", b"3")]
+    assert numbers(journal.marks.unsettled("a")) == [3, 2, 1]
+    journal.marks.synced([records[1].number])
+    assert numbers(journal.marks.unsettled("a")) == [3, 2]
+    assert journal.marks.unsettled("b") == []
+
+
+def test_unsettled_knows_moves_away(journal: Journal) -> None:
+    put(journal, "a", b"1")
+    move = draft(journal, "b", None, operation=Operation.MOVE, before=v(b"1"), after=v(b"1"), old_path="a", old_key="a")
+    journal.commit([move], ALICE)
+    assert numbers(journal.marks.unsettled("a")) == [2, 1]
+    assert numbers(journal.marks.unsettled("b")) == [2]
+
+
+def test_a_version_kept_aside_says_nothing_about_the_file(journal: Journal) -> None:
+    put(journal, "a", b"1")
+    put(journal, "a", b"2")
+    journal.commit([draft(journal, "a", b"odd", view=None, aside=True, external=True)], ALICE)
+    assert numbers(journal.marks.unsettled("a")) == [3, 2, 1]
+
+
+def test_kept_knows_which_records_there_are(journal: Journal) -> None:
+    put(journal, "a", b"1", noted=False)
+    put(journal, "b", b"2")
+    assert journal.marks.kept([0, 1, 2, 3, 99]) == {1, 2}
+    assert journal.marks.kept([]) == set()
+
+
+def test_the_feed_stops_before_the_first_pending_record(journal: Journal) -> None:
+    put(journal, "a", b"1")
+    pending = put(journal, "b", b"2", noted=False)
+    put(journal, "c", b"3")
+    assert (numbers(journal.records()), journal.visible_position(), journal.position()) == ([1], 1, 3)
+    journal.marks.applied([pending.number])
+    journal.marks.flush()
+    assert (numbers(journal.records()), journal.visible_position()) == ([1, 2, 3], 3)
+
+
+def test_an_empty_journal_has_nothing(journal: Journal) -> None:
+    assert (journal.records(), journal.position(), journal.visible_position(), journal.forgotten()) == ([], 0, 0, 0)
+
+
+def test_pages_follow_each_other(journal: Journal) -> None:
+    for index in range(7):
+        put(journal, f"f{index}", b"x")
+    assert numbers(journal.records(limit=3)) == [1, 2, 3]
+    assert numbers(journal.records(since=3, limit=3)) == [4, 5, 6]
+    assert numbers(journal.records(since=6, limit=3)) == [7]
+    assert numbers(journal.records(newest_first=True, limit=2)) == [7, 6]
+    assert numbers(journal.records(since=5, newest_first=True)) == [7, 6]
+
+
+def test_newest_first_shows_pending_records(journal: Journal) -> None:
+    put(journal, "a", b"1")
+    put(journal, "a", b"2", noted=False)
+    assert numbers(journal.records(newest_first=True)) == [2, 1]
+    assert numbers(journal.records(key="a", newest_first=True, limit=1)) == [2]
+
+
+def test_records_of_one_path_include_its_moves(journal: Journal) -> None:
+    put(journal, "a", b"1")
+    put(journal, "x", b"2")
+    move = draft(
+        journal,
+        "b",
+        None,
+        operation=Operation.MOVE,
+        before=v(b"1"),
+        after=v(b"1"),
+        old_path="a",
+        old_key="a",
+        applied=True,
+    )
+    journal.commit([move], ALICE)
+    put(journal, "b", b"3")
+    put(journal, "a", b"4")
+    assert numbers(journal.records(key="a")) == [1, 3, 5]
+    assert numbers(journal.records(key="b")) == [3, 4]
+    assert numbers(journal.records(key="a", since=1, limit=1)) == [3]
+    assert numbers(journal.records(key="a", newest_first=True)) == [5, 3, 1]
+
+
+def test_foreign_only_leaves_out_what_was_committed_here(open_journal: OpenJournal) -> None:
+    ours, theirs = open_journal(), open_journal()
+    put(ours, "a", b"1")
+    put(theirs, "b", b"2")
+    put(ours, "c", b"3")
+    assert numbers(ours.records(foreign_only=True)) == [2]
+    assert numbers(theirs.records(foreign_only=True)) == [1, 3]
+
+
+def test_aborted_records_are_in_the_feed_and_say_so(journal: Journal) -> None:
+    record = put(journal, "a", b"1", noted=False)
+    journal.commit([draft(journal, "a", None, view=None, applied=True, compensates=record.number)], ALICE)
+    assert [each.state for each in journal.records()] == [RecordState.ABORTED] * 2
+    assert journal.visible_position() == 2
+
+
+def test_listeners_are_told_when_the_feed_has_grown(open_journal: OpenJournal) -> None:
+    told: list[int] = []
+    journal = open_journal(on_visible=lambda: told.append(journal.visible_position()))
+    record = put(journal, "a", b"1", noted=False)
+    assert told == []
+    journal.marks.applied([record.number])
+    journal.marks.flush()
+    assert told == [1]
+    journal.commit([draft(journal, "b", b"2", applied=True, external=True)], ALICE)
+    assert told == [1, 2]
+
+
+def test_reopening_finds_everything_in_the_same_epoch(open_journal: OpenJournal) -> None:
+    first = open_journal()
+    records = [put(first, f"f{index}", b"%d" % index) for index in range(5)]
+    epoch = first.epoch
+    first.close()
+    first.close()
+    second = open_journal()
+    assert second.epoch == epoch
+    assert numbers(second.records()) == numbers(records)
+    assert put(second, "f0", b"again").number == 6
+
+
+def test_restoring_is_needed_until_it_is_noted(open_journal: OpenJournal) -> None:
+    journal = open_journal()
+    assert journal.needs_restoring()
+    journal.note_restored()
+    assert not journal.needs_restoring()
+    assert not open_journal().needs_restoring()

@@ -1,0 +1,261 @@
+"""Damage of the embedded journal: said clearly, and nothing acknowledged on top of it."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sqlite3
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from filetools.errors import FileToolsError, InternalError, StateDamagedError, StateTooNewError
+from filetools.journal import SqliteJournal
+from filetools.journal.schema import MIGRATIONS, SCHEMA_VERSION
+from tests.support.journals import ALICE, damage, draft, put
+from tests.support.journals import version as v
+
+
+def filled(state: Path, commits: int = 40) -> None:
+    journal = SqliteJournal(state, durability="relaxed")
+    for index in range(commits):
+        put(journal, f"f{index % 5}", os.urandom(3000))
+    journal.close()
+
+
+def cut_in_half(state: Path) -> None:
+    os.truncate(state / "journal.db", (state / "journal.db").stat().st_size // 2)
+
+
+def empty(state: Path) -> None:
+    os.truncate(state / "journal.db", 0)
+
+
+def remove(state: Path) -> None:
+    (state / "journal.db").unlink()
+
+
+def directory_instead(state: Path) -> None:
+    remove(state)
+    (state / "journal.db").mkdir()
+
+
+def link_instead(state: Path) -> None:
+    (state / "journal.db").rename(state.parent / "outside.db")
+    (state / "journal.db").symlink_to(state.parent / "outside.db")
+
+
+def fifo_instead(state: Path) -> None:
+    remove(state)
+    os.mkfifo(state / "journal.db")
+
+
+def text_instead(state: Path) -> None:
+    (state / "journal.db").write_text("hello " * 3000)
+
+
+def stranger_instead(state: Path) -> None:
+    remove(state)
+    database = sqlite3.connect(state / "journal.db")
+    database.execute("CREATE TABLE songs (name TEXT)")
+    database.close()
+
+
+def flip_magic(state: Path) -> None:
+    damage(state / "journal.db", 3)
+
+
+def flip_page_size(state: Path) -> None:
+    damage(state / "journal.db", 16)
+
+
+def spoil_schema_page(state: Path) -> None:
+    with (state / "journal.db").open("r+b") as file:
+        file.seek(100)
+        file.write(os.urandom(3996))
+
+
+AT_OPENING = [
+    cut_in_half, empty, remove, directory_instead, link_instead, fifo_instead, text_instead, stranger_instead,
+    flip_magic, flip_page_size, spoil_schema_page,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("harm", AT_OPENING)
+def test_a_damaged_database_is_not_opened(state: Path, harm: Callable[[Path], None]) -> None:
+    filled(state)
+    harm(state)
+    place = state / "journal.db"
+    before = place.read_bytes() if place.is_file() and not place.is_symlink() else None
+    for _ in range(2):
+        with pytest.raises(StateDamagedError):
+            SqliteJournal(state)
+    if before is not None:
+        assert place.read_bytes() == before
+
+
+def test_a_link_is_not_followed_at_the_first_opening(state: Path) -> None:
+    (state / "journal.db").symlink_to(state.parent / "outside.db")
+    with pytest.raises(StateDamagedError):
+        SqliteJournal(state)
+    assert not (state.parent / "outside.db").exists()
+
+
+@pytest.mark.parametrize("part", ["journal.db-wal", "journal.db-shm"])
+def test_a_link_beside_the_database_is_not_followed(state: Path, part: str) -> None:
+    filled(state)
+    (state / part).unlink(missing_ok=True)
+    (state / part).symlink_to(state.parent / "outside")
+    with pytest.raises(StateDamagedError):
+        SqliteJournal(state)
+    assert not (state.parent / "outside").exists()
+
+
+def test_the_work_of_a_builder_that_died_is_no_damage(state: Path) -> None:
+    (state / "journal.db.new").write_bytes(b"half")
+    journal = SqliteJournal(state)
+    assert put(journal, "a", b"1").number == 1
+    journal.close()
+    assert not (state / "journal.db.new").exists()
+
+
+def test_a_write_ahead_file_without_its_database_is_not_thrown_away(state: Path) -> None:
+    journal = SqliteJournal(state)
+    put(journal, "a", b"1")
+    copy = state.parent / "copy"
+    copy.mkdir()
+    shutil.copy(state / "journal.db-wal", copy)
+    with pytest.raises(StateDamagedError):
+        SqliteJournal(copy)
+    assert (copy / "journal.db-wal").stat().st_size > 0
+    journal.close()
+
+
+def test_a_newer_schema_is_left_untouched(state: Path) -> None:
+    filled(state)
+    database = sqlite3.connect(state / "journal.db")
+    database.execute(f"PRAGMA user_version = {SCHEMA_VERSION + 1}")
+    database.close()
+    content = (state / "journal.db").read_bytes()
+    with pytest.raises(StateTooNewError):
+        SqliteJournal(state)
+    assert (state / "journal.db").read_bytes() == content
+
+
+def test_every_older_schema_is_brought_up_to_date(state: Path) -> None:
+    for known in range(1, SCHEMA_VERSION):
+        place = state / str(known)
+        place.mkdir()
+        database = sqlite3.connect(place / "journal.db", isolation_level=None)
+        for statements in MIGRATIONS[:known]:
+            for statement in statements:
+                database.execute(statement)
+        database.execute("INSERT INTO meta VALUES ('epoch', 'abcdef')")
+        database.execute(f"PRAGMA user_version = {known}")
+        database.close()
+        journal = SqliteJournal(place)
+        assert journal.epoch == "abcdef"
+        put(journal, "a", b"1")
+        journal.maintain(retention_bytes=10, retention_records=10)
+        journal.close()
+
+
+def while_open(state: Path, harm: Callable[[Path], None]) -> SqliteJournal:
+    journal = SqliteJournal(state)
+    put(journal, "a", b"1")
+    harm(state)
+    return journal
+
+
+def replace_database(state: Path) -> None:
+    shutil.copy(state / "journal.db", state / "other.db")
+    (state / "other.db").replace(state / "journal.db")
+
+
+def remove_wal(state: Path) -> None:
+    (state / "journal.db-wal").unlink()
+
+
+def remove_shm(state: Path) -> None:
+    (state / "journal.db-shm").unlink()
+
+
+@pytest.mark.parametrize("harm", [remove, replace_database, remove_wal, remove_shm, shutil.rmtree])
+def test_a_journal_that_vanishes_while_open_acknowledges_nothing(state: Path, harm: Callable[[Path], None]) -> None:
+    journal = while_open(state, harm)
+    for key in ("a", "b"):
+        with pytest.raises(StateDamagedError):
+            put(journal, key, b"2")
+    with pytest.raises(StateDamagedError):
+        journal.debts.owe("m", [("a", "a")])
+    with pytest.raises(StateDamagedError):
+        journal.contents.keep(b"2", v(b"2"))
+    journal.close()
+    journal.close()
+
+
+def test_a_vanished_journal_is_not_born_again_by_a_reader(state: Path) -> None:
+    journal = while_open(state, remove)
+    with journal._database.reading(), pytest.raises(StateDamagedError):
+        journal.position()
+    assert not (state / "journal.db").exists()
+    journal.close()
+
+
+def test_a_journal_is_unusable_in_a_forked_child(state: Path) -> None:
+    journal = SqliteJournal(state)
+    put(journal, "a", b"1")
+    reader, writer = os.pipe()
+    child = os.fork()
+    if child == 0:
+        os.write(writer, b"\n".join(_refusals(journal)))
+        journal.close()
+        os._exit(0)
+    os.close(writer)
+    with open(reader, "rb") as pipe:
+        assert pipe.read().split(b"\n") == [b"InternalError"] * 5
+    os.waitpid(child, 0)
+    assert put(journal, "a", b"2").number == 2
+    journal.close()
+
+
+def _refusals(journal: SqliteJournal) -> list[bytes]:
+    journal.marks.applied([1])
+    acts: list[Callable[[], object]] = [
+        lambda: journal.view("a"),
+        lambda: put(journal, "a", b"2"),
+        lambda: journal.records(),
+        journal.marks.flush,
+        lambda: journal.contents.get(v(b"1")),
+    ]
+    found = []
+    for act in acts:
+        try:
+            act()
+            found.append(b"nothing")
+        except FileToolsError as exc:
+            found.append(type(exc).__name__.encode())
+    return found
+
+
+def test_a_closed_journal_says_so(state: Path) -> None:
+    journal = SqliteJournal(state)
+    journal.close()
+    with pytest.raises(InternalError):
+        journal.view("a")
+    with pytest.raises(InternalError):
+        put(journal, "a", b"1")
+
+
+def test_damage_met_while_open_is_typed(state: Path) -> None:
+    filled(state, 400)
+    journal = SqliteJournal(state, durability="relaxed")
+    with (state / "journal.db").open("r+b") as file:
+        file.seek(4096)
+        file.write(os.urandom((state / "journal.db").stat().st_size - 4096))
+    with pytest.raises(StateDamagedError):
+        journal.records(limit=400)
+    with pytest.raises(StateDamagedError):
+        journal.commit([draft(journal, "new", b"1", view=None, key=f"g{index}") for index in range(400)], ALICE)
+    journal.close()

@@ -1,0 +1,145 @@
+"""The gate: several processes write one journal; nobody starves, nobody hangs, a dead one is in nobody's way."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import time
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+
+from filetools.errors import LockTimeoutError
+from filetools.journal import SqliteJournal
+from filetools.journal.gate import Gate
+from tests.support.journals import put, worker
+
+PROCESSES = 3
+COMMITS = 150
+LONGEST_WAIT_SECONDS = 2.0
+"""A hundred times what it takes on an idle machine; SQLite's own waiting exceeds it."""
+
+
+def test_processes_committing_in_loops_count_exactly_and_none_starves(state: Path) -> None:
+    SqliteJournal(state, durability="relaxed").close()
+    with ExitStack() as stack:
+        processes = [
+            stack.enter_context(worker(state, "count", f"p{index}", str(COMMITS))) for index in range(PROCESSES)
+        ]
+        assert [process.said() for process in processes] == ["ready"] * PROCESSES
+        for process in processes:
+            process.tell()
+        waits = [float(process.said()) for process in processes]
+    assert max(waits) < LONGEST_WAIT_SECONDS
+    journal = SqliteJournal(state)
+    head = journal.view("counter").head
+    assert head is not None
+    assert journal.contents.get(str(head.version)) == b"%d" % (PROCESSES * COMMITS)
+    makers = [record.actor.id for record in journal.records(newest_first=True)]
+    assert {name: makers.count(name) for name in makers} == {f"p{index}": COMMITS for index in range(PROCESSES)}
+    journal.close()
+
+
+def test_a_stopped_holder_means_a_timeout_never_a_hang(state: Path) -> None:
+    journal = SqliteJournal(state, timeout_seconds=0.4)
+    with worker(state, "hold") as holder:
+        assert holder.said() == "holding"
+        holder.signal(signal.SIGSTOP)
+        started = time.monotonic()
+        with pytest.raises(LockTimeoutError):
+            put(journal, "a", b"1")
+        assert 0.35 < time.monotonic() - started < 1.5
+        assert journal.position() == 0
+    journal.close()
+
+
+def test_a_killed_holder_frees_the_gate(state: Path) -> None:
+    journal = SqliteJournal(state, timeout_seconds=10)
+    with worker(state, "hold") as holder:
+        assert holder.said() == "holding"
+        holder.signal(signal.SIGKILL)
+        assert put(journal, "a", b"1").number == 1
+    journal.close()
+
+
+def test_opening_and_closing_wait_no_longer_either(state: Path) -> None:
+    open_one = SqliteJournal(state, timeout_seconds=0.3)
+    with worker(state, "hold") as holder:
+        assert holder.said() == "holding"
+        with pytest.raises(LockTimeoutError):
+            SqliteJournal(state, timeout_seconds=0.3)
+        started = time.monotonic()
+        open_one.close()
+        assert time.monotonic() - started < 2
+
+
+def test_threads_take_the_gate_one_after_the_other(tmp_path: Path) -> None:
+    gate = Gate(tmp_path, timeout_seconds=0.2)
+    inside, go_on = threading.Event(), threading.Event()
+
+    def stay() -> None:
+        with gate:
+            inside.set()
+            go_on.wait(10)
+
+    thread = threading.Thread(target=stay)
+    thread.start()
+    assert inside.wait(10)
+    with pytest.raises(LockTimeoutError), gate:
+        pass
+    go_on.set()
+    thread.join()
+    with gate:
+        pass
+    gate.close()
+
+
+def test_a_passed_deadline_still_takes_a_free_gate(tmp_path: Path) -> None:
+    gate = Gate(tmp_path)
+    gate.enter(time.monotonic() - 1)
+    gate.leave()
+    gate.close()
+
+
+def test_an_exception_inside_frees_the_gate(tmp_path: Path) -> None:
+    gate = Gate(tmp_path, timeout_seconds=0.2)
+    with pytest.raises(ZeroDivisionError), gate:
+        raise ZeroDivisionError
+    with gate:
+        pass
+    gate.close()
+
+
+def test_a_forked_child_keeps_no_dead_parents_lock(tmp_path: Path) -> None:
+    """The middle process dies in the gate; its child, born meanwhile, lives on and must not hold it."""
+    born, die, live_on = (os.pipe() for _ in range(3))
+    middle = os.fork()
+    if middle == 0:
+        gate = Gate(tmp_path)
+        gate.enter()
+        if os.fork() == 0:
+            os.close(live_on[1])
+            os.write(born[1], b"x")
+            os.read(live_on[0], 1)
+            os._exit(0)
+        os.read(die[0], 1)
+        os._exit(0)
+    assert os.read(born[0], 1) == b"x"
+    os.write(die[1], b"x")
+    os.waitpid(middle, 0)
+    gate = Gate(tmp_path, timeout_seconds=1)
+    with gate:
+        pass
+    gate.close()
+    for end in (*born, *die, *live_on):
+        os.close(end)
+
+
+@pytest.mark.parametrize("name", ["gate", "gate.waiting"])
+def test_a_planted_link_is_refused(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(OSError, match="symbolic link"):
+        Gate(tmp_path)
+    assert not (tmp_path / "elsewhere").exists()

@@ -1,0 +1,151 @@
+"""Group commit: few syncs for many writers, and nobody pays for another's draft."""
+
+from __future__ import annotations
+
+import shutil
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from filetools.errors import LockTimeoutError, StateDamagedError
+from filetools.journal import HeadMovedError, SqliteJournal
+from filetools.journal.gate import Gate
+from filetools.models import ChangeRecord
+from tests.support.journals import ALICE, draft, put, traced, worker
+from tests.support.journals import version as v
+
+needs_strace = pytest.mark.skipif(shutil.which("strace") is None, reason="strace counts the syncs")
+
+
+def syncs_between(trace: str, start: str, end: str) -> int:
+    body = trace[trace.index(f'"{start}') : trace.rindex(f'"{end}')]
+    return body.count("fsync(") + body.count("fdatasync(")
+
+
+@needs_strace
+@pytest.mark.parametrize(("durability", "syncs"), [("commit", 10), ("relaxed", 0)])
+def test_a_lone_commit_costs_one_sync_or_none(state: Path, tmp_path: Path, durability: str, syncs: int) -> None:
+    trace = traced(state, tmp_path / "trace", "commit", durability, "11", "300")
+    # The first commit of a write-ahead file syncs its header, too.
+    assert syncs_between(trace, "committed 1\\n", "committed 11\\n") == syncs
+
+
+@needs_strace
+def test_sixteen_waiting_writers_share_their_syncs(state: Path, tmp_path: Path) -> None:
+    trace = traced(state, tmp_path / "trace", "group", "16", "20")
+    assert syncs_between(trace, "begin", "end") / (16 * 20) <= 0.25
+
+
+class Crowd:
+    """Drafts that wait together: all are queued while the gate is held, so that one leader takes them all."""
+
+    def __init__(self, journal: SqliteJournal, state: Path) -> None:
+        self._journal = journal
+        self._gate = Gate(state)
+
+    def commit(self, *works: Callable[[], object]) -> list[object]:
+        """Run works at once in threads of their own; returns what each returned or raised."""
+        with ExitStack() as stack:
+            pool = stack.enter_context(ThreadPoolExecutor(len(works)))
+            self._gate.enter()
+            try:
+                futures = [pool.submit(work) for work in works]
+                deadline = time.monotonic() + 10
+                # One leads and stands at the gate; the others are in the queue.
+                while len(self._journal._group._waiting) < len(works) - 1 and time.monotonic() < deadline:
+                    threading.Event().wait(0.001)
+            finally:
+                self._gate.leave()
+            outcomes = [future.exception() or future.result() for future in futures]
+        self._gate.close()
+        return outcomes
+
+
+def test_a_refused_draft_does_not_disturb_the_others(state: Path, relaxed: SqliteJournal) -> None:
+    late = draft(relaxed, "late", b"mine")
+    put(relaxed, "late", b"moved")
+    drafts = [draft(relaxed, f"f{index}", b"%d" % index) for index in range(8)]
+    works = [lambda one=one: relaxed.commit([one], ALICE) for one in (*drafts[:4], late, *drafts[4:])]
+    outcomes = Crowd(relaxed, state).commit(*works)
+    assert isinstance(outcomes.pop(4), HeadMovedError)
+    assert [outcome[0].after for outcome in outcomes if isinstance(outcome, tuple)] == [one.after for one in drafts]
+    assert sorted(relaxed.heads_below("")) == sorted(
+        [("late", v(b"moved")), *((one.path, str(one.after)) for one in drafts)]
+    )
+
+
+def test_a_draft_that_no_database_takes_fails_alone(state: Path, relaxed: SqliteJournal) -> None:
+    seen = relaxed.view("new")
+    drafts = [draft(relaxed, "new", b"1", key=key, path=key, view=seen) for key in ("a", "bad", "b")]
+    drafts[1] = replace(drafts[1], path="bad-\udc80")
+    outcomes = Crowd(relaxed, state).commit(*(lambda one=one: relaxed.commit([one], ALICE) for one in drafts))
+    assert isinstance(outcomes[1], UnicodeEncodeError)
+    assert isinstance(outcomes[0], tuple)
+    assert isinstance(outcomes[2], tuple)
+    assert sorted(path for path, _ in relaxed.heads_below("")) == ["a", "b"]
+
+
+def test_of_two_drafts_of_one_path_in_a_group_one_wins(state: Path, relaxed: SqliteJournal) -> None:
+    drafts = [draft(relaxed, "a", b"%d" % index) for index in range(6)]
+    outcomes = Crowd(relaxed, state).commit(*(lambda one=one: relaxed.commit([one], ALICE) for one in drafts))
+    assert sum(isinstance(outcome, HeadMovedError) for outcome in outcomes) == 5
+    assert relaxed.position() == 1
+
+
+def test_a_failed_transaction_fails_each_with_an_error_of_its_own(state: Path, relaxed: SqliteJournal) -> None:
+    put(relaxed, "a", b"1")
+    drafts = [draft(relaxed, f"f{index}", b"%d" % index) for index in range(4)]
+    (state / "journal.db").rename(state / "elsewhere.db")
+    outcomes = Crowd(relaxed, state).commit(*(lambda one=one: relaxed.commit([one], ALICE) for one in drafts))
+    assert [type(outcome) for outcome in outcomes] == [StateDamagedError] * 4
+    assert len({id(outcome) for outcome in outcomes}) == 4
+    (state / "elsewhere.db").rename(state / "journal.db")
+    assert relaxed.position() == 1
+    assert put(relaxed, "f0", b"0").number == 2
+
+
+def test_everybody_in_the_queue_gives_up_in_time(state: Path) -> None:
+    journal = SqliteJournal(state, durability="relaxed", timeout_seconds=0.3)
+    with worker(state, "hold") as holder:
+        assert holder.said() == "holding"
+        started = time.monotonic()
+        with ThreadPoolExecutor(8) as pool:
+            seen = journal.view("x")
+            drafts = [draft(journal, "x", b"1", key=f"k{index}", view=seen) for index in range(8)]
+            futures = [pool.submit(journal.commit, [one], ALICE) for one in drafts]
+            errors = [future.exception() for future in futures]
+        assert time.monotonic() - started < 2
+        assert {type(error) for error in errors} == {LockTimeoutError}
+        holder.tell()
+        assert holder.said() == "left"
+    assert journal.position() == 0
+    assert put(journal, "a", b"1").number == 1
+    journal.close()
+
+
+def test_many_threads_lose_nothing(relaxed: SqliteJournal) -> None:
+    def work(name: str) -> list[ChangeRecord]:
+        return [put(relaxed, f"{name}/{turn}", b"x", noted=turn % 2 == 0) for turn in range(40)]
+
+    with ThreadPoolExecutor(16) as pool:
+        records = [record for found in pool.map(work, [f"t{index}" for index in range(16)]) for record in found]
+    assert sorted(record.number for record in records) == list(range(1, 641))
+    assert len(list(relaxed.heads_below(""))) == 640
+    assert len(relaxed.marks.pending()) == 320
+
+
+def test_notes_survive_a_transaction_that_fails(state: Path, relaxed: SqliteJournal) -> None:
+    record = put(relaxed, "a", b"1", noted=False)
+    relaxed.marks.applied([record.number])
+    (state / "journal.db").rename(state / "elsewhere.db")
+    with pytest.raises(StateDamagedError):
+        relaxed.marks.flush()
+    (state / "elsewhere.db").rename(state / "journal.db")
+    assert relaxed.marks.flush()
+    assert relaxed.marks.pending() == []

@@ -1,0 +1,174 @@
+"""A call's cost does not grow with the journal: every hot statement is answered by an index, few rows at a time."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from filetools.journal import Change, SqliteJournal
+from filetools.models import Operation
+from tests.support.journals import ALICE, delete_folder, draft, move_folder, put
+from tests.support.journals import version as v
+
+STEPS_OF_SLACK = 1.3
+"""A tree of pages grows by a level now and then; ten times the records must not cost more than this."""
+
+
+def act(journal: SqliteJournal, name: str) -> object:
+    """Do one of the things that happen all the time."""
+    key = "d0/f0"
+    acts: dict[str, Callable[[], object]] = {
+        "view": lambda: journal.view(key),
+        "commit": lambda: journal.commit([draft(journal, key, b"new")], ALICE, mirrors=["m"]),
+        "commit several": lambda: journal.commit([draft(journal, f"n{index}", b"n") for index in range(3)], ALICE),
+        "marks": lambda: note(journal, journal.position()),
+        "pending": journal.marks.pending,
+        "unsynced": lambda: journal.marks.unsynced(10),
+        "unsettled": lambda: journal.marks.unsettled(key),
+        "synced": lambda: journal.marks.synced([journal.position()]),
+        "is pending": lambda: journal.marks.is_pending(1),
+        "compensate": lambda: compensate(journal, key),
+        "page": lambda: journal.records(journal.position() - 20, limit=10),
+        "newest": lambda: journal.records(newest_first=True, limit=10),
+        "newest of one": lambda: journal.records(key=key, newest_first=True, limit=1),
+        "page of one": lambda: journal.records(key=key, limit=5),
+        "foreign": lambda: journal.records(journal.position() - 20, limit=10, foreign_only=True),
+        "positions": lambda: (journal.position(), journal.visible_position(), journal.forgotten()),
+        "heads below": lambda: list(journal.heads_below("d0")),
+        "folder move": lambda: journal.commit([move_folder(journal, "d1", "t", applied=True)], ALICE),
+        "folder deletion": lambda: journal.commit([delete_folder(journal, "d2", applied=True)], ALICE),
+        "contents": lambda: (journal.contents.get(v(b"same")), journal.contents.has(v(b"nothing"))),
+        "debts": lambda: pay(journal, key),
+        "maintain": lambda: journal.maintain(retention_bytes=10**9, retention_records=10**9),
+    }
+    return acts[name]()
+
+
+HOT = [
+    "view", "commit", "commit several", "marks", "pending", "unsynced", "unsettled", "synced", "is pending", "compensate",
+    "page", "newest", "newest of one", "page of one", "foreign", "positions", "heads below", "folder move",
+    "folder deletion", "contents", "debts", "maintain",
+]  # fmt: skip
+
+
+def note(journal: SqliteJournal, number: int) -> None:
+    journal.marks.applied([number])
+    journal.marks.flush()
+
+
+def pay(journal: SqliteJournal, key: str) -> None:
+    assert journal.debts.get("m", key)
+    journal.debts.pay(journal.debts.of("m", 1))
+
+
+def compensate(journal: SqliteJournal, key: str) -> None:
+    changes = [draft(journal, key, b"one"), draft(journal, "other", b"two")]
+    records = journal.commit(changes, ALICE)
+    for record in records:
+        back = draft(journal, record.path, b"same", content=None, view=None, applied=True, compensates=record.number)
+        journal.commit([back], ALICE)
+
+
+def grown(state: Path, records: int) -> SqliteJournal:
+    """Return a journal of so many settled records: many versions of some paths, and folders that came and went."""
+    journal = SqliteJournal(state, durability="relaxed")
+    for start in range(0, records, 1000):
+        changes = [_settled(start + index) for index in range(1000)]
+        journal.commit([*changes, delete_folder(journal, "gone", applied=True)], ALICE)
+    journal.marks.synced(range(1, journal.position() + 1))
+    journal._database.checkpoint(at_least_bytes=0)
+    act(journal, "maintain")
+    for index in range(3):
+        put(journal, f"d{index}/f0", b"same", mirrors=["m"])
+    return journal
+
+
+def _settled(index: int) -> Change:
+    # Ten folders of a hundred files, then a hundred thousand names that occur once.
+    key = f"d{index % 10}/f{index % 100}" if index % 2 else f"once/{index}"
+    content = b"%d" % index
+    return Change(
+        operation=Operation.MODIFY, path=key, key=key, after=v(content), content=content, size=5, applied=True, external=True
+    )  # fmt: skip
+
+
+@contextmanager
+def watched(journal: SqliteJournal) -> Iterator[tuple[list[str], list[int]]]:
+    """Note every statement of every connection, and how many steps SQLite's machine takes for them, in tens."""
+    statements: list[str] = []
+    steps = [0]
+
+    def count() -> int:
+        steps[0] += 1
+        return 0
+
+    journal.position()
+    connections: list[sqlite3.Connection] = [journal._database._writer, *journal._database._readers]
+    for connection in connections:
+        connection.set_trace_callback(statements.append)
+        connection.set_progress_handler(count, 10)
+    try:
+        yield statements, steps
+    finally:
+        for connection in connections:
+            connection.set_trace_callback(None)
+            connection.set_progress_handler(None, 10)
+
+
+@pytest.fixture(scope="module")
+def journals(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[SqliteJournal, SqliteJournal]]:
+    opened = (grown(tmp_path_factory.mktemp("small"), 1000), grown(tmp_path_factory.mktemp("large"), 10_000))
+    yield opened
+    for journal in opened:
+        journal.close()
+
+
+@pytest.mark.parametrize("name", HOT)
+def test_ten_times_the_records_cost_no_more_steps(journals: tuple[SqliteJournal, SqliteJournal], name: str) -> None:
+    costs = []
+    for journal in journals:
+        with watched(journal) as (_, steps):
+            act(journal, name)
+        costs.append(steps[0])
+    small, large = costs
+    assert large <= small * STEPS_OF_SLACK + 20, costs
+
+
+SCANS_OF_FEW = ("records_pending", "records_moving", "records_unsynced", "sqlite_sequence", "CONSTANT ROW", "(subquery")
+"""What is scanned as a whole because it only ever holds a few rows."""
+
+
+def plan(connection: sqlite3.Connection, statement: str) -> list[str]:
+    rows: list[tuple[Any, ...]] = connection.execute(f"EXPLAIN QUERY PLAN {statement}").fetchall()
+    return [row[3] for row in rows]
+
+
+@pytest.mark.parametrize("name", HOT)
+def test_no_hot_statement_scans_a_table(journals: tuple[SqliteJournal, SqliteJournal], name: str) -> None:
+    journal = journals[0]
+    with watched(journal) as (statements, _):
+        act(journal, name)
+    asked = {text for text in statements if text.startswith(("SELECT", "INSERT", "UPDATE", "DELETE"))}
+    assert asked
+    connection = sqlite3.connect(journal._database._parts[0])
+    scans = [step for text in asked for step in plan(connection, text) if "SCAN" in step]
+    connection.close()
+    assert [step for step in scans if not any(few in step for few in SCANS_OF_FEW)] == []
+
+
+def test_a_lone_commit_asks_few_statements(journals: tuple[SqliteJournal, SqliteJournal]) -> None:
+    journal = journals[0]
+    journal.marks.flush()
+    change = draft(journal, "few", b"few")
+    with watched(journal) as (statements, _):
+        journal.commit([change], ALICE)
+    # Begin, compare, record, content, head, commit.
+    assert len(statements) == 6, statements
+    with watched(journal) as (statements, _):
+        journal.view("few")
+    assert len(statements) == 1

@@ -1,0 +1,215 @@
+"""What a killed process or a power cut leaves is always a beginning of what was committed, and no number comes twice."""
+
+from __future__ import annotations
+
+import os
+import random
+import shutil
+import signal
+import sqlite3
+from pathlib import Path
+
+import pytest
+
+from filetools.errors import StateDamagedError
+from filetools.journal import SqliteJournal
+from filetools.journal.walfile import FRAME_BYTES, HEADER_BYTES
+from tests.support.journals import damage, put, traced, worker
+
+WAL = "journal.db-wal"
+SEED = 20
+needs_strace = pytest.mark.skipif(shutil.which("strace") is None, reason="strace injects the failures")
+
+
+def copied(state: Path, name: str) -> Path:
+    copy = state.parent / name
+    copy.mkdir()
+    for part in ("journal.db", WAL):
+        shutil.copy(state / part, copy)
+    shutil.copytree(state / "blobs", copy / "blobs")
+    return copy
+
+
+def numbers(state: Path) -> list[int]:
+    """Open a journal and return its records, each checked with its bytes."""
+    journal = SqliteJournal(state, durability="relaxed")
+    records = journal.records(newest_first=True, limit=10_000)
+    for record in records:
+        assert record.after is not None
+        assert journal.contents.get(record.after)
+    found = sorted(record.number for record in records)
+    heads = dict(journal.heads_below(""))
+    assert heads == {record.path: record.after for record in reversed(records)}
+    assert journal._database.row("PRAGMA integrity_check") == ("ok",)
+    journal.close()
+    return found
+
+
+@pytest.mark.parametrize("durability", ["commit", "relaxed"])
+def test_a_killed_process_loses_nothing_it_acknowledged(state: Path, durability: str) -> None:
+    with worker(state, "commit", durability, "0", "2000") as process:
+        assert process.said() == "ready"
+        acknowledged = [int(process.said().split()[1]) for _ in range(60)]
+        process.signal(signal.SIGKILL)
+        while line := process.said():
+            acknowledged.append(int(line.split()[1]))
+    found = numbers(state)
+    assert found[: len(acknowledged)] == acknowledged
+    assert len(found) - len(acknowledged) <= 1
+
+
+def test_a_copy_of_any_moment_is_a_beginning(state: Path) -> None:
+    with worker(state, "commit", "relaxed", "0", "2000") as process:
+        assert process.said() == "ready"
+        for turn in range(6):
+            for _ in range(15):
+                acknowledged = int(process.said().split()[1])
+            found = numbers(copied(state, f"copy{turn}"))
+            assert found == list(range(1, len(found) + 1))
+            assert len(found) >= acknowledged
+
+
+def test_any_cut_of_the_write_ahead_file_is_a_beginning(state: Path) -> None:
+    journal = SqliteJournal(state, durability="relaxed")
+    for index in range(30):
+        put(journal, f"f{index % 4}", os.urandom(3000))
+    choose = random.Random(SEED)
+    size = (state / WAL).stat().st_size
+    lengths = [0, 10, HEADER_BYTES, HEADER_BYTES + 1, *(choose.randrange(size) for _ in range(12)), size]
+    counts = []
+    for length in sorted(lengths):
+        copy = copied(state, f"cut{length}")
+        os.truncate(copy / WAL, length)
+        found = numbers(copy)
+        assert found == list(range(1, len(found) + 1)), length
+        counts.append(len(found))
+    assert counts == sorted(counts)
+    assert (counts[0], counts[-1]) == (0, 30)
+    journal.close()
+
+
+def test_flipped_bits_in_the_write_ahead_file_never_show_wrong_records(state: Path) -> None:
+    journal = SqliteJournal(state, durability="relaxed")
+    for index in range(30):
+        put(journal, f"f{index % 4}", os.urandom(3000))
+    choose = random.Random(SEED)
+    size = (state / WAL).stat().st_size
+    for turn in range(12):
+        copy = copied(state, f"flip{turn}")
+        damage(copy / WAL, choose.randrange(HEADER_BYTES, size))
+        found = numbers(copy)
+        assert found == list(range(1, len(found) + 1))
+    journal.close()
+
+
+def killed_with(state: Path, commits: int) -> None:
+    with worker(state, "commit", "commit", "0", "500") as process:
+        for _ in range(commits + 1):
+            process.said()
+
+
+@pytest.mark.parametrize("offset", [0, 9, 17, 25])
+def test_a_damaged_header_of_the_write_ahead_file_is_damage(state: Path, offset: int) -> None:
+    killed_with(state, 5)
+    damage(state / WAL, offset)
+    content = (state / WAL).read_bytes()
+    with pytest.raises(StateDamagedError):
+        SqliteJournal(state)
+    assert (state / WAL).read_bytes() == content
+
+
+def test_acknowledged_changes_behind_a_damaged_frame_are_not_silently_dropped(state: Path) -> None:
+    killed_with(state, 20)
+    damage(state / WAL, HEADER_BYTES + 12 * FRAME_BYTES + 1000)
+    for _ in range(2):
+        with pytest.raises(StateDamagedError):
+            SqliteJournal(state)
+
+
+def test_a_lost_tail_starts_a_new_epoch(state: Path) -> None:
+    journal = SqliteJournal(state, durability="relaxed")
+    for index in range(10):
+        put(journal, f"f{index}", b"1")
+    before = copied(state, "before")
+    epoch = journal.epoch
+    journal.close()
+    shutil.copyfile(before / "journal.db", state / "journal.db")
+    shutil.copyfile(before / WAL, state / WAL)
+    os.truncate(state / WAL, (state / WAL).stat().st_size - 12 * FRAME_BYTES)
+    journal = SqliteJournal(state, durability="relaxed")
+    assert journal.position() < 10
+    assert journal.epoch != epoch
+    journal.close()
+
+
+def test_a_restored_copy_starts_a_new_epoch_and_an_untouched_journal_does_not(state: Path) -> None:
+    journal = SqliteJournal(state)
+    put(journal, "a", b"1")
+    epoch = journal.epoch
+    journal.close()
+    copy = state.parent / "copy"
+    shutil.copytree(state, copy)
+    restored, untouched = SqliteJournal(copy), SqliteJournal(state)
+    assert restored.epoch != epoch
+    assert untouched.epoch == epoch
+    second = restored.epoch
+    restored.close()
+    untouched.close()
+    again = SqliteJournal(copy)
+    assert again.epoch == second
+    again.close()
+
+
+def rebooted(state: Path) -> None:
+    with sqlite3.connect(state / "journal.db") as database:
+        database.execute("UPDATE meta SET value = 'another' WHERE name IN ('boot', 'restored_boot')")
+    database.close()
+
+
+@pytest.mark.parametrize(("durability", "keeps"), [("commit", True), ("relaxed", False)])
+def test_a_restart_of_the_machine_ends_the_epoch_of_a_relaxed_journal(
+    state: Path, durability: str, keeps: bool
+) -> None:
+    journal = SqliteJournal(state, durability="commit" if durability == "commit" else "relaxed")
+    put(journal, "a", b"1")
+    journal.note_restored()
+    epoch = journal.epoch
+    journal.close()
+    rebooted(state)
+    journal = SqliteJournal(state)
+    assert (journal.epoch == epoch) is keeps
+    assert journal.needs_restoring()
+    journal.close()
+
+
+def spoken(trace: str) -> list[str]:
+    return [line.split('"')[1].removesuffix("\\n") for line in trace.splitlines() if 'write(1, "' in line]
+
+
+@needs_strace
+def test_a_failed_sync_acknowledges_nothing_and_the_next_one_relies_on_nothing(state: Path, tmp_path: Path) -> None:
+    trace = traced(state, tmp_path / "trace", "outlive", inject="fdatasync:error=EIO:when=10")
+    said = spoken(trace)
+    failed = [line for line in said if line.startswith("failed")]
+    assert failed == ["failed INTERNAL StorageFailedError"]
+    lost = said.index(failed[0]) - 1
+    after = trace[trace.index("failed INTERNAL") :]
+    following = after[: after.index(f"committed f{lost + 1}\\n")]
+    # The write-ahead file, the database it was copied into, and the new one: not only the one that had failed.
+    assert following.count("fdatasync(") >= 3
+    journal = SqliteJournal(state)
+    kept = {path for path, _ in journal.heads_below("")}
+    assert kept == {"first", *(f"f{turn}" for turn in range(10) if turn != lost)}
+    journal.close()
+
+
+@needs_strace
+def test_a_disk_that_fails_for_ever_acknowledges_nothing_more(state: Path, tmp_path: Path) -> None:
+    trace = traced(state, tmp_path / "trace", "outlive", inject="fdatasync:error=EIO:when=10+")
+    said = spoken(trace)[1:]
+    assert "committed f0" in said
+    first = next(index for index, line in enumerate(said) if line.startswith("failed"))
+    assert said[first:] == ["failed INTERNAL StorageFailedError"] * (10 - first)
+    journal = SqliteJournal(state)
+    assert {path for path, _ in journal.heads_below("")} == {"first", *(f"f{turn}" for turn in range(first))}
+    journal.close()

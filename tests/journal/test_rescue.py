@@ -1,0 +1,284 @@
+"""Repairing a damaged journal: what can be read is there again, the damaged one is kept, the files are left alone."""
+
+from __future__ import annotations
+
+import os
+import random
+import sqlite3
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from filetools.errors import LockTimeoutError, StateDamagedError
+from filetools.journal import Rescue, SqliteJournal, examine_journal, rescue_journal
+from filetools.journal.contents import LARGEST_ROW_BYTES
+from filetools.models import RecordState
+from tests.support.journals import ALICE, damage, draft, move_folder, put, worker
+from tests.support.journals import version as v
+
+PAGE = 4096
+FILES = 8
+
+
+def large(index: int) -> bytes:
+    return b"%d" % index + bytes(LARGEST_ROW_BYTES)
+
+
+def filled(state: Path, commits: int = 200) -> SqliteJournal:
+    """Return a journal, still open, of files and of a folder that moved, with small, medium and large contents."""
+    journal = SqliteJournal(state, durability="relaxed")
+    choose = random.Random(1)
+    for index in range(commits):
+        content = large(index) if index % 50 == 49 else choose.randbytes(choose.choice([20, 3000, 30_000]))
+        put(journal, f"d/f{index % FILES}", content, mirrors=["m"])
+    records = journal.commit([move_folder(journal, "d", "t")], ALICE)
+    journal.marks.applied(record.number for record in records)
+    journal.marks.flush()
+    return journal
+
+
+def facts(state: Path) -> tuple[dict[int, str | None], dict[str, str], str]:
+    """Return what a journal holds: versions by number, heads by path, its epoch; every content checked."""
+    journal = SqliteJournal(state)
+    records = journal.records(limit=10_000)
+    heads = dict(journal.heads_below(""))
+    for (digest,) in journal._database.rows("SELECT hash FROM contents"):
+        journal.contents.get("sha256:" + digest.hex())
+    assert journal._database.row("PRAGMA integrity_check") == ("ok",)
+    epoch = journal.epoch
+    put(journal, "new", b"new")
+    assert journal.view("new").head is not None
+    journal.close()
+    return {record.number: record.after for record in records}, heads, epoch
+
+
+def overwrite(place: Path, pages: range) -> None:
+    with place.open("r+b") as file:
+        for page in pages:
+            file.seek(page * PAGE)
+            file.write(os.urandom(PAGE))
+
+
+def spoil_header(state: Path) -> None:
+    overwrite(state / "journal.db", range(1))
+
+
+def spoil_roots(state: Path) -> None:
+    overwrite(state / "journal.db", range(1, 14))
+
+
+def empty(state: Path) -> None:
+    os.truncate(state / "journal.db", 0)
+
+
+def remove(state: Path) -> None:
+    (state / "journal.db").unlink()
+
+
+def cut_a_little(state: Path) -> None:
+    os.truncate(state / "journal.db", (state / "journal.db").stat().st_size - 3 * PAGE)
+
+
+@pytest.mark.parametrize("harm", [spoil_header, spoil_roots])
+def test_everything_but_the_harmed_pages_is_saved(state: Path, harm: Callable[[Path], None]) -> None:
+    filled(state).close()
+    records, heads, epoch = facts(state)
+    harm(state)
+    rescue = rescue_journal(state, state / "aside")
+    found, found_heads, found_epoch = facts(state)
+    assert found == {**records, 202: v(b"new")}
+    assert rescue.lost_records == 0
+    assert (rescue.contents, rescue.unapplied) == (201, ())
+    assert found_epoch != epoch
+    # The heads moved with their folder: where their own pages are lost, they are found anew.
+    assert found_heads in ({**heads, "new": v(b"new")}, {"new": v(b"new")})
+
+
+@pytest.mark.parametrize("harm", [empty, remove, spoil_header])
+def test_what_is_in_the_write_ahead_file_is_saved_without_the_database(
+    state: Path, harm: Callable[[Path], None]
+) -> None:
+    with worker(state, "commit", "relaxed", "30", "2000") as process:
+        for _ in range(31):
+            process.said()
+    harm(state)
+    rescue = rescue_journal(state, state / "aside")
+    assert rescue == Rescue(records=30, contents=30, unapplied=("f1",), heads=7, lost_records=0)
+    journal = SqliteJournal(state)
+    assert [record.number for record in journal.records()] == list(range(1, 31))
+    assert {path for path, _ in journal.heads_below("")} == {f"f{index}" for index in range(7)}
+    journal.close()
+
+
+def test_a_damaged_header_of_the_write_ahead_file_costs_nothing(state: Path) -> None:
+    with worker(state, "commit", "relaxed", "30", "2000") as process:
+        for _ in range(31):
+            process.said()
+    damage(state / "journal.db-wal", 9)
+    with pytest.raises(StateDamagedError):
+        SqliteJournal(state)
+    assert rescue_journal(state, state / "aside").records == 30
+    journal = SqliteJournal(state)
+    newest = {record.path: record.after for record in journal.records()}
+    assert dict(journal.heads_below("")) == newest
+    journal.close()
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_random_damage_loses_only_what_it_hit_and_nothing_false_comes_out(state: Path, seed: int) -> None:
+    filled(state).close()
+    records, _, _ = facts(state)
+    choose = random.Random(seed)
+    size = (state / "journal.db").stat().st_size
+    harmed = sorted(choose.sample(range(size // PAGE), size // PAGE // 15))
+    for page in harmed:
+        overwrite(state / "journal.db", range(page, page + 1))
+    rescue = rescue_journal(state, state / "aside")
+    found, _, _ = facts(state)
+    assert {number: after for number, after in found.items() if number in records} == {
+        number: after for number, after in records.items() if number in found
+    }
+    assert rescue.records + rescue.lost_records == 202
+    assert rescue.records > 100
+    assert rescue.contents > 100
+
+
+def test_a_cut_database_gives_what_is_left(state: Path) -> None:
+    filled(state).close()
+    records, _, _ = facts(state)
+    cut_a_little(state)
+    with pytest.raises(StateDamagedError):
+        SqliteJournal(state)
+    rescue_journal(state, state / "aside")
+    found, _, _ = facts(state)
+    assert set(found) - {202, 203} <= set(records)
+    assert len(found) > 150
+
+
+def test_the_damaged_journal_is_kept_as_it_was(state: Path) -> None:
+    journal = filled(state, 20)
+    journal.close()
+    spoil_roots(state)
+    content = (state / "journal.db").read_bytes()
+    rescue_journal(state, state / "aside")
+    assert (state / "aside/journal.db").read_bytes() == content
+    assert not (state / "aside/fresh.db").exists()
+    assert (state / "aside").stat().st_mode & 0o777 == 0o700
+
+
+def test_no_number_comes_twice(state: Path) -> None:
+    filled(state, 20).close()
+    overwrite(state / "journal.db", range((state / "journal.db").stat().st_size // PAGE))
+    rescue = rescue_journal(state, state / "aside")
+    assert (rescue.records, rescue.lost_records) == (0, 21)
+    journal = SqliteJournal(state)
+    assert put(journal, "a", b"1").number == 22
+    journal.maintain(retention_bytes=0, retention_records=0)
+    journal.close()
+
+
+def test_large_contents_are_saved_by_their_files_alone_and_only_if_they_are_whole(state: Path) -> None:
+    filled(state, 100).close()
+    empty(state)
+    name = v(large(49)).removeprefix("sha256:")
+    damage(state / "blobs" / name, 5)
+    assert rescue_journal(state, state / "aside").contents == 1
+    journal = SqliteJournal(state)
+    assert journal.contents.get(v(large(99))) == large(99)
+    assert not journal.contents.has(v(large(49)))
+    journal.close()
+
+
+def test_pending_changes_are_told_and_no_recovery_touches_their_files(state: Path) -> None:
+    journal = SqliteJournal(state)
+    put(journal, "a", b"1")
+    put(journal, "a", b"2", noted=False)
+    journal.close()
+    spoil_header(state)
+    assert rescue_journal(state, state / "aside").unapplied == ("a",)
+    journal = SqliteJournal(state)
+    assert (journal.marks.pending(), journal.marks.unsynced()) == ([], [])
+    assert [record.state for record in journal.records()] == [RecordState.APPLIED] * 2
+    assert journal.contents.get(v(b"2")) == b"2"
+    journal.close()
+
+
+def test_heads_are_found_from_the_records_where_they_are_lost(state: Path) -> None:
+    journal = SqliteJournal(state, durability="relaxed")
+    put(journal, "gone/a", b"1")
+    put(journal, "kept", b"1")
+    put(journal, "kept", b"2")
+    put(journal, "deleted", b"1")
+    put(journal, "deleted", None)
+    pending = put(journal, "back", b"1", noted=False)
+    journal.commit([draft(journal, "back", None, view=None, applied=True, compensates=pending.number)], ALICE)
+    (moved,) = journal.commit([move_folder(journal, "gone", "there")], ALICE)
+    journal.marks.applied([moved.number])
+    journal.close()
+    (root,) = [root for (root,) in read(state, "SELECT rootpage FROM sqlite_master WHERE name = 'heads'")]
+    overwrite(state / "journal.db", range(root - 1, root))
+    assert rescue_journal(state, state / "aside").records == 8
+    journal = SqliteJournal(state)
+    assert list(journal.heads_below("")) == [("kept", v(b"2"))]
+    journal.close()
+
+
+def read(state: Path, query: str) -> list[tuple[int]]:
+    database = sqlite3.connect(state / "journal.db")
+    try:
+        return database.execute(query).fetchall()
+    finally:
+        database.close()
+
+
+def test_a_rescue_waits_for_whoever_writes(state: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    filled(state, 5).close()
+    monkeypatch.setattr("filetools.journal.rescue.GATE_SECONDS", 0.2)
+    with worker(state, "hold") as holder:
+        assert holder.said() == "holding"
+        with pytest.raises(LockTimeoutError):
+            rescue_journal(state, state / "aside")
+    assert not (state / "aside").exists()
+
+
+def test_a_rescue_that_fails_changes_nothing(state: Path) -> None:
+    filled(state, 5).close()
+    spoil_header(state)
+    before = {place.name for place in state.iterdir()}
+    (state / "blobs").rename(state / "elsewhere")
+    (state / "blobs").write_text("in the way")
+    with pytest.raises(StateDamagedError):
+        rescue_journal(state, state / "aside")
+    (state / "blobs").unlink()
+    (state / "elsewhere").rename(state / "blobs")
+    assert {place.name for place in state.iterdir()} == before
+    assert rescue_journal(state, state / "aside").records == 6
+
+
+def test_a_sound_journal_comes_out_whole(state: Path) -> None:
+    filled(state).close()
+    records, heads, _ = facts(state)
+    rescue = rescue_journal(state, state / "aside")
+    assert rescue.lost_records == 0
+    found, found_heads, _ = facts(state)
+    assert (found, found_heads) == ({**records, 202: v(b"new")}, {**heads, "new": v(b"new")})
+    journal = SqliteJournal(state)
+    assert journal.debts.count("m") == FILES
+    journal.close()
+
+
+def test_an_examination_changes_nothing_and_tells_damage(state: Path) -> None:
+    assert examine_journal(state) is None
+    journal = filled(state, 20)
+    put(journal, "p", b"1", noted=False)
+    report = examine_journal(state)
+    assert report is not None
+    assert (report.problem, report.records, report.pending, report.contents) == (None, 22, 1, 21)
+    assert report.debts == {"m": FILES}
+    journal.close()
+    for harm in (spoil_roots, empty, remove):
+        harm(state)
+        report = examine_journal(state)
+        assert report is not None
+        assert isinstance(report.problem, StateDamagedError)

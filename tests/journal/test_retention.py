@@ -1,0 +1,215 @@
+"""What the journal forgets, oldest first, and what it never does."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from filetools.journal import SqliteJournal
+from filetools.journal.blobs import YOUNG_SECONDS
+from filetools.journal.contents import LARGEST_ROW_BYTES
+from filetools.journal.retention import SLICE, Limits, Retention
+from filetools.journal.totals import count_records, sum_contents
+from tests.support.journals import ALICE, draft, move_folder, put
+from tests.support.journals import version as v
+
+MUCH = 10**9
+
+
+def written(journal: SqliteJournal, *contents: bytes, key: str = "a") -> list[int]:
+    numbers = [put(journal, key, content).number for content in contents]
+    journal.marks.synced(numbers)
+    return numbers
+
+
+def keep(journal: SqliteJournal, *, contents: int = MUCH, records: int = MUCH, seconds: float | None = None) -> int:
+    return journal.maintain(retention_bytes=contents, retention_records=records, retention_seconds=seconds)
+
+
+def left(journal: SqliteJournal) -> list[int]:
+    return sorted(record.number for record in journal.records(newest_first=True, limit=10_000))
+
+
+def kept(journal: SqliteJournal, contents: list[bytes]) -> list[bool]:
+    return [journal.contents.has(v(content)) for content in contents]
+
+
+def test_within_the_limits_nothing_goes(relaxed: SqliteJournal) -> None:
+    contents = [os.urandom(100) for _ in range(20)]
+    written(relaxed, *contents)
+    assert keep(relaxed, contents=2000, records=20) == 0
+    assert (left(relaxed), kept(relaxed, contents)) == (list(range(1, 21)), [True] * 20)
+    assert relaxed.forgotten() == 0
+
+
+def test_the_oldest_records_go_first(relaxed: SqliteJournal) -> None:
+    written(relaxed, *(b"%d" % index for index in range(10)))
+    assert keep(relaxed, records=4) == 6
+    assert left(relaxed) == [7, 8, 9, 10]
+    assert relaxed.forgotten() == 6
+    assert keep(relaxed, records=4) == 0
+    assert relaxed.marks.kept(range(1, 11)) == {7, 8, 9, 10}
+
+
+def test_records_of_heads_stay(relaxed: SqliteJournal) -> None:
+    for index in range(3):
+        written(relaxed, b"1", b"2", key=f"f{index}")
+    written(relaxed, b"1", key="gone")
+    relaxed.marks.synced([put(relaxed, "gone", None).number])
+    assert keep(relaxed, records=0) == 4
+    assert left(relaxed) == [2, 4, 6, 8]
+    assert sorted(relaxed.heads_below("")) == [(f"f{index}", v(b"2")) for index in range(3)]
+
+
+def test_records_of_heads_that_moved_with_their_folder_stay(relaxed: SqliteJournal) -> None:
+    written(relaxed, b"1", b"2", key="d/a")
+    (moved,) = relaxed.commit([move_folder(relaxed, "d", "t")], ALICE)
+    relaxed.marks.applied([moved.number])
+    relaxed.marks.flush()
+    relaxed.marks.synced([moved.number])
+    keep(relaxed, contents=0, records=0)
+    assert left(relaxed) == [2]
+    assert relaxed.contents.get(v(b"2")) == b"2"
+
+
+def test_unapplied_and_unsynced_records_stay_with_what_they_replaced(relaxed: SqliteJournal) -> None:
+    written(relaxed, b"0")
+    put(relaxed, "a", b"unsynced")
+    put(relaxed, "a", b"pending", noted=False)
+    written(relaxed, b"1", b"2", key="b")
+    assert keep(relaxed, contents=0, records=0) == 2
+    assert left(relaxed) == [2, 3, 5]
+    assert kept(relaxed, [b"0", b"unsynced", b"pending", b"1", b"2"]) == [True] * 5
+    relaxed.marks.applied([3])
+    relaxed.marks.flush()
+    relaxed.marks.synced([2, 3])
+    relaxed._retention._fell_short.clear()
+    keep(relaxed, contents=0, records=0)
+    assert kept(relaxed, [b"0", b"unsynced", b"pending", b"1", b"2"]) == [False, False, True, False, True]
+
+
+def test_contents_that_debts_need_stay(relaxed: SqliteJournal) -> None:
+    relaxed.marks.synced([put(relaxed, "a", b"owed", mirrors=["m"]).number])
+    written(relaxed, b"1", b"2", key="b")
+    keep(relaxed, contents=0, records=0)
+    (debt,) = relaxed.debts.of("m")
+    head = relaxed.view(debt.key).head
+    assert head is not None
+    assert relaxed.contents.get(str(head.version)) == b"owed"
+
+
+def test_the_oldest_contents_go_first_until_the_rest_fits(relaxed: SqliteJournal) -> None:
+    contents = [os.urandom(1000) for _ in range(10)]
+    written(relaxed, *contents)
+    keep(relaxed, contents=4000)
+    # A hundredth below the limit, so that not every round has something to remove.
+    assert kept(relaxed, contents) == [False] * 7 + [True] * 3
+
+
+def test_contents_used_again_are_young(relaxed: SqliteJournal) -> None:
+    contents = [os.urandom(1000) for _ in range(4)]
+    written(relaxed, *contents, contents[0], b"head")
+    keep(relaxed, contents=2100)
+    assert kept(relaxed, contents) == [True, False, False, True]
+
+
+def test_bytes_without_a_record_are_the_oldest(relaxed: SqliteJournal) -> None:
+    written(relaxed, b"x" * 1000, b"y" * 1000)
+    relaxed.contents.keep(b"z" * 1000, v(b"z" * 1000))
+    keep(relaxed, contents=2100)
+    assert kept(relaxed, [b"x" * 1000, b"y" * 1000, b"z" * 1000]) == [True, True, False]
+
+
+def test_large_contents_go_with_their_files(state: Path, relaxed: SqliteJournal) -> None:
+    contents = [os.urandom(LARGEST_ROW_BYTES + 1) for _ in range(4)]
+    written(relaxed, *contents)
+    keep(relaxed, contents=2 * LARGEST_ROW_BYTES + 10_000)
+    assert kept(relaxed, contents) == [False, False, True, True]
+    assert {place.name for place in (state / "blobs").iterdir()} == {
+        v(content).removeprefix("sha256:") for content in contents[2:]
+    }
+    written(relaxed, contents[0])
+    assert relaxed.contents.get(v(contents[0])) == contents[0]
+
+
+def test_many_go_in_slices(relaxed: SqliteJournal) -> None:
+    count = 2 * SLICE + 50
+    records = relaxed.commit([draft(relaxed, f"f{index}", b"%d" % index) for index in range(count)], ALICE)
+    records += relaxed.commit([draft(relaxed, f"f{index}", None) for index in range(count)], ALICE)
+    numbers = [record.number for record in records]
+    relaxed.marks.applied(numbers)
+    relaxed.marks.flush()
+    relaxed.marks.synced(numbers)
+    assert keep(relaxed, contents=0, records=0) == count
+    assert left(relaxed) == numbers[count:]
+    assert relaxed._database.row("SELECT count(*) FROM contents") == (0,)
+
+
+def test_age_counts_only_if_asked(relaxed: SqliteJournal) -> None:
+    numbers = written(relaxed, b"1", b"2", b"3")
+    (third,) = relaxed.records(since=numbers[1])
+    now = [third.time + 50]
+    retention = Retention(relaxed._database, relaxed._retention._blobs, clock=lambda: now[0])
+    assert retention.collect(Limits(bytes=MUCH, records=MUCH)) == 0
+    assert retention.collect(Limits(bytes=MUCH, records=MUCH, seconds=100)) == 0
+    now[0] += 100
+    assert retention.collect(Limits(bytes=MUCH, records=MUCH, seconds=100)) == 2
+    assert left(relaxed) == [3]
+
+
+def test_what_was_forgotten_only_grows(relaxed: SqliteJournal) -> None:
+    written(relaxed, b"1", key="old")
+    written(relaxed, b"1", b"2", b"3", key="b")
+    keep(relaxed, records=2)
+    assert (left(relaxed), relaxed.forgotten()) == ([1, 4], 3)
+    written(relaxed, b"2", key="old")
+    keep(relaxed, records=2)
+    assert (left(relaxed), relaxed.forgotten()) == ([4, 5], 3)
+
+
+def test_what_must_stay_is_not_looked_through_on_every_round(relaxed: SqliteJournal) -> None:
+    for index in range(50):
+        written(relaxed, b"%d" % index, key=f"f{index}")
+    looks: list[str] = []
+    with relaxed._database.reading() as connection:
+        connection.set_trace_callback(
+            lambda query: looks.append(query) if "EXISTS (SELECT 1 FROM heads" in query else None
+        )
+    for _ in range(3):
+        keep(relaxed, contents=0, records=0)
+    assert len(looks) == 2  # once for records, once for contents
+
+
+def totals(journal: SqliteJournal) -> tuple[int, int]:
+    with journal._database.reading() as connection:
+        return count_records(connection), sum_contents(connection)[0]
+
+
+def test_totals_are_right_without_counting(relaxed: SqliteJournal) -> None:
+    def counted() -> tuple[int, int]:
+        (records,) = relaxed._database.row("SELECT count(*) FROM records")
+        (contents,) = relaxed._database.row("SELECT coalesce(sum(size), 0) FROM contents")
+        return records, contents
+
+    for turn in range(4):
+        written(relaxed, *(os.urandom(100 + index) for index in range(10)), key=f"f{turn % 2}")
+        relaxed.contents.keep(b"kept %d" % turn, v(b"kept %d" % turn))
+        assert totals(relaxed) == counted()
+        keep(relaxed, contents=700, records=7)
+        assert totals(relaxed) == counted()
+
+
+def test_orphaned_files_go_once_they_are_old(state: Path, relaxed: SqliteJournal) -> None:
+    content = os.urandom(LARGEST_ROW_BYTES + 1)
+    orphan, young = os.urandom(LARGEST_ROW_BYTES + 1), os.urandom(LARGEST_ROW_BYTES + 1)
+    written(relaxed, content)
+    for each in (orphan, young):
+        relaxed.contents.put(each, v(each))
+    (state / "blobs/new-1-dead").write_bytes(b"half")
+    for place in (state / "blobs").iterdir():
+        if place.name != v(young).removeprefix("sha256:"):
+            os.utime(place, (0, 0))
+    keep(relaxed)
+    names = {place.name for place in (state / "blobs").iterdir()}
+    assert names == {v(each).removeprefix("sha256:") for each in (content, young)}
+    assert YOUNG_SECONDS >= 600

@@ -1,0 +1,154 @@
+"""A process that works on a journal and says what it does, a line a fact.
+
+Usage: python -m tests.support.journal_worker STATE TASK [ARGUMENTS]; the tasks are the functions of `TASKS`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import signal
+import sys
+import threading
+import time
+import traceback
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import NoReturn
+
+from filetools.errors import FileToolsError
+from filetools.journal import Change, HeadMovedError, SqliteJournal, View
+from filetools.journal.gate import Gate
+from filetools.models import Actor, ChangeRecord, Durability, Operation
+
+
+def say(*facts: object) -> None:
+    os.write(1, f"{' '.join(map(str, facts))}\n".encode())
+
+
+def wait() -> None:
+    os.read(0, 1)
+
+
+def save(
+    journal: SqliteJournal, key: str, content: bytes, *, actor: str = "worker", seen: View | None = None
+) -> ChangeRecord:
+    """Commit new bytes of a path and note that the file carries them."""
+    view = journal.view(key) if seen is None else seen
+    change = Change(
+        operation=Operation.MODIFY,
+        path=key,
+        key=key,
+        before=view.head.version if view.head is not None else None,
+        after="sha256:" + hashlib.sha256(content).hexdigest(),
+        content=content,
+        size=len(content),
+        view=view,
+    )
+    (record,) = journal.commit([change], Actor(kind="agent", id=actor))
+    journal.marks.applied([record.number])
+    return record
+
+
+def count(state: Path, name: str, commits: str) -> None:
+    """Raise the counter of a shared path so often, beside others; say the worst wait in seconds."""
+    journal = SqliteJournal(state, durability="relaxed")
+    say("ready")
+    wait()
+    worst, done = 0.0, 0
+    while done < int(commits):
+        asked = time.monotonic()
+        seen = journal.view("counter")
+        version = None if seen.head is None else seen.head.version
+        value = 0 if version is None else int(journal.contents.get(version))
+        try:
+            save(journal, "counter", b"%d" % (value + 1), actor=name, seen=seen)
+            done += 1
+        except HeadMovedError:
+            pass
+        worst = max(worst, time.monotonic() - asked)
+    say(worst)
+    journal.close()
+
+
+def hold(state: Path) -> None:
+    """Stand in the gate until told to leave."""
+    gate = Gate(state)
+    with gate:
+        say("holding")
+        wait()
+    say("left")
+
+
+def commit(state: Path, durability: Durability, commits: str, size: str) -> None:
+    """Commit so often, for ever if 0, and say each number after its commit."""
+    journal = SqliteJournal(state, durability=durability)
+    say("ready")
+    done = 0
+    while done < int(commits) or commits == "0":
+        record = save(journal, f"f{done % 7}", os.urandom(int(size)))
+        done += 1
+        say("committed", record.number)
+
+
+def group(state: Path, threads: str, each: str) -> None:
+    """Commit in many threads at once."""
+    journal = SqliteJournal(state)
+    save(journal, "warm", b"up")
+    barrier = threading.Barrier(int(threads) + 1)
+
+    def work(name: str) -> None:
+        barrier.wait()
+        for turn in range(int(each)):
+            save(journal, name, b"%d" % turn)
+
+    workers = [threading.Thread(target=work, args=(f"t{index}",)) for index in range(int(threads))]
+    for thread in workers:
+        thread.start()
+    say("begin")
+    barrier.wait()
+    for thread in workers:
+        thread.join()
+    say("end")
+
+
+def outlive(state: Path) -> None:
+    """Commit ten times whatever fails, and say what became of each."""
+    journal = SqliteJournal(state)
+    save(journal, "first", b"1")
+    say("begin")
+    for turn in range(10):
+        try:
+            say("committed", save(journal, f"f{turn}", b"%d" % turn).path)
+        except FileToolsError as exc:
+            say("failed", exc.code, type(exc).__name__)
+    journal.close()
+
+
+TASKS: dict[str, Callable[..., None]] = {
+    "count": count,
+    "hold": hold,
+    "commit": commit,
+    "group": group,
+    "outlive": outlive,
+}
+
+
+def run_as_child(state: Path, arguments: Sequence[str], hears: int, says: int) -> NoReturn:
+    """Run a task in a forked child, talking through pipes; never returns."""
+    signal.alarm(60)
+    code = 1
+    try:
+        os.dup2(hears, 0)
+        os.dup2(says, 1)
+        TASKS[arguments[0]](state, *arguments[1:])
+        code = 0
+    except BaseException:  # noqa: BLE001  # a forked child must not go on as its parent
+        traceback.print_exc()
+    finally:
+        os._exit(code)
+
+
+if __name__ == "__main__":
+    TASKS[sys.argv[2]](Path(sys.argv[1]), *sys.argv[3:])
+    os._exit(0)

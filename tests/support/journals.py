@@ -1,0 +1,145 @@
+"""Journals to test with: drafts of changes in a line each, and journals opened in processes of their own."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Final, Protocol
+
+from filetools.journal import Change, Journal
+from filetools.models import Actor, ChangeRecord, Operation
+from tests.support import journal_worker
+
+ALICE: Final = Actor(kind="agent", id="alice", session="s", call="c")
+REPOSITORY: Final = Path(__file__).resolve().parents[2]
+
+
+class OpenJournal(Protocol):
+    """Opens another instance on the same journal; all are closed at the end of the test."""
+
+    def __call__(self, *, on_visible: Callable[[], None] = ...) -> Journal:
+        """Return an open journal."""
+
+
+def version(content: bytes) -> str:
+    return "sha256:" + hashlib.sha256(content).hexdigest()
+
+
+def draft(journal: Journal, key: str, content: bytes | None, /, **options: Any) -> Change:
+    """Return the change that brings a path from its head to a content; None deletes it."""
+    view = journal.view(key)
+    before = view.head.version if view.head is not None else None
+    operation = Operation.DELETE if content is None else Operation.CREATE if before is None else Operation.MODIFY
+    fields: dict[str, Any] = {
+        "operation": operation,
+        "path": key,
+        "key": key,
+        "before": before,
+        "after": None if content is None else version(content),
+        "content": content,
+        "size": None if content is None else len(content),
+        "mode": None if content is None else 0o644,
+        "view": view,
+    }
+    return Change(**(fields | options))
+
+
+def put(journal: Journal, key: str, content: bytes | None, /, *, noted: bool = True, **options: Any) -> ChangeRecord:
+    """Commit one change and, unless told otherwise, note and write that the file carries it."""
+    mirrors = options.pop("mirrors", ())
+    (record,) = journal.commit([draft(journal, key, content, **options)], ALICE, mirrors=mirrors)
+    if noted:
+        journal.marks.applied([record.number])
+        journal.marks.flush()
+    return record
+
+
+def folder(operation: Operation, key: str, old_key: str | None = None, **options: Any) -> Change:
+    """Return a change of a whole folder."""
+    return Change(operation=operation, path=key, key=key, old_path=old_key, old_key=old_key, **options)
+
+
+def move_folder(journal: Journal, source: str, destination: str, **options: Any) -> Change:
+    """Return the move of a folder, with what the journal knows of both ends now."""
+    views = {"view": journal.view(destination), "old_view": journal.view(source)}
+    return folder(Operation.MOVE_DIRECTORY, destination, source, **(views | options))
+
+
+def delete_folder(journal: Journal, key: str, **options: Any) -> Change:
+    return folder(Operation.DELETE_DIRECTORY, key, **({"view": journal.view(key)} | options))
+
+
+def head_version(journal: Journal, key: str) -> str | None:
+    head = journal.view(key).head
+    return None if head is None else head.version
+
+
+def damage(place: Path, *offsets: int) -> None:
+    """Flip one bit of each of these bytes; negative offsets count from the end."""
+    with place.open("r+b") as file:
+        size = file.seek(0, os.SEEK_END)
+        for offset in offsets:
+            at = offset if offset >= 0 else size + offset
+            file.seek(at)
+            (byte,) = file.read(1)
+            file.seek(at)
+            file.write(bytes([byte ^ 0x10]))
+
+
+class Worker:
+    """A process that runs a task of `journal_worker.py` and talks in lines."""
+
+    def __init__(self, state: Path, arguments: Sequence[str]) -> None:
+        hears, self._tell = os.pipe()
+        self._hear, says = os.pipe()
+        self.pid = os.fork()
+        if self.pid == 0:
+            os.close(self._tell)
+            os.close(self._hear)
+            journal_worker.run_as_child(state, arguments, hears, says)
+        os.close(hears)
+        os.close(says)
+        self._lines = os.fdopen(self._hear, encoding="utf-8")
+
+    def said(self) -> str:
+        """Return its next line; an empty one if it is dead."""
+        return self._lines.readline().strip()
+
+    def tell(self) -> None:
+        """Let it go on."""
+        os.write(self._tell, b"\n")
+
+    def signal(self, number: int) -> None:
+        os.kill(self.pid, number)
+
+    def end(self) -> None:
+        """Kill it, whatever it does."""
+        os.kill(self.pid, signal.SIGKILL)
+        os.waitpid(self.pid, 0)
+        self._lines.close()
+        os.close(self._tell)
+
+
+@contextmanager
+def worker(state: Path, *arguments: str) -> Iterator[Worker]:
+    """Run a task in a forked child; it is killed at the end."""
+    process = Worker(state, arguments)
+    try:
+        yield process
+    finally:
+        process.end()
+
+
+def traced(state: Path, trace: Path, *arguments: str, inject: str | None = None) -> str:
+    """Run a task under strace; returns the trace of its syncs and of what it said."""
+    options = ["-e", f"inject={inject}"] if inject else []
+    command = ["strace", "-f", "-qq", "-s", "80", "-o", str(trace), "-e", "trace=fsync,fdatasync,write", *options]
+    program = [sys.executable, "-m", "tests.support.journal_worker", str(state), *arguments]
+    subprocess.run([*command, *program], check=True, cwd=REPOSITORY, stdout=subprocess.DEVNULL)
+    return trace.read_text()
