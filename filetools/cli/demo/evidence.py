@@ -39,7 +39,8 @@ async def gather(stage: Stage) -> Evidence:
     """Wait until nothing is under way any more, and collect what there is."""
 
     async def is_quiet() -> bool:
-        return await stage.is_mirror_up() and not _disagreeing(await _collect(stage), stage.originals)
+        # The mirror last: what a foreign change makes it owe is known only once that change is in the journal.
+        return not _disagreeing(await _collect(stage), stage.originals) and await stage.is_mirror_up()
 
     await stage.until(is_quiet)
     return await _collect(stage)
