@@ -1,8 +1,9 @@
 """What the journal forgets: the oldest records and contents beyond the limits, never anything still needed.
 
-Kept whatever the limits say: heads with their records and contents, and what is not applied or not synced yet with what it
-replaced. What may go is looked for outside the gate, a little more than the limits ask for at a time, so that what must
-stay is passed over once in a while and not on every round; the gate is held only to remove a few rows.
+Kept whatever the limits say: heads with their records and contents, what is not applied or not synced yet with what it
+replaced, and the texts of live stamps. What may go is looked for outside the gate, a little more than the limits ask for
+at a time, so that what must stay is passed over once in a while and not on every round; the gate is held only to remove a
+few rows.
 """
 
 from __future__ import annotations
@@ -34,14 +35,17 @@ _REMOVABLE_RECORDS: Final = (
     " ORDER BY number LIMIT ?"
 )
 _REMOVE_RECORD: Final = f"DELETE FROM records WHERE number = ? AND synced > 0 AND state != 'pending' AND NOT {_IS_HEAD}"
+LIVE_SECONDS: Final = 30 * 24 * 3600.0
+"""Age of a stamp up to which the text that its actor knows is kept for merging."""
+_IS_FREE: Final = (
+    "NOT EXISTS (SELECT 1 FROM heads WHERE heads.version = contents.hash)"
+    " AND NOT EXISTS (SELECT 1 FROM stamps WHERE stamps.version = contents.hash AND stamps.time > ?)"
+)
 _REMOVABLE_CONTENTS: Final = (
-    "SELECT hash, size, used, bytes IS NULL FROM contents INDEXED BY contents_by_use WHERE used < ?"
-    " AND NOT EXISTS (SELECT 1 FROM heads WHERE heads.version = contents.hash) ORDER BY used"
+    "SELECT hash, size, used, bytes IS NULL FROM contents INDEXED BY contents_by_use"
+    f" WHERE used < ? AND {_IS_FREE} ORDER BY used"
 )
-_REMOVE_CONTENT: Final = (
-    "DELETE FROM contents WHERE hash = ? AND used = ?"
-    " AND NOT EXISTS (SELECT 1 FROM heads WHERE heads.version = contents.hash)"
-)
+_REMOVE_CONTENT: Final = f"DELETE FROM contents WHERE hash = ? AND used = ? AND {_IS_FREE}"
 _FIRST_UNSYNCED: Final = "SELECT min(number) FROM records INDEXED BY records_unsynced WHERE synced = 0"
 _REPLACED_BY_UNSYNCED: Final = (
     "SELECT DISTINCT before FROM records INDEXED BY records_unsynced WHERE synced = 0 AND before IS NOT NULL"
@@ -148,18 +152,19 @@ class Retention:
         return self._database.write(work, durable=False) if numbers else 0
 
     def _drop_contents(self, surplus: int) -> int:
-        doomed = self._removable_contents(surplus)
+        live_since = self._clock() - LIVE_SECONDS
+        doomed = self._removable_contents(surplus, live_since)
         for start in range(0, len(doomed), SLICE):
             # Still behind the gate: a commit that relies on one of these files looks for it there, and writes it again.
-            work = partial(_remove_contents, doomed[start : start + SLICE])
+            work = partial(_remove_contents, doomed[start : start + SLICE], live_since)
             self._database.write(work, durable=False, afterwards=self._remove_blobs)
         return sum(content.size for content in doomed)
 
-    def _removable_contents(self, surplus: int) -> list[_Content]:
+    def _removable_contents(self, surplus: int, live_since: float) -> list[_Content]:
         """Return what may go, oldest first, until the surplus is covered."""
         with self._database.reading() as connection:
             first_unsynced, replaced = _needed(connection)
-            rows = connection.execute(_REMOVABLE_CONTENTS, (first_unsynced,))
+            rows = connection.execute(_REMOVABLE_CONTENTS, (first_unsynced, live_since))
             doomed: list[_Content] = []
             found = 0
             for digest, size, used, is_blob in rows:
@@ -204,7 +209,7 @@ def _needed(connection: sqlite3.Connection) -> tuple[int, set[bytes]]:
     return _NO_NUMBER if first is None else first, replaced
 
 
-def _remove_contents(doomed: list[_Content], connection: sqlite3.Connection) -> list[str]:
+def _remove_contents(doomed: list[_Content], live_since: float, connection: sqlite3.Connection) -> list[str]:
     """Remove contents that are still not needed; returns the names of their files."""
     total, _ = sum_contents(connection)
     first_unsynced, replaced = _needed(connection)
@@ -212,7 +217,7 @@ def _remove_contents(doomed: list[_Content], connection: sqlite3.Connection) -> 
     for content in doomed:
         if content.used >= first_unsynced or content.digest in replaced:
             continue
-        if connection.execute(_REMOVE_CONTENT, (content.digest, content.used)).rowcount:
+        if connection.execute(_REMOVE_CONTENT, (content.digest, content.used, live_since)).rowcount:
             total -= content.size
             if content.is_blob:
                 gone.append(content.digest.hex())

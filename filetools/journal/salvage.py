@@ -19,6 +19,7 @@ COLUMNS: Final = {
     "contents": "hash, size, used, bytes",
     "heads": "key, path, version, size, mode, number, applied",
     "debts": "mirror, key, path, number, tries",
+    "stamps": "owner, key, version, whole, time",
     "quarantine": "number, found, reason, row",
 }
 """What is taken over from each table; the rest, the epoch above all, begins anew."""
@@ -26,7 +27,7 @@ MOST_PROBES: Final = 1_000_000
 HOPELESS_PROBES: Final = 10_000
 """Rows in a row that cannot be read, after which the rest of a table is given up."""
 _NUMBERED: Final = ("records", "contents", "quarantine")
-_KEYS: Final = {"heads": ("key",), "debts": ("mirror", "key")}
+_KEYS: Final = {"heads": ("key",), "debts": ("mirror", "key"), "stamps": ("owner", "key")}
 _RECORD_VALUES: Final = len(FIXED_COLUMNS.split(",")) + 4
 
 _FILE_RECORDS: Final = (

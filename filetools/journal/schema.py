@@ -87,6 +87,7 @@ MIGRATIONS: Final[tuple[tuple[str, ...], ...]] = (
             PRIMARY KEY (owner, key)
         ) WITHOUT ROWID""",
     ),
+    ("CREATE INDEX stamps_of_version ON stamps (version)",),
 )
 
 SCHEMA_VERSION: Final = len(MIGRATIONS)

@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from filetools.journal import SqliteJournal
+from filetools.journal import SqliteJournal, Stamp
 from filetools.journal.blobs import YOUNG_SECONDS
 from filetools.journal.contents import LARGEST_ROW_BYTES
-from filetools.journal.retention import SLICE, Limits, Retention
+from filetools.journal.retention import LIVE_SECONDS, SLICE, Limits, Retention
 from filetools.journal.totals import count_records, sum_contents
 from tests.support.journals import ALICE, draft, move_folder, put
 from tests.support.journals import version as v
@@ -96,6 +96,18 @@ def test_contents_that_debts_need_stay(relaxed: SqliteJournal) -> None:
     head = relaxed.view(debt.key).head
     assert head is not None
     assert relaxed.contents.get(str(head.version)) == b"owed"
+
+
+def test_texts_that_actors_know_stay_while_their_stamps_live(relaxed: SqliteJournal) -> None:
+    written(relaxed, b"known", b"forgotten", b"unknown", b"head")
+    now = relaxed.records()[0].time
+    stamps = {b"known": now, b"forgotten": now - 2 * LIVE_SECONDS}
+    relaxed.stamps.save(
+        ("alice", content.decode(), Stamp(version=v(content), is_whole=True, time=when))
+        for content, when in stamps.items()
+    )
+    keep(relaxed, contents=0)
+    assert kept(relaxed, [b"known", b"forgotten", b"unknown", b"head"]) == [True, False, False, True]
 
 
 def test_the_oldest_contents_go_first_until_the_rest_fits(relaxed: SqliteJournal) -> None:
