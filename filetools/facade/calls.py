@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, Final
 
+from filetools.errors import ChangedMeanwhileError
 from filetools.events import EventBus
 from filetools.facade.feed import Feed
 from filetools.facade.proposals import propose
@@ -13,6 +14,9 @@ from filetools.facade.runner import Runner
 from filetools.models import Actor
 from filetools.paths import WorkspacePath
 from filetools.settings import Settings
+
+MOST_QUESTIONS: Final = 3
+"""How often a person is asked about one call whose files keep changing meanwhile."""
 
 
 class Calls:
@@ -37,5 +41,16 @@ class Calls:
     async def _authorise(
         self, tool: str, paths: Sequence[WorkspacePath], arguments: Mapping[str, Any], *, change: bool
     ) -> None:
+        """Have the permissions decide; what a person allowed must still be what the call would do.
+
+        Raises:
+            ToolBlockedError, ApprovalRequiredError, ApprovalDeniedError
+            ChangedMeanwhileError: The files changed while a person was asked, each of three times.
+        """
         describe = partial(propose, self._parts, tool, paths, arguments)
-        await self._parts.gatekeeper.authorise(tool, paths, actor=self.actor, change=change, describe=describe)
+        for _ in range(MOST_QUESTIONS):
+            authorise = self._parts.gatekeeper.authorise
+            allowed = await authorise(tool, paths, actor=self.actor, change=change, describe=describe)
+            if allowed is None or (await describe()).digest == allowed.digest:
+                return
+        raise ChangedMeanwhileError(paths[0] if paths else ".", MOST_QUESTIONS)

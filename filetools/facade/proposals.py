@@ -22,7 +22,9 @@ async def propose(parts: Parts, tool: str, paths: Sequence[WorkspacePath], argum
 
 
 def _propose(parts: Parts, tool: str, paths: Sequence[WorkspacePath], arguments: Mapping[str, Any]) -> Proposal:
-    standing = {str(path): _standing(parts, path) for path in paths}
+    source = arguments.get("source")
+    looked_at = [*paths, source] if isinstance(source, WorkspacePath) else paths
+    standing = {str(path): _standing(parts, path) for path in looked_at}
     plain = {name: _plain(value) for name, value in arguments.items()}
     versions = {path: version for path, (version, _) in standing.items()}
     first_version, old_text = standing[str(paths[0])] if paths else (None, None)
@@ -32,7 +34,7 @@ def _propose(parts: Parts, tool: str, paths: Sequence[WorkspacePath], arguments:
         digest=digest_of({"tool": tool, "arguments": plain, "versions": versions}),
         version=first_version,
         old_text=old_text,
-        new_text=content if isinstance(content, str) else None,
+        new_text=content if isinstance(content, str) else standing.get(str(source), (None, None))[1],
     )
 
 

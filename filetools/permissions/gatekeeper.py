@@ -59,7 +59,7 @@ class Gatekeeper:
 
     async def authorise(
         self, tool: str, paths: Sequence[WorkspacePath], *, actor: Actor, change: bool, describe: Describe
-    ) -> None:
+    ) -> Proposal | None:
         """Return if the call may go on; waits for a person where one must be asked. No lock may be held meanwhile.
 
         Args:
@@ -71,6 +71,9 @@ class Gatekeeper:
             describe: Tells what the call would do; called only when a person is asked. Its digest must cover all that
                 the call would do, the versions of further paths too.
 
+        Returns:
+            What a person has allowed just now, for the caller to see whether it still holds; None if nobody was asked.
+
         Raises:
             ToolBlockedError: The policy blocks it on one of the paths.
             ApprovalRequiredError: Nobody is there to answer, or nobody did in time; carries the id of the request.
@@ -80,16 +83,18 @@ class Gatekeeper:
         while asked := self._asked(tool, paths or _WHOLE_TREE, actor, "change" if change else "read"):
             # One question covers the call; the path that weighs most is the one named in it.
             first, reason = next((one for one in asked if one[1] == "protected"), asked[0])
+            proposal = await describe()
             case = Case(
                 tool=tool,
                 path=first,
                 paths=tuple(paths or _WHOLE_TREE),
                 actor=actor,
                 reason=reason,
-                proposal=await describe(),
+                proposal=proposal,
             )
             if await self.approvals.ask(case):
-                return
+                return proposal
+        return None
 
     def _asked(
         self, tool: str, paths: Sequence[WorkspacePath], actor: Actor, operation: ToolOperation
