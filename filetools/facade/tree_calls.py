@@ -51,7 +51,7 @@ class TreeCalls(Calls):
             InvalidArgumentError: A folder was to be moved into itself.
         """
         origin, where = self._runner.resolve(source), self._runner.resolve(destination)
-        inside = await self._parts.crew.run(partial(folders.survey, self._parts, origin))
+        inside = await self._parts.crew.run(partial(folders.survey, self._parts, origin, where))
         await self._authorise("move_file", [origin, where, *inside.protected], {"overwrite": overwrite}, change=True)
         if inside.is_folder:
             folder = MoveFolder(origin, where)

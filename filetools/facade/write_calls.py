@@ -136,6 +136,7 @@ class WriteCalls(Calls):
             PathExistsError: The destination exists and `overwrite` is False.
         """
         origin, where = self._runner.resolve(source), self._runner.resolve(destination)
+        await self._authorise("read_file", [origin], {}, change=False)
         await self._authorise("copy_file", [where], {"source": origin, "overwrite": overwrite}, change=True)
         step = PutFile(where, partial(decide_copy, source=origin, overwrite=overwrite))
         return write_result(step, await self._runner.change([step], self.actor))
