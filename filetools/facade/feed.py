@@ -66,8 +66,7 @@ class Feed:
 
     async def position(self) -> str:
         """Return the position after the newest change."""
-        number = await self._parts.crew.run(self._parts.journal.visible_position)
-        return f"{self._parts.journal.epoch}:{number}"
+        return await self._parts.crew.run(self._newest)
 
     async def follow(self, since: str | None) -> AsyncIterator[ChangeRecord]:
         """Yield changes after a position, then those to come, until the workspace is closed.
@@ -89,6 +88,10 @@ class Feed:
             if page.position == position:
                 await grown.wait()
             position = page.position
+
+    def _newest(self) -> str:
+        self._parts.journal.marks.flush()  # what was acknowledged before is not to come
+        return f"{self._parts.journal.epoch}:{self._parts.journal.visible_position()}"
 
     def _parse(self, since: str | None) -> tuple[int, bool]:
         if since is None:
