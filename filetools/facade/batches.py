@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from typing import Any, Protocol
 
@@ -96,7 +97,8 @@ async def run(runner: Runner, steps: Sequence[PutFile | RemoveFile], actor: Acto
         raise
     except FileToolsError as exc:
         raise BatchFailedError(exc) from exc
-    beat(1, 1)
+    with suppress(AbortedError):  # it is done, and too late to stop it
+        beat(1, 1)
     note_sent(runner.parts, actor, [step for step in steps if isinstance(step, PutFile)])
     for step in steps:
         if isinstance(step, RemoveFile):

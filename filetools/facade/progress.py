@@ -19,10 +19,13 @@ def beat_of(abort: Abort | None, progress: Progress | None) -> Beat:
     if abort is None and progress is None:
         return no_beat
     loop = asyncio.get_running_loop()
+    percent = 0
 
     def beat(done: int, total: int) -> None:
+        nonlocal percent
+        percent = max(percent, 100 * done // max(total, 1))  # another try begins anew, for the caller it goes on
         if progress is not None:
-            loop.call_soon_threadsafe(progress, 100 * done // max(total, 1))
+            loop.call_soon_threadsafe(progress, percent)
         if abort is not None and abort():
             raise AbortedError("The call", {"done": 0, "total": total})
 
