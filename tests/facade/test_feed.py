@@ -1,0 +1,163 @@
+"""The feed: malformed positions are refused, unknown ones say that everything must be read again, and none is lost."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import filetools
+from filetools.facade import FeedPage, FileToolsFacade
+from filetools.models import ChangeRecord
+from tests.support.crashing import QUIET, grow
+from tests.support.opened import refused, steps_until, told, version
+from tests.support.people import ALICE
+
+
+@pytest.fixture
+async def files(tmp_path: Path) -> AsyncIterator[FileToolsFacade]:
+    grow(tmp_path, {"a.txt": b"a"})
+    async with filetools.open(tmp_path, settings=QUIET) as opened:
+        yield opened.for_actor(ALICE)
+
+
+MALFORMED = [
+    "",
+    "5",
+    "epoch:5",
+    "abcdef:",
+    "abcdef:-1",
+    "abcdef:1.5",
+    ":5",
+    "abcdef:٣",
+    "abcdef:" + "9" * 19,
+    " abcdef:1",
+]
+
+
+@pytest.mark.parametrize("position", MALFORMED)
+async def test_a_malformed_position_is_refused(files: FileToolsFacade, position: str) -> None:
+    await refused("INVALID_ARGUMENT", files.changes(position))
+    async with asyncio.timeout(5):
+        await refused("INVALID_ARGUMENT", collect(files.follow(position), 1))
+
+
+@pytest.mark.parametrize("options", [{"limit": 0}, {"limit": 1001}, {"path": ""}])
+async def test_options_out_of_range_are_refused(files: FileToolsFacade, options: dict[str, Any]) -> None:
+    code = "INVALID_PATH" if "path" in options else "INVALID_ARGUMENT"
+    await refused(code, files.changes(**options))
+    await refused(code, files.latest_changes(**options))
+
+
+async def collect(records: AsyncIterator[ChangeRecord], count: int) -> list[str]:
+    found = []
+    async for record in records:
+        found.append(record.path)
+        if len(found) == count:
+            break
+    return found
+
+
+async def test_a_position_of_another_journal_says_that_all_must_be_read_again(files: FileToolsFacade) -> None:
+    await files.write_file("a.txt", "b")
+    page = await files.changes("abcdef:1")
+    assert (page.resync, [record.path for record in page.records]) == (True, ["a.txt"])
+    again = await files.changes(page.position)
+    assert again == FeedPage(records=(), position=page.position)
+
+
+async def test_a_position_ahead_of_the_journal_says_that_all_must_be_read_again(files: FileToolsFacade) -> None:
+    await files.write_file("a.txt", "b")
+    here = (await files.changes()).position
+    page = await files.changes(here.split(":")[0] + ":999999")
+    assert page == FeedPage(records=(), position=here, resync=True)
+
+
+async def test_every_change_is_in_the_feed_once_with_its_whole_record(files: FileToolsFacade) -> None:
+    result = await files.write_file("a.txt", "b")
+    page = await files.changes()
+    (record,) = page.records
+    assert record == ChangeRecord(
+        number=result.number or 0, operation=record.operation, path="a.txt", before=version("a"), after=version("b"),
+        size=1, actor=ALICE, time=record.time, state=record.state, transaction=record.transaction,
+    )  # fmt: skip
+    assert (record.operation.value, record.state.value) == ("modify", "applied")
+    assert (await files.changes(page.position)).records == ()
+    await files.delete_file("a.txt")
+    later = await files.changes(page.position)
+    assert [record.operation.value for record in later.records] == ["delete"]
+    assert not later.resync
+
+
+async def test_pages_join_without_gap_and_without_repeat(files: FileToolsFacade) -> None:
+    for number in range(25):
+        await files.write_file(f"{number % 5}.txt", str(number))
+    position, numbers = None, []
+    while True:
+        page = await files.changes(position, limit=4)
+        if not page.records:
+            break
+        numbers += [record.number for record in page.records]
+        position = page.position
+    assert len(numbers) == len(set(numbers)) == 25
+    assert numbers == sorted(numbers)
+
+
+async def test_the_changes_of_one_path_follow_it_through_moves(files: FileToolsFacade) -> None:
+    await files.write_file("b.txt", "other")
+    await files.move_file("a.txt", "c.txt")
+    await files.write_file("c.txt", "new")
+    assert [record.operation.value for record in (await files.changes(path="c.txt")).records] == ["move", "modify"]
+    assert [record.path for record in (await files.changes(path="a.txt")).records] == ["c.txt"]
+    assert [record.path for record in await files.latest_changes(2, path="c.txt")] == ["c.txt", "c.txt"]
+    assert [record.operation.value for record in await files.latest_changes(2)] == ["modify", "move"]
+
+
+async def test_a_follower_gets_what_was_and_what_comes(files: FileToolsFacade) -> None:
+    await files.write_file("a.txt", "1")
+    start = (await files.changes()).position
+    await files.write_file("b.txt", "2")
+    following = asyncio.ensure_future(collect(files.follow(start), 3))
+    await files.write_file("c.txt", "3")
+    await steps_until(lambda: not following.done())
+    await files.write_file("d.txt", "4")
+    async with asyncio.timeout(5):
+        assert await following == ["b.txt", "c.txt", "d.txt"]
+
+
+async def test_a_follower_from_now_gets_nothing_of_before(files: FileToolsFacade) -> None:
+    await files.write_file("a.txt", "1")
+    following = asyncio.ensure_future(collect(files.follow(), 2))
+    for _ in range(50):
+        await asyncio.sleep(0.001)
+    await files.write_file("b.txt", "2")
+    await files.write_file("c.txt", "3")
+    async with asyncio.timeout(5):
+        assert await following == ["b.txt", "c.txt"]
+
+
+async def test_whoever_was_told_of_a_change_finds_it_in_the_feed(files: FileToolsFacade) -> None:
+    """The event comes before its mark is written; the feed waits for the mark and not for the next change."""
+    found: list[bool] = []
+    heard = told(files, "file:*")
+    for number in range(40):
+        result = await files.write_file("a.txt", str(number))
+        assert heard[-1].to_dict()["seq"] == result.number
+        page = await files.changes(path="a.txt")
+        found.append(page.records[-1].number == result.number)
+    assert all(found)
+
+
+async def test_changes_that_happen_while_pages_are_read_are_neither_lost_nor_repeated(files: FileToolsFacade) -> None:
+    async def write(name: str) -> None:
+        for number in range(25):
+            await files.write_file(f"{name}.txt", f"{name}{number}")
+
+    following = asyncio.ensure_future(collect(files.follow((await files.changes()).position), 100))
+    await asyncio.gather(*(write(name) for name in "wxyz"))
+    async with asyncio.timeout(10):
+        got = await following
+    assert {name: got.count(f"{name}.txt") for name in "wxyz"} == dict.fromkeys("wxyz", 25)

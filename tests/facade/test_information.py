@@ -1,0 +1,138 @@
+"""What is told of a path and of the workspace, without changing it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import AsyncIterator
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+import filetools
+from filetools.facade import FileToolsFacade
+from filetools.models import InfoResult, VersionEntry, VersionsResult
+from tests.support.crashing import QUIET, grow
+from tests.support.opened import refused, version
+from tests.support.people import ALICE
+
+SECONDS = 1_700_000_000
+MODIFIED = datetime.fromtimestamp(SECONDS, UTC)
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    grow(tmp_path, {"a.txt": b"one\r\ntwo\r\n", "b.bin": b"\x89PNG\r\n\x1a\n\x00", "d": None})
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "link").symlink_to("/etc/passwd")
+    (tmp_path / "a.txt").chmod(0o640)
+    for name in ("a.txt", "b.bin", "d", "pipe"):
+        os.utime(tmp_path / name, (SECONDS, SECONDS))
+    os.utime(tmp_path / "link", (SECONDS, SECONDS), follow_symlinks=False)
+    return tmp_path
+
+
+@pytest.fixture
+async def files(root: Path) -> AsyncIterator[FileToolsFacade]:
+    async with filetools.open(root, settings=QUIET) as opened:
+        yield opened.for_actor(ALICE)
+
+
+@pytest.mark.parametrize(
+    ("path", "code"),
+    [
+        ("no.txt", "FILE_NOT_FOUND"),
+        ("a.txt/x", "FILE_NOT_FOUND"),
+        ("link/x", "SYMLINK_NOT_ALLOWED"),
+        ("..", "PATH_TRAVERSAL"),
+        (".filetools", "PERMISSION_DENIED"),
+    ],
+)
+async def test_what_is_not_there_is_not_described(files: FileToolsFacade, path: str, code: str) -> None:
+    await refused(code, files.file_info(path))
+    if code != "FILE_NOT_FOUND":
+        await refused(code, files.exists(path))
+    else:
+        assert await files.exists(path) is False
+
+
+async def test_a_file_is_described_with_what_is_known_of_its_content(files: FileToolsFacade) -> None:
+    assert await files.file_info("a.txt") == InfoResult(
+        path="a.txt", name="a.txt", type="file", size=10, modified=MODIFIED, mode="640",
+        version=version("one\r\ntwo\r\n"), encoding="utf-8", newline="crlf", bom=False, total_lines=2, is_binary=False,
+        mime_type="text/plain",
+    )  # fmt: skip
+    assert await files.file_info("b.bin") == InfoResult(
+        path="b.bin", name="b.bin", type="file", size=9, modified=MODIFIED, mode="644",
+        version=version(b"\x89PNG\r\n\x1a\n\x00"), is_binary=True, mime_type="image/png",
+    )  # fmt: skip
+
+
+async def test_folders_links_and_pipes_are_described_and_not_followed(files: FileToolsFacade) -> None:
+    folder = await files.file_info("d")
+    assert folder == InfoResult(path="d", name="d", type="directory", modified=MODIFIED, mode="755", links=2)
+    assert (await files.file_info("link")).type == "symlink"
+    assert "passwd" not in str(await files.file_info("link"))
+    assert (await files.file_info("pipe")).type == "other"
+    assert (await files.file_info("")).type == "directory"
+    for path in ("a.txt", "d", "link", "pipe", "", "."):
+        assert await files.exists(path) is True
+
+
+async def test_a_large_file_is_described_without_being_read(root: Path) -> None:
+    async with filetools.open(root, settings={**QUIET, "max_read_bytes": 5}) as files:
+        info = await files.file_info("a.txt")
+        assert info == InfoResult(path="a.txt", name="a.txt", type="file", size=10, modified=MODIFIED, mode="640")
+
+
+async def test_the_last_change_and_the_lock_are_told(files: FileToolsFacade) -> None:
+    result = await files.write_file("a.txt", "new")
+    async with files._parts.locks.hold(["a.txt"], path="a.txt", owner="somebody"):
+        info = await files.file_info("a.txt")
+        held = await files.lock_info("a.txt")
+        assert (await files.is_locked("./a.txt"), await files.is_locked("b.bin")) == (True, False)
+    assert held is not None
+    assert (held.path, held.owner) == ("a.txt", "somebody")
+    assert info.locked
+    assert info.last_change is not None
+    assert info.last_change.pop("time") > SECONDS
+    assert info.last_change == {
+        "number": result.number,
+        "actor": {"kind": "agent", "id": "alice", "session": "s1", "call": None},
+        "operation": "modify",
+    }
+    assert await files.lock_info("a.txt") is None
+
+
+async def test_versions_are_told_newest_first_with_their_actors(files: FileToolsFacade, root: Path) -> None:
+    await refused("INVALID_ARGUMENT", files.versions("a.txt", limit=0))
+    assert await files.versions("a.txt") == VersionsResult(path="a.txt", versions=[])
+    assert await files.versions("never.txt") == VersionsResult(path="never.txt", versions=[])
+    await files.write_file("a.txt", "2")
+    await files.delete_file("a.txt")
+    await files.write_file("a.txt", "3")
+    found = await files.versions("a.txt")
+    told = [(entry.version, entry.operation, entry.actor["kind"], entry.size, entry.kept) for entry in found.versions]
+    assert told == [
+        (version("3"), "create", "agent", 1, True),
+        (version("2"), "modify", "agent", 1, True),
+        (version("one\r\ntwo\r\n"), "found", "external", 10, True),
+    ]
+    assert isinstance(found.versions[0], VersionEntry)
+    assert found.versions[0].number > found.versions[1].number > found.versions[2].number
+    assert len((await files.versions("a.txt", limit=1)).versions) == 1
+
+
+async def test_the_status_tells_how_the_workspace_stands(files: FileToolsFacade, root: Path) -> None:
+    await files.write_file("a.txt", "2")
+    status = await files.status()
+    assert status == {
+        "root": root.name,
+        "epoch": status["epoch"],
+        "position": 2,
+        "pending": status["pending"],
+        "mirrors": {},
+        "durability": "relaxed",
+        "permissions": "allow",
+        "problem": None,
+    }

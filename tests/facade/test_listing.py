@@ -1,0 +1,158 @@
+"""Listing through the facade: pages that show each entry once while files come and go, at the price of what they show."""
+
+from __future__ import annotations
+
+import os
+import random
+from collections.abc import AsyncIterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import filetools
+from filetools.facade import FileToolsFacade
+from filetools.models import Entry, ListResult
+from tests.support.crashing import QUIET, grow
+from tests.support.opened import ScriptedOpening, refused
+from tests.support.swapper import dose
+
+SECONDS = 1_700_000_000
+MODIFIED = datetime.fromtimestamp(SECONDS, UTC)
+FILES = dose(2_000)
+"""100,000 with FILETOOLS_DOSE=50."""
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    grow(tmp_path, {"B.txt": b"bb", "a.txt": b"a", "d/e.txt": b"e", "d/.git/x": b"x", ".hidden": b"", "z": None})
+    (tmp_path / "link").symlink_to("/etc")
+    for place in tmp_path.rglob("*"):
+        os.utime(place, (SECONDS, SECONDS), follow_symlinks=False)
+    return tmp_path
+
+
+@pytest.fixture
+async def files(root: Path) -> AsyncIterator[FileToolsFacade]:
+    async with filetools.open(root, settings=QUIET) as opened:
+        yield opened
+
+
+@pytest.mark.parametrize(
+    ("path", "options", "code"),
+    [
+        ("no", {}, "DIR_NOT_FOUND"),
+        ("a.txt", {}, "NOT_A_DIRECTORY"),
+        ("a.txt/x", {}, "NOT_A_DIRECTORY"),
+        ("link", {}, "SYMLINK_NOT_ALLOWED"),
+        ("link/x", {}, "SYMLINK_NOT_ALLOWED"),
+        ("..", {}, "PATH_TRAVERSAL"),
+        (".filetools", {}, "PERMISSION_DENIED"),
+        (None, {}, "INVALID_ARGUMENT"),
+        ("", {"limit": 0}, "INVALID_ARGUMENT"),
+        ("", {"limit": 1001}, "INVALID_ARGUMENT"),
+        ("", {"max_depth": 0}, "INVALID_ARGUMENT"),
+        ("", {"cursor": "nonsense"}, "INVALID_ARGUMENT"),
+        ("", {"cursor": ""}, "INVALID_ARGUMENT"),
+        ("", {"exclude": ["<"]}, "INVALID_ARGUMENT"),
+        ("", {"exclude": [""]}, "INVALID_ARGUMENT"),
+        ("", {"abort": lambda: True}, "ABORTED"),
+    ],
+)
+async def test_what_cannot_be_listed_is_refused(
+    files: FileToolsFacade, path: Any, options: dict[str, Any], code: str
+) -> None:
+    await refused(code, files.list_files(path, **options))
+
+
+async def test_a_cursor_belongs_to_its_listing(files: FileToolsFacade) -> None:
+    page = await files.list_files(limit=1)
+    await refused("INVALID_ARGUMENT", files.list_files("d", cursor=page.next_cursor))
+    await refused("INVALID_ARGUMENT", files.list_files(recursive=True, cursor=page.next_cursor))
+
+
+async def test_a_folder_is_listed_folders_first_then_by_name(files: FileToolsFacade) -> None:
+    assert await files.list_files() == ListResult(
+        path="",
+        entries=[
+            Entry(name="d", path="d", type="directory", modified=MODIFIED),
+            Entry(name="z", path="z", type="directory", modified=MODIFIED),
+            Entry(name=".hidden", path=".hidden", type="file", size=0, modified=MODIFIED),
+            Entry(name="a.txt", path="a.txt", type="file", size=1, modified=MODIFIED),
+            Entry(name="B.txt", path="B.txt", type="file", size=2, modified=MODIFIED),
+            Entry(name="link", path="link", type="symlink", modified=MODIFIED),
+        ],
+        total=6,
+    )
+
+
+async def test_a_tree_is_listed_without_what_is_excluded(files: FileToolsFacade) -> None:
+    page = await files.list_files(recursive=True, include_hidden=False, exclude=["z"], details=False)
+    assert page == ListResult(
+        path="",
+        entries=[
+            Entry(name="d", path="d", type="directory"),
+            Entry(name="e.txt", path="d/e.txt", type="file"),
+            Entry(name="a.txt", path="a.txt", type="file"),
+            Entry(name="B.txt", path="B.txt", type="file"),
+            Entry(name="link", path="link", type="symlink"),
+        ],
+    )
+    assert [entry.path for entry in (await files.list_files("d", recursive=True)).entries] == ["d/e.txt"]
+
+
+async def test_own_writes_are_in_the_next_listing(files: FileToolsFacade) -> None:
+    for number in range(30):
+        await files.write_file(f"n/{number}.txt", "x")
+        assert (await files.list_files("n")).total == number + 1
+    for number in range(30):
+        await files.delete_file(f"n/{number}.txt")
+        assert (await files.list_files("n")).total == 29 - number
+
+
+async def test_names_that_cannot_be_addressed_are_listed_and_say_so(files: FileToolsFacade, root: Path) -> None:
+    (root / "z" / "back\\slash").write_text("")
+    os.close(os.open(os.fsencode(root) + b"/z/\xff", os.O_CREAT | os.O_WRONLY))
+    page = await files.list_files("z")
+    assert [entry.addressable for entry in page.entries] == [False, False]
+    assert page.to_dict()
+
+
+async def test_each_entry_that_exists_throughout_is_given_exactly_once(tmp_path: Path) -> None:
+    chance = random.Random(11)
+    lasting = {f"f{number % 20}/{number}.txt" for number in range(FILES)}
+    for folder in {path.split("/")[0] for path in lasting}:
+        (tmp_path / folder).mkdir()
+    for path in lasting:
+        (tmp_path / path).touch()
+    seen: list[str] = []
+    async with filetools.open(tmp_path, settings=QUIET) as files:
+        page = await files.list_files(recursive=True, limit=100, details=False)
+        turn = 0
+        while True:
+            seen += [entry.path for entry in page.entries if entry.type == "file"]
+            if page.next_cursor is None:
+                break
+            turn += 1
+            come = f"f{chance.randrange(20)}/{chance.randrange(FILES)}-new{turn}.txt"
+            await files.write_file(come, "x")
+            if turn % 3 == 0:
+                await files.delete_file(come)
+            page = await files.list_files(recursive=True, limit=100, details=False, cursor=page.next_cursor)
+    assert len(seen) == len(set(seen))
+    assert lasting <= set(seen)
+
+
+async def test_the_first_page_touches_only_what_it_shows(tmp_path: Path) -> None:
+    for number in range(FILES // 20):
+        (tmp_path / f"d{number}").mkdir()
+        (tmp_path / f"d{number}" / "x.txt").touch()
+    touched: list[str] = []
+    async with ScriptedOpening(tmp_path, before=lambda method, path: touched.append(method)) as files:
+        touched.clear()
+        page = await files.list_files(recursive=True, limit=10)
+        assert len(page.entries) == 10
+        # The root, five folders shown with their file, and facts of the ten entries.
+        assert touched.count("scan") <= 7
+        assert touched.count("stat") <= 20

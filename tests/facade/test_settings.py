@@ -1,0 +1,93 @@
+"""Settings: where they come from, which source wins, and that they hold for the calls."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import filetools
+from filetools.settings import load_settings
+from tests.support.crashing import QUIET, grow
+from tests.support.opened import outcome_of, refused
+
+
+async def code_of(root: Path, **settings: Any) -> str:
+    try:
+        async with filetools.open(root, settings={**QUIET, **settings}):
+            return "opened"
+    except filetools.FileToolsError as exc:
+        return exc.code
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("lock_timeout_seconds", 0),
+        ("max_read_bytes", 0),
+        ("max_write_bytes", -1),
+        ("mirror_wait_seconds", -0.1),
+        ("worker_threads", 257),
+        ("tool_timeout_seconds", 601),
+        ("permissions", "everything"),
+        ("mirror_policy", "sometimes"),
+        ("exclude", 5),
+        ("unknown", True),
+    ],
+)
+async def test_a_value_out_of_range_is_refused_by_name(tmp_path: Path, name: str, value: object) -> None:
+    assert await code_of(tmp_path, **{name: value}) == "INVALID_ARGUMENT"
+    with pytest.raises(filetools.FileToolsError) as caught:
+        load_settings({name: value}, environment={})
+    assert repr(name) in caught.value.message
+    assert "argument" in caught.value.message
+
+
+def test_each_source_wins_over_the_one_before(tmp_path: Path) -> None:
+    state, user = tmp_path / "state", tmp_path / "user"
+    grow(state, {"settings.toml": b"worker_threads = 3\nmax_read_bytes = 3\npermissions = 'ask'\n"})
+    grow(user, {"settings.toml": b"worker_threads = 2\nmax_read_bytes = 2\npermissions = 'guarded'\nwatch = false\n"})
+    environment = {"FILETOOLS_WORKER_THREADS": "4", "FILETOOLS_MAX_READ_BYTES": "4", "FILETOOLS_EXCLUDE": "a, b"}
+    settings, sources = load_settings(
+        {"worker_threads": 5, "watch": None}, state_directory=state, user_directory=user, environment=environment
+    )
+    found = {name: (getattr(settings, name), sources[name]) for name in ("worker_threads", "max_read_bytes")}
+    assert found == {"worker_threads": (5, "argument"), "max_read_bytes": (4, "environment")}
+    assert (settings.permissions, sources["permissions"]) == ("ask", "workspace settings.toml")
+    assert (settings.watch, sources["watch"]) == (False, "user settings.toml")
+    assert (settings.exclude, sources["exclude"]) == (("a", "b"), "environment")
+    assert (settings.durability, sources["durability"]) == ("commit", "default")
+
+
+async def test_the_settings_file_of_the_workspace_holds(tmp_path: Path) -> None:
+    grow(tmp_path, {".filetools/settings.toml": b"max_write_bytes = 4\npermissions = 'read_only'\n"})
+    async with filetools.open(tmp_path, settings=QUIET) as files:
+        assert (files.settings.max_write_bytes, files.settings.permissions) == (4, "read_only")
+        await refused("TOOL_BLOCKED", files.write_file("a.txt", "x"))
+    async with filetools.open(tmp_path, permissions="allow", settings=QUIET) as files:
+        await refused("FILE_TOO_LARGE", files.write_file("a.txt", "12345"))
+        assert await outcome_of(files.write_file("a.txt", "1234")) == "done"
+
+
+async def test_no_tool_can_write_the_settings(tmp_path: Path) -> None:
+    async with filetools.open(tmp_path, settings=QUIET) as files:
+        for path in (".filetools/settings.toml", ".filetools\\settings.toml", ".Filetools/settings.toml"):
+            await refused("PERMISSION_DENIED", files.write_file(path, "permissions = 'allow'"))
+            await refused("PERMISSION_DENIED", files.move_file("a.txt", path))
+            await refused("PERMISSION_DENIED", files.copy_file("a.txt", path))
+
+
+async def test_whole_settings_may_be_given_and_arguments_win_over_them(tmp_path: Path) -> None:
+    settings = filetools.Settings(**QUIET, permissions="ask", max_write_bytes=9)
+    async with filetools.open(tmp_path, settings=settings, permissions="allow") as files:
+        assert files.settings == settings.model_copy(update={"permissions": "allow"})
+
+
+async def test_one_thread_is_enough(tmp_path: Path) -> None:
+    async with filetools.open(
+        tmp_path, mirror=tmp_path.with_name("m"), settings={**QUIET, "worker_threads": 1}
+    ) as files:
+        await files.write_multiple([{"path": f"{number}.txt", "content": "x"} for number in range(5)])
+        assert (await files.list_files()).total == 5
+        assert (await files.sync_all(verify=True)).success
