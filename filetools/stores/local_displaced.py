@@ -76,6 +76,14 @@ class LocalDisplaced:
         with Explained(self._disk.workspace, self._path), Opened(self._open) as descriptor:
             return is_open_for_writing(descriptor, leases=self._disk.capabilities.leases)
 
+    def has_changed(self) -> bool:
+        """Whether somebody has written to it since `stat` was taken."""
+        if self._stat.type != "file" or self._place is None:
+            return False
+        with Explained(self._disk.workspace, self._path), Opened(self._open) as descriptor:
+            now = os.fstat(descriptor)
+        return (now.st_size, now.st_mtime_ns) != (self._stat.size, self._stat.modified_ns)
+
     def put_back(self) -> None:
         """Exchange it back to its place; afterwards this object stands for what came out, if anything did."""
         if self._origin is None or self._place is None:

@@ -81,6 +81,10 @@ class MemoryDisplaced:
         """Return False: bytes in memory are never written in place."""
         return False
 
+    def has_changed(self) -> bool:
+        """Return False: bytes in memory are never written in place."""
+        return False
+
     def put_back(self) -> None:
         """Exchange it back to its place; afterwards this object stands for what came out, if anything did."""
         if not self._has_origin:

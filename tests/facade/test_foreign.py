@@ -294,3 +294,52 @@ async def test_a_file_too_large_to_be_kept_is_not_replaced(tmp_path: Path) -> No
             await files.write_file("a.txt", "new")
         assert caught.value.code == "FILE_TOO_LARGE"
         assert (tmp_path / "a.txt").read_text() == "x" * 2000
+
+
+async def test_a_last_word_written_and_closed_just_before_the_displaced_file_goes_is_kept(tmp_path: Path) -> None:
+    opening = MeddlingOpening(tmp_path, {"sync_after_seconds": 0.02})
+    async with opening as files:
+        await files.write_file("a.txt", "first\n")
+        late = (tmp_path / "a.txt").open("a")
+
+        def last_word() -> None:
+            late.write("last word\n")
+            late.close()
+
+        opening.plan.acts["Displaced.is_being_written"] = last_word
+        await files.write_file("a.txt", "second\n")
+        assert late.closed
+        async with asyncio.timeout(10):
+            while "first\nlast word\n" not in await texts_of(files, "a.txt"):
+                await asyncio.sleep(0.01)
+        assert (tmp_path / "a.txt").read_text() == "second\n"
+
+
+async def test_no_line_of_a_stranger_is_lost_that_appends_while_an_agent_appends(tmp_path: Path) -> None:
+    script = (
+        "import os, sys, time, random\n"
+        "for n in range(150):\n"
+        "    file = os.open(sys.argv[1], os.O_WRONLY | os.O_APPEND)\n"
+        "    time.sleep(random.uniform(0, 0.003))\n"
+        "    os.write(file, f's-{n:03d}\\n'.encode())\n"
+        "    os.close(file)\n"
+        "    time.sleep(random.uniform(0, 0.003))\n"
+    )
+    (tmp_path / "a.txt").write_text("start\n")
+    async with watched(tmp_path) as (files, _):
+        stranger = await asyncio.create_subprocess_exec(sys.executable, "-c", script, str(tmp_path / "a.txt"))
+        own = []
+        while stranger.returncode is None:
+            try:
+                await files.append_file("a.txt", f"a-{len(own):03d}\n")
+                own.append(f"a-{len(own):03d}")
+            except filetools.FileToolsError as exc:
+                assert exc.code in ("FILE_BUSY", "CHANGED_MEANWHILE")
+            await asyncio.sleep(0.001)
+        await until(lambda: leftovers(tmp_path) == [])
+        entries = (await files.versions("a.txt", limit=100_000)).versions
+        texts = [(await files.read_file("a.txt", version=each)).content for each in {one.version for one in entries}]
+        kept = set((tmp_path / "a.txt").read_text().split())
+        assert set(own) <= kept
+        kept.update(*(text.split() for text in texts))
+        assert {f"s-{number:03d}" for number in range(150)} <= kept

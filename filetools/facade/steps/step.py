@@ -100,7 +100,8 @@ def release(displaced: Displaced | None, number: int) -> None:
     """
     if displaced is None:
         return
-    if displaced.is_being_written():
+    # In this order: once nobody has it open for writing any more, whether it was written to is final.
+    if displaced.is_being_written() or displaced.has_changed():
         shelve(displaced, number)
     else:
         displaced.discard()
