@@ -166,7 +166,7 @@ class Database:
         self.gate.close()
 
     def _transact(self, work: Callable[[sqlite3.Connection], T], *, durable: bool) -> T:
-        self._check_identity()
+        _check(self._parts[0], self._identities[0])
         if self._sync_failed:
             self._write_anew()
         self._use_synchronous(self._synchronous if durable else "NORMAL")
@@ -274,14 +274,18 @@ class Database:
     def _check_identity(self) -> None:
         # The write-ahead and shared-memory files count as well: commits into removed ones would be gone with this process.
         for part, identity in zip(self._parts, self._identities, strict=True):
-            if _identity(part) != identity:
-                raise StateDamagedError("the journal's database was replaced while open")
+            _check(part, identity)
 
     def _check_usable(self) -> None:
         if os.getpid() != self._process:
             raise InternalError("This journal was opened before a fork; open the workspace again in the new process")
         if self._closed:
             raise InternalError("The journal is closed")
+
+
+def _check(part: str, identity: Identity) -> None:
+    if _identity(part) != identity:
+        raise StateDamagedError("the journal's database was replaced while open")
 
 
 def _identity(part: str) -> Identity:

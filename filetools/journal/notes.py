@@ -7,11 +7,8 @@ import threading
 from collections.abc import Callable, Iterable, Set
 from typing import Final
 
-_APPLY: Final = "UPDATE records SET state = 'applied' WHERE number = ? AND state = 'pending'"
-_APPLY_HEADS: Final = (
-    "UPDATE heads SET applied = 1 WHERE number = ?1 AND key IN"
-    " (SELECT key FROM records WHERE number = ?1 UNION ALL SELECT old_key FROM records WHERE number = ?1)"
-)
+_APPLY: Final = "UPDATE records SET state = 'applied' WHERE number = ? AND state = 'pending' RETURNING key, old_key"
+_APPLY_HEAD: Final = "UPDATE heads SET applied = 1 WHERE key = ? AND number = ?"
 
 
 class Notes:
@@ -37,10 +34,11 @@ class Notes:
         """Write the notes inside somebody's transaction; after its commit give what is returned to `forget`."""
         with self._lock:
             numbers = frozenset(self._numbers)
-        if numbers:
-            rows = [(number,) for number in sorted(numbers)]
-            connection.executemany(_APPLY, rows)
-            connection.executemany(_APPLY_HEADS, rows)
+        for number in numbers:
+            for key, old_key in connection.execute(_APPLY, (number,)).fetchall():
+                connection.execute(_APPLY_HEAD, (key, number))
+                if old_key is not None:
+                    connection.execute(_APPLY_HEAD, (old_key, number))
         return numbers
 
     def forget(self, numbers: Set[int], *, has_grown: bool = False) -> None:

@@ -6,13 +6,14 @@ kernel had been told.
 
 from __future__ import annotations
 
+import logging
 import os
-from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
 POSITION_FILE: Final = "position"
 _DIGITS: Final = 20
+_log = logging.getLogger(__name__)
 _FLAGS: Final = os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
 
 
@@ -26,9 +27,11 @@ class PositionNote:
 
     def write(self, number: int) -> None:
         """Note how far the numbers have come."""
-        # A note that is missing or too low only means that a rollback may go unnoticed; no commit fails for it.
-        with suppress(OSError):
-            os.pwrite(self._descriptor, b"%0*d" % (_DIGITS, number), 0)
+        try:
+            os.pwrite(self._descriptor, b"%020d" % number, 0)
+        except OSError as exc:
+            # A note that is too low only means that a rollback may go unnoticed; no commit fails for it.
+            _log.debug("the journal's position was not noted: %s", exc)
 
     def close(self) -> None:
         """Release the file; may be called twice."""

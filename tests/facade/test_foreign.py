@@ -328,7 +328,7 @@ async def test_no_line_of_a_stranger_is_lost_that_appends_while_an_agent_appends
     (tmp_path / "a.txt").write_text("start\n")
     async with watched(tmp_path) as (files, _):
         stranger = await asyncio.create_subprocess_exec(sys.executable, "-c", script, str(tmp_path / "a.txt"))
-        own = []
+        own: list[str] = []
         while stranger.returncode is None:
             try:
                 await files.append_file("a.txt", f"a-{len(own):03d}\n")
