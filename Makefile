@@ -6,8 +6,11 @@ VENV := .venv
 BIN := $(VENV)/bin
 JOBS ?= 2
 
+# A folder of its own for temporary files: runs side by side would tidy away each other's, and fail by that.
+PYTEST = root=$$(mktemp -d) && trap 'rm -rf "$$root"' EXIT && PYTEST_DEBUG_TEMPROOT=$$root $(BIN)/python -m pytest
+
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint bench soak reference clean
+.PHONY: help demo test lint bench long soak reference clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /  \1\t/p' $(MAKEFILE_LIST) | expand -t 14
@@ -16,7 +19,7 @@ demo: $(VENV)/.installed-cli ## two agents, a shell, an outage and a kill on one
 	@$(BIN)/filetools demo
 
 test: $(VENV)/.installed-dev ## all tests
-	$(BIN)/python -m pytest -n $(JOBS) --dist loadscope
+	@$(PYTEST) -n $(JOBS) --dist loadscope
 
 lint: $(VENV)/.installed-dev ## formatter, linter, type checker
 	$(BIN)/ruff format --check filetools tests benchmarks
@@ -27,7 +30,11 @@ bench: $(VENV)/.installed-dev ## every benchmark against its floor
 	$(BIN)/python benchmarks/run.py
 
 soak: $(VENV)/.installed-dev ## the long doses: hours
-	FILETOOLS_DOSE=100 FILETOOLS_KILL_ROUNDS=5000 $(BIN)/python -m pytest --timeout=36000
+	@export FILETOOLS_DOSE=100 FILETOOLS_KILL_ROUNDS=5000 && $(PYTEST) --timeout=36000
+
+long: $(VENV)/.installed-dev ## the longer checks of .ci/run: minutes
+	@export FILETOOLS_DOSE=10 FILETOOLS_KILL_ROUNDS=50 && $(PYTEST) -n $(JOBS) --dist loadscope --timeout=900 \
+	  tests/facade/test_kill.py tests/facade/test_crash_points.py tests/*/test_swap_race.py
 
 reference: $(VENV)/.installed-dev ## write docs/reference from the code
 	$(BIN)/python -m tests.support.reference
