@@ -51,6 +51,8 @@ class HintBuffer:
         self._departures: dict[str, Departure] = {}
         self._entered: set[str] = set()
         """Names of waiting hints at which a known file may have stood before."""
+        self._left: set[str] = set()
+        """Names that something known has left since the hints were taken."""
 
     def __len__(self) -> int:
         return len(self._hints)
@@ -60,9 +62,8 @@ class HintBuffer:
         self._succeed(path)
         waiting = self._hints.get(path)
         if waiting is None or waiting.kind == "deleted" or waiting.is_directory != is_directory:
-            # What vanished and came back between two hints was changed, as far as anybody can tell.
-            is_back = waiting is not None and waiting.kind == "deleted"
-            self._put(Hint("changed", path, is_directory=is_directory, is_new=is_new and not is_back))
+            # What vanished, or moved away, and came back between two hints was changed, as far as anybody can tell.
+            self._put(Hint("changed", path, is_directory=is_directory, is_new=is_new and path not in self._left))
 
     def enter(self, path: str, *, is_directory: bool = False) -> None:
         """Note that something was renamed to a path, from nobody knows where; it may have replaced what stood there."""
@@ -72,11 +73,13 @@ class HintBuffer:
     def delete(self, path: str, *, is_directory: bool = False) -> None:
         """Note that a path is gone."""
         self._succeed(path)
+        self._note_left(path)
         self._put(Hint("deleted", path, is_directory=is_directory))
 
     def depart(self, path: str, *, is_directory: bool = False) -> Departure:
         """Note that a path was moved away; `arrive` or `give_up` must follow."""
         self._succeed(path)
+        self._note_left(path)
         waiting = self._hints.pop(path, None)
         origin = waiting.old_path if waiting is not None and waiting.kind == "moved" else None
         is_new = waiting is not None and waiting.is_new and not is_directory and path not in self._entered
@@ -114,6 +117,7 @@ class HintBuffer:
             taken = list(self._hints.values())
             self._hints.clear()
             self._entered.clear()
+            self._left.clear()
             return taken
         taken = list(islice(self._hints.values(), count))
         for hint in taken:
@@ -126,6 +130,12 @@ class HintBuffer:
         self._hints.clear()
         self._departures.clear()
         self._entered.clear()
+        self._left.clear()
+
+    def _note_left(self, path: str) -> None:
+        waiting = self._hints.get(path)
+        if waiting is None or not waiting.is_new or path in self._entered:
+            self._left.add(path)
 
     def _put(self, hint: Hint) -> None:
         replaced = self._hints.pop(hint.path, None)

@@ -136,3 +136,12 @@ def test_a_name_that_vanished_and_came_back_is_not_new() -> None:
     buffer.delete("text")
     buffer.change("text", is_new=True)
     assert buffer.take(10) == [Hint("changed", "text")]
+
+
+def test_a_name_made_in_the_place_of_one_that_left_is_not_new() -> None:
+    buffer = HintBuffer()
+    left = buffer.depart("b")
+    buffer.change("b", is_new=True)
+    buffer.arrive(buffer.depart("b"), "a")
+    buffer.give_up(left)
+    assert {(hint.kind, hint.path, hint.old_path) for hint in buffer.take(10)} == {("moved", "a", "b")}
