@@ -14,7 +14,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Final
 
-from filetools.errors import FileBusyError, FileToolsError, LockTimeoutError
+from filetools.errors import FileBusyError, FileToolsError, LockTimeoutError, WorkspaceGoneError
 from filetools.facade.look import Look, look
 from filetools.facade.parts import Parts
 from filetools.journal import Change, HeadMovedError
@@ -79,6 +79,8 @@ class ForeignRecorder:
                 records = await parts.crew.run(partial(self._commit, hints))
         except (LockTimeoutError, HeadMovedError):
             return False
+        except WorkspaceGoneError:
+            return True  # closed meanwhile, or the root was removed: there is nothing to look at any more
         except FileToolsError as exc:
             _log.warning("could not record foreign changes from %s on: %s", hints[0].path, exc)
             return False
