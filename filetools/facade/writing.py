@@ -59,7 +59,7 @@ def decide_write(parts: Parts, seen: Look, request: WriteRequest, actor: Actor) 
         if request.on_stale != "merge":
             require_version(seen, request.expected_version)
         stale = stale_stamp(parts, seen, actor)
-        if stale is not None:
+        if stale is not None and _needs_rebase(parts, seen, request, actor):
             return _rebased(parts, seen, request, new, stale)
         require_version(seen, request.expected_version)
     return Decision(content=new.content, facts=facts, newline="crlf" if new.keeps_crlf else None)
@@ -135,6 +135,18 @@ def require_known(parts: Parts, actor: Actor, *looks: Look) -> None:
         if seen.stat is not None and parts.knowledge.is_surprised(actor, seen.key, seen.version):
             reason = "somebody changed it since you read or wrote it"
             raise VersionMismatchError(seen.path, None, seen.version, reason=reason)
+
+
+def _needs_rebase(parts: Parts, seen: Look, request: WriteRequest, actor: Actor) -> bool:
+    """Whether a write is put on top of what its actor knows not to be there.
+
+    Who names the version that stands there knows it better than its stamp does, with one exception: the version of a merged
+    result names a text that its actor has never seen, and a write made from what was sent would undo the other side.
+    """
+    if request.expected_version is None or not is_version(seen, request.expected_version):
+        return True
+    newest = parts.journal.records(key=seen.key, limit=1, newest_first=True)
+    return bool(newest) and (newest[0].actor.kind, newest[0].actor.id) == (actor.kind, actor.id)
 
 
 def _rebased(parts: Parts, seen: Look, request: WriteRequest, new: Encoded, stale: Stamp) -> Decision:

@@ -32,6 +32,7 @@ class Knowledge:
         self._lock = threading.Lock()
         self._stamps: dict[str, OrderedDict[str, Stamp]] = {}
         self._unsaved: dict[tuple[str, str], Stamp | None] = {}
+        self._saving: dict[tuple[str, str], Stamp | None] = {}
         self._edited: dict[tuple[str, str], str] = {}
         self._texts: OrderedDict[str, bytes] = OrderedDict()
         self._text_bytes = 0
@@ -104,8 +105,9 @@ class Knowledge:
         """Return what an actor knows of a path; call it in a worker thread."""
         owner = owner_of(actor)
         with self._lock:
-            if (owner, key) in self._unsaved:
-                return self._unsaved[(owner, key)]
+            for noted in (self._unsaved, self._saving):
+                if (owner, key) in noted:
+                    return noted[(owner, key)]
             known = self._stamps.get(owner)
         if known is None:
             known = self._load(owner)
@@ -128,7 +130,8 @@ class Knowledge:
     def save(self) -> None:
         """Write what is new to the journal; call it in a worker thread."""
         with self._lock:
-            unsaved, self._unsaved = self._unsaved, {}
+            self._saving, self._unsaved = {**self._saving, **self._unsaved}, {}
+            unsaved = dict(self._saving)
             texts = dict(self._texts)
         for version, content in texts.items():
             if not self._journal.contents.has(version):
@@ -139,6 +142,7 @@ class Knowledge:
                 self._release(version)
             for (owner, key), stamp in unsaved.items():
                 self._settle(owner, key, stamp)
+            self._saving = {}
 
     def _settle(self, owner: str, key: str, stamp: Stamp | None) -> None:
         stamps = self._stamps.get(owner)

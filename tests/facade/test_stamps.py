@@ -230,3 +230,26 @@ async def test_a_base_that_is_gone_is_a_mismatch_and_never_an_overwrite(
     (tmp_path / "a.txt").write_text("person\n")
     assert (await refusal(bob.write_file("a.txt", "bob\n"))).code == "VERSION_MISMATCH"
     assert (tmp_path / "a.txt").read_text() == "person\n"
+
+
+async def test_naming_the_version_that_stands_there_is_knowing_it(
+    agents: tuple[FileToolsFacade, FileToolsFacade], tmp_path: Path
+) -> None:
+    alice, bob = agents
+    await both_know(alice, bob)
+    current = await alice.write_file("a.txt", changed(TEN_LINES, 5, "alice"))
+    result = await bob.write_file("a.txt", changed(TEN_LINES, 5, "bob"), expected_version=current.version)
+    assert (result.merged, (tmp_path / "a.txt").read_text()) == (False, changed(TEN_LINES, 5, "bob"))
+
+
+async def test_what_is_being_saved_is_known_all_the_same(tmp_path: Path) -> None:
+    async with filetools.open(tmp_path, settings=RELAXED) as files:
+        knowledge, alice = files._parts.knowledge, Actor(kind="agent", id="alice")
+        for number in range(200):
+            version = f"sha256:{number:064x}"
+            knowledge.note(alice, "a.txt", version)
+            saving = files._parts.crew.start(knowledge.save)
+            stamp = await files._parts.crew.run(lambda: knowledge.stamp(alice, "a.txt"))
+            assert stamp is not None
+            assert stamp.version == version
+            await saving
