@@ -19,6 +19,7 @@ from typing import Any, Final, TypeVar
 from filetools.errors import FileToolsError, InternalError, StateDamagedError, StorageFailedError
 from filetools.journal.birth import PAGE_BYTES, PARTS, connect, make_sure_of_database
 from filetools.journal.gate import Gate
+from filetools.journal.identity import Identities
 from filetools.journal.opening import refuse_damage
 from filetools.journal.position import PositionNote
 from filetools.journal.schema import migrate
@@ -32,7 +33,6 @@ _WHAT: Final = "the journal"
 _log = logging.getLogger(__name__)
 
 T = TypeVar("T")
-Identity = tuple[int, int]
 Row = tuple[Any, ...]
 Arguments = tuple[Any, ...] | Mapping[str, Any]
 """Values of a query, by place or by name."""
@@ -51,7 +51,7 @@ class Database:
             LockTimeoutError: Somebody writes it all the time.
         """
         self._directory = directory
-        self._parts = tuple(str(directory / part) for part in PARTS)
+        self._wal = str(directory / PARTS[1])
         self._process = os.getpid()
         self._closed = False
         self._synchronous = "FULL" if durability == "commit" else "NORMAL"
@@ -76,7 +76,7 @@ class Database:
     @property
     def inode(self) -> int:
         """Which file the database is; a copy is another one."""
-        return self._identities[0][1]
+        return self._identities.inode
 
     def rows(self, query: str, arguments: Arguments = ()) -> list[Row]:
         """Return all rows of a query; each call sees the newest commit of any process."""
@@ -144,7 +144,7 @@ class Database:
         if self._wal_bytes() < at_least_bytes:
             return False
         with TRANSLATED, self.gate:
-            self._check_identity()
+            self._identities.check()
             self._writer.execute("PRAGMA wal_checkpoint(PASSIVE)")
         return True
 
@@ -155,7 +155,7 @@ class Database:
         self._closed = True
         try:
             with TRANSLATED, self.gate:
-                self._check_identity()
+                self._identities.check()
                 self._writer.execute("PRAGMA wal_checkpoint(PASSIVE)")
                 self._close_connections()
         except FileToolsError as exc:
@@ -166,7 +166,7 @@ class Database:
         self.gate.close()
 
     def _transact(self, work: Callable[[sqlite3.Connection], T], *, durable: bool) -> T:
-        _check(self._parts[0], self._identities[0])
+        self._identities.check()
         if self._sync_failed:
             self._write_anew()
         self._use_synchronous(self._synchronous if durable else "NORMAL")
@@ -183,7 +183,7 @@ class Database:
                 self._take_back()
             raise
         # Looked at again: a folder removed during the commit took the commit with it.
-        self._check_identity()
+        self._identities.check()
         return result
 
     def _use_synchronous(self, wanted: str) -> None:
@@ -212,11 +212,11 @@ class Database:
         try:
             return self._readers.pop()
         except IndexError:
-            self._check_identity()
+            self._identities.check()
             connection = connect(self._directory / PARTS[0])
         try:
             connection.execute("PRAGMA query_only = ON")
-            self._check_identity()
+            self._identities.check()
         except BaseException:
             connection.close()
             raise
@@ -233,7 +233,7 @@ class Database:
             self._readers.pop().close()
         self._writer.close()
 
-    def _open_writer(self) -> tuple[PositionNote, sqlite3.Connection, tuple[Identity, ...]]:
+    def _open_writer(self) -> tuple[PositionNote, sqlite3.Connection, Identities]:
         with self.gate:
             make_sure_of_database(self._directory)
             position = PositionNote(self._directory)
@@ -242,7 +242,7 @@ class Database:
                 writer = connect(self._directory / PARTS[0])
                 try:
                     self._prepare(writer)
-                    return position, writer, tuple(_identity(part) for part in self._parts)
+                    return position, writer, Identities(self._directory)
                 except BaseException:
                     writer.close()
                     raise
@@ -267,30 +267,12 @@ class Database:
 
     def _wal_bytes(self) -> int:
         try:
-            return os.stat(self._parts[1]).st_size
+            return os.stat(self._wal).st_size
         except FileNotFoundError:
             return 0
-
-    def _check_identity(self) -> None:
-        # The write-ahead and shared-memory files count as well: commits into removed ones would be gone with this process.
-        for part, identity in zip(self._parts, self._identities, strict=True):
-            _check(part, identity)
 
     def _check_usable(self) -> None:
         if os.getpid() != self._process:
             raise InternalError("This journal was opened before a fork; open the workspace again in the new process")
         if self._closed:
             raise InternalError("The journal is closed")
-
-
-def _check(part: str, identity: Identity) -> None:
-    if _identity(part) != identity:
-        raise StateDamagedError("the journal's database was replaced while open")
-
-
-def _identity(part: str) -> Identity:
-    try:
-        found = os.lstat(part)
-    except OSError as exc:
-        raise StateDamagedError("the journal's database has vanished") from exc
-    return (found.st_dev, found.st_ino)

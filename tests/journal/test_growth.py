@@ -155,7 +155,7 @@ def test_no_hot_statement_scans_a_table(journals: tuple[SqliteJournal, SqliteJou
         act(journal, name)
     asked = {text for text in statements if text.startswith(("SELECT", "INSERT", "UPDATE", "DELETE"))}
     assert asked
-    connection = sqlite3.connect(journal._database._parts[0])
+    connection = sqlite3.connect(journal._database._directory / "journal.db")
     scans = [step for text in asked for step in plan(connection, text) if "SCAN" in step]
     connection.close()
     assert [step for step in scans if not any(few in step for few in SCANS_OF_FEW)] == []

@@ -1,0 +1,232 @@
+"""The journal: what a look and a commit cost, beside a raw appended line of the same run, and as the journal grows.
+
+A call is what a write asks of the journal: view, commit, note that it is applied. Its floor is the same bytes appended to
+one file and, for "commit", made durable with fdatasync; 16 threads append to the same file. The syncs are counted by
+strace in a run of their own, where it is installed: the sync of the commit, and two for each content that is a file.
+
+Usage: python benchmarks/bench_journal.py [CALLS_A_ROUND [MOST_RECORDS]]
+"""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import os
+import platform
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Final
+
+from filetools.journal import Change, SqliteJournal
+from filetools.models import Actor, Durability, Operation
+
+_ROUNDS: Final = 7
+_SIZES: Final = {"1 KB": 1024, "64 KB": 65536, "1 MB": 1024 * 1024}
+_DURABILITIES: Final[tuple[Durability, ...]] = ("relaxed", "commit")
+_ACTOR: Final = Actor(kind="agent", id="bench")
+_PATHS: Final = 200
+_SYNCS: Final = "--syncs"
+_numbers = itertools.count()
+
+Act = Callable[[int], object]
+
+
+def main() -> None:
+    if _SYNCS in sys.argv:
+        _run_for_strace(*sys.argv[2:])
+        return
+    calls = int(sys.argv[1]) if len(sys.argv) > 1 else 200
+    most = int(sys.argv[2]) if len(sys.argv) > 2 else 1_000_000
+    print(f"{platform.system()} {platform.release()}, {os.cpu_count()} cores, Python {platform.python_version()}")
+    print(f"load average {os.getloadavg()[0]:.1f}; medians over {_ROUNDS} interleaved rounds\n")
+    print(f"{'':34}{'ours µs':>10}{'p99':>9}{'raw µs':>10}{'p99':>9}{'ratio':>8}{'syncs':>8}")
+    for durability in _DURABILITIES:
+        for label, size in _SIZES.items():
+            for threads in (1, 16):
+                _compare(durability, label, size, threads, max(8, calls * 2048 // (2048 + size // 16)))
+    _grow(most, calls)
+
+
+def _compare(durability: Durability, label: str, size: int, threads: int, calls: int) -> None:
+    with tempfile.TemporaryDirectory(dir=Path.cwd()) as folder:
+        journal = _open(Path(folder), durability)
+        raw = os.open(Path(folder) / "raw", os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+        base = os.urandom(size)
+        ours: list[list[float]] = []
+        floor: list[list[float]] = []
+        for number in range(_ROUNDS + 1):
+            contenders = [
+                (ours, lambda thread: _call(journal, f"f{thread}-{next(_numbers) % _PATHS}", _content(base))),
+                (floor, lambda _: _append(raw, _content(base), durability)),
+            ]
+            for times, act in contenders if number % 2 else reversed(contenders):
+                found = _timed(act, threads, calls)
+                if number:
+                    times.append(found)
+            journal.checkpoint()
+        os.close(raw)
+        journal.close()
+    ratio = statistics.median(
+        statistics.median(one) / statistics.median(two) for one, two in zip(ours, floor, strict=True)
+    )
+    syncs = _syncs_a_call(durability, size, threads, calls)
+    name = f"{durability}, {label}, {threads} thread{'s' if threads > 1 else ''}"
+    print(f"{name:34}{_cells(ours)}{_cells(floor)}{ratio:>8.2f}{syncs:>8}", flush=True)
+
+
+def _open(folder: Path, durability: Durability) -> SqliteJournal:
+    state = folder / "state"
+    state.mkdir()
+    return SqliteJournal(state, durability=durability)
+
+
+def _content(base: bytes) -> bytes:
+    return b"%d" % next(_numbers) + base[20:]
+
+
+def _call(journal: SqliteJournal, key: str, content: bytes) -> None:
+    view = journal.view(key)
+    change = Change(
+        operation=Operation.MODIFY,
+        path=key,
+        key=key,
+        before=None if view.head is None else view.head.version,
+        after="sha256:" + hashlib.sha256(content).hexdigest(),
+        content=content,
+        size=len(content),
+        mode=0o644,
+        view=view,
+    )
+    (record,) = journal.commit([change], _ACTOR)
+    journal.marks.applied([record.number])
+
+
+def _append(descriptor: int, content: bytes, durability: Durability) -> None:
+    hashlib.sha256(content).hexdigest()
+    os.write(descriptor, content + b"\n")
+    if durability == "commit":
+        os.fdatasync(descriptor)
+
+
+def _timed(act: Act, threads: int, calls: int) -> list[float]:
+    """Return the seconds of each call, all threads' together."""
+
+    def work(thread: int) -> list[float]:
+        barrier.wait()
+        times = []
+        for _ in range(max(1, calls // threads)):
+            began = time.perf_counter()
+            act(thread)
+            times.append(time.perf_counter() - began)
+        return times
+
+    barrier = threading.Barrier(threads)
+    with ThreadPoolExecutor(threads) as pool:
+        return [taken for found in pool.map(work, range(threads)) for taken in found]
+
+
+def _cells(rounds: Sequence[Sequence[float]]) -> str:
+    taken = sorted(one for found in rounds for one in found)
+    median = statistics.median(statistics.median(found) for found in rounds)
+    return f"{median * 1e6:>10.0f}{taken[min(len(taken) - 1, int(len(taken) * 0.99))] * 1e6:>9.0f}"
+
+
+def _syncs_a_call(durability: str, size: int, threads: int, calls: int) -> str:
+    if shutil.which("strace") is None:
+        return "-"
+    with tempfile.NamedTemporaryFile() as trace:
+        command = [
+            "strace",
+            "-f",
+            "-qq",
+            "-o",
+            trace.name,
+            "-e",
+            "trace=fsync,fdatasync,write",
+            sys.executable,
+            __file__,
+        ]
+        subprocess.run([*command, _SYNCS, durability, str(size), str(threads), str(calls)], check=True, text=True)
+        text = Path(trace.name).read_text(encoding="utf-8")
+    part = text[text.index('"begin') : text.rindex('"end')]
+    return f"{(part.count('fsync(') + part.count('fdatasync(')) / (max(1, calls // threads) * threads):.2f}"
+
+
+def _run_for_strace(durability: str, size: str, threads: str, calls: str) -> None:
+    with tempfile.TemporaryDirectory(dir=Path.cwd()) as folder:
+        journal = _open(Path(folder), "commit" if durability == "commit" else "relaxed")
+        base = os.urandom(int(size))
+        _call(journal, "warm", base)
+        sink = os.open(os.devnull, os.O_WRONLY)
+        os.write(sink, b"begin")
+        _timed(lambda thread: _call(journal, f"f{thread}", _content(base)), int(threads), int(calls))
+        os.write(sink, b"end")
+        journal.close()
+
+
+def _grow(most: int, calls: int) -> None:
+    print(
+        f"\n{'records':>12}{'view µs':>10}{'commit':>10}{'page of 10':>12}{'newest of 1':>13}{'maintain ms':>13}{'open ms':>10}"
+    )
+    with tempfile.TemporaryDirectory(dir=Path.cwd()) as folder:
+        journal = _open(Path(folder), "relaxed")
+        for exponent in range(3, 7):
+            if 10**exponent > most:
+                break
+            _fill(journal, 10**exponent)
+            journal.close()
+            opening = _median(lambda: SqliteJournal(Path(folder) / "state", durability="relaxed").close(), 5)
+            journal = SqliteJournal(Path(folder) / "state", durability="relaxed")
+            print(f"{10**exponent:>12,}{_row(journal, calls)}{opening * 1e3:>10.1f}", flush=True)
+        journal.close()
+
+
+def _row(journal: SqliteJournal, calls: int) -> str:
+    position = journal.position()
+    content = os.urandom(1024)
+    tidy = _median(lambda: journal.maintain(retention_bytes=2**40, retention_records=10**9), 5)
+    cells = [
+        (10, _median(lambda: journal.view("d3/f77"), calls) * 1e6),
+        (10, _median(lambda: _call(journal, f"d3/f{next(_numbers) % _PATHS}", _content(content)), calls) * 1e6),
+        (12, _median(lambda: journal.records(position - 50, limit=10), calls) * 1e6),
+        (13, _median(lambda: journal.records(key="d7/f77", newest_first=True, limit=1), calls) * 1e6),
+    ]
+    return "".join(f"{value:>{width}.0f}" for width, value in cells) + f"{tidy * 1e3:>13.1f}"
+
+
+def _median(act: Callable[[], object], calls: int) -> float:
+    times = []
+    for _ in range(calls):
+        began = time.perf_counter()
+        act()
+        times.append(time.perf_counter() - began)
+    return statistics.median(times)
+
+
+def _fill(journal: SqliteJournal, records: int) -> None:
+    """Add settled records: half of them versions of a thousand paths, half of paths that occur once."""
+    while (start := journal.position()) < records:
+        changes = [_settled(start + index) for index in range(min(1000, records - start))]
+        journal.commit(changes, _ACTOR)
+        journal.checkpoint()
+
+
+def _settled(index: int) -> Change:
+    key = f"d{index % 10}/f{index % 1000}" if index % 2 else f"once/{index}"
+    content = b"content %d" % index
+    return Change(
+        operation=Operation.MODIFY, path=key, key=key, after="sha256:" + hashlib.sha256(content).hexdigest(),
+        content=content, size=len(content), applied=True, external=True,
+    )  # fmt: skip
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,62 @@
+"""Whether the database's files are still those that were opened: cheap enough to ask before and after each commit.
+
+`git clean -fdx` happens, and so do restored copies. The write-ahead and shared-memory files count as well: commits into
+removed ones would be gone with the process.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+from typing import Final
+
+from filetools.errors import StateDamagedError
+from filetools.journal.birth import PARTS
+
+SURE_AFTER_NS: Final = 3_000_000_000
+"""Age from which on a directory's time of change shows every later change, on the coarsest clock of a file system."""
+
+Identity = tuple[int, int]
+
+
+class Identities:
+    """The files of an open database. Lives as long as it is open; call `check` behind the gate."""
+
+    def __init__(self, directory: Path) -> None:
+        """Take the files that are there now for the right ones."""
+        self._directory = str(directory)
+        self._parts = tuple(str(directory / part) for part in PARTS)
+        self._expected = tuple(map(_identity, self._parts))
+        self._checked: tuple[int, int, int] | None = None
+
+    @property
+    def inode(self) -> int:
+        """Inode of the database."""
+        return self._expected[0][1]
+
+    def check(self) -> None:
+        """Raise if another file stands under one of the names, or none.
+
+        Raises:
+            StateDamagedError: So it is.
+        """
+        # Whatever is removed, made or renamed in a directory changes its time, which no program can set back.
+        try:
+            found = os.lstat(self._directory)
+        except OSError as exc:
+            raise StateDamagedError("the journal's directory has vanished") from exc
+        state = (found.st_dev, found.st_ino, found.st_ctime_ns)
+        if state == self._checked:
+            return
+        if tuple(map(_identity, self._parts)) != self._expected:
+            raise StateDamagedError("the journal's database was replaced while open")
+        self._checked = state if time.time_ns() - found.st_ctime_ns > SURE_AFTER_NS else None
+
+
+def _identity(part: str) -> Identity:
+    try:
+        found = os.lstat(part)
+    except OSError as exc:
+        raise StateDamagedError("the journal's database has vanished") from exc
+    return (found.st_dev, found.st_ino)

@@ -1,0 +1,83 @@
+"""Whether the files are still the named ones, asked so cheaply that it is asked at every commit."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from filetools.errors import StateDamagedError
+from filetools.journal import identity
+from filetools.journal.birth import PARTS
+from filetools.journal.identity import Identities
+
+
+@pytest.fixture
+def sure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Path, Identities]:
+    """A directory so old that its time of change alone is looked at."""
+    monkeypatch.setattr(identity, "SURE_AFTER_NS", 20_000_000)
+    place = tmp_path / "state"
+    place.mkdir()
+    for part in PARTS:
+        (place / part).write_bytes(b"")
+    identities = Identities(place)
+    deadline = time.monotonic() + 5
+    while identities._checked is None and time.monotonic() < deadline:
+        identities.check()
+    assert identities._checked is not None
+    return place, identities
+
+
+def remove(place: Path) -> None:
+    place.unlink()
+
+
+def replace(place: Path) -> None:
+    (place.parent / "other").write_bytes(b"")
+    (place.parent / "other").replace(place)
+
+
+def move_away(place: Path) -> None:
+    place.rename(place.with_name("elsewhere"))
+
+
+@pytest.mark.parametrize("part", PARTS)
+@pytest.mark.parametrize("harm", [remove, replace, move_away])
+def test_another_file_or_none_is_seen(sure: tuple[Path, Identities], harm: Callable[[Path], None], part: str) -> None:
+    place, identities = sure
+    harm(place / part)
+    with pytest.raises(StateDamagedError):
+        identities.check()
+
+
+def test_a_directory_gone_or_replaced_is_seen(sure: tuple[Path, Identities]) -> None:
+    place, identities = sure
+    place.rename(place.with_name("moved"))
+    with pytest.raises(StateDamagedError):
+        identities.check()
+    shutil.copytree(place.with_name("moved"), place)
+    with pytest.raises(StateDamagedError):
+        identities.check()
+
+
+def test_other_names_may_come_and_go(sure: tuple[Path, Identities]) -> None:
+    place, identities = sure
+    (place / "bell").write_bytes(b"")
+    identities.check()
+    (place / "bell").unlink()
+    identities.check()
+    os.utime(place, (0, 0))
+    identities.check()
+
+
+def test_files_that_are_named_again_are_good_again(sure: tuple[Path, Identities]) -> None:
+    place, identities = sure
+    (place / PARTS[0]).rename(place / "aside")
+    with pytest.raises(StateDamagedError):
+        identities.check()
+    (place / "aside").rename(place / PARTS[0])
+    identities.check()
