@@ -1,0 +1,104 @@
+"""A process that swaps names all the time, against every call of the facade: nothing outside is read, listed or changed."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+import pytest
+
+import filetools
+from filetools.facade import FileToolsFacade
+from tests.support.facade_worker import RELAXED
+from tests.support.swapper import CASES, OUTSIDE, Kind, Swapper, SwapTree, can_exchange, dose, plant
+
+Attempt = Callable[[FileToolsFacade, SwapTree, int], Awaitable[object]]
+
+
+async def read(files: FileToolsFacade, tree: SwapTree, _: int) -> object:
+    return (await files.read_file(tree.path)).content
+
+
+async def write(files: FileToolsFacade, tree: SwapTree, number: int) -> object:
+    return await files.write_file(tree.path, f"inside {number}\n")
+
+
+async def append(files: FileToolsFacade, tree: SwapTree, number: int) -> object:
+    return await files.append_file(f"{tree.folder}/new.txt", f"{number}\n")
+
+
+async def remove(files: FileToolsFacade, tree: SwapTree, number: int) -> object:
+    await files.create_file(f"{tree.folder}/gone.txt", str(number))
+    return await files.delete_file(f"{tree.folder}/gone.txt")
+
+
+async def move(files: FileToolsFacade, tree: SwapTree, number: int) -> object:
+    await files.create_file(f"{tree.folder}/from.txt", str(number))
+    return await files.move_file(f"{tree.folder}/from.txt", f"{tree.folder}/to.txt", overwrite=True)
+
+
+async def make_and_remove_folder(files: FileToolsFacade, tree: SwapTree, _: int) -> object:
+    await files.create_directory(f"{tree.folder}/sub/deep")
+    return await files.delete_directory(f"{tree.folder}/sub", recursive=True)
+
+
+async def show(files: FileToolsFacade, tree: SwapTree, _: int) -> object:
+    page = await files.list_files(tree.folder, recursive=True)
+    assert not [entry for entry in page.entries if entry.name == "secret"]
+    return page
+
+
+READS: dict[str, tuple[Attempt, float]] = {"read": (read, 300), "list": (show, 30)}
+CHANGES: dict[str, tuple[Attempt, float]] = {
+    "write": (write, 10),
+    "append": (append, 10),
+    "remove": (remove, 6),
+    "move": (move, 6),
+    "folders": (make_and_remove_folder, 4),
+}
+
+
+@pytest.fixture(autouse=True)
+def _exchangeable(tmp_path: Path) -> None:
+    if not can_exchange(tmp_path):
+        pytest.skip("this file system cannot exchange names in one step")
+
+
+@pytest.mark.parametrize("operation", [*READS, *CHANGES])
+@pytest.mark.parametrize(("kind", "position"), CASES)
+async def test_no_call_ever_leaves_the_root(tmp_path: Path, kind: Kind, position: int, operation: str) -> None:
+    attempt, share = {**READS, **CHANGES}[operation]
+    tree = plant(tmp_path, kind, position)
+    codes: set[str] = set()
+    done = 0
+    async with filetools.open(tree.root, settings=RELAXED) as files:
+        with Swapper(tree):
+            for number in range(dose(int(share))):
+                try:
+                    result = await attempt(files, tree, number)
+                except filetools.FileToolsError as exc:
+                    assert str(tree.outside) not in exc.message
+                    codes.add(exc.code)
+                else:
+                    done += 1
+                    assert OUTSIDE.decode() != result
+    tree.assert_outside_untouched()
+    assert "INTERNAL" not in codes
+    assert done or codes
+
+
+async def test_the_same_harness_catches_a_naive_reader(tmp_path: Path) -> None:
+    tree = plant(tmp_path, "absolute", 1)
+    name, root = str(tree.root / tree.path), os.path.realpath(tree.root)
+    with Swapper(tree):
+        for _ in range(500_000):
+            try:
+                if os.path.commonpath((os.path.realpath(name), root)) == root:
+                    with open(name, "rb") as file:
+                        content = file.read()
+                    if content == OUTSIDE:
+                        return
+            except OSError:
+                continue
+    pytest.fail("the harness did not catch it")
