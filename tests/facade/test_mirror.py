@@ -1,0 +1,154 @@
+"""Mirrors through the facade: down, hung, slow, gone and back; the primary's calls go on as if nothing were."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+import statistics
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import filetools
+from filetools.stores import MemoryStore
+from tests.support.crashing import snapshot
+from tests.support.mirror_worlds import Hang, local_store, scripted
+
+QUICK: dict[str, Any] = {
+    "watch": False,
+    "durability": "relaxed",
+    "mirror_probe_seconds": 0.05,
+    "sync_after_seconds": 0.02,
+}
+
+
+async def caught_up(files: filetools.FileToolsFacade, seconds: float = 30.0) -> None:
+    async with asyncio.timeout(seconds):
+        while (await files.status())["mirrors"]["mirror"]["behind"]:
+            await asyncio.sleep(0.02)
+
+
+async def test_a_synchronisation_without_a_mirror_is_refused(tmp_path: Path) -> None:
+    async with filetools.open(tmp_path, settings=QUICK) as files:
+        with pytest.raises(filetools.FileToolsError) as caught:
+            await files.sync_all()
+        assert caught.value.code == "INVALID_ARGUMENT"
+        assert (await files.write_file("a", "1")).mirror == "off"
+
+
+async def test_every_change_is_in_the_mirror(tmp_path: Path) -> None:
+    root, mirror = tmp_path / "root", tmp_path / "mirror"
+    root.mkdir()
+    async with filetools.open(root, mirror=mirror, settings=QUICK) as files:
+        statuses = {
+            (await files.write_file("d/a.txt", "1")).mirror,
+            (await files.append_file("d/a.txt", "2")).mirror,
+            (await files.copy_file("d/a.txt", "b.txt")).mirror,
+            (await files.move_file("d", "e")).mirror,
+            (await files.move_file("b.txt", "e/c.txt")).mirror,
+            (await files.delete_file("e/a.txt")).mirror,
+            (await files.create_directory("f/g")).mirror,
+            (await files.write_multiple([{"path": "x", "content": "x"}, {"path": "y", "content": "y"}]))
+            .results[0]
+            .mirror,
+        }
+        assert statuses <= {"in_sync", "pending"}
+        await caught_up(files)
+    assert snapshot(root) == snapshot(mirror) == {
+        "e": None, "e/c.txt": b"12", "f": None, "f/g": None, "x": b"x", "y": b"y"
+    }  # fmt: skip
+
+
+async def test_a_mirror_down_for_a_thousand_writes_catches_up_and_never_goes_back(tmp_path: Path) -> None:
+    root, folder = tmp_path / "root", tmp_path / "mirror"
+    root.mkdir()
+    hang = Hang("prepare", "probe")
+    mirror = scripted(local_store(folder), before=hang)
+    order: dict[str, list[int]] = {}
+    async with filetools.open(root, mirror=mirror, settings=QUICK) as files:
+        await files.write_file("0.txt", "0")
+        hang.on()
+        for number in range(1000):
+            result = await files.write_file(f"{number % 10}.txt", str(number))
+        assert result.mirror == "pending"
+        assert result.warnings[0]["code"] == "SYNC_FAILED"
+        hang.off()
+        async with asyncio.timeout(60):
+            while (await files.status())["mirrors"]["mirror"]["behind"]:
+                for place in folder.glob("*.txt"):
+                    order.setdefault(place.name, []).append(int(place.read_text()))
+                await asyncio.sleep(0.005)
+    assert snapshot(root) == snapshot(folder)
+    assert all(seen == sorted(seen) for seen in order.values()), order
+
+
+async def test_a_hung_mirror_costs_the_first_call_a_quarter_second_and_later_calls_nothing(tmp_path: Path) -> None:
+    hang = Hang("prepare", "probe")
+    mirror = scripted(MemoryStore(name="mirror"), before=hang)
+    async with filetools.open(tmp_path, mirror=mirror, settings=QUICK) as files:
+
+        async def cost(number: int) -> float:
+            started = time.perf_counter()
+            await files.write_file("a.txt", str(number))
+            return time.perf_counter() - started
+
+        healthy = statistics.median([await cost(number) for number in range(50)])
+        hang.on()
+        first = await cost(100)
+        later = statistics.median([await cost(number) for number in range(101, 151)])
+        assert 0.2 < first < 2.0
+        assert later < max(3 * healthy, 0.05)
+        hang.off()
+        await caught_up(files)
+
+
+async def test_a_strict_mirror_that_cannot_take_it_refuses_and_nothing_is_changed(tmp_path: Path) -> None:
+    root, folder = tmp_path / "root", tmp_path / "mirror"
+    root.mkdir()
+    async with filetools.open(root, mirror=folder, mirror_policy="strict", settings=QUICK) as files:
+        assert (await files.write_file("a.txt", "1")).mirror == "in_sync"
+        assert snapshot(folder) == {"a.txt": b"1"}
+        shutil.rmtree(folder)
+        before = (await files.changes()).position
+        with pytest.raises(filetools.FileToolsError) as caught:
+            await files.write_file("a.txt", "2")
+        assert (caught.value.code, caught.value.retryable) == ("SYNC_FAILED", True)
+        assert (root / "a.txt").read_text() == "1"
+        assert (await files.changes()).position == before
+
+
+async def test_a_tampered_mirror_is_found_mended_and_its_bytes_kept(tmp_path: Path) -> None:
+    root, folder = tmp_path / "root", tmp_path / "mirror"
+    root.mkdir()
+    async with filetools.open(root, mirror=folder, settings=QUICK) as files:
+        await files.write_file("a.txt", "agent\n")
+        await caught_up(files)
+        (folder / "a.txt").write_text("stranger\n")
+        (folder / "extra.txt").write_text("extra\n")
+        planned = await files.sync_all(preview=True, verify=True)
+        assert (planned.modified, planned.deleted) == (["a.txt"], ["extra.txt"])
+        assert (folder / "a.txt").read_text() == "stranger\n"
+        done = await files.sync_all(verify=True)
+        assert done.success
+        assert snapshot(folder) == snapshot(root) == {"a.txt": b"agent\n"}
+        versions = [entry.version for entry in (await files.versions("a.txt")).versions]
+        texts = {(await files.read_file("a.txt", version=version)).content for version in versions}
+        assert texts == {"agent\n", "stranger\n"}
+
+
+async def test_debts_survive_a_restart(tmp_path: Path) -> None:
+    root, folder = tmp_path / "root", tmp_path / "mirror"
+    root.mkdir()
+    hang = Hang("prepare", "probe", "move", "remove")
+    mirror = scripted(local_store(folder), before=hang)
+    hang.on()
+    async with filetools.open(root, mirror=mirror, settings=QUICK) as files:
+        await files.write_file("a.txt", "1")
+        await files.write_file("b.txt", "2")
+        await files.delete_file("b.txt")
+    hang.off()
+    async with filetools.open(root, mirror=folder, settings=QUICK) as files:
+        await caught_up(files)
+    assert snapshot(folder) == snapshot(root) == {"a.txt": b"1"}
