@@ -173,3 +173,9 @@ async def test_a_mirror_inside_the_root_or_around_it_is_refused(tmp_path: Path, 
     with pytest.raises(filetools.FileToolsError) as caught:
         filetools.open(tmp_path / "root", mirror=tmp_path / mirror)
     assert caught.value.code == "INVALID_ARGUMENT"
+
+
+async def test_a_journal_shared_by_machines_is_refused_in_words(tmp_path: Path) -> None:
+    with pytest.raises(filetools.FileToolsError) as caught:
+        filetools.open(tmp_path, journal="postgresql://127.0.0.1/journal")
+    assert caught.value.code == "INVALID_ARGUMENT"
