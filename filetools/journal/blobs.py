@@ -18,9 +18,9 @@ from filetools.errors import FileToolsError, StateDamagedError
 YOUNG_SECONDS: Final = 3600.0
 """A file younger than this may still be written, or wait for the commit that refers to it."""
 _NAME: Final = re.compile(r"[0-9a-f]{64}")
-_CLOSED: Final = getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NOFOLLOW", 0)
-_NEW: Final = os.O_CREAT | os.O_EXCL | os.O_WRONLY | _CLOSED
-_OLD: Final = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | _CLOSED
+_PLAIN: Final = getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
+_NEW: Final = os.O_CREAT | os.O_EXCL | os.O_WRONLY | _PLAIN
+_OLD: Final = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | _PLAIN
 
 
 class BlobFolder:

@@ -22,7 +22,7 @@ _log = logging.getLogger(__name__)
 
 def confirm_epoch(database: Database, durability: Durability) -> str:
     """Return the epoch of an opened journal, starting a new one if its numbering was rolled back."""
-    return database.write(partial(_confirm, database.position.at_opening, database.inode, durability))
+    return database.write(partial(_confirm, database.position.at_opening, database.identities.inode, durability))
 
 
 def _confirm(reached: int, inode: int, durability: Durability, connection: sqlite3.Connection) -> str:

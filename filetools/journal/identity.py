@@ -16,6 +16,8 @@ from filetools.journal.birth import PARTS
 
 SURE_AFTER_NS: Final = 3_000_000_000
 """Age from which on a directory's time of change shows every later change, on the coarsest clock of a file system."""
+_TIMES_TELL: Final = os.name != "nt"
+"""On Windows the time of change of a directory is the time of its birth."""
 
 Identity = tuple[int, int]
 
@@ -51,7 +53,8 @@ class Identities:
             return
         if tuple(map(_identity, self._parts)) != self._expected:
             raise StateDamagedError("the journal's database was replaced while open")
-        self._checked = state if time.time_ns() - found.st_ctime_ns > SURE_AFTER_NS else None
+        is_sure = _TIMES_TELL and time.time_ns() - found.st_ctime_ns > SURE_AFTER_NS
+        self._checked = state if is_sure else None
 
 
 def _identity(part: str) -> Identity:

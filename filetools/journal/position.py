@@ -18,7 +18,7 @@ _FLAGS: Final = os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0) | getattr(
 
 
 class PositionNote:
-    """The note of one journal. Lives as long as its journal; any thread may write it."""
+    """The note of one journal. Lives as long as its journal; one thread at a time writes it."""
 
     def __init__(self, directory: Path) -> None:
         self._descriptor = os.open(directory / POSITION_FILE, _FLAGS, 0o600)
@@ -28,7 +28,8 @@ class PositionNote:
     def write(self, number: int) -> None:
         """Note how far the numbers have come."""
         try:
-            os.pwrite(self._descriptor, b"%020d" % number, 0)
+            os.lseek(self._descriptor, 0, os.SEEK_SET)
+            os.write(self._descriptor, b"%020d" % number)
         except OSError as exc:
             # A note that is too low only means that a rollback may go unnoticed; no commit fails for it.
             _log.debug("the journal's position was not noted: %s", exc)
@@ -41,6 +42,6 @@ class PositionNote:
 
     def _read(self) -> int:
         try:
-            return int(os.pread(self._descriptor, _DIGITS, 0))
+            return int(os.read(self._descriptor, _DIGITS))
         except (OSError, ValueError):
             return 0

@@ -10,7 +10,8 @@ from collections.abc import Sequence
 from typing import Final
 
 from filetools.errors import StateDamagedError
-from filetools.journal.database import Arguments, Database, Row
+from filetools.journal.database import Database
+from filetools.journal.readers import Arguments, Row
 from filetools.journal.rows import SELECT_RECORD, lenient_text, record_from
 from filetools.journal.totals import note_removed
 from filetools.models import ChangeRecord

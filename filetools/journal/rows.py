@@ -3,17 +3,37 @@
 from __future__ import annotations
 
 import zlib
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from filetools.errors import StateDamagedError
 from filetools.journal.changes import Change
 from filetools.journal.contents import digest_of, version_from
-from filetools.models import EXTERNAL, Actor, ChangeRecord, Operation, RecordState
+from filetools.models import EXTERNAL, Actor, ActorKind, ChangeRecord, Operation, RecordState
 
-FIXED_COLUMNS: Final = (
-    "operation, path, key, old_path, old_key, before, before_unknown, after, size, mode,"
-    " actor_kind, actor_id, session, call, time, batch, opening"
-)
+
+class Fixed(NamedTuple):
+    """The values of a record that never change, in the order of their columns; what its checksum is over."""
+
+    operation: str
+    path: str
+    key: str
+    old_path: str | None
+    old_key: str | None
+    before: bytes | None
+    before_unknown: int
+    after: bytes | None
+    size: int | None
+    mode: int | None
+    actor_kind: ActorKind
+    actor_id: str
+    session: str | None
+    call: str | None
+    time: float
+    batch: int | None
+    opening: int
+
+
+FIXED_COLUMNS: Final = ", ".join(Fixed._fields)
 INSERT_RECORD: Final = (
     f"INSERT INTO records ({FIXED_COLUMNS}, checksum, state, synced) VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"
 )
@@ -30,26 +50,26 @@ NEVER_IN_FILE: Final = 2
 def record_row(change: Change, actor: Actor, *, now: float, batch: int | None, opening: int) -> tuple[Any, ...]:
     """Return the values of `INSERT_RECORD` for one change."""
     who = EXTERNAL if change.external else actor
-    fixed = (
-        change.operation.value,
-        change.path,
-        change.key,
-        change.old_path,
-        change.old_key,
-        None if change.before is None else digest_of(change.before),
-        int(change.before_unknown),
-        None if change.after is None else digest_of(change.after),
-        change.size,
-        change.mode,
-        who.kind,
-        who.id,
-        who.session,
-        who.call,
-        now,
-        batch,
-        opening,
+    fixed = Fixed(
+        operation=change.operation.value,
+        path=change.path,
+        key=change.key,
+        old_path=change.old_path,
+        old_key=change.old_key,
+        before=None if change.before is None else digest_of(change.before),
+        before_unknown=int(change.before_unknown),
+        after=None if change.after is None else digest_of(change.after),
+        size=change.size,
+        mode=change.mode,
+        actor_kind=who.kind,
+        actor_id=who.id,
+        session=who.session,
+        call=who.call,
+        time=now,
+        batch=batch,
+        opening=opening,
     )
-    return (*fixed, checksum(fixed), _state_of(change).value, _synced(change))
+    return (*fixed, checksum(tuple(fixed)), _state_of(change).value, _synced(change))
 
 
 def record_of(change: Change, actor: Actor, *, now: float, batch: int | None, number: int) -> ChangeRecord:
@@ -94,42 +114,24 @@ def record_from(row: tuple[Any, ...]) -> ChangeRecord:
     Raises:
         StateDamagedError: Its values do not match its checksum, or its state is none.
     """
-    number, state, expected, *fixed = row
-    if checksum(tuple(fixed)) != expected:
+    number, state, expected, *values = row
+    if checksum(tuple(values)) != expected:
         raise StateDamagedError(f"record {number} does not match its checksum")
-    (
-        operation,
-        path,
-        _,
-        old_path,
-        _,
-        before,
-        before_unknown,
-        after,
-        size,
-        _,
-        kind,
-        who,
-        session,
-        call,
-        when,
-        batch,
-        _,
-    ) = fixed
+    fixed = Fixed._make(values)
     try:
         return ChangeRecord(
             number=number,
-            operation=Operation(operation),
-            path=path,
-            old_path=old_path,
-            before=version_from(before),
-            before_unknown=bool(before_unknown),
-            after=version_from(after),
-            size=size,
-            actor=Actor(kind=kind, id=who, session=session, call=call),
-            time=when,
+            operation=Operation(fixed.operation),
+            path=fixed.path,
+            old_path=fixed.old_path,
+            before=version_from(fixed.before),
+            before_unknown=bool(fixed.before_unknown),
+            after=version_from(fixed.after),
+            size=fixed.size,
+            actor=Actor(kind=fixed.actor_kind, id=fixed.actor_id, session=fixed.session, call=fixed.call),
+            time=fixed.time,
             state=RecordState(state),
-            transaction=batch,
+            transaction=fixed.batch,
         )
     except ValueError as exc:
         raise StateDamagedError(f"record {number} holds what no record may: {exc}") from exc

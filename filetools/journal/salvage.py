@@ -11,7 +11,7 @@ from typing import Any, Final
 from filetools.errors import StateDamagedError
 from filetools.journal.carving import Pages, Value
 from filetools.journal.changes import DIRECTORY_REMOVALS
-from filetools.journal.rows import FIXED_COLUMNS, RECORD_COLUMNS, lenient_text, record_from
+from filetools.journal.rows import RECORD_COLUMNS, Fixed, lenient_text, record_from
 
 Row = tuple[Any, ...]
 COLUMNS: Final = {
@@ -28,7 +28,8 @@ HOPELESS_PROBES: Final = 10_000
 """Rows in a row that cannot be read, after which the rest of a table is given up."""
 _NUMBERED: Final = ("records", "contents", "quarantine")
 _KEYS: Final = {"heads": ("key",), "debts": ("mirror", "key"), "stamps": ("owner", "key")}
-_RECORD_VALUES: Final = len(FIXED_COLUMNS.split(",")) + 4
+_RECORD_VALUES: Final = len(Fixed._fields) + 4
+_TIME: Final = Fixed._fields.index("time")
 
 _FILE_RECORDS: Final = (
     "operation NOT LIKE '%_directory'"
@@ -103,12 +104,11 @@ def is_intact(table: str, row: Row) -> bool:
 
 def carved_records(pages: Pages) -> Iterator[Row]:
     """Yield the records found in raw pages, as `COLUMNS` has them."""
-    for number, (_, *fixed, checksum, state, synced) in pages.rows(_RECORD_VALUES):
-        # A time without a fraction is stored as an integer.
-        values = [
-            float(value) if place == _TIME and isinstance(value, int) else value for place, value in enumerate(fixed)
-        ]
-        row = (number, state, checksum, *values)
+    for number, (_, *values, checksum, state, synced) in pages.rows(_RECORD_VALUES):
+        fixed: list[Value] = list(values)
+        if isinstance(when := fixed[_TIME], int):
+            fixed[_TIME] = float(when)  # stored as an integer where it has no fraction
+        row = (number, state, checksum, *fixed)
         if _is_record(row):
             yield (*row, synced)
 
@@ -142,9 +142,6 @@ def _removals(target: sqlite3.Connection) -> Callable[[str, int], bool]:
         return any(removed.get("/".join(parts[:depth]), 0) > number for depth in range(1, len(parts)))
 
     return is_removed
-
-
-_TIME: Final = [name.strip() for name in FIXED_COLUMNS.split(",")].index("time")
 
 
 def _is_record(row: Row) -> bool:

@@ -108,7 +108,7 @@ def watched(journal: SqliteJournal) -> Iterator[tuple[list[str], list[int]]]:
         return 0
 
     journal.position()
-    connections: list[sqlite3.Connection] = [journal._database._writer, *journal._database._readers]
+    connections: list[sqlite3.Connection] = [journal._database._writer._connection, *journal._database._readers._idle]
     for connection in connections:
         connection.set_trace_callback(statements.append)
         connection.set_progress_handler(count, 10)
@@ -155,7 +155,7 @@ def test_no_hot_statement_scans_a_table(journals: tuple[SqliteJournal, SqliteJou
         act(journal, name)
     asked = {text for text in statements if text.startswith(("SELECT", "INSERT", "UPDATE", "DELETE"))}
     assert asked
-    connection = sqlite3.connect(journal._database._directory / "journal.db")
+    connection = sqlite3.connect(journal._database._wal.with_name("journal.db"))
     scans = [step for text in asked for step in plan(connection, text) if "SCAN" in step]
     connection.close()
     assert [step for step in scans if not any(few in step for few in SCANS_OF_FEW)] == []
