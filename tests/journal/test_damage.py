@@ -195,6 +195,16 @@ def test_a_journal_that_vanishes_while_open_acknowledges_nothing(state: Path, ha
     journal.close()
 
 
+@pytest.mark.parametrize("harm", [remove, replace_database, remove_wal, shutil.rmtree])
+def test_a_journal_that_vanishes_in_the_middle_of_a_commit_is_not_acknowledged(
+    state: Path, harm: Callable[[Path], None]
+) -> None:
+    journal = SqliteJournal(state)
+    with pytest.raises(StateDamagedError):
+        journal._database.write(lambda _: harm(state))
+    journal.close()
+
+
 def test_a_vanished_journal_is_not_born_again_by_a_reader(state: Path) -> None:
     journal = while_open(state, remove)
     with journal._database.reading(), pytest.raises(StateDamagedError):

@@ -32,6 +32,15 @@ def sure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Path, Identit
     return place, identities
 
 
+def test_a_young_directory_is_looked_into_each_time(tmp_path: Path) -> None:
+    """A coarse clock could show one time for two changes."""
+    for part in PARTS:
+        (tmp_path / part).write_bytes(b"")
+    identities = Identities(tmp_path)
+    identities.check()
+    assert identities._checked is None
+
+
 def remove(place: Path) -> None:
     place.unlink()
 
