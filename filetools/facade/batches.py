@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any, Protocol
 
 from filetools.errors import AbortedError, BatchFailedError, FileToolsError, InvalidArgumentError
-from filetools.facade.knowing import note_sent, permit_removal, put_step
+from filetools.facade.knowing import note_gone, note_sent, permit_removal, put_step
 from filetools.facade.outcomes import delete_result, write_result
 from filetools.facade.requests import WriteRequest
 from filetools.facade.runner import Runner
@@ -91,18 +91,19 @@ async def run(runner: Runner, steps: Sequence[PutFile | RemoveFile], actor: Acto
     """
     if not steps:
         return BatchResult(results=[])
+
+    def note() -> None:
+        note_sent(runner.parts, actor, [step for step in steps if isinstance(step, PutFile)])
+        note_gone(runner.parts, actor, [step for step in steps if isinstance(step, RemoveFile)])
+
     try:
-        outcome = await runner.change(steps, actor, beat=beat)
+        outcome = await runner.change(steps, actor, beat=beat, happened=note)
     except AbortedError:
         raise
     except FileToolsError as exc:
         raise BatchFailedError(exc) from exc
     with suppress(AbortedError):  # it is done, and too late to stop it
         beat(1, 1)
-    note_sent(runner.parts, actor, [step for step in steps if isinstance(step, PutFile)])
-    for step in steps:
-        if isinstance(step, RemoveFile):
-            runner.parts.knowledge.forget(actor, step.seen.key)
     results = [
         write_result(step, outcome, index) if isinstance(step, PutFile) else delete_result(step, outcome, index)
         for index, step in enumerate(steps)

@@ -9,7 +9,7 @@ from typing import Protocol
 from filetools.facade.look import Look
 from filetools.facade.parts import Parts
 from filetools.facade.requests import WriteRequest
-from filetools.facade.steps import Decision, PutFile
+from filetools.facade.steps import Decision, MoveFile, PutFile, RemoveFile
 from filetools.facade.writing import require_known, require_version
 from filetools.models import Actor
 from filetools.paths import WorkspacePath
@@ -48,6 +48,18 @@ def note_edited(parts: Parts, actor: Actor, steps: Sequence[PutFile]) -> None:
     """Note what an actor's own edits made; the stamp itself stays, as an edit needs only the text it replaces."""
     for step in steps:
         parts.knowledge.note_own_edit(actor, step.seen.key, step.seen.version, step.version)
+
+
+def note_gone(parts: Parts, actor: Actor, steps: Sequence[RemoveFile]) -> None:
+    """Forget what an actor knew of files that it deleted."""
+    for step in steps:
+        parts.knowledge.forget(actor, step.seen.key)
+
+
+def note_moved(parts: Parts, actor: Actor, step: MoveFile) -> None:
+    """Forget what an actor knew of both ends of a move."""
+    for end in step.seen:
+        parts.knowledge.forget(actor, end.key)
 
 
 def permit_removal(parts: Parts, actor: Actor, expected: str | None, seen: Look) -> None:

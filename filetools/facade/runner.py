@@ -134,11 +134,19 @@ class Runner:
         *,
         lock_timeout_seconds: float | None = None,
         beat: Beat = no_beat,
+        happened: Callable[[], None] = lambda: None,
     ) -> Outcome:
         """Lead steps the way of a write under all their locks, then tell what happened.
 
         A caller that is cancelled while it waits for a lock leaves at once; later, the change is finished or undone
         first, its locks are given back and its events are sent. Foreign changes that a refused call noticed are told, too.
+
+        Args:
+            steps: What to change.
+            actor: Who changes it.
+            lock_timeout_seconds: Longest wait for the locks; None is the settings' own.
+            beat: Told of the progress in a worker thread.
+            happened: Called on the loop after a success, also for a caller that is cancelled.
 
         Raises:
             LockTimeoutError: The locks were not free in time.
@@ -150,7 +158,7 @@ class Runner:
             folders: frozenset[WorkspacePath] = frozenset()
             for _ in range(MOST_TRIES):
                 try:
-                    return await self._change(steps, actor, folders, lock_timeout_seconds, beat)
+                    return await self._change(steps, actor, folders, lock_timeout_seconds, beat, happened)
                 except UnheldError as exc:
                     folders |= frozenset(exc.folders)
             raise ChangedMeanwhileError(steps[0].paths[0], MOST_TRIES)
@@ -164,6 +172,7 @@ class Runner:
         folders: frozenset[WorkspacePath],
         lock_timeout_seconds: float | None,
         beat: Beat,
+        happened: Callable[[], None],
     ) -> Outcome:
         parts = self.parts
         paths = [*(path for step in steps for path in step.paths), *folders]
@@ -183,7 +192,10 @@ class Runner:
                     cancelled = True
                 except (FileToolsError, UnheldError):
                     pass  # raised below, after what was noticed is told
-        self.tell([*noticed, *(() if hop.exception() else hop.result().records)], acquired)
+        if hop.exception() is None:
+            happened()
+            noticed += hop.result().records
+        self.tell(noticed, acquired)
         if cancelled:
             raise asyncio.CancelledError
         return hop.result()

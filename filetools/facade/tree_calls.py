@@ -7,7 +7,7 @@ from functools import partial
 
 from filetools.facade import batches, folders
 from filetools.facade.calls import Calls
-from filetools.facade.knowing import permit_move, permit_removal
+from filetools.facade.knowing import note_gone, note_moved, permit_move, permit_removal
 from filetools.facade.outcomes import delete_result, directory_result, move_result
 from filetools.facade.progress import Abort, Progress, beat_of
 from filetools.facade.steps import MakeFolder, MoveFile, MoveFolder, RemoveFile, RemoveFolder
@@ -26,8 +26,8 @@ class TreeCalls(Calls):
         where = self._runner.resolve(path)
         await self._authorise("delete_file", [where], {}, change=True)
         step = RemoveFile(where, partial(permit_removal, self._parts, self.actor, expected_version))
-        outcome = await self._runner.change([step], self.actor)
-        self._parts.knowledge.forget(self.actor, step.seen.key)
+        happened = partial(note_gone, self._parts, self.actor, [step])
+        outcome = await self._runner.change([step], self.actor, happened=happened)
         return delete_result(step, outcome)
 
     async def delete_multiple(
@@ -58,9 +58,8 @@ class TreeCalls(Calls):
             return move_result(folder, await self._runner.change([folder], self.actor))
         permit = partial(permit_move, self._parts, self.actor)
         step = MoveFile(origin, where, overwrite=overwrite, permit=permit)
-        outcome = await self._runner.change([step], self.actor)
-        for end in step.seen:
-            self._parts.knowledge.forget(self.actor, end.key)
+        happened = partial(note_moved, self._parts, self.actor, step)
+        outcome = await self._runner.change([step], self.actor, happened=happened)
         return move_result(step, outcome)
 
     async def create_directory(self, path: str) -> DirectoryResult:

@@ -124,8 +124,9 @@ class WriteCalls(Calls):
         await self._authorise("apply_patch", call.paths, {"patch": patch}, change=True)
         if call.deleted:
             await self._authorise("delete_file", call.deleted, {"patch": patch}, change=True)
-        outcome = await self._runner.change(call.steps, self.actor)
-        note_edited(self._parts, self.actor, [step for step in call.steps if isinstance(step, PutFile)])
+        written = [step for step in call.steps if isinstance(step, PutFile)]
+        happened = partial(note_edited, self._parts, self.actor, written)
+        outcome = await self._runner.change(call.steps, self.actor, happened=happened)
         return call.result(outcome)
 
     async def copy_file(self, source: str, destination: str, *, overwrite: bool = False) -> WriteResult:
@@ -164,8 +165,12 @@ class WriteCalls(Calls):
         arguments = {"content": request.content, "encoding": request.encoding}
         await self._authorise(tool, [where], arguments, change=True)
         step = put_step(where, request, self.actor, decide)
-        outcome = await self._runner.change([step], self.actor, lock_timeout_seconds=lock_timeout_seconds)
-        note_sent(self._parts, self.actor, [step])
+        outcome = await self._runner.change(
+            [step],
+            self.actor,
+            lock_timeout_seconds=lock_timeout_seconds,
+            happened=partial(note_sent, self._parts, self.actor, [step]),
+        )
         return write_result(step, outcome)
 
     async def _change_text(
@@ -177,6 +182,6 @@ class WriteCalls(Calls):
             return edit_result(change, None, before)
         await self._authorise(tool, [change.path], arguments, change=True)
         step = change.step()
-        outcome = await self._runner.change([step], self.actor)
-        note_edited(self._parts, self.actor, [step])
+        happened = partial(note_edited, self._parts, self.actor, [step])
+        outcome = await self._runner.change([step], self.actor, happened=happened)
         return edit_result(change, outcome, step.seen.version or "")
