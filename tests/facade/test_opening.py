@@ -9,8 +9,9 @@ import shutil
 import sqlite3
 import threading
 from collections.abc import AsyncIterator, Awaitable, Callable
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
 import pytest
 
@@ -18,10 +19,11 @@ import filetools
 from filetools.errors import BatchFailedError, StateDamagedError, WorkspaceGoneError
 from filetools.facade import FileToolsFacade
 from filetools.stores import LateStore
-from tests.support.crashing import QUIET, CrashingOpening, die_at, grow, leftovers, snapshot
-from tests.support.faulty import Plan
+from tests.support.crashing import QUIET, die_at, grow, leftovers, snapshot
+from tests.support.faulty import EXIT_CODE, Plan
 from tests.support.opened import ScriptedOpening, outcome_of, recorded, refused, steps_until, told
 
+T = TypeVar("T")
 Call = Callable[[FileToolsFacade], Awaitable[object]]
 CALLS: dict[str, Call] = {
     "read": lambda files: files.read_file("a.txt"),
@@ -398,10 +400,7 @@ async def test_a_pending_change_whose_place_was_taken_holds_nothing_up(tmp_path:
     """A process died between commit and exchange; before the root is opened again something else stands there."""
     root = tmp_path / "root"
     grow(root, {"a.txt": b"old"})
-    model = tmp_path / "model"
-    grow(model, {"a.txt": b"old"})
-    at = exchange_of(model, lambda files: files.write_file("a.txt", "new"))
-    die_at(root, lambda files: files.write_file("a.txt", "new"), Plan.die(at, exits=True))
+    assert not die_at(root, lambda files: files.write_file("a.txt", "new"), DieBefore(method="Prepared.exchange"))
     (root / "a.txt").unlink()
     if instead == "folder":
         (root / "a.txt").mkdir()
@@ -418,18 +417,18 @@ async def test_a_pending_change_whose_place_was_taken_holds_nothing_up(tmp_path:
         assert (await files.versions("a.txt")).versions[0].kept
 
 
-def exchange_of(root: Path, action: Call) -> int:
-    plan = Plan.record()
+@dataclass
+class DieBefore(Plan):
+    """Ends the process before the first call of a method."""
 
-    async def main() -> None:
-        async with CrashingOpening(root, plan) as files:
-            await action(files)
+    method: str = ""
 
-    with contextlib.closing(asyncio.new_event_loop()) as loop:
-        thread = threading.Thread(target=loop.run_until_complete, args=(main(),))
-        thread.start()
-        thread.join()
-    return next(call.number for call in plan.calls if call.method == "Prepared.exchange")
+    def run(
+        self, store: str, method: str, path: str, action: Callable[[], T], half: Callable[[], object] | None = None
+    ) -> T:
+        if method == self.method:
+            os._exit(EXIT_CODE)
+        return action()
 
 
 class TestMirrors:

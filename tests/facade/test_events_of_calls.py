@@ -1,0 +1,173 @@
+"""What the bus tells of calls: in order, after the lock is free, with the text at that version, whatever listeners do."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import filetools
+from filetools.errors import StorageFailedError
+from filetools.events import ContentEvent, Event
+from filetools.facade import FileToolsFacade
+from filetools.stores import MemoryStore
+from tests.support.crashing import QUIET, grow, snapshot
+from tests.support.mirror_worlds import scripted
+from tests.support.opened import names_of, refused, steps_until, told, version
+
+
+@pytest.fixture
+async def files(tmp_path: Path) -> AsyncIterator[FileToolsFacade]:
+    grow(tmp_path, {"a.txt": b"old\n", "d/e.txt": b"e"})
+    async with filetools.open(tmp_path, settings=QUIET) as opened:
+        yield opened
+
+
+async def test_a_refused_call_tells_nothing(files: FileToolsFacade) -> None:
+    heard = told(files)
+    for call in (
+        files.write_file("a.txt", "x", expected_version="0" * 64),
+        files.create_file("a.txt", "x"),
+        files.delete_file("no.txt"),
+        files.move_file("a.txt", "d"),
+        files.delete_directory("d"),
+        files.read_file("no.txt"),
+    ):
+        with pytest.raises(filetools.FileToolsError):
+            await call
+    assert heard == []
+
+
+async def test_an_unchanged_file_tells_nothing(files: FileToolsFacade) -> None:
+    heard = told(files)
+    await files.write_file("a.txt", "old\n")
+    await files.create_directory("d")
+    await files.move_file("a.txt", "a.txt")
+    assert heard == []
+
+
+async def test_every_call_is_told_in_the_order_of_its_records(files: FileToolsFacade) -> None:
+    heard = told(files)
+    await files.create_file("x/y/z.txt", "1")
+    await files.move_file("d", "x/d")
+    await files.move_file("x/d/e.txt", "a.txt", overwrite=True)
+    await files.copy_file("a.txt", "b.txt")
+    await files.delete_directory("x", recursive=True)
+    assert names_of(heard) == [
+        ("directory:created", "x"),
+        ("directory:created", "x/y"),
+        ("file:created", "x/y/z.txt"),
+        ("directory:renamed", "x/d"),
+        ("file:deleted", "a.txt"),
+        ("file:renamed", "a.txt"),
+        ("file:created", "b.txt"),
+        ("directory:deleted", "x"),
+    ]
+    numbers = [event.to_dict()["seq"] for event in heard]
+    assert numbers == sorted(numbers)
+    records = (await files.changes()).records
+    assert numbers == [record.number for record in records]
+
+
+async def test_the_lock_is_free_when_the_event_comes(files: FileToolsFacade) -> None:
+    held: list[bool] = []
+    files.on("file:*", lambda _event: held.append(files._parts.locks.is_locked("a.txt")))
+    await files.write_file("a.txt", "1")
+    await files.append_file("a.txt", "2")
+    await files.delete_file("a.txt")
+    assert held == [False] * 3
+
+
+async def test_a_listener_may_call_the_facade_on_the_same_path(files: FileToolsFacade) -> None:
+    done = asyncio.Event()
+
+    async def answer(event: Event) -> None:
+        if event.to_dict()["actor"]["id"] == files.actor.id:
+            await files.for_actor(filetools.Actor(kind="agent", id="echo")).append_file("a.txt", "echo\n")
+            done.set()
+
+    files.on("file:modified", answer)
+    await files.write_file("a.txt", "1\n")
+    async with asyncio.timeout(5):
+        await done.wait()
+    assert (await files.read_file("a.txt")).content == "1\necho\n"
+
+
+async def test_the_text_is_that_of_the_change_and_not_of_what_came_after(files: FileToolsFacade) -> None:
+    heard = told(files, "file:*")
+    await files.write_file("a.txt", "1")
+    await files.write_file("a.txt", "2")
+    await files.write_file("b.bin", b"\x89PNG\r\n\x1a\n")
+    await files.write_file("long.txt", "x" * (1024 * 1024 + 1))
+    await files.delete_file("a.txt")
+    texts = [await event.content() for event in heard if isinstance(event, ContentEvent)]
+    assert texts == ["1", "2", None, None]
+    assert "content_loader" not in str(heard[0].to_dict())
+
+
+async def test_listeners_that_fail_or_hang_change_no_result(tmp_path: Path) -> None:
+    grow(tmp_path, {"a.txt": b"old\n"})
+    async with filetools.open(tmp_path, settings=QUIET) as files:
+        heard: list[Event] = []
+
+        def raise_error(_event: Event) -> None:
+            raise RuntimeError("a plain listener fails")
+
+        async def raise_later(_event: Event) -> None:
+            raise RuntimeError("an async listener fails")
+
+        async def hang(_event: Event) -> None:
+            await asyncio.Event().wait()
+
+        for listener in (raise_error, raise_later, hang):
+            files.on("file:*", listener)
+        files.on("file:*", heard.append)
+        for number in range(20):
+            result = await files.write_file("a.txt", str(number))
+            assert result.version == version(str(number))
+        assert len(heard) == 20
+        assert len((await files.changes()).records) == 20
+        began = time.monotonic()
+    assert time.monotonic() - began < 10
+    assert snapshot(tmp_path) == {"a.txt": b"19"}
+
+
+async def test_sync_events_come_before_file_events(tmp_path: Path) -> None:
+    (tmp_path / "root").mkdir()
+
+    def fail(method: str, path: str) -> None:
+        if method == "prepare":
+            raise StorageFailedError(path, "I/O error")
+
+    mirror = scripted(MemoryStore(name="mirror"), before=fail)
+    settings = {**QUIET, "mirror_probe_seconds": 3600.0}
+    async with filetools.open(tmp_path / "root", mirror=mirror, settings=settings) as files:
+        await steps_until(lambda: files.bus.statistics.listeners == 0)
+        heard = told(files)
+        result = await files.write_file("a.txt", "1")
+        assert result.mirror == "pending"
+        assert [event.name for event in heard] == ["sync:error", "sync:paused", "file:created"]
+        plain: dict[str, Any] = heard[0].to_dict()
+        assert (plain["error_code"], "I/O error" in plain["error"]) == ("INTERNAL", True)
+
+
+async def test_once_is_once_and_unsubscribing_ends_it(files: FileToolsFacade) -> None:
+    once: list[Event] = []
+    every: list[Event] = []
+    files.on("file:modified", once.append, once=True)
+    subscription = files.on("file:*", every.append)
+    await files.write_file("a.txt", "1")
+    await files.write_file("a.txt", "2")
+    subscription.unsubscribe()
+    subscription.unsubscribe()
+    await files.write_file("a.txt", "3")
+    assert (len(once), len(every)) == (1, 2)
+    await refused("INVALID_ARGUMENT", subscribe(files, "no such:*:x"))
+
+
+async def subscribe(files: FileToolsFacade, pattern: str) -> None:
+    files.on(pattern, lambda _event: None)

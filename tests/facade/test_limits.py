@@ -1,0 +1,393 @@
+"""At the limits: sizes, names, encodings, line ends, attributes, hard links, and things that are no files."""
+
+from __future__ import annotations
+
+import base64
+import os
+import socket
+import stat
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable
+from pathlib import Path
+
+import pytest
+
+import filetools
+from filetools.facade import FileToolsFacade
+from tests.support.crashing import QUIET, grow, leftovers, snapshot
+from tests.support.opened import assert_at_rest, recorded, refused, version
+from tests.support.watching import remove_deep_tree
+
+Call = Callable[[FileToolsFacade], Awaitable[object]]
+
+
+@pytest.fixture
+async def files(tmp_path: Path) -> AsyncIterator[FileToolsFacade]:
+    async with filetools.open(tmp_path, settings=QUIET) as opened:
+        yield opened
+
+
+async def test_nothing_over_the_limit_is_written(tmp_path: Path) -> None:
+    grow(tmp_path, {"a.txt": b"12345678", "large.txt": b"x" * 20})
+    async with filetools.open(tmp_path, settings={**QUIET, "max_write_bytes": 10}) as files:
+        error = await refused("FILE_TOO_LARGE", files.write_file("a.txt", "x" * 11))
+        assert (error.details, error.path) == ({"size": 11, "limit": 10}, "a.txt")
+        await refused("FILE_TOO_LARGE", files.write_file("a.txt", "é" * 6))
+        await refused("FILE_TOO_LARGE", files.create_file("n.txt", b"x" * 11))
+        await refused("FILE_TOO_LARGE", files.append_file("a.txt", "123"))
+        await refused("FILE_TOO_LARGE", files.copy_file("large.txt", "n.txt"))
+        error = await refused("BATCH_FAILED", files.write_multiple([{"path": "b.txt", "content": "x" * 11}]))
+        assert error.details["cause"] == "FILE_TOO_LARGE"
+        assert await recorded(files) == []
+        assert (await files.append_file("a.txt", "90")).bytes_written == 2
+        assert snapshot(tmp_path) == {"a.txt": b"1234567890", "large.txt": b"x" * 20}
+
+
+NAMES = [
+    "n" * 255,
+    "é" * 127 + "n",
+    "…",
+    "...",
+    "a..b",
+    "..x",
+    "~",
+    "%2e",
+    "-rf",
+    " leading",
+    "trailing ",
+    "trailing.",
+    "new\nline",
+    "tab\tname",
+    "\u202egnp.exe",
+    "e\u0301",
+    "\u00e9",
+    ".gitignore",
+    "CON",
+    "#",
+    "*?[x]",
+    "'quoted\"",
+]
+
+
+@pytest.mark.parametrize("name", NAMES)
+async def test_any_name_that_a_file_can_have_goes_through_every_call(
+    files: FileToolsFacade, tmp_path: Path, name: str
+) -> None:
+    path = f"d/{name}"
+    assert (await files.write_file(path, "1")).created
+    assert (await files.append_file(path, "2")).path == path
+    assert (await files.read_file(path)).content == "12"
+    assert os.listdir(tmp_path / "d") == [name]
+    assert (await files.list_files("d")).entries[0].name == name
+    await files.move_file(path, f"t/{name}")
+    await files.copy_file(f"t/{name}", path)
+    assert [entry.path for entry in (await files.list_files(recursive=True)).entries if entry.type == "file"] == [
+        path,
+        f"t/{name}",
+    ]
+    await files.delete_file(path)
+    await files.delete_directory("t", recursive=True)
+    assert len((await files.versions(path)).versions) >= 2
+    assert leftovers(tmp_path) == []
+    await assert_at_rest(files, tmp_path)
+
+
+@pytest.mark.parametrize("path", ["n" * 256, "é" * 128, "d/" + "n" * 256, "x/" * 2048 + "y", "a/" * 2047 + "yyy"])
+async def test_longer_names_are_refused_without_a_trace(files: FileToolsFacade, tmp_path: Path, path: str) -> None:
+    for call in (files.write_file, files.append_file, files.create_file):
+        await refused("PATH_TOO_LONG", call(path, "x"))
+    for other in (files.read_file, files.delete_file, files.create_directory, files.delete_directory):
+        await refused("PATH_TOO_LONG", other(path))
+    assert (snapshot(tmp_path), await recorded(files)) == ({}, [])
+
+
+async def test_a_path_of_4096_bytes_that_the_system_cannot_make_is_refused(
+    files: FileToolsFacade, tmp_path: Path
+) -> None:
+    path = "/".join(["n" * 255] * 16)
+    assert len(path) == 4095
+    written = await files.write_file(path, "deep")
+    assert (await files.read_file(path)).version == written.version
+    await files.delete_directory("n" * 255, recursive=True)
+    assert snapshot(tmp_path) == {}
+
+
+ENCODINGS = {
+    "latin-1": ("café\n", "naïve\n", "ж"),
+    "utf-16-le": ("漢字\n", "möre\n", None),
+    "utf-16-be": ("漢字\n", "möre\n", None),
+    "utf-8-sig": ("漢字\n", "möre\n", None),
+}
+MARKS = {"utf-16-le": b"\xff\xfe", "utf-16-be": b"\xfe\xff", "utf-8-sig": b"\xef\xbb\xbf"}
+CODECS = {"utf-8-sig": "utf-8"}
+
+
+@pytest.mark.parametrize("name", ENCODINGS)
+async def test_a_file_keeps_its_encoding_and_its_mark_over_writes_and_appends(
+    files: FileToolsFacade, tmp_path: Path, name: str
+) -> None:
+    old, new, impossible = ENCODINGS[name]
+    codec, mark = CODECS.get(name, name), MARKS.get(name, b"")
+    place = tmp_path / "a.txt"
+    place.write_bytes(mark + old.encode(codec))
+    known = await files.read_file("a.txt")
+    assert (known.content, known.bom) == (old, bool(mark))
+    if impossible is not None:
+        for call in (files.write_file, files.append_file):
+            error = await refused("ENCODING_ERROR", call("a.txt", f"x\ny{impossible}"))
+            assert {name: error.details[name] for name in ("character", "line", "column")} == {
+                "character": "U+0436", "line": 2, "column": 2,
+            }  # fmt: skip
+        assert place.read_bytes() == old.encode(codec)
+    await files.write_file("a.txt", new)
+    assert place.read_bytes() == mark + new.encode(codec)
+    await files.append_file("a.txt", new)
+    assert place.read_bytes() == mark + (new + new).encode(codec)
+    await files.write_file("a.txt", "\ufeff" + new if mark else new)
+    assert place.read_bytes() == mark + new.encode(codec)
+
+
+async def test_shift_jis_is_kept_where_it_is_named(files: FileToolsFacade, tmp_path: Path) -> None:
+    text, place = "日本語のテキスト\n", tmp_path / "a.txt"
+    place.write_bytes(text.encode("shift_jis"))
+    assert (await files.read_file("a.txt", encoding="shift_jis")).content == text
+    await files.append_file("a.txt", "続き\n", encoding="shift_jis")
+    await files.write_file("b.txt", text, encoding="cp932")
+    assert place.read_bytes() == (text + "続き\n").encode("shift_jis")
+    assert (tmp_path / "b.txt").read_bytes() == text.encode("shift_jis")
+    error = await refused("ENCODING_ERROR", files.write_file("b.txt", "a€", encoding="shift_jis"))
+    assert (error.details["character"], error.details["encoding"]) == ("U+20AC", "shift_jis")
+    assert (tmp_path / "b.txt").read_bytes() == text.encode("shift_jis")
+
+
+@pytest.mark.parametrize(
+    ("there", "sent", "newline", "stands", "said"),
+    [
+        (b"a\r\nb\r\n", "x\ny\n", None, b"x\r\ny\r\n", "crlf"),
+        (b"a\r\nb\r\n", "x\ny\n", "exact", b"x\ny\n", None),
+        (b"a\r\nb\r\n", "x\r\ny\n", None, b"x\r\ny\n", None),
+        (b"a\r\nb\n", "x\ny\n", None, b"x\ny\n", None),
+        (b"a\nb\n", "x\r\ny\r\n", None, b"x\r\ny\r\n", None),
+        (b"a\rb\r", "x\ny", None, b"x\ny", None),
+        (b"no end", "x\ny\n", None, b"x\ny\n", None),
+        (b"", "x\ny\n", None, b"x\ny\n", None),
+        (b"a\r\nb", "x\ny", None, b"x\r\ny", "crlf"),
+    ],
+)
+async def test_line_ends_stay_as_the_file_has_them(
+    files: FileToolsFacade,
+    tmp_path: Path,
+    there: bytes,
+    sent: str,
+    newline: str | None,
+    stands: bytes,
+    said: str | None,
+) -> None:
+    (tmp_path / "a.txt").write_bytes(there)
+    result = await files.write_file("a.txt", sent, newline=newline)  # type: ignore[arg-type]
+    assert ((tmp_path / "a.txt").read_bytes(), result.newline) == (stands, said)
+    assert result.bytes_written == len(stands)
+
+
+async def test_appended_lines_end_as_those_before(files: FileToolsFacade, tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_bytes(b"a\r\n")
+    result = await files.append_file("a.txt", "b\n")
+    assert ((tmp_path / "a.txt").read_bytes(), result.newline, result.bytes_written) == (b"a\r\nb\r\n", "crlf", 3)
+
+
+async def test_bytes_go_where_text_was_and_back(files: FileToolsFacade, tmp_path: Path) -> None:
+    await files.write_file("a.txt", "text\n")
+    await files.write_file("a.txt", b"\x00\x01\x02\xff\r\n")
+    await files.append_file("a.txt", base64.b64encode(b"\x01\r").decode(), encoding="base64")
+    assert (tmp_path / "a.txt").read_bytes() == b"\x00\x01\x02\xff\r\n\x01\r"
+    assert (await files.read_file("a.txt")).is_binary
+    await files.write_file("a.txt", "text\n")
+    assert (await files.read_file("a.txt")).content == "text\n"
+
+
+async def test_mode_owner_times_and_attributes_outlive_every_write(files: FileToolsFacade, tmp_path: Path) -> None:
+    place = tmp_path / "a.txt"
+    place.write_text("old")
+    place.chmod(0o4751)
+    if os.geteuid() == 0:
+        os.chown(place, 12345, 54321)
+        place.chmod(0o751)
+    os.setxattr(place, "user.note", b"kept")
+    before = place.stat()
+    for call in (
+        files.write_file("a.txt", "new"),
+        files.append_file("a.txt", "more"),
+        files.move_file("a.txt", "b.txt"),
+        files.write_file("b.txt", "newest"),
+        files.move_file("b.txt", "a.txt"),
+    ):
+        await call
+    after = place.stat()
+    assert (stat.S_IMODE(after.st_mode), after.st_uid, after.st_gid) == (
+        stat.S_IMODE(before.st_mode), before.st_uid, before.st_gid,
+    )  # fmt: skip
+    assert os.getxattr(place, "user.note") == b"kept"
+
+
+async def test_new_files_get_the_mode_of_the_umask(files: FileToolsFacade, tmp_path: Path) -> None:
+    before = os.umask(0o027)
+    try:
+        await files.write_file("d/a.txt", "x")
+    finally:
+        os.umask(before)
+    assert stat.S_IMODE((tmp_path / "d/a.txt").stat().st_mode) == 0o640
+    assert stat.S_IMODE((tmp_path / "d").stat().st_mode) == 0o750
+
+
+async def test_a_file_with_further_names_is_not_replaced(files: FileToolsFacade, tmp_path: Path) -> None:
+    grow(tmp_path, {"a.txt": b"old"})
+    outside = tmp_path.with_name("outside.txt")
+    os.link(tmp_path / "a.txt", outside)
+    for call in (
+        files.write_file("a.txt", "new"),
+        files.append_file("a.txt", "more"),
+        files.copy_file("b.txt", "a.txt", overwrite=True)
+        if (tmp_path / "b.txt").exists()
+        else files.write_file("a.txt", ""),
+    ):
+        error = await refused("HARD_LINKED", call)
+        assert (error.details, error.path) == ({"links": 2}, "a.txt")
+    assert (await files.write_file("a.txt", "old")).unchanged
+    assert (outside.read_bytes(), outside.stat().st_nlink) == (b"old", 2)
+    assert (await files.read_file("a.txt")).content == "old"
+    await files.move_file("a.txt", "c.txt")
+    await files.delete_file("c.txt")
+    assert (outside.read_bytes(), outside.stat().st_nlink) == (b"old", 1)
+
+
+async def test_a_hard_link_is_broken_where_the_settings_say_so(tmp_path: Path) -> None:
+    root, outside = tmp_path / "root", tmp_path / "outside.txt"
+    grow(root, {"a.txt": b"old"})
+    os.link(root / "a.txt", outside)
+    async with filetools.open(root, settings={**QUIET, "hard_links": "break"}) as files:
+        assert (await files.write_file("a.txt", "new")).replaced_version == version("old")
+        assert ((root / "a.txt").read_bytes(), outside.read_bytes()) == (b"new", b"old")
+        assert outside.stat().st_nlink == 1
+
+
+OPERATIONS: dict[str, Call] = {
+    "read": lambda files: files.read_file("odd"),
+    "read lines": lambda files: files.read_file("odd", offset=1),
+    "read below": lambda files: files.read_file("odd/x"),
+    "stream": lambda files: consume(files),
+    "write": lambda files: files.write_file("odd", "x"),
+    "write below": lambda files: files.write_file("odd/x", "x"),
+    "append": lambda files: files.append_file("odd", "x"),
+    "create": lambda files: files.create_file("odd", "x"),
+    "copy from": lambda files: files.copy_file("odd", "copy"),
+    "copy onto": lambda files: files.copy_file("a.txt", "odd", overwrite=True),
+    "move": lambda files: files.move_file("odd", "moved"),
+    "move onto": lambda files: files.move_file("a.txt", "odd", overwrite=True),
+    "move below": lambda files: files.move_file("a.txt", "odd/x"),
+    "delete": lambda files: files.delete_file("odd"),
+    "delete below": lambda files: files.delete_file("odd/x"),
+    "list": lambda files: files.list_files("odd"),
+    "make folder": lambda files: files.create_directory("odd"),
+    "make folder below": lambda files: files.create_directory("odd/x"),
+    "delete folder": lambda files: files.delete_directory("odd", recursive=True),
+    "write several": lambda files: files.write_multiple([{"path": "odd", "content": "x"}]),
+    "delete several": lambda files: files.delete_multiple(["odd"]),
+    "info below": lambda files: files.file_info("odd/x"),
+}
+KINDS = ("fifo", "socket", "device", "link to file", "link to folder", "link outside", "dangling", "loop")
+
+
+async def consume(files: FileToolsFacade) -> None:
+    async for _ in files.stream_file("odd"):
+        pass
+
+
+def make_odd(root: Path, kind: str) -> None:
+    place, outside = root / "odd", root.with_name("outside")
+    outside.mkdir(exist_ok=True)
+    if kind == "fifo":
+        os.mkfifo(place)
+    elif kind == "socket":
+        server = socket.socket(socket.AF_UNIX)
+        here = os.getcwd()
+        os.chdir(root)  # the name of a socket is short
+        try:
+            server.bind("odd")
+        finally:
+            os.chdir(here)
+            server.close()
+    elif kind == "device":
+        try:
+            os.mknod(place, stat.S_IFCHR | 0o666, os.makedev(1, 5))  # /dev/zero
+        except PermissionError:
+            pytest.skip("only the superuser makes devices")
+    else:
+        targets = {"link to file": "a.txt", "link to folder": "d", "link outside": str(outside), "loop": "odd"}
+        place.symlink_to(targets.get(kind, str(outside / "nothing")))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+async def test_what_is_neither_file_nor_folder_is_refused_by_every_call_at_once(tmp_path: Path, kind: str) -> None:
+    root = tmp_path / "root"
+    grow(root, {"a.txt": b"a", "d/e.txt": b"e"})
+    make_odd(root, kind)
+    before = os.lstat(root / "odd")
+    allowed = {
+        "SYMLINK_NOT_ALLOWED",
+        "NOT_A_REGULAR_FILE",
+        "NOT_A_DIRECTORY",
+        "FILE_EXISTS",
+        "FILE_NOT_FOUND",
+        "BATCH_FAILED",
+    }
+    async with filetools.open(root, settings=QUIET) as files:
+        slowest = 0.0
+        for name, call in OPERATIONS.items():
+            began = time.monotonic()
+            with pytest.raises(filetools.FileToolsError) as caught:
+                await call(files)
+            slowest = max(slowest, time.monotonic() - began)
+            error = caught.value
+            assert error.code in allowed, (name, error)
+            if kind.startswith(("link", "dangling", "loop")) and error.code != "BATCH_FAILED":
+                assert error.code == "SYMLINK_NOT_ALLOWED", (name, error)
+            assert str(tmp_path) not in error.message + str(error.details)
+        assert slowest < 2.0
+        assert (await files.file_info("odd")).type == (
+            "symlink" if kind.startswith(("link", "d", "l")) and kind != "device" else "other"
+        )
+        assert await recorded(files) == []
+    after = os.lstat(root / "odd")
+    assert (after.st_ino, after.st_mode) == (before.st_ino, before.st_mode)
+    assert os.listdir(tmp_path / "outside") == []
+    (root / "odd").unlink()
+    assert snapshot(root) == {"a.txt": b"a", "d": None, "d/e.txt": b"e"}
+
+
+async def test_a_folder_with_odd_things_in_it_moves_and_goes_as_a_whole(files: FileToolsFacade, tmp_path: Path) -> None:
+    outside = tmp_path.with_name("kept")
+    outside.mkdir()
+    (outside / "kept.txt").write_text("kept")
+    grow(tmp_path, {"d/e.txt": b"e"})
+    os.mkfifo(tmp_path / "d/pipe")
+    (tmp_path / "d/link").symlink_to(outside)
+    await files.move_file("d", "t")
+    assert (await files.delete_directory("t", recursive=True)).entries == 4
+    assert not (tmp_path / "t").exists()
+    assert (outside / "kept.txt").read_text() == "kept"
+
+
+async def test_a_tree_of_1500_folders_in_each_other_is_made_moved_and_deleted(tmp_path: Path) -> None:
+    path = "/".join(["d"] * 1500)
+    try:
+        async with filetools.open(tmp_path, settings=QUIET) as files:
+            await files.create_directory(path)
+            await files.write_file(f"{path}/f", "deep")
+            page = await files.list_files(recursive=True, max_depth=2000, details=False)
+            rest = await files.list_files(recursive=True, max_depth=2000, details=False, cursor=page.next_cursor)
+            assert (len(page.entries), len(rest.entries), rest.entries[-1].path) == (1000, 501, f"{path}/f")
+            await files.move_file("d/d", "moved")
+            assert (await files.delete_directory("moved", recursive=True)).entries == 1500
+    finally:
+        remove_deep_tree(tmp_path / ".filetools")  # too deep for others to remove
+        remove_deep_tree(tmp_path / "d")
