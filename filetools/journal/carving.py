@@ -116,10 +116,7 @@ class Pages:
 
 
 def _open(place: Path) -> BinaryIO | None:
-    try:
-        return place.open("rb")
-    except FileNotFoundError:
-        return None
+    return place.open("rb") if place.is_file() and not place.is_symlink() else None
 
 
 def _local_bytes(size: int) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import sqlite3
 import threading
 from collections.abc import Callable, Iterable, Set
@@ -10,6 +11,7 @@ from typing import Final
 _APPLY: Final = "UPDATE records SET state = 'applied' WHERE number = ? AND state = 'pending'"
 _KEYS: Final = "SELECT key, old_key FROM records WHERE number = ?"
 _APPLY_HEAD: Final = "UPDATE heads SET applied = 1 WHERE key = ? AND number = ?"
+_log = logging.getLogger(__name__)
 
 
 class Notes:
@@ -47,5 +49,10 @@ class Notes:
         if numbers:
             with self._lock:
                 self._numbers -= numbers
-        if numbers or has_grown:
+        if not numbers and not has_grown:
+            return
+        try:
             self._on_visible()
+        except Exception:  # noqa: BLE001  # see below
+            # Somebody else's code, and what it is told is recorded already: no commit may seem to fail for it.
+            _log.exception("a listener of the journal failed")

@@ -10,7 +10,7 @@ import os
 import shutil
 import sqlite3
 from collections.abc import Iterable
-from contextlib import closing, suppress
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -83,8 +83,10 @@ def rescue_journal(directory: Path, aside: Path) -> Rescue:
 
 def _exchange(directory: Path, aside: Path) -> None:
     for part in PARTS:
-        with suppress(FileNotFoundError):
-            os.link(directory / part, aside / part, follow_symlinks=False)
+        if (directory / part).is_file() and not (directory / part).is_symlink():
+            os.link(directory / part, aside / part)
+        elif os.path.lexists(directory / part):
+            (directory / part).rename(aside / part)  # a planted link or directory
     # The database last: a fresh one beside the old write-ahead file would take over its pages.
     for part in reversed(PARTS[1:]):
         (directory / part).unlink(missing_ok=True)
@@ -111,7 +113,7 @@ def _rebuild(directory: Path, fresh: Path) -> Rescue:
 def _copy(directory: Path, target: sqlite3.Connection) -> tuple[int | None, bool]:
     """Copy what SQLite can read; returns how many records retention had removed, if known, and whether that was all."""
     place = directory / DATABASE_NAME
-    if not place.is_file() or place.stat().st_size == 0:
+    if place.is_symlink() or not place.is_file() or place.stat().st_size == 0:
         return None, False  # SQLite would throw away the write-ahead file of an empty database
     with closing(connect(place, mode="ro")) as source:
         try:

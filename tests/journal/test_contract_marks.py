@@ -203,6 +203,16 @@ def test_listeners_are_told_when_the_feed_has_grown(open_journal: OpenJournal) -
     assert told == [1, 2]
 
 
+def test_a_listener_that_fails_fails_no_commit(open_journal: OpenJournal) -> None:
+    def fail() -> None:
+        raise ZeroDivisionError
+
+    journal = open_journal(on_visible=fail)
+    assert journal.commit([draft(journal, "a", b"1", applied=True, external=True)], ALICE)
+    put(journal, "b", b"2")
+    assert numbers(journal.records()) == [1, 2]
+
+
 def test_reopening_finds_everything_in_the_same_epoch(open_journal: OpenJournal) -> None:
     first = open_journal()
     records = [put(first, f"f{index}", b"%d" % index) for index in range(5)]

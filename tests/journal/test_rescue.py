@@ -204,6 +204,22 @@ def test_pending_changes_are_told_and_no_recovery_touches_their_files(state: Pat
     journal.close()
 
 
+@pytest.mark.parametrize("kind", ["link", "directory"])
+def test_what_was_planted_in_the_place_of_the_database_is_put_aside(state: Path, kind: str) -> None:
+    filled(state, 5).close()
+    if kind == "link":
+        (state / "journal.db").rename(state.parent / "outside.db")
+        (state / "journal.db").symlink_to(state.parent / "outside.db")
+    else:
+        remove(state)
+        (state / "journal.db").mkdir()
+    assert rescue_journal(state, state / "aside").records == 0
+    journal = SqliteJournal(state)
+    assert put(journal, "a", b"1").number == 7
+    journal.close()
+    assert os.path.lexists(state / "aside/journal.db")
+
+
 def test_heads_are_found_from_the_records_where_they_are_lost(state: Path) -> None:
     journal = SqliteJournal(state, durability="relaxed")
     put(journal, "gone/a", b"1")
