@@ -236,12 +236,17 @@ class Clerk:
 
     async def _recover(self) -> None:
         parts = self._parts
-        pending = await parts.crew.run(parts.journal.marks.pending)
+        pending = await parts.crew.run(self._pending)
         if pending:
             settle = parts.recovery.settle_pending
             await recover(parts.workspace, pending, parts.locks, parts.crew.run, settle)
             # Even where none was settled here: a look that settled one on its way to a refusal only noted the mark.
             self.note_written()
+
+    def _pending(self) -> list[ChangeRecord]:
+        marks = self._parts.journal.marks
+        marks.flush()  # what is made already needs no settling, and its lock may be wanted by others
+        return marks.pending()
 
     def _try_to_keep(self) -> None:
         flags = os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)

@@ -23,6 +23,7 @@ from filetools.errors import (
     PathNotFoundError,
     SymlinkNotAllowedError,
     VersionGoneError,
+    WorkspaceGoneError,
 )
 from filetools.journal import Change, Head, HeadMovedError, Journal
 from filetools.locks import LockTable
@@ -273,6 +274,8 @@ async def recover(
                 settled += await run(partial(settle, record))
         except LockTimeoutError:
             continue
+        except WorkspaceGoneError:
+            break  # closed meanwhile; the next opening finds what is left
         except FileToolsError as exc:
             _log.error("could not recover %s: %s", record.path, exc)
     return settled
