@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Final
@@ -65,9 +65,8 @@ class ForeignRecorder:
 
     async def record(self, hints: Sequence[Hint]) -> None:
         """Look at the paths of hints and record what has changed there."""
-        for start in range(0, len(hints), BATCH_PATHS):
-            batch = [hint for hint in hints[start : start + BATCH_PATHS] if self._is_addressable(hint)]
-            if batch and not await self._together(batch):
+        for batch in _without_repeats([hint for hint in hints if self._is_addressable(hint)]):
+            if not await self._together(batch):
                 for hint in batch:
                     await self._together([hint], timeout_seconds=2.0)
 
@@ -201,6 +200,21 @@ class ForeignRecorder:
         except FileToolsError:
             return False
         return True
+
+
+def _without_repeats(hints: Sequence[Hint]) -> Iterator[list[Hint]]:
+    """Cut hints into batches in which no path comes twice: what is recorded of it must be seen by the next look."""
+    batch: list[Hint] = []
+    paths: set[str] = set()
+    for hint in hints:
+        touched = {hint.path} if hint.old_path is None else {hint.path, hint.old_path}
+        if len(batch) == BATCH_PATHS or paths & touched:
+            yield batch
+            batch, paths = [], set()
+        batch.append(hint)
+        paths |= touched
+    if batch:
+        yield batch
 
 
 def _paths(parts: Parts, hint: Hint) -> list[WorkspacePath]:

@@ -16,7 +16,9 @@ import pytest
 
 import filetools
 from filetools.facade import FileToolsFacade
+from filetools.facade.foreign import ForeignRecorder
 from filetools.models import ChangeRecord
+from filetools.watch import Hint
 from tests.support.crashing import leftovers
 from tests.support.facade_worker import RELAXED
 from tests.support.meddling import MeddlingOpening
@@ -329,13 +331,15 @@ async def test_no_line_of_a_stranger_is_lost_that_appends_while_an_agent_appends
     async with watched(tmp_path) as (files, _):
         stranger = await asyncio.create_subprocess_exec(sys.executable, "-c", script, str(tmp_path / "a.txt"))
         own: list[str] = []
+        refusals: set[str] = set()
         while stranger.returncode is None:
             try:
                 await files.append_file("a.txt", f"a-{len(own):03d}\n")
                 own.append(f"a-{len(own):03d}")
             except filetools.FileToolsError as exc:
-                assert exc.code in ("FILE_BUSY", "CHANGED_MEANWHILE")
+                refusals.add(exc.code)
             await asyncio.sleep(0.001)
+        assert refusals <= {"FILE_BUSY", "CHANGED_MEANWHILE"}
         await until(lambda: leftovers(tmp_path) == [])
         entries = (await files.versions("a.txt", limit=100_000)).versions
         texts = [(await files.read_file("a.txt", version=each)).content for each in {one.version for one in entries}]
@@ -343,3 +347,14 @@ async def test_no_line_of_a_stranger_is_lost_that_appends_while_an_agent_appends
         assert set(own) <= kept
         kept.update(*(text.split() for text in texts))
         assert {f"s-{number:03d}" for number in range(150)} <= kept
+
+
+async def test_two_hints_of_one_new_file_are_one_creation(tmp_path: Path) -> None:
+    async with filetools.open(tmp_path, settings=RELAXED) as files:
+        told: list[str] = []
+        recorder = ForeignRecorder(files._parts, lambda records: told.extend(record.operation for record in records))
+        (tmp_path / "a.txt").write_text("1")
+        (tmp_path / "b.txt").write_text("1")
+        hints = [Hint("changed", "a.txt", is_new=True), Hint("changed", "b.txt", is_new=True), Hint("changed", "a.txt")]
+        await recorder.record(hints)
+    assert told == ["create", "create"]
