@@ -81,10 +81,8 @@ def test_after_a_death_at_any_call_everything_is_old_or_new(name: str, tmp_path:
 def with_empty_parents(wanted: Tree) -> list[Tree]:
     """A call that died before its commit may leave folders it had made, empty; nothing else."""
     made = [path for path, content in wanted.items() if content is None and path not in BEFORE]
-    states: list[Tree] = [BEFORE, wanted]
-    for count in range(1, len(made) + 1):
-        states.append({**BEFORE, **dict.fromkeys(made[:count])})
-    return states
+    halfway: list[Tree] = [{**BEFORE, **dict.fromkeys(made[:count])} for count in range(1, len(made) + 1)]
+    return [BEFORE, wanted, *halfway]
 
 
 def reopened(root: Path) -> Tree:
