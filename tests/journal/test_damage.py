@@ -55,8 +55,9 @@ def text_instead(state: Path) -> None:
     (state / "journal.db").write_text("hello " * 3000)
 
 
-def stranger_instead(state: Path) -> None:
-    remove(state)
+def stranger_instead(state: Path, *, remove_first: bool = True) -> None:
+    if remove_first:
+        remove(state)
     database = sqlite3.connect(state / "journal.db")
     database.execute("CREATE TABLE songs (name TEXT)")
     database.close()
@@ -120,16 +121,28 @@ def test_the_work_of_a_builder_that_died_is_no_damage(state: Path) -> None:
     assert not (state / "journal.db.new").exists()
 
 
-def test_a_write_ahead_file_without_its_database_is_not_thrown_away(state: Path) -> None:
+@pytest.mark.parametrize("stands", ["nothing", "an empty file"])
+def test_a_write_ahead_file_without_its_database_is_not_thrown_away(state: Path, stands: str) -> None:
     journal = SqliteJournal(state)
     put(journal, "a", b"1")
     copy = state.parent / "copy"
     copy.mkdir()
     shutil.copy(state / "journal.db-wal", copy)
+    if stands != "nothing":
+        (copy / "journal.db").write_bytes(b"")
+    content = (copy / "journal.db-wal").read_bytes()
     with pytest.raises(StateDamagedError):
         SqliteJournal(copy)
-    assert (copy / "journal.db-wal").stat().st_size > 0
+    assert (copy / "journal.db-wal").read_bytes() == content
     journal.close()
+
+
+def test_another_programs_database_is_left_untouched(state: Path) -> None:
+    stranger_instead(state, remove_first=False)
+    content = (state / "journal.db").read_bytes()
+    with pytest.raises(StateDamagedError):
+        SqliteJournal(state)
+    assert (state / "journal.db").read_bytes() == content
 
 
 def test_a_newer_schema_is_left_untouched(state: Path) -> None:

@@ -98,16 +98,51 @@ def test_of_two_drafts_of_one_path_in_a_group_one_wins(state: Path, relaxed: Sql
     assert relaxed.position() == 1
 
 
-def test_a_failed_transaction_fails_each_with_an_error_of_its_own(state: Path, relaxed: SqliteJournal) -> None:
+def test_a_vanished_journal_fails_everybody_and_takes_nothing(state: Path, relaxed: SqliteJournal) -> None:
     put(relaxed, "a", b"1")
     drafts = [draft(relaxed, f"f{index}", b"%d" % index) for index in range(4)]
     (state / "journal.db").rename(state / "elsewhere.db")
     outcomes = Crowd(relaxed, state).commit(*(lambda one=one: relaxed.commit([one], ALICE) for one in drafts))
     assert [type(outcome) for outcome in outcomes] == [StateDamagedError] * 4
-    assert len({id(outcome) for outcome in outcomes}) == 4
     (state / "elsewhere.db").rename(state / "journal.db")
     assert relaxed.position() == 1
     assert put(relaxed, "f0", b"0").number == 2
+
+
+def test_a_failed_transaction_fails_each_with_an_error_of_its_own(state: Path, relaxed: SqliteJournal) -> None:
+    drafts = [draft(relaxed, f"f{index}", b"%d" % index) for index in range(4)]
+    relaxed._database.write(
+        lambda connection: connection.execute(
+            "CREATE TRIGGER fail BEFORE INSERT ON records WHEN NEW.path = 'f2' BEGIN SELECT RAISE(FAIL, 'no'); END"
+        )
+    )
+    outcomes = Crowd(relaxed, state).commit(*(lambda one=one: relaxed.commit([one], ALICE) for one in drafts))
+    assert [type(outcome) for outcome in outcomes] == [StateDamagedError] * 4
+    assert len({id(outcome) for outcome in outcomes}) == 4
+    assert relaxed.position() == 0
+
+
+def test_nobody_waits_for_ever_for_a_leader_that_hangs(state: Path) -> None:
+    go_on = threading.Event()
+
+    def hang() -> None:
+        go_on.wait(10)
+
+    journal = SqliteJournal(state, durability="relaxed", timeout_seconds=0.3, on_visible=hang)
+    seen = journal.view("a")
+    with ThreadPoolExecutor(1) as pool:
+        hanging = pool.submit(journal.commit, [draft(journal, "a", b"1", applied=True, external=True)], ALICE)
+        deadline = time.monotonic() + 5
+        while journal.position() == 0 and time.monotonic() < deadline:
+            threading.Event().wait(0.001)
+        started = time.monotonic()
+        with pytest.raises(LockTimeoutError):
+            journal.commit([draft(journal, "a", b"2", key="b", view=seen)], ALICE)
+        assert time.monotonic() - started < 2
+        go_on.set()
+        assert hanging.result()[0].number == 1
+    assert journal.position() == 1
+    journal.close()
 
 
 def test_everybody_in_the_queue_gives_up_in_time(state: Path) -> None:
