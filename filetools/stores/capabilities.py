@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import secrets
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
@@ -38,16 +37,17 @@ class Capabilities:
     """Every change after a look has a time of its own. Else a file can change within a tick and keep its time."""
 
 
-def probe_capabilities(directory: int) -> Capabilities:
+def probe_capabilities(directory: int, new_name: Callable[[], str]) -> Capabilities:
     """Try everything once in a private directory and leave it as it was.
 
     Args:
         directory: Descriptor of a directory that only this user can reach.
+        new_name: Names files so that a sweep knows whose they were, if this process dies amid the trying.
 
     Raises:
         OSError: Not even a plain file can be made there.
     """
-    first, second = (f"probe-{secrets.token_hex(8)}" for _ in range(2))
+    first, second = new_name(), new_name()
     for name in (first, second):
         os.close(os.open(name, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600, dir_fd=directory))
     pair = (directory, first), (directory, second)
@@ -55,7 +55,7 @@ def probe_capabilities(directory: int) -> Capabilities:
         return Capabilities(
             exchange=_works(lambda: rename_with_flags(*pair, RENAME_EXCHANGE)),
             no_replace=_refuses(lambda: rename_with_flags(*pair, RENAME_NOREPLACE)),
-            tmpfile=_works(lambda: _make_nameless(directory)),
+            tmpfile=_works(lambda: _make_nameless(directory, new_name())),
             leases=_works(lambda: _take_lease(directory, first)),
             hard_links=_refuses(lambda: os.link(first, second, src_dir_fd=directory, dst_dir_fd=directory)),
             fine_times=_stamps_every_change(directory, first),
@@ -84,11 +84,10 @@ def _refuses(attempt: Callable[[], None]) -> bool:
     return False
 
 
-def _make_nameless(directory: int) -> None:
+def _make_nameless(directory: int, name: str) -> None:
     if O_TMPFILE is None:
         raise OSError
     descriptor = os.open(".", O_TMPFILE | os.O_WRONLY, 0o600, dir_fd=directory)
-    name = f"probe-{secrets.token_hex(8)}"
     try:
         link_descriptor(descriptor, directory, name)
     finally:

@@ -64,13 +64,14 @@ class LocalStore(LocalReading, LocalChanging):
         """
         self._name = name
         private = PrivateDirectory(workspace, private_directory)
+        owner = Owner()
         try:
             with Explained(workspace, WorkspacePath(STATE_DIRECTORY)):
-                known = capabilities or probe_capabilities(private.tmp)
+                known = capabilities or probe_capabilities(private.tmp, owner.new_name)
         except BaseException:
+            owner.close()
             private.close()
             raise
-        owner = Owner()
         disk = LocalDisk(workspace, private, known, owner, FolderNotes(private, owner))
         self._orphan_seconds = orphan_seconds
         LocalReading.__init__(self, disk)
