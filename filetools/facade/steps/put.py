@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
 from filetools.content import ContentFacts, version_of
-from filetools.errors import HardLinkedError
+from filetools.errors import FileToolsError, HardLinkedError
 from filetools.facade.look import Look, keep_large, look
 from filetools.facade.parts import Parts
 from filetools.facade.steps.parents import make_parents, missing_parents, remove_parents
@@ -128,7 +129,8 @@ class PutFile:
 
     def surprises(self, parts: Parts) -> Sequence[Change]:
         """A foreign save between look and exchange: kept as a version, with this change on top of it again."""
-        self._remember(parts)
+        with suppress(FileToolsError):  # it is only faster to know
+            self._remember(parts)
         if self._displaced is None or is_same_file(parts, self.seen, self._displaced.stat):
             return ()
         content = self._displaced.read()
