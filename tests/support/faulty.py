@@ -189,7 +189,7 @@ class FaultyDisplaced:
         return self._run("is_being_written", self._inner.is_being_written)
 
     def has_changed(self) -> bool:
-        return self._run("Displaced.has_changed", self._inner.has_changed)
+        return self._run("has_changed", self._inner.has_changed)
 
     def put_back(self) -> None:
         self._run("put_back", self._inner.put_back)
