@@ -1,6 +1,6 @@
 """Goals 13 to 15: what an event costs, how soon a foreign change is noticed, and what watching a large tree costs.
 
-Usage: python benchmarks/bench_events.py [DIRECTORY]
+Usage: python -m benchmarks.bench_events [DIRECTORY]
 
 Trees are made in DIRECTORY (by default a temporary one) and removed afterwards. The rate of the burst needs a directory
 in which another process can write 15,000 files a second, such as one on tmpfs.
@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import platform
 import shutil
 import statistics
 import subprocess
@@ -24,6 +23,7 @@ from typing import Any
 from watchdog.events import FileSystemEvent, FileSystemEventHandler
 from watchdog.observers import Observer
 
+from benchmarks.measure import Row, percentile, print_heading, publish
 from filetools.events import Event, EventBus, FileCreated
 from filetools.models import SYSTEM
 from filetools.watch import Bell, ForeignWatcher, Hint
@@ -45,16 +45,21 @@ print(time.perf_counter() - began)
 """
 
 
-def row(goal: str, what: str, value: str, limit: str, is_met: bool | None) -> None:
-    """Print one row; None says that this run could not tell."""
-    verdict = "cannot tell" if is_met is None else "met" if is_met else "NOT MET"
-    print(f"{goal:>4}  {what:<58} {value:<40} goal {limit:<22} {verdict}")
+def timed_row(goal: str, what: str, seconds: list[float], limit: float | None) -> None:
+    """Publish the median of some times against an absolute limit."""
+    middle = statistics.median(seconds)
+    publish(
+        Row(goal=goal, name=what, value=middle, unit="s", limit=limit, ours=middle, ours_p99=percentile(seconds, 0.99))
+    )
 
 
-def shown(seconds: list[float], unit: float = 1e-6, name: str = "us") -> tuple[float, float, str]:
-    ordered = sorted(seconds)
-    middle, p95 = statistics.median(ordered), ordered[min(len(ordered) - 1, int(len(ordered) * 0.95))]
-    return middle, p95, f"median {middle / unit:.2f} {name}, p95 {p95 / unit:.2f} {name}"
+def ratio_row(goal: str, what: str, ours: list[float], floor: list[float], limit: float) -> None:
+    """Publish the ratio of two medians."""
+    middle, base = statistics.median(ours), statistics.median(floor)
+    publish(
+        Row(goal=goal, name=what, value=middle / base, limit=limit, ours=middle, ours_p99=percentile(ours, 0.99),
+            floor=base)
+    )  # fmt: skip
 
 
 def publish_cost(bus: EventBus, times: int) -> list[float]:
@@ -69,11 +74,9 @@ def publish_cost(bus: EventBus, times: int) -> list[float]:
 
 async def measure_bus() -> None:
     bus = EventBus()
-    middle, _, text = shown(publish_cost(bus, 20_000))
-    row("13", "publish, no listener", text, "nearly nothing", middle < 0.5e-6)
+    timed_row("-", "publish, no listener", publish_cost(bus, 20_000), None)
     bus.subscribe("file:*", lambda event: None)
-    middle, _, text = shown(publish_cost(bus, 20_000))
-    row("13", "publish to one plain listener", text, "<= 2 us", middle <= 2e-6)
+    timed_row("13", "publish to one plain listener", publish_cost(bus, 20_000), 2e-6)
     await bus.aclose()
     await measure_async_listeners()
     await measure_hung_listener()
@@ -98,10 +101,8 @@ async def measure_async_listeners() -> None:
         while calls < 100 * number:
             await asyncio.sleep(0)
         drained.append(time.perf_counter() - began)
-    middle, _, text = shown(published)
-    row("13", "publish to 100 async listeners", text, "<= 0.8 ms", middle <= 0.8e-3)
-    middle, _, text = shown(drained)
-    row("13", "  ... until all 100 have run", text, "<= 0.8 ms", middle <= 0.8e-3)
+    timed_row("13", "publish to 100 async listeners", published, 0.8e-3)
+    timed_row("13", "publish to 100 async listeners, until all have run", drained, 0.8e-3)
     await bus.aclose()
 
 
@@ -123,8 +124,7 @@ async def measure_hung_listener() -> None:
             await asyncio.sleep(0)
             costs[name].append(statistics.median(publish_cost(bus, 1_000)))
             await bus.aclose(0.02)
-    ratio = statistics.median(costs["hung"]) / statistics.median(costs["idle"])
-    row("13", "publish to a hung async listener / to an idle one", f"ratio {ratio:.2f}", "<= 1.2", ratio <= 1.2)
+    ratio_row("13", "publish to a hung async listener / to an idle one", costs["hung"], costs["idle"], 1.2)
 
 
 async def each_wakes(act: Callable[[int], None], arm: Callable[[Callable[[], None]], None], times: int) -> list[float]:
@@ -166,13 +166,11 @@ async def measure_bell(root: Path) -> None:
         for _ in range(2_000):
             os.utime(bell_path)
         raw.append((time.perf_counter() - began) / 2_000)
-    middle, _, text = shown(costs)
-    row("-", "bell: ring", f"{text} (os.utime alone {shown(raw)[0] * 1e6:.2f})", "about 2 us", middle <= 2.5e-6)
+    ratio_row("-", "bell: ring / os.utime alone", costs, raw, 2.0)
     listeners = []
     waits = await each_wakes(lambda _: bell.ring(), lambda note: listeners.append(bell.listen(note)), 100)
     listeners[0].close()
-    middle, _, text = shown(waits)
-    row("-", "bell: ring to callback", text, "median < 1 ms", middle < 1e-3)
+    timed_row("-", "bell: ring to callback", waits, 1e-3)
 
 
 async def with_watcher(root: Path, on_hints: Callable[[list[Hint]], None], resyncs: list[str]) -> ForeignWatcher:
@@ -196,10 +194,8 @@ async def measure_latency(root: Path) -> None:
     await asyncio.sleep(0.1)
     waits = await each_wakes(lambda number: void(os.pwrite(descriptor, b"x", number)), arm, 200)
     os.close(descriptor)
-    middle, _, text = shown(waits)
-    p99 = sorted(waits)[int(len(waits) * 0.99)]
-    row("14", "foreign write to listener", f"{text}, p99 {p99 * 1e6:.0f} us", "median 1 ms, p99 5 ms",
-        middle <= 1e-3 and p99 <= 5e-3)  # fmt: skip
+    timed_row("14", "watcher alone: foreign write to listener, median", waits, 1e-3)
+    timed_row("14", "watcher alone: foreign write to listener, p99", [percentile(waits, 0.99)], 5e-3)
     await watcher.aclose()
     await bus.aclose()
 
@@ -230,10 +226,13 @@ async def measure_one_burst(target: Path) -> None:
     written = float((await process.communicate())[0])
     await watcher.aclose()
     missed, rate, offered = BURST - len(seen), BURST / took, BURST / written
-    what = f"burst of {BURST:,} files by another process, {offered:,.0f}/s"
-    row("14", what, f"{missed} missed, {len(resyncs)} resyncs", "0 missed", missed == 0)
-    is_met = True if rate >= 15_000 else None if offered < 15_000 else False
-    row("14", "  ... seen", f"{rate:,.0f}/s", ">= 15,000/s", is_met)
+    publish(
+        Row(goal="14", name=f"watcher alone: burst of {BURST:,} files: missed", value=missed, unit="count", limit=0)
+    )
+    publish(
+        Row(goal="14", name=f"watcher alone: burst seen (written at {offered:,.0f}/s)", value=rate, unit="1/s",
+            limit=15_000, at_least=True, is_settled=rate >= 15_000 or offered >= 15_000)
+    )  # fmt: skip
 
 
 async def start_ours(root: Path) -> tuple[float, float]:
@@ -274,11 +273,8 @@ async def measure_start(root: Path) -> None:
         returned.append(back)
         ours.append(took)
         theirs.append(start_watchdog(root))
-    ratio = statistics.median(ours) / statistics.median(theirs)
-    own, other = shown(ours, 1e-3, "ms")[2], shown(theirs, 1e-3, "ms")[2]
-    row("15", f"{FOLDERS:,} folders watched ({own}; watchdog {other})", f"ratio {ratio:.2f}", "<= 1.3", ratio <= 1.3)
-    middle, _, text = shown(returned)
-    row("15", "  ... until start() returns", text, "never delays", middle <= 5e-3)
+    ratio_row("15", f"{FOLDERS:,} folders watched / by watchdog", ours, theirs, 1.3)
+    timed_row("15", f"{FOLDERS:,} folders watched, until start() returns", returned, 5e-3)
 
 
 async def in_folder(base: Path, name: str, measure: Callable[[Path], Coroutine[Any, Any, None]]) -> None:
@@ -291,7 +287,7 @@ async def in_folder(base: Path, name: str, measure: Callable[[Path], Coroutine[A
 
 
 async def main(base: Path) -> None:
-    print(f"{platform.platform()}, Python {platform.python_version()}, {os.cpu_count()} cores, load {os.getloadavg()}")
+    print_heading()
     await measure_bus()
     await in_folder(base, "bell", measure_bell)
     await in_folder(base, "latency", measure_latency)

@@ -4,7 +4,7 @@ A call is what a write asks of the journal: view, commit, note that it is applie
 one file and, for "commit", made durable with fdatasync; 16 threads append to the same file. The syncs are counted by
 strace in a run of their own, where it is installed: the sync of the commit, and two for each content that is a file.
 
-Usage: python benchmarks/bench_journal.py [CALLS_A_ROUND [MOST_RECORDS]]
+Usage: python -m benchmarks.bench_journal [CALLS_A_ROUND [MOST_RECORDS]]
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ from __future__ import annotations
 import hashlib
 import itertools
 import os
-import platform
 import shutil
 import statistics
 import subprocess
@@ -20,11 +19,12 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Final
 
+from benchmarks.measure import Row, percentile, print_heading, publish
 from filetools.journal import Change, SqliteJournal
 from filetools.models import Actor, Durability, Operation
 
@@ -45,9 +45,7 @@ def main() -> None:
         return
     calls = int(sys.argv[1]) if len(sys.argv) > 1 else 200
     most = int(sys.argv[2]) if len(sys.argv) > 2 else 1_000_000
-    print(f"{platform.system()} {platform.release()}, {os.cpu_count()} cores, Python {platform.python_version()}")
-    print(f"load average {os.getloadavg()[0]:.1f}; medians over {_ROUNDS} interleaved rounds\n")
-    print(f"{'':34}{'ours µs':>10}{'p99':>9}{'raw µs':>10}{'p99':>9}{'ratio':>8}{'syncs':>8}")
+    print_heading()
     for durability in _DURABILITIES:
         for label, size in _SIZES.items():
             for threads in (1, 16):
@@ -77,9 +75,15 @@ def _compare(durability: Durability, label: str, size: int, threads: int, calls:
     ratio = statistics.median(
         statistics.median(one) / statistics.median(two) for one, two in zip(ours, floor, strict=True)
     )
+    name = f"journal: {durability}, {label}, {threads} thread{'s' if threads > 1 else ''}"
+    taken, raw_taken = ([one for found in rounds for one in found] for rounds in (ours, floor))
+    publish(
+        Row(goal="-", name=f"{name} / append and sync", value=ratio, ours=statistics.median(taken),
+            ours_p99=percentile(taken, 0.99), floor=statistics.median(raw_taken), floor_name="an appended line")
+    )  # fmt: skip
     syncs = _syncs_a_call(durability, size, threads, calls)
-    name = f"{durability}, {label}, {threads} thread{'s' if threads > 1 else ''}"
-    print(f"{name:34}{_cells(ours)}{_cells(floor)}{ratio:>8.2f}{syncs:>8}", flush=True)
+    if syncs is not None:
+        publish(Row(goal="-", name=f"{name}: syncs a call", value=syncs, unit="count"))
 
 
 def _open(folder: Path, durability: Durability) -> SqliteJournal:
@@ -133,15 +137,9 @@ def _timed(act: Act, threads: int, calls: int) -> list[float]:
         return [taken for found in pool.map(work, range(threads)) for taken in found]
 
 
-def _cells(rounds: Sequence[Sequence[float]]) -> str:
-    taken = sorted(one for found in rounds for one in found)
-    median = statistics.median(statistics.median(found) for found in rounds)
-    return f"{median * 1e6:>10.0f}{taken[min(len(taken) - 1, int(len(taken) * 0.99))] * 1e6:>9.0f}"
-
-
-def _syncs_a_call(durability: str, size: int, threads: int, calls: int) -> str:
+def _syncs_a_call(durability: str, size: int, threads: int, calls: int) -> float | None:
     if shutil.which("strace") is None:
-        return "-"
+        return None
     with tempfile.NamedTemporaryFile() as trace:
         command = [
             "strace",
@@ -152,12 +150,13 @@ def _syncs_a_call(durability: str, size: int, threads: int, calls: int) -> str:
             "-e",
             "trace=fsync,fdatasync,write",
             sys.executable,
-            __file__,
+            "-m",
+            "benchmarks.bench_journal",
         ]
         subprocess.run([*command, _SYNCS, durability, str(size), str(threads), str(calls)], check=True, text=True)
         text = Path(trace.name).read_text(encoding="utf-8")
     part = text[text.index('"begin') : text.rindex('"end')]
-    return f"{(part.count('fsync(') + part.count('fdatasync(')) / (max(1, calls // threads) * threads):.2f}"
+    return (part.count("fsync(") + part.count("fdatasync(")) / (max(1, calls // threads) * threads)
 
 
 def _run_for_strace(durability: str, size: str, threads: str, calls: str) -> None:
@@ -173,9 +172,6 @@ def _run_for_strace(durability: str, size: str, threads: str, calls: str) -> Non
 
 
 def _grow(most: int, calls: int) -> None:
-    print(
-        f"\n{'records':>12}{'view µs':>10}{'commit':>10}{'page of 10':>12}{'newest of 1':>13}{'maintain ms':>13}{'open ms':>10}"
-    )
     with tempfile.TemporaryDirectory(dir=Path.cwd()) as folder:
         journal = _open(Path(folder), "relaxed")
         for exponent in range(3, 7):
@@ -185,21 +181,28 @@ def _grow(most: int, calls: int) -> None:
             journal.close()
             opening = _median(lambda: SqliteJournal(Path(folder) / "state", durability="relaxed").close(), 5)
             journal = SqliteJournal(Path(folder) / "state", durability="relaxed")
-            print(f"{10**exponent:>12,}{_row(journal, calls)}{opening * 1e3:>10.1f}", flush=True)
+            _publish_size(10**exponent, {**_costs(journal, calls), "open": opening})
         journal.close()
 
 
-def _row(journal: SqliteJournal, calls: int) -> str:
+def _publish_size(records: int, seconds: dict[str, float]) -> None:
+    for name, taken in seconds.items():
+        publish(
+            Row(goal="-", name=f"journal: {name}, {records:,} records", value=taken, unit="s", ours=taken,
+                series=f"growth: journal, {name}", at=records)
+        )  # fmt: skip
+
+
+def _costs(journal: SqliteJournal, calls: int) -> dict[str, float]:
     position = journal.position()
     content = os.urandom(1024)
-    tidy = _median(lambda: journal.maintain(retention_bytes=2**40, retention_records=10**9), 5)
-    cells = [
-        (10, _median(lambda: journal.view("d3/f77"), calls) * 1e6),
-        (10, _median(lambda: _call(journal, f"d3/f{next(_numbers) % _PATHS}", _content(content)), calls) * 1e6),
-        (12, _median(lambda: journal.records(position - 50, limit=10), calls) * 1e6),
-        (13, _median(lambda: journal.records(key="d7/f77", newest_first=True, limit=1), calls) * 1e6),
-    ]
-    return "".join(f"{value:>{width}.0f}" for width, value in cells) + f"{tidy * 1e3:>13.1f}"
+    return {
+        "tidy": _median(lambda: journal.maintain(retention_bytes=2**40, retention_records=10**9), 5),
+        "view": _median(lambda: journal.view("d3/f77"), calls),
+        "commit": _median(lambda: _call(journal, f"d3/f{next(_numbers) % _PATHS}", _content(content)), calls),
+        "page of 10": _median(lambda: journal.records(position - 50, limit=10), calls),
+        "newest of a path": _median(lambda: journal.records(key="d7/f77", newest_first=True, limit=1), calls),
+    }
 
 
 def _median(act: Callable[[], object], calls: int) -> float:

@@ -1,12 +1,11 @@
 """Goals 9, 10 and 11: pages of a tree and of one wide folder, against raw scans of the same run.
 
-Run from the repository: python benchmarks/bench_listing.py [FILES]
+Usage: python -m benchmarks.bench_listing [FILES]
 """
 
 from __future__ import annotations
 
 import os
-import platform
 import shutil
 import statistics
 import subprocess
@@ -16,6 +15,7 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+from benchmarks.measure import Row, percentile, print_heading, publish
 from filetools.paths import ROOT, Workspace
 from filetools.search import ListOptions, list_page, walk_tree
 from filetools.search.folder import FolderCache
@@ -44,8 +44,7 @@ dir09/
 
 def main() -> None:
     files = int(sys.argv[1]) if len(sys.argv) > 1 else 100_000
-    print(f"{platform.platform()}, Python {platform.python_version()}, {os.cpu_count()} CPUs, {files} files")
-    print(f"{'what':44} {'ours ms':>9} {'p95':>9} {'floor ms':>9} {'ratio':>7}  goal")
+    print_heading()
     root = Path(tempfile.mkdtemp(prefix="bench-listing-"))
     workspace = Workspace.open(root)
     store = DirectStore(workspace)
@@ -94,10 +93,12 @@ def interleaved(
 
 def row(what: str, ours: Callable[[], object], floor: Callable[[], object], goal: float, rounds: int = 7) -> None:
     mine, raw = interleaved(ours, floor, rounds)
-    median, base = statistics.median(mine), statistics.median(raw)
-    p95 = sorted(mine)[int(0.95 * (len(mine) - 1))]
-    met = "met" if median <= goal * base else "NOT MET"
-    print(f"{what:44} {median:9.3f} {p95:9.3f} {base:9.3f} {median / base:7.2f}  <= {goal:g} {met}")
+    number, name = what[:2].strip(), what[3:]
+    ratio = statistics.median(one / base for one, base in zip(mine, raw, strict=True))
+    publish(
+        Row(goal=number, name=name, value=ratio, limit=goal, ours=statistics.median(mine) / 1000,
+            ours_p99=percentile(mine, 0.99) / 1000, floor=statistics.median(raw) / 1000)
+    )  # fmt: skip
 
 
 def raw_sorted(root: Path) -> list[str]:

@@ -1,6 +1,6 @@
 """Locks: what a hold costs alone and under contention, beside the raw flock of the same run (goals 7 and 8).
 
-Usage: python benchmarks/bench_locks.py [SECONDS_A_ROUND]
+Usage: python -m benchmarks.bench_locks [SECONDS_A_ROUND]
 """
 
 from __future__ import annotations
@@ -9,7 +9,6 @@ import asyncio
 import fcntl
 import multiprocessing
 import os
-import platform
 import statistics
 import sys
 import tempfile
@@ -20,6 +19,7 @@ from multiprocessing.synchronize import Barrier
 from pathlib import Path
 from typing import Final
 
+from benchmarks.measure import Row, percentile, print_heading, publish
 from filetools.errors import LockTimeoutError
 from filetools.locks import LockTable
 from filetools.locks.turns import Turns
@@ -42,7 +42,7 @@ class Contention:
 
 def main() -> None:
     seconds = float(sys.argv[1]) if len(sys.argv) > 1 else 3.0
-    print(f"{platform.system()} {platform.release()}, {os.cpu_count()} cores, Python {platform.python_version()}")
+    print_heading()
     with tempfile.TemporaryDirectory() as folder:
         state = Path(folder)
         asyncio.run(_alone(state))
@@ -64,9 +64,9 @@ async def _alone(state: Path) -> None:
             async with table.hold(["key"], path="key", owner="bench"):
                 pass
         rounds["both"].append((time.perf_counter() - started) / _CALLS)
-    _row("7  raw flock + unlock, kept descriptor", rounds["raw"], "")
-    _row("7  in-process half", rounds["turn"], "goal 2.0 µs")
-    _row("7  hold + release, both halves", rounds["both"], "goal 12.0 µs")
+    _row("-", "raw flock + unlock, kept descriptor", rounds["raw"], None)
+    _row("7", "in-process half of a lock", rounds["turn"], 2e-6)
+    _row("-", "hold + release, both halves", rounds["both"], None)
     os.close(descriptor)
     await table.aclose()
 
@@ -88,10 +88,11 @@ def _turn_once(turns: Turns) -> None:
     turns.pass_on()
 
 
-def _row(name: str, seconds: list[float], goal: str) -> None:
-    ordered = sorted(seconds)
-    p95 = ordered[min(len(ordered) - 1, int(len(ordered) * 0.95))]
-    print(f"{name:44} median {statistics.median(ordered) * 1e6:8.2f} µs  p95 {p95 * 1e6:8.2f} µs  {goal}")
+def _row(goal: str, name: str, seconds: list[float], limit: float | None) -> None:
+    middle = statistics.median(seconds)
+    publish(
+        Row(goal=goal, name=name, value=middle, unit="s", limit=limit, ours=middle, ours_p99=percentile(seconds, 0.99))
+    )
 
 
 async def _tasks(state: Path, seconds: float) -> None:
@@ -111,10 +112,10 @@ async def _tasks(state: Path, seconds: float) -> None:
     fair = _TASKS * seconds / len(waits)
     steady = waits[_TASKS:]
     worst = max(steady)
-    print(
-        f"{'8  8 tasks, 0.5 ms of work':44} fair turn {fair * 1e3:.2f} ms  "
-        f"median {statistics.median(steady) * 1e3:.2f} ms  worst {worst * 1e3:.2f} ms = {worst / fair:.2f} x  goal 3 x"
-    )
+    publish(
+        Row(goal="8", name="8 tasks, 0.5 ms of work: worst wait / fair turn", value=worst / fair, limit=3.0,
+            ours=statistics.median(steady), ours_p99=percentile(steady, 0.99), floor=fair, floor_name="fair turn")
+    )  # fmt: skip
     await table.aclose()
 
 
@@ -129,7 +130,7 @@ async def _time_out(state: Path) -> None:
                     raise AssertionError("two holders")
             except LockTimeoutError:
                 late.append(time.perf_counter() - started - limit)
-    print(f"{'8  time-out later than asked':44} worst {max(late) * 1e3:.2f} ms  goal 100 ms")
+    publish(Row(goal="8", name="time-out later than asked, worst", value=max(late), unit="s", limit=0.1))
     await ours.aclose()
     await other.aclose()
 
@@ -140,20 +141,20 @@ def _processes(state: Path, seconds: float) -> None:
     for _ in range(3):
         raw.append(_contend(_raw_worker, state, seconds))
         ours.append(_contend(_table_worker, state, seconds))
-    _contention_row("8  4 processes, 0.5 ms: blocking flock", raw, "")
-    _contention_row("8  4 processes, 0.5 ms: hold", ours, "goal 85 %, 100 ms")
+    _contention_row("-", "4 processes, 0.5 ms of work: worst wait, blocking flock", raw, None)
+    _contention_row("8", "4 processes, 0.5 ms of work: worst wait", ours, 0.1)
     ratio = statistics.median(one.rate for one in ours) / statistics.median(one.rate for one in raw)
-    print(f"{'8  rate of hold / rate of flock':44} {ratio * 100:.1f} %  goal 85 %")
-
-
-def _contention_row(name: str, rounds: list[Contention], goal: str) -> None:
-    waits = sorted(wait for one in rounds for wait in one.waits)
-    p95, p99 = (waits[int(len(waits) * part)] for part in (0.95, 0.99))
-    print(
-        f"{name:44} {statistics.median(one.rate for one in rounds):7.0f}/s  "
-        f"median {statistics.median(waits) * 1e3:.2f} ms  p95 {p95 * 1e3:.1f} ms  p99 {p99 * 1e3:.1f} ms  "
-        f"worst {waits[-1] * 1e3:.1f} ms  shares {rounds[-1].shares}  {goal}"
+    publish(
+        Row(goal="8", name="4 processes, 0.5 ms of work: rate / rate of flock", value=ratio, limit=0.85, at_least=True)
     )
+
+
+def _contention_row(goal: str, name: str, rounds: list[Contention], limit: float | None) -> None:
+    waits = [wait for one in rounds for wait in one.waits]
+    publish(
+        Row(goal=goal, name=name, value=max(waits), unit="s", limit=limit, ours=statistics.median(waits),
+            ours_p99=percentile(waits, 0.99))
+    )  # fmt: skip
 
 
 def _contend(worker: Callable[[Path, float, Barrier], list[float]], state: Path, seconds: float) -> Contention:

@@ -1,13 +1,11 @@
 """Diffs and merges against difflib and `git merge-file`, and edits against `str.replace`.
 
-Usage: python benchmarks/bench_merge.py
+Usage: python -m benchmarks.bench_merge
 """
 
 from __future__ import annotations
 
 import difflib
-import os
-import platform
 import statistics
 import subprocess
 import tempfile
@@ -17,6 +15,7 @@ from functools import partial
 from pathlib import Path
 from random import Random
 
+from benchmarks.measure import Row, print_heading, publish
 from filetools.content import Edit, TextFormat, apply_edits_to_bytes, diff_lines, merge, minimal_edits, split_lines
 
 UTF8 = TextFormat(encoding="utf-8", bom=b"")
@@ -34,8 +33,10 @@ def timed(calls: Sequence[Callable[[], object]], rounds: int) -> list[tuple[floa
     return [(statistics.median(times), sorted(times)[round(0.95 * (rounds - 1))]) for times in found]
 
 
-def show(name: str, times: tuple[float, float]) -> None:
-    print(f"{name:58} {times[0]:10.2f} ms   p95 {times[1]:10.2f}")
+def show(name: str, times: tuple[float, float], limit: float | None = None) -> None:
+    """Publish a median in milliseconds; for p99 stands the 95th percentile."""
+    seconds = times[0] / 1000
+    publish(Row(goal="-", name=name, value=seconds, unit="s", limit=limit, ours=seconds, ours_p99=times[1] / 1000))
 
 
 def numbered_text(lines: int) -> str:
@@ -89,7 +90,6 @@ def measure(name: str, texts: tuple[str, str, str], folder: Path) -> None:
         path.write_text(text)
     merged, its = merge(base, ours, theirs, by_words=False), git_merge(paths)
     assert merged.text is None or not its or merged.text == its
-    print(f"{name}: {'clean' if merged.is_clean else f'{len(merged.conflicts)} conflicts'}")
     old, new = split_lines(base), split_lines(ours)
     rounds = 11 if len(old) < 10_000 else 3
     calls: list[Callable[[], object]] = [
@@ -102,11 +102,9 @@ def measure(name: str, texts: tuple[str, str, str], folder: Path) -> None:
     for label, times in zip(
         ("diff_lines", "merge", "git merge-file, process and all", "minimal_edits"), found, strict=True
     ):
-        show(f"  {label}", times)
+        show(f"{label}: {name}", times, GOAL_MS / 1000 if "equal" in name and label == "merge" else None)
     if len(old) < 10_000 or len(diff_lines(old, new)) < 10:
-        show("  difflib, diff only", timed([partial(difflib_blocks, old, new)], 1)[0])
-    if "equal" in name:
-        print(f"  merge within {GOAL_MS} ms: {'met' if found[1][0] < GOAL_MS else 'not met'}")
+        show(f"difflib, diff only: {name}", timed([partial(difflib_blocks, old, new)], 1)[0])
 
 
 def measure_edits() -> None:
@@ -121,16 +119,14 @@ def measure_edits() -> None:
         ],
         101,
     )
-    print(f"edit of {len(text)} characters")
-    show("  decode, replace, encode", floor)
-    show("  apply_edits_to_bytes", ours)
+    publish(
+        Row(goal="-", name=f"edit of {len(text)} characters / decode, replace, encode", value=ours[0] / floor[0],
+            ours=ours[0] / 1000, ours_p99=ours[1] / 1000, floor=floor[0] / 1000)
+    )  # fmt: skip
 
 
 def main() -> None:
-    load = os.getloadavg()[0]
-    print(
-        f"Python {platform.python_version()}, {platform.system()} {platform.release()}, {os.cpu_count()} cores, load {load:.1f}"
-    )
+    print_heading()
     with tempfile.TemporaryDirectory() as folder:
         for name, texts in cases():
             measure(name, texts, Path(folder))

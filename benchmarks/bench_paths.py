@@ -1,4 +1,4 @@
-"""What safe opening costs: `python benchmarks/bench_paths.py` prints ratios to a plain open and close, and µs of resolve.
+"""What safe opening costs: `python -m benchmarks.bench_paths` prints ratios to a plain open and close, and µs of resolve.
 
 Contenders run in turn within each round; figures are medians over the rounds, with the 95th percentile beside them.
 """
@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import functools
 import os
-import platform
 import statistics
 import tempfile
 import time
@@ -15,6 +14,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
+from benchmarks.measure import Row, percentile, print_heading, publish
 from filetools.paths import Workspace
 
 ROUNDS: Final = 60
@@ -45,10 +45,6 @@ def measure(contenders: dict[str, Callable[[], object]]) -> dict[str, list[float
     return taken
 
 
-def p95(figures: list[float]) -> float:
-    return statistics.quantiles(figures, n=20)[-1]
-
-
 def realpath_and_open(root: str, name: str) -> None:
     real = os.path.realpath(name)
     assert os.path.commonpath((real, root)) == root
@@ -77,7 +73,12 @@ def print_opening(root: Path) -> None:
     plain = taken["plain open"]
     for label, figures in taken.items():
         ratio = statistics.median(one / base for one, base in zip(figures, plain, strict=True))
-        print(f"{label:26} {statistics.median(figures):7.2f} µs  p95 {p95(figures):7.2f}  {ratio:5.2f} x plain")
+        if label == "plain open":
+            continue
+        publish(
+            Row(goal="-", name=f"{label} / plain open and close", value=ratio, ours=statistics.median(figures) / 1e6,
+                ours_p99=percentile(figures, 0.99) / 1e6, floor=statistics.median(plain) / 1e6)
+        )  # fmt: skip
     fast.close()
     walk.close()
 
@@ -88,16 +89,16 @@ def print_resolving(root: Path) -> None:
         raw_path: functools.partial(workspace.resolve, raw_path) for raw_path in RAW_PATHS
     }
     for label, figures in measure(contenders).items():
-        print(
-            f"resolve {label!r:36} {statistics.median(figures):6.2f} µs  p95 {p95(figures):6.2f}  (goal 1.5 where clean)"
-        )
+        middle = statistics.median(figures) / 1e6
+        publish(
+            Row(goal="-", name=f"resolve {label!r}", value=middle, unit="s", ours=middle,
+                ours_p99=percentile(figures, 0.99) / 1e6)
+        )  # fmt: skip
     workspace.close()
 
 
 def main() -> None:
-    print(
-        f"{platform.platform()}, Python {platform.python_version()}, {os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}"
-    )
+    print_heading()
     with tempfile.TemporaryDirectory() as directory:
         root = Path(directory)
         (root / PATH).parent.mkdir(parents=True)

@@ -6,13 +6,12 @@ over the file. On ext4 the latter also starts writing the bytes to the disk (mou
 ratio to it below 1 there says nothing of our code. A row of `read_now` is left out where the file system gives no bytes
 that way, as tmpfs: what would be timed is the refusal.
 
-Usage: python benchmarks/bench_stores.py [CALLS_A_ROUND]
+Usage: python -m benchmarks.bench_stores [CALLS_A_ROUND]
 """
 
 from __future__ import annotations
 
 import os
-import platform
 import statistics
 import sys
 import tempfile
@@ -21,6 +20,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
+from benchmarks.measure import Row, percentile, print_heading, publish
 from filetools.paths import Workspace, WorkspacePath
 from filetools.stores import LocalStore, Store
 from filetools.stores.linux import RENAME_EXCHANGE, rename_with_flags
@@ -35,8 +35,7 @@ Act = Callable[[], object]
 
 def main() -> None:
     calls = int(sys.argv[1]) if len(sys.argv) > 1 else 200
-    print(f"{platform.system()} {platform.release()}, {os.cpu_count()} cores, Python {platform.python_version()}")
-    print(f"{'':34}{'ours µs':>10}{'p95':>9}{'raw µs':>10}{'p95':>9}{'ratio':>8}")
+    print_heading()
     with tempfile.TemporaryDirectory() as folder:
         root = Path(folder)
         (root / _FOLDER).mkdir(parents=True)
@@ -131,12 +130,12 @@ def interleaved(ours: Act, raw: Act, calls: int) -> tuple[list[float], list[floa
 
 
 def report(name: str, ours: list[float], raw: list[float]) -> None:
-    cells = [
-        f"{statistics.median(row) * 1e6:10.1f}{statistics.quantiles(row, n=20)[-1] * 1e6:9.1f}" for row in (ours, raw)
-    ]
     # The ratio of each round's pair: what disturbs the machine disturbs both.
     ratio = statistics.median(mine / floor for mine, floor in zip(ours, raw, strict=True))
-    print(f"{name:34}{''.join(cells)}{ratio:8.2f}")
+    publish(
+        Row(goal="-", name=f"store: {name}", value=ratio, ours=statistics.median(ours),
+            ours_p99=percentile(ours, 0.99), floor=statistics.median(raw), floor_name="raw")
+    )  # fmt: skip
 
 
 if __name__ == "__main__":

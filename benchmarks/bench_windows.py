@@ -1,13 +1,12 @@
 """Windows of a 1 GB text file against a raw skip, and `inspect` against hashing and decoding alone.
 
-Usage: python benchmarks/bench_windows.py [DIRECTORY]    (1 GB of free space there; the file is removed)
+Usage: python -m benchmarks.bench_windows [DIRECTORY]    (1 GB of free space there; the file is removed)
 """
 
 from __future__ import annotations
 
 import hashlib
 import os
-import platform
 import statistics
 import subprocess
 import sys
@@ -17,6 +16,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 
+from benchmarks.measure import Row, print_heading, publish
 from filetools.content import LineIndex, TextFormat, inspect, read_lines
 
 UTF8 = TextFormat(encoding="utf-8", bom=b"")
@@ -68,9 +68,18 @@ def window(source: PreadSource, offset: int, index: LineIndex | None = None) -> 
     return found.content
 
 
-def show(name: str, times: tuple[float, float], floor: float | None = None) -> None:
-    ratio = f"   {times[0] / floor:.2f} x" if floor else ""
-    print(f"{name:42} {times[0]:10.4f} ms   p95 {times[1]:10.4f}{ratio}")
+def show_ratio(goal: str, name: str, times: tuple[float, float], floor: float, limit: float | None = None) -> None:
+    """Publish a median against the floor's of the same run, both in milliseconds; for p99 stands the 95th percentile."""
+    publish(
+        Row(goal=goal, name=name, value=times[0] / floor, limit=limit, ours=times[0] / 1000, ours_p99=times[1] / 1000,
+            floor=floor / 1000)
+    )  # fmt: skip
+
+
+def show_time(goal: str, name: str, times: tuple[float, float], limit: float) -> None:
+    """Publish a median against a limit in seconds."""
+    seconds = times[0] / 1000
+    publish(Row(goal=goal, name=name, value=seconds, unit="s", limit=limit, ours=seconds, ours_p99=times[1] / 1000))
 
 
 def measure_windows(source: PreadSource) -> None:
@@ -79,17 +88,15 @@ def measure_windows(source: PreadSource) -> None:
     steps = (65_536, 262_144, 1_048_576)
     skips = [partial(raw_skip, source, source.size // 2, step) for step in steps]
     *raw, ours = timed([*skips, partial(window, source, middle)], 7)
-    for step, times in zip(steps, raw, strict=True):
-        show(f"raw skip to the middle, {step} B a step", times)
-    show("middle 100 lines, unknown file", ours, min(raw)[0])
+    show_ratio("16", "1 GB: middle 100 lines, unknown file / raw skip", ours, min(raw)[0], 1.3)
     index = LineIndex()
     window(source, middle, index)
     known, first, last = timed(
         [partial(window, source, middle + 1000, index), partial(window, source, 1), partial(window, source, -100)], 101
     )
-    show("middle 100 lines, known file", known)
-    show("first 100 lines", first)
-    show("last 100 lines", last)
+    show_time("16", "1 GB: middle 100 lines, known file", known, 0.005)
+    show_time("16", "1 GB: first 100 lines", first, 0.005)
+    show_time("16", "1 GB: last 100 lines", last, 0.005)
 
 
 def hash_and_decode(content: bytes) -> tuple[str, str]:
@@ -106,8 +113,7 @@ def measure_inspect() -> None:
                 partial(inspect, content, name="src/a.py"),
             ]
             floor, ours = timed(calls, max(41, 4_000_000 // size))
-            show(f"hash and decode, {size} B {label}", floor)
-            show(f"inspect, {size} B {label}", ours, floor[0])
+            show_ratio("-", f"inspect {size} B {label} / hash and decode", ours, floor[0])
 
 
 def forget_peak() -> int | None:
@@ -132,14 +138,16 @@ def measure_memory(path: Path) -> None:
     middle = source.size // LINE_BYTES // 2
     for offset in (1, -100, middle):
         window(source, offset)
-    print(f"peak memory above {idle} KiB idle: {memory_kib('VmHWM') - idle} KiB for first, last and middle 100 lines")
+    peak = (memory_kib("VmHWM") - idle) * 1024
+    name = "1 GB: peak memory above idle for first, last and middle 100 lines"
+    publish(Row(goal="16", name=name, value=peak, unit="bytes", limit=16 * 1024 * 1024))
 
 
 def main() -> None:
     if sys.argv[1:2] == [MEMORY]:
         measure_memory(Path(sys.argv[2]))
         return
-    print(f"Python {platform.python_version()}, {platform.system()} {platform.release()}, {os.cpu_count()} cores")
+    print_heading()
     with tempfile.TemporaryDirectory(dir=sys.argv[1] if len(sys.argv) > 1 else None) as folder:
         path = Path(folder) / "large.txt"
         write_file(path)
@@ -147,7 +155,7 @@ def main() -> None:
         measure_windows(source)
         os.close(source.descriptor)
         # A process of its own: what this one has allocated and freed before would hide a peak.
-        subprocess.run([sys.executable, __file__, MEMORY, str(path)], check=True)
+        subprocess.run([sys.executable, "-m", "benchmarks.bench_windows", MEMORY, str(path)], check=True)
     measure_inspect()
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import os
-from pathlib import Path
 
 _FLAGS = os.O_CREAT | os.O_EXCL | os.O_WRONLY
 _numbers = itertools.count()
@@ -50,9 +49,9 @@ def write_both_durably(path: str, other: str, text: str) -> None:
     write_durably(other, text)
 
 
-def append(path: str, text: str) -> None:
-    """Read, add, write the whole anew."""
-    write(path, Path(path).read_text(encoding="utf-8") + text)
+def edit(path: str, old: str, new: str) -> None:
+    """Read, replace, write the whole anew."""
+    write(path, read(path).replace(old, new))
 
 
 def _put(path: str, content: bytes, *, durable: bool) -> None:
