@@ -1,0 +1,229 @@
+"""Mirrors that fail in the middle: strict calls are both or neither, catching up survives a kill, synchronising is one."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import filetools
+from filetools.errors import DiskFullError, StorageFailedError
+from filetools.stores import MemoryStore
+from tests.facade.test_crash_points import BEFORE, CASES
+from tests.support.crashing import grow, leftovers, snapshot
+from tests.support.mirror_worlds import Hang, local_store, scripted, tree
+from tests.support.opened import names_of, outcome_of, refused, told
+
+QUICK: dict[str, Any] = {
+    "watch": False,
+    "durability": "relaxed",
+    "mirror_probe_seconds": 0.02,
+    "sync_after_seconds": 0.01,
+    "lock_timeout_seconds": 5.0,
+}
+
+
+async def caught_up(files: filetools.FileToolsFacade, seconds: float = 30.0) -> None:
+    async with asyncio.timeout(seconds):
+        while (await files.status())["mirrors"]["mirror"]["behind"]:
+            await asyncio.sleep(0.005)
+
+
+class Failing:
+    """Fails every call of some methods while it is on."""
+
+    def __init__(self, *methods: str, error: Callable[[str], filetools.FileToolsError] = DiskFullError) -> None:
+        self._methods = methods
+        self._error = error
+        self.is_on = False
+
+    def __call__(self, method: str, path: str) -> None:
+        if self.is_on and method in self._methods:
+            raise self._error(path)
+
+
+STRICT = [name for name in CASES if name != "make folder"]
+
+
+@pytest.mark.parametrize(
+    "methods", [("prepare",), ("Prepared.exchange", "move", "remove"), ("Prepared.exchange", "move", "remove", "probe")]
+)
+@pytest.mark.parametrize("name", STRICT)
+async def test_a_strict_call_is_in_both_or_in_neither(tmp_path: Path, name: str, methods: tuple[str, ...]) -> None:
+    action, wanted = CASES[name]
+    root, folder = tmp_path / "root", tmp_path / "mirror"
+    grow(root, BEFORE)
+    failing = Failing(*methods, error=lambda path: StorageFailedError(path, "I/O error"))
+    mirror = scripted(local_store(folder), before=failing)
+    async with filetools.open(root, mirror=mirror, mirror_policy="strict", settings=QUICK) as files:
+        assert (await files.sync_all()).success
+        failing.is_on = True
+        heard = told(files, "file:*")
+        code = await outcome_of(action(files))
+        failing.is_on = False
+        if code == "done":
+            assert snapshot(root) == wanted
+        else:
+            assert code in ("SYNC_FAILED", "BATCH_FAILED")
+            assert without_new_folders(snapshot(root)) == BEFORE
+            assert names_of(heard) == []
+        await caught_up(files)
+        assert (await files.sync_all(verify=True)).success
+        assert snapshot(folder) == snapshot(root)
+        assert leftovers(root) == []
+
+
+def without_new_folders(found: dict[str, bytes | None]) -> dict[str, bytes | None]:
+    return {path: content for path, content in found.items() if content is not None or path in BEFORE}
+
+
+async def test_a_move_into_an_excluded_folder_leaves_the_mirror_without_its_source(tmp_path: Path) -> None:
+    root, folder = tmp_path / "root", tmp_path / "mirror"
+    grow(root, {"a.txt": b"a", "d/e.txt": b"e", "node_modules": None})
+    async with filetools.open(root, mirror=folder, settings=QUICK) as files:
+        await files.sync_all()
+        assert snapshot(folder) == {"a.txt": b"a", "d": None, "d/e.txt": b"e"}
+        await files.move_file("a.txt", "node_modules/a.txt")
+        await files.move_file("d", "node_modules/d")
+        await caught_up(files)
+        assert snapshot(folder) == {}
+        await files.move_file("node_modules/a.txt", "b.txt")
+        await files.move_file("node_modules/d", "t")
+        await caught_up(files)
+        assert snapshot(folder) == {"b.txt": b"a", "t": None, "t/e.txt": b"e"}
+
+
+async def test_foreign_changes_reach_the_mirror_too(tmp_path: Path) -> None:
+    root, folder = tmp_path / "root", tmp_path / "mirror"
+    root.mkdir()
+    async with filetools.open(root, mirror=folder, settings=QUICK) as files:
+        await files.write_file("a.txt", "agent")
+        (root / "a.txt").write_text("person")
+        await refused("VERSION_MISMATCH", files.delete_file("a.txt", expected_version="0" * 64))
+        await caught_up(files)
+        assert snapshot(folder) == {"a.txt": b"person"}
+
+
+async def test_while_paused_changes_are_owed_and_paid_after(tmp_path: Path) -> None:
+    (tmp_path / "root").mkdir()
+    mirror = MemoryStore(name="mirror")
+    async with filetools.open(tmp_path / "root", mirror=mirror, settings=QUICK) as files:
+        heard, sync = told(files, "sync:*"), files._parts.sync
+        await files.write_file("a.txt", "1")
+        sync.pause()
+        result = await files.write_file("a.txt", "2")
+        assert (result.mirror, (await files.status())["mirrors"]["mirror"]["state"]) == ("pending", "paused")
+        await refused("SYNC_FAILED", files.sync_all())
+        assert tree(mirror)["a.txt"] == b"1"
+        sync.resume()
+        await caught_up(files)
+        assert tree(mirror)["a.txt"] == b"2"
+        assert [event.name for event in heard] == ["sync:paused", "sync:resumed"]
+
+
+async def test_one_synchronisation_at_a_time_and_closing_ends_it(tmp_path: Path) -> None:
+    grow(tmp_path / "root", {f"{number}.txt": b"x" for number in range(20)})
+    hang = Hang("prepare")
+    mirror = scripted(MemoryStore(name="mirror"), before=hang)
+    opening = filetools.open(tmp_path / "root", mirror=mirror, settings=QUICK)
+    files = await opening.__aenter__()
+    hang.on()
+    first = asyncio.ensure_future(files.sync_all())
+    while not hang.reached.is_set():
+        await asyncio.sleep(0.002)
+    assert "already running" in (await refused("SYNC_FAILED", files.sync_all())).message
+    async with asyncio.timeout(10):
+        await opening.__aexit__(None, None, None)
+        await refused("WORKSPACE_GONE", first)
+    hang.off()
+
+
+async def test_a_synchronisation_can_be_aborted_between_files(tmp_path: Path) -> None:
+    grow(tmp_path / "root", {f"{number}.txt": b"x" for number in range(20)})
+    mirror, abort, seen = MemoryStore(name="mirror"), asyncio.Event(), list[tuple[int, int]]()
+
+    def progress(done: int, total: int, _path: str) -> None:
+        seen.append((done, total))
+        if done == 5:
+            abort.set()
+
+    async with filetools.open(tmp_path / "root", mirror=mirror, settings=QUICK) as files:
+        await refused("ABORTED", files.sync_all(abort=abort, progress=progress))
+        assert 0 < len(tree(mirror)) < 20
+        result = await files.sync_all()
+        assert (result.success, result.total_files, len(tree(mirror))) == (True, result.synced_files, 20)
+    assert seen[:3] == [(0, 20), (1, 20), (2, 20)]
+
+
+async def test_a_hung_mirror_does_not_slow_the_tail_of_later_calls(tmp_path: Path) -> None:
+    (tmp_path / "root").mkdir()
+    hang = Hang("prepare", "probe", "sync")
+    mirror = scripted(MemoryStore(name="mirror"), before=hang)
+    async with filetools.open(tmp_path / "root", mirror=mirror, settings=QUICK) as files:
+        turn = 0
+
+        async def slowest() -> float:
+            nonlocal turn
+            costs = []
+            for _ in range(150):
+                turn += 1
+                began = time.perf_counter()
+                await files.write_file("a.txt", str(turn))
+                costs.append(time.perf_counter() - began)
+            return sorted(costs)[-8]  # the 95th percentile: the machine's own tail is longer than what is looked for
+
+        await slowest()
+        healthy = await slowest()
+        hang.on()
+        began = time.perf_counter()
+        assert (await files.write_file("a.txt", "first")).mirror == "pending"
+        assert time.perf_counter() - began > 0.2
+        hung = await slowest()
+        hang.off()
+        await caught_up(files)
+        assert hung < max(2.5 * healthy, 0.1)
+
+
+def test_a_kill_in_the_middle_of_catching_up_loses_no_debt(tmp_path: Path) -> None:
+    root, folder = tmp_path / "root", tmp_path / "mirror"
+    grow(root, {"mirror": None})
+    (root / "mirror").rmdir()
+    folder.write_text("in the way")
+    asyncio.run(fall_behind(root, folder))
+    folder.unlink()
+    command = [sys.executable, "-m", "tests.support.facade_worker", "write", str(root), str(folder), "k"]
+    for delay in (0.02, 0.05, 0.08):
+        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as worker:
+            assert worker.stdout is not None
+            assert json.loads(worker.stdout.readline()) == {"ready": True}
+            killer = threading.Timer(delay, worker.send_signal, [signal.SIGKILL])
+            killer.start()
+            worker.stdout.read()
+            killer.join()
+
+    async def finish() -> None:
+        async with filetools.open(root, mirror=folder, settings=QUICK) as files:
+            await caught_up(files)
+            async with asyncio.timeout(10):
+                while leftovers(folder) or (await files.status())["pending"]:
+                    await asyncio.sleep(0.01)
+            assert (await files.sync_all(preview=True, verify=True)).total_files == 0
+
+    asyncio.run(finish())
+    assert snapshot(folder) == snapshot(root)
+    assert len(snapshot(root)) >= 200
+
+
+async def fall_behind(root: Path, folder: Path) -> None:
+    async with filetools.open(root, mirror=folder, settings=QUICK) as files:
+        await files.write_multiple([{"path": f"f{number}.txt", "content": str(number)} for number in range(200)])
+        assert (await files.status())["mirrors"]["mirror"]["behind"] == 200
