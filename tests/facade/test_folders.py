@@ -25,6 +25,7 @@ from tests.support.opened import (
     outcome_of,
     recorded,
     refused,
+    steps_until,
     told,
     version,
 )
@@ -209,3 +210,32 @@ async def told_tree(files: FileToolsFacade) -> set[str]:
         elif record.path.startswith("d"):
             paths.add(record.path)
     return paths
+
+
+async def test_new_folders_of_another_opening_are_not_taken_for_a_stranger_s(root: Path) -> None:
+    """The keeper watches; it must not record a folder between its making and the commit of whoever made it."""
+    watching = {"durability": "relaxed", "sync_after_seconds": 0.05}
+    async with filetools.open(root, settings=watching) as keeper, filetools.open(root, settings=QUIET) as other:
+        heard = told(keeper, "directory:created")
+        await other.create_directory("probe")
+        await steps_until(lambda: names_of(heard) == [("directory:created", "probe")])
+        for number in range(25):
+            await other.write_file(f"new{number}/deep/x.txt", "x")
+            await other.create_directory(f"made{number}/deep")
+            await other.move_file(f"new{number}/deep/x.txt", f"to{number}/deep/x.txt")
+        (root / "last").mkdir()
+        await steps_until(lambda: ("directory:created", "last") in names_of(heard))
+        made = [record for record in (await keeper.changes()).records if record.operation == "create_directory"]
+        assert sorted(record.path for record in made) == sorted(
+            [
+                "probe",
+                "last",
+                *(
+                    f"{name}{number}{deep}"
+                    for name in ("new", "made", "to")
+                    for number in range(25)
+                    for deep in ("", "/deep")
+                ),
+            ]
+        )
+        assert [record.path for record in made if record.actor.kind != "agent"] == ["last"]

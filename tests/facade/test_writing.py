@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import os
 from collections.abc import AsyncIterator
@@ -216,3 +217,20 @@ async def test_a_copy_takes_bytes_and_mode(files: FileToolsFacade, root: Path) -
     over = await files.copy_file("a.txt", "d/e.txt", overwrite=True)
     assert (over.created, over.replaced_version) == (False, version("deep\n"))
     assert (root / "d/e.txt").stat().st_mode & 0o777 == 0o750
+
+
+async def test_a_lock_that_is_not_free_in_time_is_said_to_be_held(files: FileToolsFacade, root: Path) -> None:
+    await refused("INVALID_ARGUMENT", files.write_file("a.txt", "new", lock_timeout_seconds=-1))
+    async with files._parts.locks.hold(["a.txt"], path="a.txt", owner="somebody"):
+        error = await refused("LOCK_TIMEOUT", files.write_file("a.txt", "new", lock_timeout_seconds=0.02))
+        assert (error.path, error.retryable, error.suggested_action) == ("a.txt", True, "Wait 5 seconds and retry")
+        assert error.message.startswith("Could not lock a.txt within 0.02 s; held by somebody")
+        assert isinstance(error, TimeoutError)
+        assert (await files.write_file("b.txt", "another file")).created
+    assert (await files.write_file("a.txt", "new", lock_timeout_seconds=0)).version == version("new")
+    assert await recorded(files) == [("create", "b.txt", "agent"), ("modify", "a.txt", "agent")]
+
+
+async def test_writers_are_served_in_the_order_they_came(files: FileToolsFacade, root: Path) -> None:
+    await asyncio.gather(*(files.append_file("order.txt", f"{number}\n") for number in range(60)))
+    assert (root / "order.txt").read_text().split() == [str(number) for number in range(60)]
