@@ -34,10 +34,12 @@ soak: $(VENV)/.installed-dev ## the long doses: hours
 
 long: $(VENV)/.installed-dev ## the longer checks of .ci/run: minutes
 	@export FILETOOLS_DOSE=10 FILETOOLS_KILL_ROUNDS=50 && $(PYTEST) -n $(JOBS) --dist loadscope --timeout=900 \
-	  tests/facade/test_kill.py tests/facade/test_crash_points.py tests/*/test_swap_race.py
+	  tests/facade/test_kill.py tests/facade/test_schedules.py tests/facade/test_crash_points.py tests/facade/test_programs.py \
+	  tests/content/test_merge_git.py tests/facade/transactions/test_crash.py tests/*/test_swap_race.py
 
-reference: $(VENV)/.installed-dev ## write docs/reference from the code
+reference: $(VENV)/.installed-dev ## write docs/reference from the code, docs/fidelity.md by trying
 	$(BIN)/python -m tests.support.reference
+	$(BIN)/python -m tests.support.fidelity_page
 
 clean: ## remove the environment and all caches
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -1,4 +1,4 @@
-"""Diffs and merges against difflib and `git merge-file`, and edits against `str.replace`.
+"""Merges beside `git merge-file`, diffs beside difflib, and edits beside `str.replace`.
 
 Usage: python -m benchmarks.bench_merge
 """
@@ -33,10 +33,14 @@ def timed(calls: Sequence[Callable[[], object]], rounds: int) -> list[tuple[floa
     return [(statistics.median(times), sorted(times)[round(0.95 * (rounds - 1))]) for times in found]
 
 
-def show(name: str, times: tuple[float, float], limit: float | None = None) -> None:
-    """Publish a median in milliseconds; for p99 stands the 95th percentile."""
+def show(name: str, times: tuple[float, float], limit: float | None = None, git: float | None = None) -> None:
+    """Publish a median in milliseconds, beside git's; for p99 stands the 95th percentile."""
     seconds = times[0] / 1000
-    publish(Row(goal="-", name=name, value=seconds, unit="s", limit=limit, ours=seconds, ours_p99=times[1] / 1000))
+    floor = None if git is None else git / 1000
+    publish(
+        Row(goal="-", name=name, value=seconds, unit="s", limit=limit, ours=seconds, ours_p99=times[1] / 1000,
+            floor=floor, floor_name="" if git is None else "git merge-file, process and all")
+    )  # fmt: skip
 
 
 def numbered_text(lines: int) -> str:
@@ -62,10 +66,15 @@ def noisy(text: str, random: Random) -> str:
 
 def cases() -> list[tuple[str, tuple[str, str, str]]]:
     hundred, equal, large = numbered_text(5_000), "same\n" * 6_000, numbered_text(100_000)
+    blocks = "if x:\n    y\n\n" * 2_000
     random = Random(1)
     return [
-        ("5,000 lines, 100 hunks", (hundred, scattered(hundred, 50, 10), scattered(hundred, 50, 60))),
+        ("5,000 lines, 100 hunks on each side", (hundred, scattered(hundred, 100, 10), scattered(hundred, 100, 35))),
         ("6,000 equal lines, 2 edits", (equal, scattered(equal, 1, 1_000), scattered(equal, 1, 5_000))),
+        (
+            "6,000 lines of one block, 50 hunks on each side",
+            (blocks, scattered(blocks, 50, 10), scattered(blocks, 50, 70)),
+        ),
         ("100,000 lines, 2 edits", (large, scattered(large, 1, 1_000), scattered(large, 1, 90_000))),
         ("100,000 lines, 1,000 hunks", (large, scattered(large, 500, 10), scattered(large, 500, 110))),
         ("100,000 lines, a tenth replaced by others", (large, noisy(large, random), scattered(large, 1, 50_000))),
@@ -98,12 +107,12 @@ def measure(name: str, texts: tuple[str, str, str], folder: Path) -> None:
         partial(git_merge, paths),
         partial(minimal_edits, base, ours),
     ]
-    found = timed(calls, rounds)
-    for label, times in zip(
-        ("diff_lines", "merge", "git merge-file, process and all", "minimal_edits"), found, strict=True
-    ):
-        show(f"{label}: {name}", times, GOAL_MS / 1000 if "equal" in name and label == "merge" else None)
-    if len(old) < 10_000 or len(diff_lines(old, new)) < 10:
+    diffing, merging, git, editing = timed(calls, rounds)
+    goal = GOAL_MS / 1000 if "equal" in name else None
+    show(f"merge / git merge-file: {name}", merging, goal, git=git[0])
+    show(f"diff_lines: {name}", diffing)
+    show(f"minimal_edits: {name}", editing)
+    if "block" not in name and (len(old) < 10_000 or len(diff_lines(old, new)) < 10):
         show(f"difflib, diff only: {name}", timed([partial(difflib_blocks, old, new)], 1)[0])
 
 

@@ -6,9 +6,10 @@ async with filetools.open("project", mirror="backup") as files:
 """
 
 from filetools import errors, events, models
-from filetools.app import ApprovalAnswer, ApprovalRequest
+from filetools.app import ApprovalAnswer, ApprovalDecision, ApprovalRequest
 from filetools.app import open_workspace as open  # noqa: A004 - read as filetools.open(), like io.open()
-from filetools.content import Edit
+from filetools.content import Edit, TextEdit
+from filetools.editors import EditorState, Selection, TreeState
 from filetools.errors import FileToolsError
 from filetools.facade import FileToolsFacade
 from filetools.models import Actor
@@ -19,14 +20,19 @@ from filetools.sync import SyncManager
 __all__ = [
     "Actor",
     "ApprovalAnswer",
+    "ApprovalDecision",
     "ApprovalRequest",
     "Edit",
+    "EditorState",
     "FileToolsError",
     "FileToolsFacade",
     "MemoryStore",
+    "Selection",
     "Settings",
     "Store",
     "SyncManager",
+    "TextEdit",
+    "TreeState",
     "errors",
     "events",
     "models",

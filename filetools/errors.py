@@ -487,10 +487,13 @@ class HardLinkedError(FileToolsError, PermissionError):
     code = "HARD_LINKED"
     action = "Pass hard_links='break' in the settings to replace only this name."
 
-    def __init__(self, path: str, links: int) -> None:
-        super().__init__(
-            f"{path} has {links} names, not all of them inside the workspace", path=path, details={"links": links}
+    def __init__(self, path: str, links: int, *, forbidden: str | None = None) -> None:
+        reason = (
+            "not all of them inside the workspace"
+            if forbidden is None
+            else f"one of them {forbidden}, which is protected"
         )
+        super().__init__(f"{path} has {links} names, {reason}", path=path, details={"links": links})
 
 
 class VersionGoneError(FileToolsError, LookupError):
@@ -550,3 +553,27 @@ class OutcomeUnknownError(FileToolsError):
     code = "OUTCOME_UNKNOWN"
     retryable = True
     action = "Repeat the call with the same call id; it is applied at most once."
+
+
+class BufferClosedError(FileToolsError, LookupError):
+    """Raised when a handle holds no open document: it was closed, or its lease ran out."""
+
+    code = "BUFFER_CLOSED"
+    action = "Open the document again; unsaved text of a lapsed handle is among the versions of its path."
+
+    def __init__(self, path: str | None = None) -> None:
+        super().__init__("This handle holds no open document any more", path=path)
+
+
+class ResyncRequiredError(FileToolsError):
+    """Raised when edits were made on a text of a document too old for them to be carried to the newest."""
+
+    code = "RESYNC"
+    action = "Take the document's newest text and version, and make the edits on that."
+
+    def __init__(self, path: str, buffer_version: int, newest: int) -> None:
+        super().__init__(
+            f"{path} is at buffer version {newest}; what led there from {buffer_version} is no longer kept",
+            path=path,
+            details={"buffer_version": buffer_version, "newest_version": newest},
+        )

@@ -60,7 +60,7 @@ class Settings(BaseModel):
     follow_symlinks: bool = False
     """Whether links that stay inside the root are followed; otherwise every link is refused."""
     hard_links: Literal["refuse", "break"] = "refuse"
-    """A file with several names is not replaced, or, with "break", loses its other names."""
+    """A file with names outside the root is not replaced; with "break", any written name gets a file of its own."""
     lock_timeout_seconds: float = Field(default=30.0, gt=0)
     """Longest wait for the locks of one call."""
     max_read_bytes: int = Field(default=10 * MIB, gt=0)
@@ -89,6 +89,10 @@ class Settings(BaseModel):
     """Time limit of a tool call; waiting for locks and people is not counted."""
     approval_wait_seconds: float = Field(default=50.0, ge=0)
     """How long a call waits for a person before it fails with APPROVAL_REQUIRED; the request stays open longer."""
+    max_text_lines: int = Field(default=2000, ge=1)
+    """Most lines that a model gets at once of a text; it goes on reading where it was cut."""
+    max_text_characters: int = Field(default=50_000, ge=1)
+    """Most characters that a model gets at once of a text."""
 
 
 def load_settings(

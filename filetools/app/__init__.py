@@ -2,16 +2,25 @@
 
 from filetools.app.health import Health, Repair, examine, repair
 from filetools.app.opening import Opening, open_workspace
+from filetools.content import Edit, TextEdit
+from filetools.events import BufferEvent, Event, Subscription, TreeEvent
 from filetools.facade import FileToolsFacade
-from filetools.permissions import ApprovalAnswer, ApprovalRequest
+from filetools.permissions import ApprovalAnswer, ApprovalDecision, ApprovalRequest
 
 __all__ = [
     "ApprovalAnswer",
+    "ApprovalDecision",
     "ApprovalRequest",
+    "BufferEvent",
+    "Edit",
+    "Event",
     "FileToolsFacade",
     "Health",
     "Opening",
     "Repair",
+    "Subscription",
+    "TextEdit",
+    "TreeEvent",
     "examine",
     "open_workspace",
     "repair",

@@ -15,6 +15,7 @@ from filetools.app.mirrors import MIRROR_NAME, mirror_store
 from filetools.app.notices import event_of
 from filetools.app.state import State, prepare_state
 from filetools.content import FactsCache
+from filetools.editors import Documents
 from filetools.errors import InvalidArgumentError
 from filetools.events import EventBus
 from filetools.facade import Clerk, Crew, Feed, FileToolsFacade, Parts, Runner, keep_aside
@@ -156,6 +157,8 @@ class Opening:
         runner.on_told = clerk.note_written
         self._stack.push_async_callback(clerk.aclose)
         await clerk.start()
+        # Before the crew takes no more work: others must be told that nobody here waits or answers any longer.
+        self._stack.push_async_callback(parts.gatekeeper.aclose)
         self._stack.push_async_callback(parts.sync.aclose)
         self._stack.push_async_callback(runner.aclose)
         await parts.sync.start()
@@ -207,10 +210,11 @@ class Opening:
             bus=bus,
             sync=sync,
             recovery=Recovery(workspace, store, journal, mirrors=tuple(mirrors)),
-            gatekeeper=await self._gatekeeper(crew, state, settings, bus),
+            gatekeeper=await self._gatekeeper(crew, state, settings, bus, journal),
             settings=settings,
             facts=FactsCache(tick_ns=store.tick_ns),
             knowledge=Knowledge(journal),
+            documents=Documents(journal),
             crew=crew,
         )
 
@@ -225,15 +229,17 @@ class Opening:
     def _open_store(self, workspace: Workspace, private_directory: Path) -> Store:
         return LocalStore(workspace, private_directory=private_directory)
 
-    async def _gatekeeper(self, crew: Crew, state: State, settings: Settings, bus: EventBus) -> Gatekeeper:
+    async def _gatekeeper(
+        self, crew: Crew, state: State, settings: Settings, bus: EventBus, journal: Journal
+    ) -> Gatekeeper:
         def notify(notice: Notice) -> None:
             bus.publish(event_of(notice))
 
         policy = PermissionPolicy(settings.permissions, protected=settings.protected_paths)
-        approvals = Approvals(policy.trust, notify=notify, wait_seconds=settings.approval_wait_seconds)
+        wait_seconds = settings.approval_wait_seconds
+        approvals = Approvals(policy.trust, journal.approvals, crew.run, notify=notify, wait_seconds=wait_seconds)
         rules = RuleFile(state.directory / "permissions.json")
         gatekeeper = Gatekeeper(policy, approvals, notify=notify, rule_file=rules, run=crew.run)
-        self._stack.push_async_callback(gatekeeper.aclose)
         await gatekeeper.load(preset_given=self._given.get("permissions") is not None)
         return gatekeeper
 

@@ -7,7 +7,22 @@ from typing import Annotated, Final
 
 import typer
 
-from filetools.cli.commands import arranging, checking, feed, mirror, playing, reading, tools, writing
+from filetools.cli.commands import (
+    answering,
+    arranging,
+    checking,
+    editing,
+    feed,
+    going_back,
+    looking_back,
+    mirror,
+    playing,
+    reading,
+    searching,
+    serving,
+    tools,
+    writing,
+)
 from filetools.cli.terminal import use_terminal
 
 app: Final = typer.Typer(
@@ -18,7 +33,10 @@ app: Final = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for part in (playing, reading, writing, arranging, feed, mirror, tools, checking):
+for part in (
+    playing, reading, searching, writing, editing, arranging, feed, looking_back, going_back, mirror, tools, serving,
+    answering, checking
+):  # fmt: skip
     part.register(app)
 
 

@@ -150,7 +150,7 @@ class Desk:
     def _let_ask(self, files: FileToolsFacade) -> None:
         terminal = open_terminal()
         if terminal is not None:
-            files.answer_approvals(Asker(terminal))
+            files.answer_approvals(Asker(terminal), everywhere=False)
 
     def _actor(self) -> Actor:
         if self.options.actor is not None:

@@ -41,7 +41,7 @@ def change_line(record: ChangeRecord, *, with_time: bool = True) -> Text:
         path = f"{printable(record.old_path)}{end} → {path}"
     return Text.assemble(
         (f"{record.number:>6}  ", "dim"),
-        (f"{_moment(record.time)}  " if with_time else "", "dim"),
+        (f"{moment(record.time)}  " if with_time else "", "dim"),
         (f"{printable(record.actor.id):<10} ", _ACTOR_STYLES[record.actor.kind]),
         (f"{verb:<9}", _VERB_STYLES.get(verb, "")),
         path,
@@ -55,7 +55,18 @@ def change_to_dict(record: ChangeRecord, epoch: str) -> dict[str, Any]:
     return {name: value for name, value in plain.items() if value is not None}
 
 
-def _moment(seconds: float) -> str:
-    moment = time.localtime(seconds)
+def moment(seconds: float, *, short: bool = False) -> str:
+    """Return a time for people: of day if it was lately, else with the date, or with `short` the date alone."""
+    then = time.localtime(seconds)
     recent = time.time() - seconds < _TODAY_SECONDS
-    return time.strftime("%H:%M:%S" if recent else "%Y-%m-%d %H:%M", moment)
+    return time.strftime("%H:%M:%S" if recent else "%Y-%m-%d" if short else "%Y-%m-%d %H:%M", then)
+
+
+def verb_of(operation: Operation) -> str:
+    """Return what an operation did, in one word."""
+    return _VERBS[operation]
+
+
+def actor_style(kind: str) -> str:
+    """Return the style that the names of a kind of actors have."""
+    return next((style for known, style in _ACTOR_STYLES.items() if known == kind), "")

@@ -12,7 +12,7 @@ from filetools.content.edits import (
     insert_lines_in_bytes,
 )
 from filetools.content.ends import ends_like, split_lines, with_ends
-from filetools.content.facts import ContentFacts, FactsCache, describe, inspect, version_of
+from filetools.content.facts import ContentFacts, FactsCache, describe, inspect, text_of, version_of
 from filetools.content.file_patch import FileHunk, FilePatch, PatchLine
 from filetools.content.formats import TextFormat, decode, encode, format_as, format_named
 from filetools.content.kind import SAMPLE_BYTES, ContentKind, sniff
@@ -23,8 +23,10 @@ from filetools.content.pages import CursorValue, decode_cursor, encode_cursor
 from filetools.content.patches import apply_file_patch, parse_patch
 from filetools.content.ranges import read_byte_range, read_text_range
 from filetools.content.text_edits import TextEdit, apply_text_edits, composed, in_utf16, splice
+from filetools.content.transform import inverse, moved, transform
 from filetools.content.window import Window
 from filetools.content.windows import read_lines
+from filetools.content.wire import from_wire, to_wire, wire_text
 
 __all__ = [
     "SAMPLE_BYTES",
@@ -65,13 +67,16 @@ __all__ = [
     "ends_like",
     "format_as",
     "format_named",
+    "from_wire",
     "in_utf16",
     "insert_lines",
     "insert_lines_in_bytes",
     "inspect",
+    "inverse",
     "merge",
     "merge_bytes",
     "minimal_edits",
+    "moved",
     "newline_of",
     "parse_patch",
     "read_byte_range",
@@ -81,7 +86,11 @@ __all__ = [
     "splice",
     "split_lines",
     "structured_patch",
+    "text_of",
+    "to_wire",
+    "transform",
     "unified_diff",
     "version_of",
+    "wire_text",
     "with_ends",
 ]

@@ -71,6 +71,11 @@ def inspect(content: bytes, *, name: str = "", encoding: str | None = None) -> t
     return _facts(content, kind, sniffed), sniffed
 
 
+def text_of(content: bytes, *, name: str = "") -> str | None:
+    """Return the text of a whole file as `inspect` finds it; None if it is binary."""
+    return _read(content, sniff(content[:SAMPLE_BYTES], complete=len(content) <= SAMPLE_BYTES, name=name), name)[1]
+
+
 def describe(content: bytes, text: str | None, text_format: TextFormat, *, name: str, version: str) -> ContentFacts:
     """Return the facts of bytes that were made from a text, or looked at as one, without decoding them again.
 
@@ -81,7 +86,8 @@ def describe(content: bytes, text: str | None, text_format: TextFormat, *, name:
         name: Name or path of the file, for the MIME type.
         version: `version_of(content)`.
     """
-    if text is None or "\0" in text:
+    # What an encoding without mark wrote, others take for something else: facts follow from the bytes alone.
+    if text is None or "\0" in text or not (text_format.bom or text_format.encoding == "utf-8"):
         return inspect(content, name=name)[0]
     newline, total_lines = tally(text)
     return ContentFacts(

@@ -41,15 +41,16 @@ def in_utf16(text: str, edits: Sequence[TextEdit]) -> list[TextEdit]:
     found: list[TextEdit] = []
     place = units = 0
     for edit in edits:
-        start = units + _utf16_units(text[place : edit.start])
-        units = start + _utf16_units(text[edit.start : edit.end])
+        start = units + utf16_units(text[place : edit.start])
+        units = start + utf16_units(text[edit.start : edit.end])
         place = edit.end
         found.append(TextEdit(start, units, edit.text))
     return found
 
 
-def _utf16_units(text: str) -> int:
-    return len(text.encode("utf-16-le", "surrogatepass")) // 2
+def utf16_units(text: str) -> int:
+    """Return how long a text is in UTF-16 units."""
+    return len(text) if text.isascii() else len(text.encode("utf-16-le", "surrogatepass")) // 2
 
 
 def composed(first: Sequence[TextEdit], second: Sequence[TextEdit]) -> list[TextEdit]:

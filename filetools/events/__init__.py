@@ -25,6 +25,16 @@ from filetools.events.activity import (
     ToolRejected,
     ToolStarted,
 )
+from filetools.events.buffers import (
+    BufferAbandoned,
+    BufferBehind,
+    BufferChanged,
+    BufferClosed,
+    BufferEvent,
+    BufferMoved,
+    BufferOpened,
+    BufferSaved,
+)
 from filetools.events.bus import BusStatistics, EventBus
 from filetools.events.listeners import Listener
 from filetools.events.queries import Responder
@@ -48,6 +58,14 @@ from filetools.events.types import (
 
 __all__ = [
     "ApprovalRequired",
+    "BufferAbandoned",
+    "BufferBehind",
+    "BufferChanged",
+    "BufferClosed",
+    "BufferEvent",
+    "BufferMoved",
+    "BufferOpened",
+    "BufferSaved",
     "BusStatistics",
     "ContentEvent",
     "ContentLoader",

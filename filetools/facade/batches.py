@@ -18,7 +18,9 @@ from filetools.facade.writing import decide_write
 from filetools.models import Actor, BatchResult, ReadBatchResult, ReadItem, ReadResult
 
 MOST_FILES = 1000
-_WRITE_FIELDS = frozenset({"path", "content", "expected_version", "encoding", "newline", "create_parents"})
+_WRITE_FIELDS = frozenset(
+    {"path", "content", "expected_version", "encoding", "newline", "create_parents", "require_read"}
+)
 
 
 class Reads(Protocol):
@@ -49,8 +51,10 @@ async def read_multiple(files: Reads, paths: Sequence[str], beat: Beat) -> ReadB
     return ReadBatchResult(items=items, failed=sum(item.error is not None for item in items))
 
 
-def write_steps(runner: Runner, items: Sequence[Mapping[str, Any]], actor: Actor) -> list[PutFile]:
-    """Return a step for each item.
+def write_steps(
+    runner: Runner, items: Sequence[Mapping[str, Any]], actor: Actor, *, require_version: bool = False
+) -> list[PutFile]:
+    """Return a step for each item; with `require_version` none replaces a file without naming its version.
 
     Raises:
         InvalidArgumentError: An unknown or missing field, two items of one file, or too many.
@@ -62,7 +66,8 @@ def write_steps(runner: Runner, items: Sequence[Mapping[str, Any]], actor: Actor
         if unknown or "path" not in item or "content" not in item:
             reason = f"unknown field {sorted(unknown)[0]!r}" if unknown else "path and content are needed"
             raise InvalidArgumentError(f"An item of write_multiple is wrong: {reason}")
-        request = WriteRequest(**{name: value for name, value in item.items() if name != "path"})
+        options = {name: value for name, value in item.items() if name != "path"}
+        request = WriteRequest(**options, require_version=require_version)
         where = runner.resolve(item["path"])
         steps.append(put_step(where, request, actor, decide_write))
     _refuse_repeats(runner, steps)

@@ -6,13 +6,14 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any, Final
 
-from filetools.errors import ChangedMeanwhileError
+from filetools.errors import ApprovalDeniedError, ChangedMeanwhileError
 from filetools.events import EventBus
 from filetools.facade.feed import Feed
-from filetools.facade.proposals import propose
+from filetools.facade.proposals import Preview, conflict_proposal, propose
 from filetools.facade.runner import Runner
 from filetools.models import Actor
 from filetools.paths import WorkspacePath
+from filetools.permissions import ApprovalDecision, Case, Permit
 from filetools.settings import Settings
 
 MOST_QUESTIONS: Final = 3
@@ -22,10 +23,11 @@ MOST_QUESTIONS: Final = 3
 class Calls:
     """The calls of one actor on one opened workspace; a base of the facade."""
 
-    def __init__(self, runner: Runner, feed: Feed, actor: Actor) -> None:
+    def __init__(self, runner: Runner, feed: Feed, actor: Actor, *, require_version: bool = False) -> None:
         self._runner = runner
         self._parts = runner.parts
         self._feed = feed
+        self._require_version = require_version
         self.actor = actor
 
     @property
@@ -39,18 +41,71 @@ class Calls:
         return self._parts.settings
 
     async def _authorise(
-        self, tool: str, paths: Sequence[WorkspacePath], arguments: Mapping[str, Any], *, change: bool
-    ) -> None:
+        self,
+        tool: str,
+        paths: Sequence[WorkspacePath],
+        arguments: Mapping[str, Any],
+        *,
+        change: bool,
+        preview: Preview | None = None,
+    ) -> Permit | None:
         """Have the permissions decide; what a person allowed must still be what the call would do.
+
+        Args:
+            tool: Name of the tool.
+            paths: Every path the call works on.
+            arguments: All that tells this call from others.
+            change: Whether it changes anything.
+            preview: Tells the text that would stand there, for calls that can write another text in its place.
+
+        Returns:
+            What a person has allowed just now, with the text to be written instead if they gave one; None if nobody
+            was asked.
 
         Raises:
             ToolBlockedError, ApprovalRequiredError, ApprovalDeniedError
             ChangedMeanwhileError: The files changed while a person was asked, each of three times.
         """
-        describe = partial(propose, self._parts, tool, paths, arguments)
+        describe = partial(propose, self._parts, tool, paths, arguments, preview)
         for _ in range(MOST_QUESTIONS):
             authorise = self._parts.gatekeeper.authorise
-            allowed = await authorise(tool, paths, actor=self.actor, change=change, describe=describe)
-            if allowed is None or (await describe()).digest == allowed.digest:
-                return
+            permit = await authorise(tool, paths, actor=self.actor, change=change, describe=describe)
+            if permit is None or (await describe()).digest == permit.proposal.digest:
+                return permit
         raise ChangedMeanwhileError(paths[0] if paths else ".", MOST_QUESTIONS)
+
+    async def _ask_about_conflict(
+        self,
+        tool: str,
+        path: WorkspacePath,
+        base_text: str | None,
+        ours_text: str,
+        theirs_text: str,
+        arguments: Mapping[str, Any],
+    ) -> ApprovalDecision:
+        """Have a person decide what becomes of a text that meets another's unsaved one. No lock may be held meanwhile.
+
+        Args:
+            tool: Name of the tool.
+            path: The document's path.
+            base_text: What both sides started from, if it is known.
+            ours_text: The unsaved text.
+            theirs_text: What the call wants to write.
+            arguments: All that tells this call from others.
+
+        Returns:
+            "allow", "deny" (cancel), or "merge" with the whole text to be written.
+
+        Raises:
+            ApprovalRequiredError: Nobody is there to answer, or nobody did in time; the request stays open.
+        """
+        texts = (base_text, ours_text, theirs_text)
+        proposal = await self._parts.crew.run(partial(conflict_proposal, tool, path, texts, arguments))
+        case = Case(tool=tool, path=path, paths=(path,), actor=self.actor, reason="conflict", proposal=proposal)
+        decision = None
+        while decision is None:  # an identical call may use the answer up
+            try:
+                decision = await self._parts.gatekeeper.approvals.ask(case)
+            except ApprovalDeniedError:
+                return ApprovalDecision(answer="deny")
+        return decision

@@ -19,12 +19,13 @@ from typing import Final
 from filelock import lock_descriptor
 
 from filetools.errors import FileToolsError, StateDamagedError, WorkspaceGoneError
-from filetools.events import Resync
+from filetools.events import BufferAbandoned, Resync
 from filetools.facade.feed import Feed, is_told
 from filetools.facade.foreign import ForeignRecorder
 from filetools.facade.limbo import sweep
 from filetools.facade.rescan import rescan
 from filetools.facade.runner import Runner
+from filetools.facade.saving import sweep_handles
 from filetools.facade.syncer import sync_files
 from filetools.facade.trash import tidy_trash
 from filetools.models import ChangeRecord, Operation
@@ -77,6 +78,8 @@ class Clerk:
         self._flush_due: asyncio.TimerHandle | None = None
         self._flushing: asyncio.Task[None] | None = None
         self._position = 0
+        self._followed: set[str] = set()
+        self._follow_due = asyncio.Event()
         self._keeper_descriptor: int | None = None
 
     @property
@@ -87,8 +90,10 @@ class Clerk:
     async def start(self) -> None:
         """Settle what dead processes left, then begin the background tasks. Nothing is scanned."""
         self._position = await self._parts.crew.run(self._parts.journal.visible_position)
+        await self._runner.news.start()
         await self._restore()
         await self._recover()
+        await self._take_over_documents()
         self._listening = self._bell.listen(self._rung.set)
         self._try_to_keep()
         self._tasks = [
@@ -96,12 +101,14 @@ class Clerk:
             asyncio.create_task(self._repeatedly(self._record), name="filetools record"),
             asyncio.create_task(self._repeatedly(self._rescan), name="filetools rescan"),
             asyncio.create_task(self._repeatedly(self._save_knowledge), name="filetools knowledge"),
+            asyncio.create_task(self._repeatedly(self._follow_files), name="filetools documents"),
             asyncio.create_task(self._keep(), name="filetools keep"),
         ]
 
     def note_written(self, records: Sequence[ChangeRecord] = ()) -> None:
         """Have marks flushed and other processes woken soon; called on the loop after every change."""
         self._recorder.note(records)
+        self._note_documents(records)
         self._feed.wake()
         loop = asyncio.get_running_loop()
         self._written_at = loop.time()
@@ -132,6 +139,20 @@ class Clerk:
         if self._keeper_descriptor is not None:
             os.close(self._keeper_descriptor)
             self._keeper_descriptor = None
+
+    def _note_documents(self, records: Sequence[ChangeRecord]) -> None:
+        """Have the open documents of changed files follow them."""
+        if self._parts.documents.open_keys:
+            keys = {self._parts.workspace.key(WorkspacePath(record.path)) for record in records}
+            self._followed |= keys & self._parts.documents.open_keys
+            if self._followed:
+                self._follow_due.set()
+
+    async def _follow_files(self) -> None:
+        await self._follow_due.wait()
+        self._follow_due.clear()
+        keys, self._followed = self._followed, set()
+        await self._runner.news.follow(self._runner.news.of_keys(keys))
 
     def _flush_in_silence(self) -> None:
         loop = asyncio.get_running_loop()
@@ -167,14 +188,18 @@ class Clerk:
         """Publish what other processes recorded, with its true actor."""
         await self._rung.wait()
         self._rung.clear()
+        await self._runner.news.tell()
         while True:
-            visible, records = await self._parts.crew.run(self._read_others)
+            visible, records, has_news = await self._parts.crew.run(self._read_others)
             self._recorder.note(records)
+            self._runner.notice(records)
             for record in records:
                 for event in self._runner.events_of(record) if is_told(record) else ():
                     self._parts.bus.publish(event)
             if records:
                 self._feed.wake()
+            if has_news:
+                await self._parts.gatekeeper.approvals.look()
             if len(records) < FOLLOWED_RECORDS:
                 self._position = max(visible, self._position, records[-1].number if records else 0)
                 break
@@ -182,10 +207,11 @@ class Clerk:
         # A process hears its own bell too; while it writes all the time, it looks for others' records only so often.
         await asyncio.sleep(FOLLOW_PAUSE_SECONDS)
 
-    def _read_others(self) -> tuple[int, list[ChangeRecord]]:
+    def _read_others(self) -> tuple[int, list[ChangeRecord], bool]:
         journal = self._parts.journal
         visible = journal.visible_position()  # first: what comes between the two is read again, not missed
-        return visible, journal.records(self._position, limit=FOLLOWED_RECORDS, foreign_only=True)
+        records = journal.records(self._position, limit=FOLLOWED_RECORDS, foreign_only=True)
+        return visible, records, self._parts.gatekeeper.approvals.has_news()
 
     async def _keep(self) -> None:
         rounds = 0
@@ -209,6 +235,7 @@ class Clerk:
             await self._watch()
         await sweep(self._parts, self._runner.tell)
         await self._recover()
+        await self._keep_documents()
         await self._parts.crew.run(partial(sync_files, self._parts))
         settings = self._parts.settings
         tidy = partial(
@@ -222,6 +249,20 @@ class Clerk:
             await self._parts.crew.run(partial(tidy_trash, self._parts))
         else:
             await self._parts.crew.run(self._parts.journal.checkpoint)
+
+    async def _take_over_documents(self) -> None:
+        """Before the first call, keep what vanished editors left: a short-lived process ends before its keeper's round."""
+        if self._parts.documents.open_keys:
+            await self._keep_documents()
+
+    async def _keep_documents(self) -> None:
+        """Keep the text of editors that vanished, and catch up with files whose writer died before documents followed."""
+        for document, version, author in await self._parts.crew.run(lambda: list(sweep_handles(self._parts))):
+            self._parts.bus.publish(
+                BufferAbandoned(path=document.path, document=document.id, actor=author, kept_version=version)
+            )
+        await self._runner.news.tell()
+        await self._runner.news.follow(self._runner.news.of_keys(self._parts.documents.open_keys))
 
     async def _restore(self) -> None:
         """After a restart of the machine, before the first call: unsynced files may be older, empty or cut short."""

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -23,29 +25,57 @@ from filetools.content import (
     unified_diff,
     version_of,
 )
-from filetools.errors import InvalidArgumentError, PathExistsError, PathNotFoundError
-from filetools.facade.look import Look, content_of, facts_of
+from filetools.editors import OpenText
+from filetools.errors import EditNotFoundError, InvalidArgumentError, PathExistsError, PathNotFoundError
+from filetools.facade.encodings import facts_as_read, named_encoding, read_as
+from filetools.facade.expected import full_version, matches, require_version
+from filetools.facade.knowing import permit_move, permit_removal
+from filetools.facade.look import Look, content_of
+from filetools.facade.outcomes import number_of
 from filetools.facade.parts import Parts
 from filetools.facade.runner import Runner
-from filetools.facade.steps import Decision, MoveFile, PutFile, RemoveFile
+from filetools.facade.steps import (
+    Decision,
+    MoveFile,
+    PutFile,
+    RemoveFile,
+    disk_text,
+    put_beside,
+    unsaved_error,
+    unsaved_text,
+)
 from filetools.facade.way import Outcome
-from filetools.facade.writing import UTF_8, require_file, require_version
-from filetools.models import DiffResult, EditResult, PatchedFile, PatchResult
+from filetools.facade.writing import UTF_8, require_file
+from filetools.models import Actor, DiffResult, EditResult, PatchedFile, PatchResult
 from filetools.paths import WorkspacePath
 
 ApplyToBytes = Callable[[bytes, TextFormat], BytesOutcome]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Beside:
+    """What a change did where an editor has unsaved text."""
+
+    version_before: str
+    """Version of the unsaved text."""
+    in_buffer: bool
+    disk_version: str | None
+
+
 class TextChange:
     """One change of a file's text on its way: decided under the lock, remembered for the result. Used once."""
 
-    def __init__(self, path: WorkspacePath, apply: ApplyToBytes, *, expected_version: str | None = None) -> None:
+    def __init__(
+        self, path: WorkspacePath, apply: ApplyToBytes, actor: Actor, *, expected_version: str | None = None
+    ) -> None:
         self.path = path
         self._apply = apply
-        self._expected_version = expected_version
+        self._actor = actor
+        self.expected_version = expected_version
         self.before = ""
         self.outcome = EditOutcome(text="", spans=(), counts=())
         self.version = ""
+        self.unsaved: Beside | None = None
 
     def step(self) -> PutFile:
         """Return the step that makes the change."""
@@ -53,16 +83,55 @@ class TextChange:
 
     def decide(self, parts: Parts, seen: Look) -> Decision:
         """Apply the change to what stands there."""
+        opened = unsaved_text(parts, seen)
+        if opened is not None:
+            return self._beside(parts, seen, opened)
         require_file(seen)
-        require_version(seen, self._expected_version)
-        facts = facts_of(parts, seen)
+        require_version(seen, self.expected_version)
+        facts = facts_as_read(parts, seen, self._actor)
         return self.made(content_of(parts, seen), facts.text_format if facts is not None else None)
+
+    def _beside(self, parts: Parts, seen: Look, opened: OpenText) -> Decision:
+        """Apply the change to unsaved text; to the file's where that has what the unsaved one has not."""
+        content, version = parts.documents.texts.bytes_of(opened)
+        if self.expected_version is not None and not matches(version, self.expected_version):
+            require_version(seen, self.expected_version)
+        base = opened.text
+        try:
+            self.made(content, opened.document.text_format)
+        except EditNotFoundError:
+            base = disk_text(parts, seen) or ""
+            with suppress(EditNotFoundError):
+                self.made(content_of(parts, seen), opened.document.text_format)
+            if not self.version:
+                raise
+        decision = put_beside(parts, seen, opened, base, self.outcome.text)
+        self.version = decision.shown_version or decision.facts.version
+        self.unsaved = Beside(
+            version_before=version,
+            in_buffer=decision.in_buffer,
+            disk_version=seen.version if decision.in_buffer else decision.facts.version,
+        )
+        return decision
 
     def preview(self, parts: Parts) -> str:
         """Apply the change to what stands there without writing it; returns the version it was applied to."""
+        document = parts.journal.view(parts.workspace.key(self.path)).document
+        opened = None if document is None else parts.documents.texts.newest(document.id)
+        if opened is not None and opened.document.is_dirty:
+            content, version = parts.documents.texts.bytes_of(opened)
+            self.made(content, opened.document.text_format)
+            return version
         content, _ = parts.store.read(self.path, limit=parts.settings.max_write_bytes)
-        self.made(content, inspect(content, name=self.path)[0].text_format)
+        self.made(content, self.format_of(parts, self.path, content))
         return version_of(content)
+
+    def format_of(self, parts: Parts, path: WorkspacePath, content: bytes) -> TextFormat | None:
+        """Return how a file's text is stored, as its actor reads it."""
+        key = parts.workspace.key(path)
+        is_foreign = parts.knowledge.is_surprised(self._actor, key, version_of(content))
+        named = named_encoding(parts, key, self._actor)
+        return read_as(content, named, name=path, is_foreign=is_foreign).text_format
 
     def made(self, content: bytes, text_format: TextFormat | None) -> Decision:
         """Return the decision for a file's bytes.
@@ -84,24 +153,38 @@ class TextChange:
         return [hunk.to_dict() for hunk in structured_patch(self.before, self.outcome.text)]
 
 
-def edits_change(path: WorkspacePath, edits: Sequence[Edit], expected_version: str | None) -> TextChange:
+def refuse_other_than_edits(edits: object) -> None:
+    """Refuse what is no list of edits, before anything looks into it.
+
+    Raises:
+        InvalidArgumentError: It is something else.
+    """
+    if isinstance(edits, str) or not isinstance(edits, Sequence) or not all(isinstance(edit, Edit) for edit in edits):
+        raise InvalidArgumentError("edits must be a list of filetools.Edit")
+
+
+def edits_change(
+    path: WorkspacePath, edits: Sequence[Edit], actor: Actor, *, expected_version: str | None
+) -> TextChange:
     """Return the change that some replacements make."""
     apply = partial(_apply_edits, edits=edits, path=path)
-    return TextChange(path, apply, expected_version=expected_version)
+    return TextChange(path, apply, actor, expected_version=expected_version)
 
 
-def insertion(path: WorkspacePath, line: int, text: str, expected_version: str | None) -> TextChange:
+def insertion(path: WorkspacePath, line: int, text: str, actor: Actor, *, expected_version: str | None) -> TextChange:
     """Return the change that new lines after a line make; 0 is before the first."""
 
     def apply(content: bytes, text_format: TextFormat) -> BytesOutcome:
         return insert_lines_in_bytes(content, text_format, line, text, path=path)
 
-    return TextChange(path, apply, expected_version=expected_version)
+    return TextChange(path, apply, actor, expected_version=expected_version)
 
 
 def edit_result(change: TextChange, outcome: Outcome | None, before: str) -> EditResult:
     """Return the result of one change; `outcome` is None for a dry run."""
     record = outcome.changes[0] if outcome is not None else None
+    unsaved = change.unsaved
+    before = before if unsaved is None else unsaved.version_before
     return EditResult(
         path=change.path,
         version=change.version,
@@ -110,7 +193,9 @@ def edit_result(change: TextChange, outcome: Outcome | None, before: str) -> Edi
         structured_patch=change.hunks(),
         dry_run=outcome is None,
         unchanged=change.version == before,
-        number=None if record is None else record.number,
+        in_buffer=unsaved is not None and unsaved.in_buffer,
+        disk_version=None if unsaved is None or unsaved.disk_version == change.version else unsaved.disk_version,
+        number=number_of(record),
         mirror=outcome.mirror if outcome is not None else "off",
         warnings=list(outcome.warnings) if outcome is not None else [],
     )
@@ -119,8 +204,8 @@ def edit_result(change: TextChange, outcome: Outcome | None, before: str) -> Edi
 class PatchCall:
     """One patch over any number of files on its way: a step for each file, all or nothing. Used once."""
 
-    def __init__(self, runner: Runner, text: str) -> None:
-        """Parse a patch.
+    def __init__(self, runner: Runner, actor: Actor, text: str) -> None:
+        """Parse an actor's patch.
 
         Raises:
             InvalidArgumentError: It is malformed, or names a file twice.
@@ -130,6 +215,7 @@ class PatchCall:
         self._changes: list[TextChange | None] = []
         self.deleted = [runner.resolve(patch.path) for patch in self.patches if patch.kind == "delete"]
         self._runner = runner
+        self._actor = actor
         for patch in self.patches:
             self._add(patch)
         self.paths = [path for step in self.steps for path in step.paths]
@@ -149,9 +235,13 @@ class PatchCall:
                 raise PathExistsError(where)
             if patch.kind != "add" and not stands:
                 raise PathNotFoundError(where)
-            if change is not None and patch.kind == "update":
+            if change is not None and patch.kind == "update" and patch.move_to is None:
+                change.preview(parts)
+            elif change is not None and patch.kind == "update":
                 content, _ = parts.store.read(where, limit=parts.settings.max_write_bytes)
-                change.made(content, inspect(content, name=where)[0].text_format)
+                if patch.hunks:
+                    change.made(content, change.format_of(parts, where, content))
+                change.version = change.version or version_of(content)
             elif change is not None:
                 change.made(b"", UTF_8)
 
@@ -178,23 +268,24 @@ class PatchCall:
     def _add(self, patch: FilePatch) -> None:
         where = self._runner.resolve(patch.path)
         if patch.kind == "delete":
-            self._take(RemoveFile(where), None)
+            self._take(RemoveFile(where, partial(permit_removal, self._runner.parts, self._actor, None)), None)
         elif patch.kind == "add":
-            change = TextChange(where, partial(_apply_patch, patch=patch, path=where))
+            change = TextChange(where, partial(_apply_patch, patch=patch, path=where), self._actor)
             self._take(PutFile(where, partial(_decide_added, change, patch)), change)
         elif patch.move_to is None:
-            change = TextChange(where, partial(_apply_patch, patch=patch, path=where))
+            change = TextChange(where, partial(_apply_patch, patch=patch, path=where), self._actor)
             self._take(PutFile(where, partial(_decide_mode, change, patch), create_parents=False), change)
-        elif not patch.hunks:
-            self._take(MoveFile(where, self._runner.resolve(patch.move_to), overwrite=False), None)
+        elif not patch.hunks and patch.mode is None:
+            permit = partial(permit_move, self._runner.parts, self._actor)
+            self._take(MoveFile(where, self._runner.resolve(patch.move_to), overwrite=False, permit=permit), None)
         else:
             self._add_moved(patch, where, self._runner.resolve(patch.move_to))
 
     def _add_moved(self, patch: FilePatch, source: WorkspacePath, destination: WorkspacePath) -> None:
         # The bytes change on the way, so it is a new file and a deleted one, in one transaction.
-        change = TextChange(destination, partial(_apply_patch, patch=patch, path=source))
-        self.steps.append(PutFile(destination, partial(_decide_moved, change, source)))
-        self._take(RemoveFile(source), change)
+        change = TextChange(destination, partial(_apply_patch, patch=patch, path=source), self._actor)
+        self.steps.append(PutFile(destination, partial(_decide_moved, change, patch, source)))
+        self._take(RemoveFile(source, partial(_permit_leaving, self._runner.parts, self._actor)), change)
 
     def _take(self, step: PutFile | RemoveFile | MoveFile, change: TextChange | None) -> None:
         self.steps.append(step)
@@ -212,10 +303,10 @@ def diff_result(parts: Parts, path: WorkspacePath, old: str | None, new: str | N
 
     Raises:
         PathNotFoundError, VersionGoneError
-        InvalidArgumentError: One of them is binary, or there is no earlier version.
+        InvalidArgumentError: One of them is binary or no version, or there is no earlier version.
     """
-    first = parts.journal.contents.get(old or _version_before(parts, path))
-    second = parts.store.read(path)[0] if new is None else parts.journal.contents.get(new)
+    first = parts.journal.contents.get(full_version(parts, path, old) if old else _version_before(parts, path))
+    second = parts.store.read(path)[0] if new is None else parts.journal.contents.get(full_version(parts, path, new))
     diff = unified_diff(_text(first, path), _text(second, path), f"a/{path}", f"b/{path}")
     return DiffResult(path=path, old_version=version_of(first), new_version=version_of(second), diff=diff)
 
@@ -250,13 +341,23 @@ def _decide_added(change: TextChange, patch: FilePatch, _parts: Parts, seen: Loo
 
 
 def _decide_mode(change: TextChange, patch: FilePatch, parts: Parts, seen: Look) -> Decision:
-    made = change.decide(parts, seen)
-    return Decision(content=made.content, facts=made.facts, mode=patch.mode)
+    return replace(change.decide(parts, seen), mode=patch.mode)
 
 
-def _decide_moved(change: TextChange, source: WorkspacePath, parts: Parts, seen: Look) -> Decision:
+def _permit_leaving(parts: Parts, actor: Actor, seen: Look) -> None:
+    """Refuse to take away a file whose unsaved text would not come along; the hunks themselves tell what is known."""
+    if actor.kind == "agent" and (opened := unsaved_text(parts, seen)) is not None:
+        raise unsaved_error(seen.path, opened.document.version)
+
+
+def _decide_moved(change: TextChange, patch: FilePatch, source: WorkspacePath, parts: Parts, seen: Look) -> Decision:
     if seen.stat is not None:
         raise PathExistsError(seen.path)
     content, stat = parts.store.read(source, limit=parts.settings.max_write_bytes)
-    made = change.made(content, inspect(content, name=source)[0].text_format)
-    return Decision(content=made.content, facts=made.facts, mode=stat.mode)
+    mode = stat.mode if patch.mode is None else patch.mode
+    if not patch.hunks:  # only name and mode change; it need not be text
+        facts = inspect(content, name=seen.path)[0]
+        change.version = facts.version
+        return Decision(content=content, facts=facts, mode=mode, like=source)
+    made = change.made(content, change.format_of(parts, source, content))
+    return Decision(content=made.content, facts=made.facts, mode=mode, like=source)

@@ -9,15 +9,20 @@ from typing import Any, Protocol
 
 from filetools.events import Listener, Subscription
 from filetools.facade import information
+from filetools.facade.buffers import Buffers
 from filetools.facade.feed import Feed, FeedPage
+from filetools.facade.history_calls import HistoryCalls
 from filetools.facade.latest import latest
 from filetools.facade.read_calls import ReadCalls
 from filetools.facade.runner import Runner
+from filetools.facade.search_calls import SearchCalls
+from filetools.facade.transactions import Transaction
 from filetools.facade.tree_calls import TreeCalls
 from filetools.facade.write_calls import WriteCalls
 from filetools.locks import LockInfo
 from filetools.models import Actor, ChangeRecord, SyncResult
-from filetools.permissions import Approver, Attendance
+from filetools.permissions import ApprovalRequest, Approver, Attendance
+from filetools.versions import ChangedFile, owner_of
 
 
 class ToolCaller(Protocol):
@@ -27,7 +32,7 @@ class ToolCaller(Protocol):
         """Run a tool and return its envelope; never raises."""
 
 
-class FileToolsFacade(ReadCalls, WriteCalls, TreeCalls):
+class FileToolsFacade(ReadCalls, SearchCalls, WriteCalls, TreeCalls, HistoryCalls):
     """File tools of one actor on one opened workspace. Lives until the workspace is closed; bound to one event loop.
 
     Every method that changes something goes the way of a write (`way.py`); every error is a `FileToolsError`. Common to
@@ -38,15 +43,41 @@ class FileToolsFacade(ReadCalls, WriteCalls, TreeCalls):
     """
 
     def __init__(
-        self, runner: Runner, feed: Feed, actor: Actor, tools: Callable[[FileToolsFacade], ToolCaller]
+        self,
+        runner: Runner,
+        feed: Feed,
+        actor: Actor,
+        tools: Callable[[FileToolsFacade], ToolCaller],
+        *,
+        require_version: bool = False,
     ) -> None:
-        super().__init__(runner, feed, actor)
+        super().__init__(runner, feed, actor, require_version=require_version)
         self._make_tools = tools
         self._tools: ToolCaller | None = None
 
-    def for_actor(self, actor: Actor) -> FileToolsFacade:
-        """Return a facade of the same workspace whose calls belong to another actor."""
-        return FileToolsFacade(self._runner, self._feed, actor, self._make_tools)
+    def for_actor(self, actor: Actor, *, require_version: bool | None = None) -> FileToolsFacade:
+        """Return a facade of the same workspace whose calls belong to another actor.
+
+        Args:
+            actor: Whose calls they are.
+            require_version: Whether replacing an existing file needs `expected_version`, as doors for models demand it,
+                whose callers may share one actor; None is as here.
+        """
+        require = self._require_version if require_version is None else require_version
+        return FileToolsFacade(self._runner, self._feed, actor, self._make_tools, require_version=require)
+
+    @property
+    def buffers(self) -> Buffers:
+        """The documents that this actor, an editor, has open: text that is not saved yet, shared with everybody."""
+        return Buffers(self._runner, self._runner.news, self.actor, self._authorise)
+
+    def transaction(self) -> Transaction:
+        """Return a block for any calls over any files that are done together or not at all.
+
+        `async with files.transaction() as tx:` gives an object with the calls of this one. They are buffered; reads see
+        what the transaction has made; at the end of the block all is done, or nothing. `tx.result` then says what.
+        """
+        return Transaction(self._runner, self._feed, self.actor, require_version=self._require_version)
 
     def on(self, pattern: str, listener: Listener, *, once: bool = False) -> Subscription:
         """Call `listener` for events whose name matches, such as "file:modified" or "file:*"."""
@@ -74,12 +105,54 @@ class FileToolsFacade(ReadCalls, WriteCalls, TreeCalls):
         """Yield every change after a position, then those to come; None starts now."""
         return self._feed.follow(since)
 
-    def answer_approvals(self, approver: Approver) -> Attendance:
+    def answer_approvals(self, approver: Approver, *, everywhere: bool = True) -> Attendance:
         """Have a callback answer what a person must decide in this workspace, until the returned attendance is closed.
 
         The callback stands for a person: whoever opened the workspace decides who that is. An agent's token never does.
+
+        Args:
+            approver: Gets a request, returns an answer, or an `ApprovalDecision` with the text to be written instead.
+            everywhere: Whether it is asked about the calls of other processes on the root, too.
         """
-        return self._parts.gatekeeper.approvals.listen(approver)
+        return self._parts.gatekeeper.approvals.listen(approver, everywhere=everywhere)
+
+    async def recall(self) -> None:
+        """Load what this actor knew in earlier openings; happens by itself at its first write."""
+        self._runner.check_open()
+        if not self._parts.knowledge.is_recalled(self.actor):
+            await self._parts.crew.run(partial(self._parts.knowledge.recall, self.actor))
+
+    def changed_since_read(self) -> tuple[ChangedFile, ...]:
+        """Return the files that this actor knows and others have changed since, the oldest first; each is told once.
+
+        A file that the actor has read or written whole meanwhile is not among them. Of changes made while the workspace
+        was closed it tells after `recall`.
+        """
+        return self._parts.knowledge.news.take(owner_of(self.actor))
+
+    async def approvals(self) -> tuple[ApprovalRequest, ...]:
+        """Return what waits for a person's answer, in whatever process it was asked; oldest first."""
+        self._runner.check_open()
+        approvals = self._parts.gatekeeper.approvals
+        await approvals.look()
+        return tuple(approvals.open_requests())
+
+    async def answer_approval(self, approval_id: str, answer: str, *, edited_text: str | None = None) -> None:
+        """Answer a request, of this process or another. An answer that comes late lets the next identical call pass once.
+
+        Args:
+            approval_id: Id of an open request.
+            answer: "allow", "allow_for_run", "deny", or "merge" to have another text written instead; of a conflict
+                also "cancel".
+            edited_text: For "merge": the whole text of the file.
+
+        Raises:
+            AccessDeniedError: This facade's actor is no person.
+            InvalidArgumentError: It is no answer to this request, or the request is not open (any more).
+        """
+        self._runner.check_open()
+        approvals = self._parts.gatekeeper.approvals
+        await approvals.answer(approval_id, answer, by=self.actor, edited_text=edited_text)
 
     async def is_locked(self, path: str) -> bool:
         """Whether anybody holds a path's lock, in this process or another."""

@@ -64,6 +64,11 @@ class Feed:
         key = None if path is None else self._parts.workspace.key(path)
         return await self._parts.crew.run(partial(self._read, number, limit, key, resync))
 
+    @property
+    def growth(self) -> asyncio.Event:
+        """Set once the journal has grown, or the workspace was closed; take it before reading what there is."""
+        return self._grown
+
     async def position(self) -> str:
         """Return the position after the newest change."""
         return await self._parts.crew.run(self._newest)
@@ -96,7 +101,7 @@ class Feed:
     def _parse(self, since: str | None) -> tuple[int, bool]:
         if since is None:
             return 0, False
-        match = _POSITION.fullmatch(since)
+        match = _POSITION.fullmatch(str(since))
         if match is None:
             raise InvalidArgumentError(f"A position looks like epoch:number, not {since!r}")
         if match[1] != self._parts.journal.epoch:

@@ -26,6 +26,7 @@ from filetools.watch import Hint
 
 BATCH_PATHS: Final = 200
 """Paths whose locks are taken together, so that a burst costs few commits."""
+MOST_TRIES: Final = 3
 REMEMBERED_FOLDERS: Final = 1000
 REMEMBERED_FILES: Final = 10_000
 REMEMBERED_WRITES: Final = 1000
@@ -68,7 +69,13 @@ class ForeignRecorder:
         for batch in _without_repeats([hint for hint in hints if self._is_addressable(hint)]):
             if not await self._together(batch):
                 for hint in batch:
-                    await self._together([hint], timeout_seconds=2.0)
+                    await self._alone(hint)
+
+    async def _alone(self, hint: Hint) -> None:
+        """Look at one path again and again: a person who types moves its document under every look."""
+        for _ in range(MOST_TRIES):
+            if await self._together([hint], timeout_seconds=2.0):
+                return
 
     async def _together(self, hints: Sequence[Hint], timeout_seconds: float = 0.05) -> bool:
         parts = self._parts

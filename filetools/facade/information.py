@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import asdict
+from functools import partial
 from typing import Any
 
 from filetools.content import inspect
@@ -86,6 +87,20 @@ def history(parts: Parts, path: WorkspacePath, limit: int) -> VersionsResult:
     return VersionsResult(path=path, versions=entries)
 
 
+def _open_documents(parts: Parts) -> list[dict[str, Any]]:
+    """Return what editors have open, by whichever process."""
+    handles = parts.journal.documents.handles()
+    return [
+        {
+            "path": document.path,
+            "dirty": document.is_dirty,
+            "buffer_version": document.version,
+            "editors": sorted({handle.actor.id for handle in handles if handle.document_id == document.id}),
+        }
+        for document in parts.journal.documents.all()
+    ]
+
+
 async def status(parts: Parts) -> dict[str, Any]:
     """Return the state of a workspace."""
     position = await parts.crew.run(parts.journal.position)
@@ -101,6 +116,7 @@ async def status(parts: Parts) -> dict[str, Any]:
         "position": position,
         "pending": pending,
         "mirrors": await parts.crew.run(parts.sync.status),
+        "documents": await parts.crew.run(partial(_open_documents, parts)),
         "durability": parts.settings.durability,
         "permissions": parts.settings.permissions,
         "problem": alive,

@@ -6,11 +6,12 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Protocol
 
+from filetools.facade.expected import require_version
 from filetools.facade.look import Look
 from filetools.facade.parts import Parts
 from filetools.facade.requests import WriteRequest
-from filetools.facade.steps import Decision, MoveFile, PutFile, RemoveFile
-from filetools.facade.writing import require_known, require_version
+from filetools.facade.stale import require_known
+from filetools.facade.steps import Decision, MoveFile, PutFile, RemoveFile, unsaved_error, unsaved_text
 from filetools.models import Actor
 from filetools.paths import WorkspacePath
 
@@ -37,17 +38,22 @@ def note_sent(parts: Parts, actor: Actor, steps: Sequence[PutFile]) -> None:
         if decision is None:
             continue
         if not decision.is_known:
-            parts.knowledge.note_own_edit(actor, step.seen.key, step.seen.version, step.version)
+            note_edited(parts, actor, [step])
             continue
         sent = decision.sent
         version, content = (step.version, decision.content) if sent is None else (sent.version, sent.content)
-        parts.knowledge.note(actor, step.seen.key, version, content=content)
+        for key in _keys(parts, step):
+            parts.knowledge.note(actor, key, version, content=content, encoding=decision.encoding)
 
 
 def note_edited(parts: Parts, actor: Actor, steps: Sequence[PutFile]) -> None:
     """Note what an actor's own edits made; the stamp itself stays, as an edit needs only the text it replaces."""
     for step in steps:
-        parts.knowledge.note_own_edit(actor, step.seen.key, step.seen.version, step.version)
+        # Of unsaved text, since the file's being known says nothing of what a person has typed.
+        decision = step.decision
+        before = decision.buffer_before if decision is not None and decision.in_buffer else step.seen.version
+        for key in _keys(parts, step):
+            parts.knowledge.note_own_edit(actor, key, before, step.version)
 
 
 def note_gone(parts: Parts, actor: Actor, steps: Sequence[RemoveFile]) -> None:
@@ -63,11 +69,13 @@ def note_moved(parts: Parts, actor: Actor, step: MoveFile) -> None:
 
 
 def permit_removal(parts: Parts, actor: Actor, expected: str | None, seen: Look) -> None:
-    """Refuse to delete what is not at the version that its actor expects or knows.
+    """Refuse to delete what is not at the version that its actor expects or knows, or what a person has unsaved text of.
 
     Raises:
-        VersionMismatchError
+        VersionMismatchError, EditConflictError
     """
+    if actor.kind == "agent" and (opened := unsaved_text(parts, seen)) is not None:
+        raise unsaved_error(seen.path, opened.document.version)
     if expected is not None:
         require_version(seen, expected)
     else:
@@ -75,9 +83,16 @@ def permit_removal(parts: Parts, actor: Actor, expected: str | None, seen: Look)
 
 
 def permit_move(parts: Parts, actor: Actor, source: Look, destination: Look) -> None:
-    """Refuse to move, or to cover, what others have changed since its actor got to know it.
+    """Refuse to move, or to cover, what others have changed since its actor got to know it, and to cover unsaved text.
 
     Raises:
-        VersionMismatchError
+        VersionMismatchError, EditConflictError
     """
+    if destination.key != source.key and (opened := unsaved_text(parts, destination)) is not None:
+        raise unsaved_error(destination.path, opened.document.version)
     require_known(parts, actor, source, destination)
+
+
+def _keys(parts: Parts, step: PutFile) -> list[str]:
+    """Return the keys of all names of a file: who writes it under one of them knows it under the others."""
+    return [step.seen.key, *(parts.workspace.key(name) for name in step.other_names)]

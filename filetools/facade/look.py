@@ -108,6 +108,21 @@ def facts_of(parts: Parts, seen: Look) -> ContentFacts | None:
     return seen.facts
 
 
+def found_mode(seen: Look) -> tuple[Change, ...]:
+    """Return the record of permission bits that a program has changed without touching the bytes.
+
+    It goes before the record of a change: an undo gives the file back the mode that it had before that change.
+    """
+    head, stat = seen.view.head, seen.stat
+    if seen.adoption is not None or stat is None or head is None or head.mode in (None, stat.mode):
+        return ()
+    change = Change(
+        operation=Operation.FOUND, path=seen.path, key=seen.key, before=seen.version, after=seen.version,
+        size=stat.size, mode=stat.mode, view=seen.view, applied=True, external=True,
+    )  # fmt: skip
+    return (change,)
+
+
 def keep_large(parts: Parts, seen: Look) -> None:
     """Keep the bytes of a large file before it is displaced; smaller ones are kept with the commit.
 

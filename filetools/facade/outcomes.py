@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
-from filetools.facade.steps import MoveFile, MoveFolder, PutFile, RemoveFile, RemoveFolder
+from filetools.facade.steps import Decision, MoveFile, MoveFolder, PutFile, RemoveFile, RemoveFolder
 from filetools.facade.way import Outcome
-from filetools.models import DeleteResult, DirectoryResult, MoveResult, WriteResult
+from filetools.models import ChangeRecord, DeleteResult, DirectoryResult, MoveResult, WriteResult
 from filetools.paths import WorkspacePath
+
+
+def number_of(record: ChangeRecord | None) -> int | None:
+    """Return the journal number of a change; None if there is none, or none yet because a transaction holds it back."""
+    return None if record is None else record.number or None
 
 
 def write_result(step: PutFile, outcome: Outcome, index: int = 0) -> WriteResult:
@@ -17,17 +22,26 @@ def write_result(step: PutFile, outcome: Outcome, index: int = 0) -> WriteResult
     return WriteResult(
         path=step.path,
         bytes_written=len(decision.content) if decision.added_bytes is None else decision.added_bytes,
-        created=step.seen.stat is None,
-        version=decision.facts.version,
-        replaced_version=None if unchanged else step.seen.version,
+        created=step.seen.stat is None and not decision.in_buffer,
+        version=decision.shown_version or decision.facts.version,
+        disk_version=_disk_version(step, decision),
+        in_buffer=decision.in_buffer,
+        replaced_version=None if unchanged or decision.in_buffer else step.seen.version,
         unchanged=unchanged,
-        merged=decision.sent is not None,
+        merged=decision.sent is not None if decision.is_merged is None else decision.is_merged,
         foreign=list(decision.foreign),
         newline=decision.newline,
-        number=None if record is None else record.number,
+        number=number_of(record),
         mirror=outcome.mirror,
         warnings=list(outcome.warnings),
     )
+
+
+def _disk_version(step: PutFile, decision: Decision) -> str | None:
+    """Version of the file, where reads return another text than it holds."""
+    if decision.in_buffer:
+        return step.seen.version
+    return None if decision.shown_version in (None, decision.facts.version) else decision.facts.version
 
 
 def delete_result(step: RemoveFile | RemoveFolder, outcome: Outcome, index: int = 0) -> DeleteResult:
@@ -37,7 +51,7 @@ def delete_result(step: RemoveFile | RemoveFolder, outcome: Outcome, index: int 
         path=step.paths[0],
         deleted_version=step.seen.version if isinstance(step, RemoveFile) else None,
         entries=step.entries if isinstance(step, RemoveFolder) else 1,
-        number=None if record is None else record.number,
+        number=number_of(record),
         mirror=outcome.mirror,
         warnings=list(outcome.warnings),
     )
@@ -52,7 +66,7 @@ def move_result(step: MoveFile | MoveFolder, outcome: Outcome) -> MoveResult:
         destination=step.paths[1],
         version=ends[0].version if ends is not None else None,
         replaced_version=ends[1].version if ends is not None and ends[0].key != ends[1].key else None,
-        number=None if record is None else record.number,
+        number=number_of(record),
         mirror=outcome.mirror,
         warnings=list(outcome.warnings),
     )
@@ -64,7 +78,7 @@ def directory_result(path: WorkspacePath, outcome: Outcome) -> DirectoryResult:
     return DirectoryResult(
         path=path,
         created=record is not None,
-        number=None if record is None else record.number,
+        number=number_of(record),
         mirror=outcome.mirror,
         warnings=list(outcome.warnings),
     )

@@ -5,12 +5,14 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final, TypeVar
 
 from filetools.content import FactsCache
+from filetools.editors import Documents
 from filetools.errors import WorkspaceGoneError
 from filetools.events import EventBus
+from filetools.facade.linked import LinkedNames
 from filetools.journal import Journal
 from filetools.locks import LockTable
 from filetools.paths import Workspace
@@ -132,4 +134,6 @@ class Parts:
     settings: Settings
     facts: FactsCache
     knowledge: Knowledge
+    documents: Documents
     crew: Crew
+    links: LinkedNames = field(default_factory=LinkedNames)

@@ -1,18 +1,18 @@
-"""The calls that read: files, parts of them, listings, facts, versions, differences."""
+"""The calls that read: files, parts of them, listings, facts."""
 
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Sequence
 from functools import partial
 
-from filetools.errors import InvalidArgumentError, LockTimeoutError
+from filetools.errors import LockTimeoutError
 from filetools.events import FileRead
-from filetools.facade import batches, editing, information, reading
+from filetools.facade import batches, information, reading
 from filetools.facade.calls import Calls
 from filetools.facade.progress import Abort, Progress, beat_of
-from filetools.facade.requests import OnLocked, ReadRequest
+from filetools.facade.requests import OnLocked, ReadRequest, View
 from filetools.facade.streaming import stream
-from filetools.models import DiffResult, InfoResult, ListResult, ReadBatchResult, ReadResult, VersionsResult
+from filetools.models import InfoResult, ListResult, ReadBatchResult, ReadResult
 from filetools.paths import WorkspacePath
 from filetools.search import ListOptions, list_page
 
@@ -31,6 +31,7 @@ class ReadCalls(Calls):
         encoding: str | None = None,
         version: str | None = None,
         on_locked: OnLocked = "flag",
+        view: View = "auto",
     ) -> ReadResult:
         """Read a file or a part of it. Takes no lock; the content is never half of a write.
 
@@ -44,6 +45,8 @@ class ReadCalls(Calls):
             version: Read this kept version instead of what is on disk.
             on_locked: While a writer of this process is at work: "flag" returns the present content at once, "wait"
                 waits up to 2 s, "error" raises.
+            view: "auto" returns the text that an editor has not saved yet, where there is some; "disk" what the file
+                holds; "buffer" the text of the document that an editor has open.
 
         Raises:
             PathNotFoundError, PathIsDirectoryError, NotRegularFileError, FileTooLargeError, EncodingError,
@@ -51,7 +54,7 @@ class ReadCalls(Calls):
         """
         request = ReadRequest(
             offset=offset, limit=limit, byte_offset=byte_offset, byte_count=byte_count, encoding=encoding,
-            version=version, on_locked=on_locked,
+            version=version, on_locked=on_locked, view=view,
         )  # fmt: skip
         where = self._runner.resolve(path)
         await self._authorise("read_file", [where], {}, change=False)
@@ -59,6 +62,8 @@ class ReadCalls(Calls):
         result = reading.read_now(self._parts, where, request, self.actor)
         if result is None:
             result = await self._parts.crew.run(partial(reading.read, self._parts, where, request, self.actor))
+        if view == "disk" and self._parts.documents.is_dirty(self._parts.workspace.key(where)):
+            result = result.model_copy(update={"buffer_is_newer": True})
         if stale:
             result = result.model_copy(update={"stale": True})
         if self._parts.bus.has_listeners(FileRead.name):
@@ -131,39 +136,6 @@ class ReadCalls(Calls):
         where = self._runner.resolve(path, allow_root=True)
         await self._authorise("exists", [where], {}, change=False)
         return await self._parts.crew.run(lambda: self._parts.store.stat(where) is not None)
-
-    async def versions(self, path: str, *, limit: int = 100) -> VersionsResult:
-        """Return the versions that a path has had, newest first; also those of other programs and those displaced.
-
-        Args:
-            path: Workspace-relative path; the file need not exist any more.
-            limit: Most journal records looked through, from 1.
-
-        Raises:
-            InvalidArgumentError: `limit` is under 1.
-        """
-        if limit < 1:
-            raise InvalidArgumentError(f"limit must be at least 1, not {limit}")
-        where = self._runner.resolve(path)
-        await self._authorise("versions", [where], {}, change=False)
-        return await self._parts.crew.run(partial(information.history, self._parts, where, limit))
-
-    async def diff(self, path: str, old_version: str | None = None, new_version: str | None = None) -> DiffResult:
-        """Return what changed between two versions of a path, as a unified diff.
-
-        Args:
-            path: Workspace-relative path.
-            old_version: The version to start from; None is the one before the newest recorded.
-            new_version: The version to end at; None is what stands there now.
-
-        Raises:
-            PathNotFoundError, VersionGoneError
-            InvalidArgumentError: One of them is binary, or there is no earlier version.
-        """
-        where = self._runner.resolve(path)
-        await self._authorise("diff", [where], {}, change=False)
-        work = partial(editing.diff_result, self._parts, where, old_version, new_version)
-        return await self._parts.crew.run(work)
 
     async def _is_stale(self, path: WorkspacePath, on_locked: OnLocked) -> bool:
         if on_locked == "error":

@@ -16,6 +16,7 @@ from filetools.content import (
     MemorySource,
     TextFormat,
     decode,
+    describe,
     inspect,
     read_byte_range,
     read_lines,
@@ -23,10 +24,15 @@ from filetools.content import (
     sniff,
     version_of,
 )
-from filetools.errors import FileTooLargeError, FileToolsError, InvalidArgumentError, VersionGoneError
+from filetools.errors import (
+    FileTooLargeError,
+    FileToolsError,
+    InvalidArgumentError,
+    VersionGoneError,
+)
+from filetools.facade.expected import full_version, stat_version
 from filetools.facade.parts import Parts
 from filetools.facade.requests import ReadRequest
-from filetools.facade.writing import full_version, stat_version
 from filetools.models import Actor, ReadResult
 from filetools.paths import WorkspacePath
 from filetools.stores import FileStat, Reader
@@ -40,7 +46,7 @@ _LINE_INDEXES: Final = LineIndexCache()
 
 def read_now(parts: Parts, path: WorkspacePath, request: ReadRequest, actor: Actor) -> ReadResult | None:
     """Read a small file on the event loop, if that needs no waiting for a disk; else None."""
-    if not request.is_whole:
+    if not request.is_whole or parts.documents.is_dirty(parts.workspace.key(path)):
         return None
     taken_ns = time.time_ns()
     found = parts.store.read_now(path, min(NO_HOP_BYTES, parts.settings.max_read_bytes))
@@ -63,6 +69,8 @@ def read(parts: Parts, path: WorkspacePath, request: ReadRequest, actor: Actor) 
     """
     if request.version is not None:
         return _version(parts, path, request, request.version)
+    if request.view != "disk" and (shown := _buffer(parts, path, request, actor)) is not None:
+        return shown
     reader = parts.store.open(path)
     try:
         is_part = request.is_lines or request.is_bytes
@@ -80,8 +88,38 @@ def read(parts: Parts, path: WorkspacePath, request: ReadRequest, actor: Actor) 
         facts, text = inspect(content, name=path, encoding=request.encoding)
         whole = _result(path, facts, _shown(content, text), stat)
         result = _part(whole, facts, content, request) if is_part else whole
-    parts.knowledge.note(actor, parts.workspace.key(path), result.version, content=content, is_whole=not is_part)
+    parts.knowledge.note(
+        actor, parts.workspace.key(path), result.version,
+        content=content, is_whole=not is_part, encoding=request.encoding,
+    )  # fmt: skip
     return result
+
+
+def _buffer(parts: Parts, path: WorkspacePath, request: ReadRequest, actor: Actor) -> ReadResult | None:
+    """Read the document that an editor has open; None if the file is to be read."""
+    key = parts.workspace.key(path)
+    is_wanted = request.view == "buffer" or parts.documents.is_dirty(key)
+    document = parts.journal.view(key).document if is_wanted else None
+    opened = None if document is None else parts.documents.texts.newest(document.id)
+    if opened is None or not (opened.document.is_dirty or request.view == "buffer"):
+        if request.view == "buffer":
+            raise InvalidArgumentError(f"No editor has {path} open", path=path)
+        return None
+    content, version = parts.documents.texts.bytes_of(opened)
+    form = opened.document.text_format
+    facts = describe(content, opened.text, form, name=path, version=version)
+    head = parts.journal.view(key).head
+    disk_version = opened.document.base if head is None else head.version
+    whole = _result(path, facts, opened.text, None).model_copy(
+        update={
+            "origin": "buffer",
+            "disk_version": disk_version,
+            "disk_is_newer": disk_version is not None and disk_version != opened.document.base,
+        }
+    )
+    is_part = request.is_lines or request.is_bytes
+    parts.knowledge.note(actor, key, version, content=content, is_whole=not is_part)
+    return _part(whole, facts, content, request) if is_part else whole
 
 
 def _whole(parts: Parts, path: WorkspacePath, content: bytes, stat: FileStat, taken_ns: int) -> ReadResult:
@@ -115,7 +153,7 @@ def _result(path: WorkspacePath, facts: ContentFacts, shown: str, stat: FileStat
 
 
 def _version(parts: Parts, path: WorkspacePath, request: ReadRequest, version: str) -> ReadResult:
-    content = _bytes_of(parts, path, full_version(version))
+    content = _bytes_of(parts, path, full_version(parts, path, version))
     facts, text = inspect(content, name=path, encoding=request.encoding)
     whole = _result(path, facts, _shown(content, text), None).model_copy(update={"origin": "version"})
     is_part = request.is_lines or request.is_bytes

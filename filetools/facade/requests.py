@@ -10,6 +10,8 @@ from filetools.errors import InvalidArgumentError
 OnLocked = Literal["flag", "wait", "error"]
 NewlineChoice = Literal["exact"]
 OnStale = Literal["merge", "refuse"]
+OnConflict = Literal["merge", "cancel", "allow", "ask"]
+View = Literal["auto", "disk", "buffer"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,12 +31,19 @@ class ReadRequest:
     version: str | None = None
     """Read this kept version instead of what is on disk."""
     on_locked: OnLocked = "flag"
+    view: View = "auto"
+    """"auto" returns a document's text where it is unsaved; "disk" the file's, "buffer" the open document's."""
 
     def __post_init__(self) -> None:
         if self.is_lines and self.is_bytes:
             raise InvalidArgumentError("Give offset and limit (lines) or byte_offset and byte_count, not both")
         if self.on_locked not in ("flag", "wait", "error"):
             raise InvalidArgumentError(f"on_locked must be 'flag', 'wait' or 'error', not {self.on_locked!r}")
+
+        if self.view not in ("auto", "disk", "buffer"):
+            raise InvalidArgumentError(f"view must be 'auto', 'disk' or 'buffer', not {self.view!r}")
+        if self.view == "buffer" and (self.version is not None or self.encoding is not None):
+            raise InvalidArgumentError("view='buffer' goes neither with a version nor with an encoding")
 
     @property
     def is_lines(self) -> bool:
@@ -49,7 +58,16 @@ class ReadRequest:
     @property
     def is_whole(self) -> bool:
         """Whether the whole file is wanted as it is on disk, in the encoding it is found to have."""
-        return not (self.is_lines or self.is_bytes) and self.encoding is None and self.version is None
+        is_plain = self.encoding is None and self.version is None and self.view != "buffer"
+        return is_plain and not (self.is_lines or self.is_bytes)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AskedAbout:
+    """What a person saw who allowed a write over unsaved text; the answer holds for that alone."""
+
+    buffer_version: int
+    disk_version: str | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,13 +81,24 @@ class WriteRequest:
     """"exact" writes line ends as given; None keeps CRLF in a file that has nothing else."""
     expected_version: str | None = None
     """Version the caller knows: the full form, or 12 or more hex digits of it."""
+    require_read: bool = False
+    """Whether replacing a file without its version needs a writer that has read, or written, all of it."""
+    require_version: bool = False
+    """Whether replacing a file needs its version."""
     create_parents: bool = True
     on_stale: OnStale | None = None
     """What to do if the file is not at the expected version: None refuses; "merge" rebases on what stands there."""
+    on_conflict: OnConflict = "merge"
+    """What to do if the file has unsaved text in an editor: merge with it, refuse, replace it, or have a person decide."""
+    asked: AskedAbout | None = None
 
     def __post_init__(self) -> None:
         if self.on_stale not in (None, "merge", "refuse"):
             raise InvalidArgumentError(f"on_stale must be 'merge', 'refuse' or left out, not {self.on_stale!r}")
+        if self.on_conflict not in ("merge", "cancel", "allow", "ask"):
+            raise InvalidArgumentError(
+                f"on_conflict must be 'merge', 'cancel', 'allow' or 'ask', not {self.on_conflict!r}"
+            )
         if self.newline not in (None, "exact"):
             raise InvalidArgumentError(f"newline must be 'exact' or left out, not {self.newline!r}")
         if not isinstance(self.content, str | bytes):

@@ -20,8 +20,9 @@ from filetools.errors import (
     WorkspaceGoneError,
 )
 from filetools.events import Event, from_record
+from filetools.facade.document_news import DocumentNews
 from filetools.facade.parts import CLOSED, Parts, UnderWay, finished
-from filetools.facade.steps import Step, UnheldError
+from filetools.facade.steps import Step, UnheldError, UnsavedQuestion
 from filetools.facade.way import MOST_TRIES, Beat, Outcome, go, no_beat
 from filetools.locks import HeldLocks
 from filetools.models import Actor, ChangeRecord
@@ -55,6 +56,8 @@ class Runner:
 
     def __init__(self, parts: Parts) -> None:
         self.parts = parts
+        self.news = DocumentNews(parts)
+        """Tells what happens to open documents."""
         self.on_told: Callable[[Sequence[ChangeRecord]], None] = lambda _: None
         """Called on the loop with the records of every change, before its events."""
         self._writers: Counter[str] = Counter()
@@ -151,6 +154,7 @@ class Runner:
         Raises:
             LockTimeoutError: The locks were not free in time.
             FileToolsError: A step refused or failed; nothing was changed.
+            UnsavedQuestion: A person must decide first; nothing was changed.
         """
         self.check_open()
         self._changes.begin()
@@ -190,18 +194,28 @@ class Runner:
                 except asyncio.CancelledError:
                     await finished(hop)
                     cancelled = True
-                except (FileToolsError, UnheldError):
+                except (FileToolsError, UnheldError, UnsavedQuestion):
                     pass  # raised below, after what was noticed is told
         if hop.exception() is None:
-            happened()
             noticed += hop.result().records
-        self.tell(noticed, acquired)
+        self.notice(noticed)  # first: what the call itself makes known is newer than what it met on the way
+        if hop.exception() is None:
+            happened()
+        self._publish(noticed, acquired)
         if cancelled:
             raise asyncio.CancelledError
         return hop.result()
 
-    def tell(self, records: Sequence[ChangeRecord], acquired: float | None = None) -> None:
+    def tell(self, records: Sequence[ChangeRecord]) -> None:
         """Publish the events of new records, and have their marks written and other processes woken soon."""
+        self.notice(records)
+        self._publish(records)
+
+    def notice(self, records: Sequence[ChangeRecord]) -> None:
+        """Have actors hear of changes by others in files that they know."""
+        self.parts.knowledge.news.notice(records, self.parts.workspace.key)
+
+    def _publish(self, records: Sequence[ChangeRecord], acquired: float | None = None) -> None:
         if not records:
             return
         self.on_told(records)

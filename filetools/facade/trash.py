@@ -1,4 +1,4 @@
-"""The trash of deleted folders: kept for undo within the retention, the oldest emptied first."""
+"""The trash of deleted folders: kept for undo within the retention, the oldest emptied first; after a checkpoint all of it."""
 
 from __future__ import annotations
 
@@ -15,8 +15,10 @@ def tidy_trash(parts: Parts) -> int:
     sizes = {number: parts.store.trash_bytes(str(number)) for number in numbers}
     total = sum(sizes.values())
     emptied = 0
+    checkpoints = parts.journal.checkpoints.all()
     for number in numbers:
-        if number > forgotten and total <= parts.settings.retention_bytes:
+        is_within = number > forgotten and total <= parts.settings.retention_bytes
+        if is_within or (checkpoints and number > checkpoints[0].number):
             break
         parts.store.empty_trash(str(number))
         total -= sizes[number]

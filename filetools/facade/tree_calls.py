@@ -12,6 +12,7 @@ from filetools.facade.outcomes import delete_result, directory_result, move_resu
 from filetools.facade.progress import Abort, Progress, beat_of
 from filetools.facade.steps import MakeFolder, MoveFile, MoveFolder, RemoveFile, RemoveFolder
 from filetools.models import BatchResult, DeleteResult, DirectoryResult, MoveResult
+from filetools.paths import WorkspacePath
 
 
 class TreeCalls(Calls):
@@ -55,7 +56,9 @@ class TreeCalls(Calls):
         await self._authorise("move_file", [origin, where, *inside.protected], {"overwrite": overwrite}, change=True)
         if inside.is_folder:
             folder = MoveFolder(origin, where)
-            return move_result(folder, await self._runner.change([folder], self.actor))
+            moved = await self._runner.change([folder], self.actor)
+            await self._forget_below(origin, where)
+            return move_result(folder, moved)
         permit = partial(permit_move, self._parts, self.actor)
         step = MoveFile(origin, where, overwrite=overwrite, permit=permit)
         happened = partial(note_moved, self._parts, self.actor, step)
@@ -82,4 +85,12 @@ class TreeCalls(Calls):
         inside = await self._parts.crew.run(partial(folders.survey, self._parts, where))
         await self._authorise("delete_directory", [where, *inside.protected], {"recursive": recursive}, change=True)
         step = RemoveFolder(where, recursive=recursive)
-        return delete_result(step, await self._runner.change([step], self.actor))
+        outcome = await self._runner.change([step], self.actor)
+        await self._forget_below(where)
+        return delete_result(step, outcome)
+
+    async def _forget_below(self, *folders: WorkspacePath) -> None:
+        """Forget what was in folders: who takes them away itself is not surprised that their files are gone."""
+        for folder in folders:
+            key = self._parts.workspace.key(folder)
+            await self._parts.crew.run(partial(self._parts.knowledge.forget_below, self.actor, key))

@@ -8,12 +8,12 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Container, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from filetools.errors import ChangedMeanwhileError, FileToolsError, PathExistsError, PathNotFoundError, SyncFailedError
 from filetools.facade.parts import Parts
-from filetools.facade.steps import Step, UnheldError
+from filetools.facade.steps import Step, UnheldError, UnsavedQuestion, with_other_names
 from filetools.journal import Change, HeadMovedError
 from filetools.models import Actor, ChangeRecord, MirrorStatus, Operation
 from filetools.sync import Anticipation, MirrorAction, StrictTicket
@@ -21,6 +21,9 @@ from filetools.sync import Anticipation, MirrorAction, StrictTicket
 MOST_TRIES: Final = 5
 FIRST_PAUSE_SECONDS: Final = 0.001
 """Pause before the second try; doubles. Only a change that is being applied right now makes one wait."""
+
+MOST_TAKING_BACK: Final = 20
+"""How often the heads are set back together with documents that people type in; in the last try without these."""
 
 _log = logging.getLogger(__name__)
 
@@ -69,15 +72,16 @@ def go(
         parts: The workspace.
         steps: What to change.
         actor: Who changes it.
-        folders: Folders whose locks are held beside those of the steps' paths.
+        folders: Folders, and further names of files, whose locks are held beside those of the steps' paths.
         beat: Told of the progress.
         noticed: Told of records that are not in the outcome, because there is none or it is that of a later try.
 
     Raises:
-        UnheldError: Folders must be made, and their locks be held for it; nothing was changed.
+        UnheldError: Folders must be made, or a file has further names, and their locks must be held; nothing was changed.
         AbortedError: `beat` said so; nothing was changed.
         ChangedMeanwhileError: Something moved in each of five tries; nothing was changed.
         FileToolsError: A step refused or failed; nothing was changed.
+        UnsavedQuestion: A person must decide first; nothing was changed.
     """
     for attempt in range(MOST_TRIES):
         try:
@@ -96,12 +100,13 @@ def _try(
         step.look(parts)  # settles first
     adoptions = [change for step in steps for change in step.adoptions()]
     try:
-        active = [step for step in steps if step.decide(parts)]
-    except FileToolsError:
+        active, others = with_other_names(parts, [step for step in steps if step.decide(parts)], actor, folders)
+    except (FileToolsError, UnsavedQuestion):
         noticed(_adopt(parts, adoptions))
         raise
     if not active:
         return _unchanged(parts, steps, _adopt(parts, adoptions))
+    adoptions += [change for other in others for change in other.adoptions()]
     unheld = [folder for step in active for folder in step.new_folders(parts) if folder not in folders]
     if unheld:
         raise UnheldError(unheld)
@@ -126,6 +131,7 @@ def _try(
     parts.journal.marks.applied(record.number for record in records)
     mirror = "in_sync" if follower is None else follower.join()
     changes = {id(step): record for step, record in zip(active, own, strict=True)}
+    changes |= {id(other.twin): changes[id(other)] for other in others if other.twin is not None}
     return Outcome(
         records=records,
         changes=tuple(changes.get(id(step)) for step in steps),
@@ -136,7 +142,7 @@ def _try(
 
 def _adopt(parts: Parts, adoptions: Sequence[Change]) -> tuple[ChangeRecord, ...]:
     """Journal foreign changes on their own, where the call itself changes nothing. A file merely found can wait."""
-    foreign = [change for change in adoptions if change.before is not None or change.after is None]
+    foreign = [change for change in adoptions if change.operation is not Operation.FOUND]
     if not foreign:
         return ()
     return parts.journal.commit(foreign, parts.recovery.actor, mirrors=parts.sync.names(_touched(foreign)))
@@ -219,9 +225,20 @@ def _set_back(parts: Parts, step: Step) -> None:
 
 
 def _compensate(parts: Parts, active: Sequence[Step], own: Sequence[ChangeRecord]) -> None:
-    changes = [change for step, record in zip(active, own, strict=True) for change in step.compensations(record.number)]
     try:
-        parts.journal.commit(changes, parts.recovery.actor, mirrors=parts.sync.names(_touched(changes)))
+        for attempt in range(MOST_TAKING_BACK):
+            changes = [
+                change
+                for step, record in zip(active, own, strict=True)
+                for change in step.compensations(parts, record.number)
+            ]
+            if attempt == MOST_TAKING_BACK - 1:
+                changes = [replace(change, document=None) for change in changes]
+            try:
+                parts.journal.commit(changes, parts.recovery.actor, mirrors=parts.sync.names(_touched(changes)))
+            except HeadMovedError:
+                continue  # somebody typed in an open document meanwhile, and it is taken back under that
+            return
     finally:
         _abandon(parts, active)
 

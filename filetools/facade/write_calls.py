@@ -8,18 +8,26 @@ from typing import Any
 
 from filetools.content import Edit
 from filetools.facade import batches
-from filetools.facade.calls import Calls
-from filetools.facade.editing import PatchCall, TextChange, edit_result, edits_change, insertion
-from filetools.facade.knowing import DecideWrite, note_edited, note_sent, put_step
+from filetools.facade.answered import WriteInstead, appended_text, change_instead, changed_text, whole_text
+from filetools.facade.conflict_calls import ConflictCalls
+from filetools.facade.editing import (
+    PatchCall,
+    TextChange,
+    edit_result,
+    edits_change,
+    insertion,
+    refuse_other_than_edits,
+)
+from filetools.facade.knowing import DecideWrite, note_edited
 from filetools.facade.outcomes import write_result
 from filetools.facade.progress import Abort, Progress, beat_of
-from filetools.facade.requests import NewlineChoice, OnStale, WriteRequest
+from filetools.facade.requests import NewlineChoice, OnConflict, OnStale, WriteRequest
 from filetools.facade.steps import PutFile
 from filetools.facade.writing import decide_append, decide_copy, decide_create, decide_write
 from filetools.models import BatchResult, EditResult, PatchResult, WriteResult
 
 
-class WriteCalls(Calls):
+class WriteCalls(ConflictCalls):
     """Calls that go the way of a write with new bytes."""
 
     async def write_file(
@@ -32,6 +40,8 @@ class WriteCalls(Calls):
         newline: NewlineChoice | None = None,
         create_parents: bool = True,
         on_stale: OnStale | None = None,
+        on_conflict: OnConflict = "merge",
+        require_read: bool = False,
         lock_timeout_seconds: float | None = None,
     ) -> WriteResult:
         """Create or replace a file atomically, keeping mode, owner, attributes, encoding and byte-order mark.
@@ -47,6 +57,10 @@ class WriteCalls(Calls):
             newline: "exact" writes line ends as given; None keeps CRLF in a file that has nothing else.
             create_parents: Create missing folders.
             on_stale: What to do if the file is not at `expected_version`: None refuses, "merge" merges.
+            on_conflict: If an editor has unsaved text of the file: "merge" with it, "cancel" refuses, "allow" replaces
+                it, "ask" has a person decide. With "merge" nothing unsaved gets onto the disk.
+            require_read: Refuse to replace a file, if no `expected_version` is given, unless this actor has read or written
+                all of it; a part is not enough.
             lock_timeout_seconds: Longest wait for the file's lock; 30 s by default.
 
         Raises:
@@ -56,7 +70,8 @@ class WriteCalls(Calls):
         """
         request = WriteRequest(
             content=content, encoding=encoding, newline=newline, expected_version=expected_version,
-            create_parents=create_parents, on_stale=on_stale,
+            create_parents=create_parents, on_stale=on_stale, on_conflict=on_conflict, require_read=require_read,
+            require_version=self._require_version,
         )  # fmt: skip
         return await self._put("write_file", path, request, decide_write, lock_timeout_seconds)
 
@@ -91,8 +106,9 @@ class WriteCalls(Calls):
             EditAmbiguousError: With the line of every match.
             PathNotFoundError, VersionMismatchError, EncodingError, InvalidArgumentError
         """
+        refuse_other_than_edits(edits)
         where = self._runner.resolve(path)
-        change = edits_change(where, edits, expected_version)
+        change = edits_change(where, edits, self.actor, expected_version=expected_version)
         arguments = {"edits": [[edit.old, edit.new, edit.count, edit.replace_all] for edit in edits]}
         return await self._change_text("edit_file", change, arguments, dry_run=dry_run)
 
@@ -101,7 +117,7 @@ class WriteCalls(Calls):
     ) -> EditResult:
         """Insert text after a line; 0 inserts before the first. Otherwise as `edit_file`."""
         where = self._runner.resolve(path)
-        change = insertion(where, line, text, expected_version)
+        change = insertion(where, line, text, self.actor, expected_version=expected_version)
         return await self._change_text("insert_lines", change, {"line": line, "text": text}, dry_run=dry_run)
 
     async def apply_patch(self, patch: str, *, dry_run: bool = False) -> PatchResult:
@@ -116,7 +132,7 @@ class WriteCalls(Calls):
             EditNotFoundError, EditAmbiguousError: A hunk does not fit; nothing was changed.
             PathNotFoundError, PathExistsError, EncodingError
         """
-        call = PatchCall(self._runner, patch)
+        call = PatchCall(self._runner, self.actor, patch)
         if dry_run:
             await self._authorise("apply_patch", call.paths, {}, change=False)
             await self._parts.crew.run(partial(call.preview, self._parts))
@@ -154,7 +170,7 @@ class WriteCalls(Calls):
         Raises:
             BatchFailedError: One of them was refused; names the file and the cause. Nothing was changed.
         """
-        steps = batches.write_steps(self._runner, items, self.actor)
+        steps = batches.write_steps(self._runner, items, self.actor, require_version=self._require_version)
         await self._authorise("write_multiple", [step.path for step in steps], {"items": items}, change=True)
         return await batches.run(self._runner, steps, self.actor, beat_of(abort, progress))
 
@@ -163,15 +179,11 @@ class WriteCalls(Calls):
     ) -> WriteResult:
         where = self._runner.resolve(path)
         arguments = {"content": request.content, "encoding": request.encoding}
-        await self._authorise(tool, [where], arguments, change=True)
-        step = put_step(where, request, self.actor, decide)
-        outcome = await self._runner.change(
-            [step],
-            self.actor,
-            lock_timeout_seconds=lock_timeout_seconds,
-            happened=partial(note_sent, self._parts, self.actor, [step]),
-        )
-        return write_result(step, outcome)
+        preview = partial(appended_text if decide is decide_append else whole_text, request)
+        permit = await self._authorise(tool, [where], arguments, change=True, preview=preview)
+        if permit is not None and permit.edited_text is not None:
+            decide = WriteInstead(permit, decide)
+        return write_result(*await self._write(tool, where, request, decide, lock_timeout_seconds))
 
     async def _change_text(
         self, tool: str, change: TextChange, arguments: Mapping[str, Any], *, dry_run: bool
@@ -180,7 +192,11 @@ class WriteCalls(Calls):
             await self._authorise(tool, [change.path], {}, change=False)
             before = await self._parts.crew.run(partial(change.preview, self._parts))
             return edit_result(change, None, before)
-        await self._authorise(tool, [change.path], arguments, change=True)
+        preview = partial(changed_text, change)
+        permit = await self._authorise(tool, [change.path], arguments, change=True, preview=preview)
+        if permit is not None and permit.edited_text is not None:
+            change = change_instead(change, permit, self.actor)
+        await self._ask_editors(tool, change.path, WriteRequest(content=""))
         step = change.step()
         happened = partial(note_edited, self._parts, self.actor, [step])
         outcome = await self._runner.change([step], self.actor, happened=happened)

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import base64
 import binascii
-import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from filetools.content import ContentFacts, TextFormat, describe, encode, format_named, inspect, sniff, version_of
@@ -15,23 +14,29 @@ from filetools.errors import (
     InvalidArgumentError,
     PathExistsError,
     PathNotFoundError,
-    VersionGoneError,
-    VersionMismatchError,
 )
-from filetools.facade.look import Look, content_of, facts_of
+from filetools.facade.acquainted import require_acquaintance
+from filetools.facade.beside import decide_unsaved
+from filetools.facade.encodings import facts_as_read, named_encoding, read_as
+from filetools.facade.expected import require_version
+from filetools.facade.look import Look, content_of
 from filetools.facade.parts import Parts
 from filetools.facade.requests import WriteRequest
-from filetools.facade.steps import Decision, Sent
+from filetools.facade.stale import known_text, needs_rebase, stale_stamp
+from filetools.facade.steps import (
+    Decision,
+    Sent,
+    disk_text,
+    put_beside,
+    unsaved_error,
+    unsaved_text,
+)
 from filetools.journal import Stamp
-from filetools.models import VERSION_PREFIX, Actor
+from filetools.models import Actor, Newline
 from filetools.paths import WorkspacePath
 from filetools.versions import conflict_error, rebase
 
 UTF_8: Final = TextFormat(encoding="utf-8", bom=b"")
-SHORTEST_PREFIX: Final = 12
-"""Hex digits that a shortened version must have."""
-_SHORT_VERSION: Final = re.compile(r"[0-9a-f]{12,64}")
-_FULL_VERSION: Final = re.compile(r"[0-9a-f]{64}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,17 +57,22 @@ def decide_write(parts: Parts, seen: Look, request: WriteRequest, actor: Actor) 
     Raises:
         VersionMismatchError, EditConflictError, EncodingError, FileTooLargeError, InvalidArgumentError
     """
-    new = encoded(parts, seen, request)
+    new = encoded(parts, seen, request, actor)
     _refuse_size(parts, seen.path, len(new.content))
     facts = _facts(seen, new)
     if facts.version != seen.version:
+        require_acquaintance(parts, seen, request, actor)
+        if (opened := unsaved_text(parts, seen)) is not None:
+            plain = Decision(content=new.content, facts=facts, newline="crlf" if new.keeps_crlf else None)
+            return decide_unsaved(parts, seen, request, actor, plain, text=new.text, opened=opened)
         if request.on_stale != "merge":
             require_version(seen, request.expected_version)
         stale = stale_stamp(parts, seen, actor)
-        if stale is not None and _needs_rebase(parts, seen, request, actor):
-            return _rebased(parts, seen, request, new, stale)
+        if stale is not None and needs_rebase(parts, seen, request, actor):
+            return _rebased(parts, seen, request, actor, new=new, stale=stale)
         require_version(seen, request.expected_version)
-    return Decision(content=new.content, facts=facts, newline="crlf" if new.keeps_crlf else None)
+    newline: Newline | None = "crlf" if new.keeps_crlf else None
+    return Decision(content=new.content, facts=facts, newline=newline, encoding=_named(parts, seen, request, actor))
 
 
 def decide_create(parts: Parts, seen: Look, request: WriteRequest, actor: Actor) -> Decision:
@@ -87,8 +97,13 @@ def decide_append(parts: Parts, seen: Look, request: WriteRequest, actor: Actor)
     if seen.stat is None:
         parts.knowledge.forget(actor, seen.key)
         return decide_write(parts, seen, request, actor)
-    added = encoded(parts, seen, request, is_continuation=True)
+    added = encoded(parts, seen, request, actor, is_continuation=True)
     _refuse_size(parts, seen.path, seen.stat.size + len(added.content))
+    if (opened := unsaved_text(parts, seen)) is not None and (base := disk_text(parts, seen)) is not None:
+        if added.text is None:
+            raise unsaved_error(seen.path, opened.document.version, "and what would be added is binary")
+        decision = put_beside(parts, seen, opened, base, base + added.text, is_addition=True)
+        return replace(decision, added_bytes=len(added.content), is_known=False)
     content = content_of(parts, seen) + added.content
     return Decision(
         content=content,
@@ -96,6 +111,7 @@ def decide_append(parts: Parts, seen: Look, request: WriteRequest, actor: Actor)
         added_bytes=len(added.content),
         is_known=_is_known(parts, seen, actor),
         newline="crlf" if added.keeps_crlf else None,
+        encoding=named_encoding(parts, seen.key, actor),
     )
 
 
@@ -119,110 +135,38 @@ def _is_known(parts: Parts, seen: Look, actor: Actor) -> bool:
     return stamp is not None and stamp.is_whole and stamp.version == seen.version
 
 
-def stale_stamp(parts: Parts, seen: Look, actor: Actor) -> Stamp | None:
-    """Return what an actor knows of a path, if that is not what stands there now."""
-    stamp = parts.knowledge.stamp(actor, seen.key)
-    return None if stamp is None or stamp.version == seen.version else stamp
-
-
-def require_known(parts: Parts, actor: Actor, *looks: Look) -> None:
-    """Refuse to take away, or to cover, what others have changed since the actor got to know it.
-
-    Raises:
-        VersionMismatchError: Somebody has changed it since.
-    """
-    for seen in looks:
-        if seen.stat is not None and parts.knowledge.is_surprised(actor, seen.key, seen.version):
-            reason = "somebody changed it since you read or wrote it"
-            raise VersionMismatchError(seen.path, None, seen.version, reason=reason)
-
-
-def _needs_rebase(parts: Parts, seen: Look, request: WriteRequest, actor: Actor) -> bool:
-    """Whether a write is put on top of what its actor knows not to be there.
-
-    Who names the version that stands there knows it better than its stamp does, with one exception: the version of a merged
-    result names a text that its actor has never seen, and a write made from what was sent would undo the other side.
-    """
-    if request.expected_version is None or not is_version(seen, request.expected_version):
-        return True
-    newest = parts.journal.records(key=seen.key, limit=1, newest_first=True)
-    return bool(newest) and (newest[0].actor.kind, newest[0].actor.id) == (actor.kind, actor.id)
-
-
-def _rebased(parts: Parts, seen: Look, request: WriteRequest, new: Encoded, stale: Stamp) -> Decision:
+def _rebased(parts: Parts, seen: Look, request: WriteRequest, actor: Actor, *, new: Encoded, stale: Stamp) -> Decision:
     """Put a proposal on top of what stands there; the base is the text that its writer knows."""
-    facts = facts_of(parts, seen)
+    facts = facts_as_read(parts, seen, actor)
     if seen.stat is None:
         raise conflict_error(seen.path, stale.version, None, reason="it is no longer there")
     if facts is None or new.text is None or not isinstance(request.content, str):
         raise conflict_error(seen.path, stale.version, seen.version, reason="it is binary and cannot be merged")
-    try:
-        base = parts.knowledge.text(stale.version)
-    except VersionGoneError as exc:
-        reason = "the text you knew is no longer kept, so it cannot be merged"
-        raise VersionMismatchError(seen.path, stale.version, seen.version, reason=reason) from exc
+    base = known_text(parts, seen, stale)
     rebased = rebase(
         seen.path,
         base=base,
-        base_version=stale.version,
+        base_facts=read_as(base, stale.encoding, name=seen.path),
         current=content_of(parts, seen),
         facts=facts,
         proposed=request.content,
     )
     merged = inspect(rebased.content, name=seen.path)[0]
     sent = Sent(content=new.content, version=version_of(new.content))
-    return Decision(content=rebased.content, facts=merged, sent=sent, foreign=rebased.foreign)
+    return Decision(
+        content=rebased.content, facts=merged, sent=sent, foreign=rebased.foreign,
+        encoding=_named(parts, seen, request, actor),
+    )  # fmt: skip
 
 
-def require_version(seen: Look, expected: str | None) -> None:
-    """Refuse unless the version that a caller expects stands there; None expects nothing.
-
-    Raises:
-        VersionMismatchError: Another one does.
-        InvalidArgumentError: It is no version.
-    """
-    if expected is None or is_version(seen, expected):
-        return
-    raise VersionMismatchError(seen.path, expected, seen.version)
-
-
-def is_version(seen: Look, expected: str) -> bool:
-    """Whether what stands there has this version; a shortened one counts from 12 hex digits on."""
-    if expected.startswith("stat:"):
-        return seen.stat is not None and expected == stat_version(seen.stat.identity)
-    digits = expected.removeprefix(VERSION_PREFIX).lower()
-    if not _SHORT_VERSION.fullmatch(digits):
-        raise InvalidArgumentError(
-            f"expected_version must be a version that a read returned, or at least {SHORTEST_PREFIX} hex digits of it, not"
-            f" {expected!r}"
-        )
-    return seen.version is not None and seen.version.startswith(VERSION_PREFIX + digits)
-
-
-def full_version(version: str) -> str:
-    """Return a version in its full form.
-
-    Raises:
-        InvalidArgumentError: It is none; a shortened one does not say which bytes are meant.
-    """
-    digits = str(version).removeprefix(VERSION_PREFIX).lower()
-    if not _FULL_VERSION.fullmatch(digits):
-        raise InvalidArgumentError(f"A version is {VERSION_PREFIX!r} and 64 hex digits, not {version!r}")
-    return VERSION_PREFIX + digits
-
-
-def stat_version(identity: tuple[int, int, int, int, int]) -> str:
-    """Return the version of a file too large to be hashed for a read of a part."""
-    return "stat:" + "-".join(str(part) for part in identity)
-
-
-def encoded(parts: Parts, seen: Look, request: WriteRequest, *, is_continuation: bool = False) -> Encoded:
+def encoded(parts: Parts, seen: Look, request: WriteRequest, actor: Actor, *, is_continuation: bool = False) -> Encoded:
     """Return the bytes of a request's content, in the form of the file that stands there.
 
     Args:
         parts: The workspace.
         seen: What stands there.
         request: The content.
+        actor: Whose content it is.
         is_continuation: True for text that goes behind existing text, so that it gets no byte-order mark.
 
     Raises:
@@ -233,7 +177,7 @@ def encoded(parts: Parts, seen: Look, request: WriteRequest, *, is_continuation:
         return Encoded(content=request.content)
     if request.encoding == "base64":
         return Encoded(content=_from_base64(request.content, seen.path))
-    facts = facts_of(parts, seen)
+    facts = facts_as_read(parts, seen, actor)
     text_format = format_named(request.encoding) if request.encoding else _format_there(parts, seen, facts)
     if is_continuation:
         text_format = TextFormat(encoding=text_format.encoding, bom=b"")
@@ -243,6 +187,13 @@ def encoded(parts: Parts, seen: Look, request: WriteRequest, *, is_continuation:
         text = text.replace("\n", "\r\n")
     content = encode(text, text_format, path=seen.path)
     return Encoded(content=content, text=text, text_format=text_format, keeps_crlf=keeps_crlf)
+
+
+def _named(parts: Parts, seen: Look, request: WriteRequest, actor: Actor) -> str | None:
+    """Return the codec that an actor has named for a text; bytes have none."""
+    if isinstance(request.content, bytes) or request.encoding == "base64":
+        return None
+    return request.encoding or named_encoding(parts, seen.key, actor)
 
 
 def _format_there(parts: Parts, seen: Look, facts: ContentFacts | None) -> TextFormat:

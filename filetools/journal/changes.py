@@ -3,12 +3,26 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Literal
 
+from filetools.journal.document_rows import Document, DocumentChange, DocumentClosing
 from filetools.models import Operation
 
 DIRECTORY_REMOVALS: Final = (Operation.DELETE_DIRECTORY, Operation.MOVE_DIRECTORY)
 """Operations that take a whole folder away from its name; they are ordered against every change below it."""
+
+
+RelationKind = Literal["undoes", "parent"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Relation:
+    """What a record has to do with an older one."""
+
+    kind: RelationKind
+    """"undoes": it takes the other back. "parent": it saves a document that the other had changed."""
+    number: int
+    """Number of the older record."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,6 +51,8 @@ class View:
     """None if the path has never been recorded."""
     blocked: bool = False
     """Whether a folder above is being moved or deleted right now, by a living or a dead process."""
+    document: Document | None = None
+    """The open document of the path; None if no editor has it open."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,6 +84,14 @@ class Change:
     """Keep it as a version of the path that never became the head, such as foreign bytes found in a mirror."""
     compensates: int | None = None
     """Number of the pending record that this one sets back; that record becomes `aborted`."""
+    relations: tuple[Relation, ...] = ()
+    """Older records that this one undoes or builds on."""
+    buffered: bool = False
+    """It changed an unsaved document alone: recorded in state `buffer`, without becoming the head."""
+    document: DocumentChange | DocumentClosing | None = None
+    """What becomes of the open document of the path in the same transaction."""
+    returning: str | None = None
+    """Id of the open document that comes back to the path, since the move that took it along is set back."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -14,19 +14,29 @@ from typing import Final
 
 from filetools.journal.changes import DIRECTORY_REMOVALS, Change, HeadMovedError, View
 from filetools.journal.contents import SqliteContents, digest_of
-from filetools.journal.folders import forget_heads_below, is_at_work_below, move_heads_below
+from filetools.journal.document_rows import apply_to_document, is_at
+from filetools.journal.folders import (
+    forget_heads_below,
+    is_at_work_below,
+    move_document,
+    move_documents_below,
+    move_heads_below,
+    return_document,
+)
 from filetools.journal.rows import INSERT_RECORD, UPSERT_HEAD, record_of, record_row
 from filetools.models import Actor, ChangeRecord, Operation
 
 _HEADLESS: Final = (*DIRECTORY_REMOVALS, Operation.CREATE_DIRECTORY)
 _COMPARE: Final = (
-    "SELECT (SELECT number FROM heads WHERE key = ?), (SELECT max(number) FROM records INDEXED BY records_of_folders"
-    " WHERE operation IN ('delete_directory', 'move_directory'))"
+    "SELECT (SELECT number FROM heads WHERE key = ?1), (SELECT max(number) FROM records INDEXED BY records_of_folders"
+    " WHERE operation IN ('delete_directory', 'move_directory')), documents.id, documents.version"
+    " FROM (SELECT 1) LEFT JOIN documents ON documents.key = ?1"
 )
 _REMOVALS_SINCE: Final = (
     "SELECT key, old_key FROM records INDEXED BY records_of_folders WHERE number > ? AND state != 'aborted'"
     " AND operation IN ('delete_directory', 'move_directory')"
 )
+_RELATE: Final = "INSERT OR IGNORE INTO relations (number, kind, target) VALUES (?, ?, ?)"
 _OWE: Final = "INSERT OR REPLACE INTO debts (mirror, key, path, number) VALUES (?, ?, ?, ?)"
 
 
@@ -64,6 +74,10 @@ class Recorder:
             if change.after is not None:
                 self._contents.record(connection, change.content, change.after, number)
             _move_heads(connection, change, number)
+            if change.document is not None:
+                apply_to_document(connection, change.document, draft.actor, number)
+            for relation in change.relations:
+                connection.execute(_RELATE, (number, relation.kind, relation.number))
             if draft.mirrors:
                 _owe(connection, change, number, draft.mirrors)
             records.append(record_of(change, draft.actor, now=now, batch=batch, number=number))
@@ -75,14 +89,17 @@ def _compare(connection: sqlite3.Connection, change: Change) -> None:
         _compare_view(connection, change.path, change.key, change.view)
     if change.old_view is not None and change.old_key is not None:
         _compare_view(connection, change.path, change.old_key, change.old_view)
+    if change.document is not None and not is_at(connection, change.document):
+        raise HeadMovedError(change.path)
     if change.operation in DIRECTORY_REMOVALS and change.compensates is None and is_at_work_below(connection, change):
         raise HeadMovedError(change.path)
 
 
 def _compare_view(connection: sqlite3.Connection, path: str, key: str, view: View) -> None:
-    found, newest_removal = connection.execute(_COMPARE, (key,)).fetchone()
+    found, newest_removal, *opened = connection.execute(_COMPARE, (key,)).fetchone()
     expected = view.head.number if view.head is not None else None
-    if found != expected or view.blocked:
+    document = [None, None] if view.document is None else [view.document.id, view.document.version]
+    if found != expected or view.blocked or opened != document:
         raise HeadMovedError(path)
     if newest_removal is None or newest_removal <= view.position:
         return
@@ -101,15 +118,20 @@ def _next_number(connection: sqlite3.Connection) -> int:
 def _move_heads(connection: sqlite3.Connection, change: Change, number: int) -> None:
     if change.compensates is not None:
         _abort(connection, change.compensates)
+    if change.returning is not None:
+        return_document(connection, change)
     if change.operation is Operation.MOVE_DIRECTORY:
         move_heads_below(connection, change)
+        move_documents_below(connection, change)
     elif change.operation is Operation.DELETE_DIRECTORY:
         forget_heads_below(connection, change.key)
-    if change.operation in _HEADLESS or change.aside:
+    if change.operation in _HEADLESS or change.aside or change.buffered:
         return
     digest = None if change.after is None else digest_of(change.after)
     applied = int(change.applied)
     connection.execute(UPSERT_HEAD, (change.key, change.path, digest, change.size, change.mode, number, applied))
+    if change.old_key is not None:
+        move_document(connection, change)
     if change.old_key is not None and change.old_key != change.key:
         connection.execute(UPSERT_HEAD, (change.old_key, change.old_path, None, None, None, number, applied))
 
@@ -132,7 +154,7 @@ def _abort(connection: sqlite3.Connection, number: int) -> None:
 
 
 def _owe(connection: sqlite3.Connection, change: Change, number: int, mirrors: Sequence[str]) -> None:
-    if change.operation is Operation.FOUND or change.aside:
+    if change.operation is Operation.FOUND or change.aside or change.buffered:
         return
     for mirror in mirrors:
         connection.execute(_OWE, (mirror, change.key, change.path, number))

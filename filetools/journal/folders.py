@@ -53,6 +53,35 @@ def move_heads_below(connection: sqlite3.Connection, change: Change) -> None:
         )
 
 
+def move_document(connection: sqlite3.Connection, change: Change) -> None:
+    """Have the open document of a moved file follow it, unless another one is open where it goes."""
+    connection.execute(
+        "UPDATE OR IGNORE documents SET key = ?, path = ? WHERE key = ?", (change.key, change.path, change.old_key)
+    )
+
+
+def return_document(connection: sqlite3.Connection, change: Change) -> None:
+    """Have the open document come back that a move has taken along."""
+    connection.execute(
+        "UPDATE OR IGNORE documents SET key = ?, path = ? WHERE id = ?", (change.key, change.path, change.returning)
+    )
+
+
+def move_documents_below(connection: sqlite3.Connection, change: Change) -> None:
+    """Have the open documents below a moved folder follow it."""
+    assert change.old_key is not None
+    depth = change.old_key.count("/") + 1
+    rows = connection.execute(
+        "SELECT id, key, path FROM documents WHERE key >= ? AND key < ?", bounds_below(change.old_key)
+    ).fetchall()
+    for document_id, key, path in rows:
+        below = [name.split("/", depth)[depth] for name in (key, path)]
+        connection.execute(
+            "UPDATE OR IGNORE documents SET key = ?, path = ? WHERE id = ?",
+            (f"{change.key}/{below[0]}", f"{change.path}/{below[1]}", document_id),
+        )
+
+
 def _is_spelled_alike(connection: sqlite3.Connection, folder: str, bounds: tuple[str, str]) -> bool:
     """Whether all paths below begin with the folder as it is spelled now; where case does not count, some may not."""
     prefix = f"{folder}/"

@@ -12,7 +12,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Protocol
 
-from filetools.journal.changes import Change, Debt, View
+from filetools.journal.approvals import ApprovalRow
+from filetools.journal.changes import Change, Debt, RelationKind, View
+from filetools.journal.checkpoints import Checkpoint
+from filetools.journal.document_rows import Document, DocumentChange
+from filetools.journal.documents import DocumentEdit, Handle, NewDocument
+from filetools.journal.history import FolderRemoval, Selection
 from filetools.journal.stamps import Stamp
 from filetools.models import Actor, ChangeRecord
 
@@ -68,8 +73,78 @@ class Stamps(Protocol):
     def of(self, owner: str) -> dict[str, Stamp]:
         """Return the stamps of an actor by key, the oldest first."""
 
+    def moved_on(self, owner: str) -> list[tuple[str, str, Actor, str | None]]:
+        """Return (key, path, who, version) of what stands where an actor knows another version, the newest change last."""
+
     def save(self, stamps: Iterable[tuple[str, str, Stamp | None]]) -> None:
         """Keep (owner, key, stamp) rows; None removes the stamp of a key."""
+
+
+class Documents(Protocol):
+    """Texts that editors have open, shared by every process; see `documents.py`."""
+
+    def all(self) -> list[Document]:
+        """Return every open document, without its text."""
+
+    def below(self, key: str) -> list[Document]:
+        """Return the open documents below a folder."""
+
+    def text(self, document_id: str) -> tuple[Document, str] | None:
+        """Return a document and its text, both of one moment; None if it is closed."""
+
+    def history(self, document_id: str, since: int) -> list[DocumentEdit]:
+        """Return the edits that led from a version to the newest, as far as they are kept, the oldest first."""
+
+    def handle(self, name: str) -> Handle | None:
+        """Return a handle, or None if there is none of this name."""
+
+    def handles(self) -> list[Handle]:
+        """Return the handles of all documents."""
+
+    def open(self, new: NewDocument, handle: Handle) -> Document:
+        """Add a handle to the document of a path, which is made if nobody has it open; returns the document."""
+
+    def renew(self, name: str, until: float) -> bool:
+        """Extend the lease of a handle; False if it is gone."""
+
+    def release(self, name: str) -> Document | None:
+        """Give up a handle; returns the dirty document that nobody holds any more, for the caller to keep its text."""
+
+    def abandoned(self) -> list[Document]:
+        """Return the documents that nobody holds."""
+
+    def advance(self, change: DocumentChange, actor: Actor) -> bool:
+        """Give a document its next text; False if it has moved on since, or is closed, and nothing was done."""
+
+
+class Approvals(Protocol):
+    """What people are asked, shared by all processes; each instance speaks for its own. Times are seconds since the epoch."""
+
+    def ask(
+        self, new_id: str, call: str, request: str, *, now: float, expires: float, is_heard: bool
+    ) -> tuple[ApprovalRow, bool] | None:
+        """Return the request of an identical call, or open one, and whether another process listens; None if too many."""
+
+    def answer(self, approval_id: str, answer: str, edited_text: str | None, *, now: float, expires: float) -> bool:
+        """Answer an open request; False if it is not open (any more)."""
+
+    def take(self, approval_id: str) -> bool:
+        """Use an answer, which one call can do once."""
+
+    def live(self, *, now: float) -> tuple[list[ApprovalRow], bool]:
+        """Return the requests that are open or answered, oldest first, and whether another process listens."""
+
+    def request(self, approval_id: str) -> str | None:
+        """Return what a request asks, or None if it is gone."""
+
+    def has_any(self) -> bool:
+        """Whether there is anything to look at; costs next to nothing."""
+
+    def attend(self, *, now: float, listens: bool) -> None:
+        """Say that this process lives, and whether somebody in it answers."""
+
+    def leave(self) -> None:
+        """Say that this process ends, and with it the requests that it has open."""
 
 
 class Marks(Protocol):
@@ -100,6 +175,56 @@ class Marks(Protocol):
         """Return those of these records that retention has not removed; what hangs on the others may go too."""
 
 
+class History(Protocol):
+    """The past, asked backwards. Records that were set back are left out everywhere."""
+
+    def select(self, wanted: Selection, *, below: int | None = None, limit: int = 1000) -> list[ChangeRecord]:
+        """Return records that are in the files, or in an unsaved document, newest first; files merely found left out.
+
+        Args:
+            wanted: Which.
+            below: Only records with a smaller number, to go on after a page.
+            limit: Most records; fewer are always the last.
+        """
+
+    def together_with(self, record: ChangeRecord) -> list[ChangeRecord]:
+        """Return the records that were committed together with one, itself included, in their order."""
+
+    def of_key(self, key: str, *, below: int | None = None, limit: int = 1000) -> list[ChangeRecord]:
+        """Return the changes of a file that bore this key at the time, newest first; folders of that name left out."""
+
+    def of_folder(self, key: str, *, below: int) -> list[ChangeRecord]:
+        """Return the changes below a folder before a record, oldest first; moves out of it included."""
+
+    def removals(self) -> list[FolderRemoval]:
+        """Return which folders were moved or deleted, newest first."""
+
+    def undoers(self, numbers: Iterable[int]) -> dict[int, list[int]]:
+        """Return for each record the records that undo it."""
+
+    def targets(self, numbers: Iterable[int], kind: RelationKind) -> dict[int, list[int]]:
+        """Return for each record what it undoes, or whose children it is."""
+
+    def children(self, numbers: Iterable[int]) -> dict[int, list[int]]:
+        """Return for each record of an unsaved document the saves that name it as a parent."""
+
+
+class Checkpoints(Protocol):
+    """Moments with a name; retention keeps all that came after the oldest."""
+
+    def save(self, name: str, *, replace: bool = False) -> Checkpoint | None:
+        """Give the present moment a name; None if another has it already and must not be replaced."""
+
+    def all(self) -> list[Checkpoint]:
+        """Return all checkpoints, oldest first."""
+
+    def get(self, name: str) -> Checkpoint | None:
+        """Return the checkpoint of a name, or None."""
+
+    def remove(self, name: str) -> bool:
+        """Forget a checkpoint; False if there is none of that name."""
+
+
 class Journal(Protocol):
     """One ordered journal of a workspace. Instances live as long as the workspace is open."""
 
@@ -120,8 +245,24 @@ class Journal(Protocol):
         """What actors know."""
 
     @property
+    def documents(self) -> Documents:
+        """What editors have open."""
+
+    @property
+    def approvals(self) -> Approvals:
+        """What people are asked."""
+
+    @property
     def marks(self) -> Marks:
         """How far changes have come."""
+
+    @property
+    def history(self) -> History:
+        """The past, asked backwards."""
+
+    @property
+    def checkpoints(self) -> Checkpoints:
+        """Moments with a name."""
 
     def view(self, key: str) -> View:
         """Return what is known of a path now, for a commit to compare."""

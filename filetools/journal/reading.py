@@ -9,6 +9,7 @@ from typing import Final
 from filetools.journal.changes import Head, View
 from filetools.journal.contents import version_from
 from filetools.journal.database import Database
+from filetools.journal.document_rows import DOCUMENT_COLUMNS, document_from
 from filetools.journal.folders import bounds_below
 from filetools.journal.notes import Notes
 from filetools.journal.quarantine import RecordReader
@@ -20,8 +21,9 @@ _VIEW: Final = (
     "SELECT (SELECT coalesce(max(number), 0) FROM records),"
     " EXISTS (SELECT 1 FROM records INDEXED BY records_moving"
     " WHERE state = 'pending' AND operation IN ('delete_directory', 'move_directory')),"
-    " path, version, size, mode, number, applied"
-    " FROM (SELECT 1) LEFT JOIN heads ON key = ?"
+    " heads.path, heads.version, heads.size, heads.mode, heads.number, heads.applied,"
+    f" {DOCUMENT_COLUMNS}"
+    " FROM (SELECT 1) LEFT JOIN heads ON heads.key = ?1 LEFT JOIN documents ON documents.key = ?1"
 )
 _MOVING: Final = (
     "SELECT number, key, old_key FROM records INDEXED BY records_moving"
@@ -43,10 +45,11 @@ class SqliteReading:
 
     def view(self, key: str) -> View:
         """Return what is known of a path now, for a commit to compare."""
-        position, is_moving, path, version, size, mode, number, applied = self._database.row(_VIEW, (key,))
+        position, is_moving, path, version, size, mode, number, applied, *opened = self._database.row(_VIEW, (key,))
         blocked = bool(is_moving) and self._is_below_moving(key)
+        document = None if opened[0] is None else document_from(opened)
         if number is None:
-            return View(position=position, head=None, blocked=blocked)
+            return View(position=position, head=None, blocked=blocked, document=document)
         head = Head(
             key=key,
             path=path,
@@ -54,9 +57,17 @@ class SqliteReading:
             size=size,
             mode=mode,
             number=number,
-            applied=bool(applied) or number in self._notes,
+            applied=bool(applied) or self._is_applied(key, number),
         )
-        return View(position=position, head=head, blocked=blocked)
+        return View(position=position, head=head, blocked=blocked, document=document)
+
+    def _is_applied(self, key: str, number: int) -> bool:
+        """Whether a head that was read as pending is applied, as far as this process knows."""
+        if number in self._notes:
+            return True
+        # Between the two looks another thread may have written the note, and forgotten it.
+        row = self._database.row("SELECT applied FROM heads WHERE key = ? AND number = ?", (key, number))
+        return row is not None and bool(row[0])
 
     def records(
         self,

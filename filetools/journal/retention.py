@@ -1,9 +1,9 @@
 """What the journal forgets: the oldest records and contents beyond the limits, never anything still needed.
 
 Kept whatever the limits say: heads with their records and contents, what is not applied or not synced yet with what it
-replaced, and the texts of live stamps. What may go is looked for outside the gate, a little more than the limits ask for
-at a time, so that what must stay is passed over once in a while and not on every round; the gate is held only to remove a
-few rows.
+replaced, the texts of live stamps, what open documents are based on, and all that came after the oldest named checkpoint.
+What may go is looked for outside the gate, a little more than the limits ask for at a time, so that what must stay is
+passed over once in a while and not on every round; the gate is held only to remove a few rows.
 """
 
 from __future__ import annotations
@@ -16,7 +16,9 @@ from functools import partial
 from typing import Final, NamedTuple
 
 from filetools.journal.blobs import BlobFolder
+from filetools.journal.checkpoints import oldest_kept
 from filetools.journal.database import Database
+from filetools.journal.stamps import tidy_stamps
 from filetools.journal.totals import count_records, note_contents, note_removed, sum_contents
 
 SLICE: Final = 200
@@ -31,8 +33,8 @@ _IS_HEAD: Final = (
     " OR EXISTS (SELECT 1 FROM heads WHERE heads.version = records.after AND heads.number = records.number))"
 )
 _REMOVABLE_RECORDS: Final = (
-    f"SELECT number, time FROM records WHERE number > ? AND synced > 0 AND state != 'pending' AND NOT {_IS_HEAD}"
-    " ORDER BY number LIMIT ?"
+    "SELECT number, time FROM records WHERE number > ? AND number <= ? AND synced > 0 AND state != 'pending'"
+    f" AND NOT {_IS_HEAD} ORDER BY number LIMIT ?"
 )
 _REMOVE_RECORD: Final = f"DELETE FROM records WHERE number = ? AND synced > 0 AND state != 'pending' AND NOT {_IS_HEAD}"
 LIVE_SECONDS: Final = 30 * 24 * 3600.0
@@ -40,12 +42,17 @@ LIVE_SECONDS: Final = 30 * 24 * 3600.0
 _IS_FREE: Final = (
     "NOT EXISTS (SELECT 1 FROM heads WHERE heads.version = contents.hash)"
     " AND NOT EXISTS (SELECT 1 FROM stamps WHERE stamps.version = contents.hash AND stamps.time > ?)"
+    " AND NOT EXISTS (SELECT 1 FROM documents WHERE documents.base = contents.hash)"
 )
 _REMOVABLE_CONTENTS: Final = (
     "SELECT hash, size, used, bytes IS NULL FROM contents INDEXED BY contents_by_use"
     f" WHERE used < ? AND {_IS_FREE} ORDER BY used"
 )
 _REMOVE_CONTENT: Final = f"DELETE FROM contents WHERE hash = ? AND used = ? AND {_IS_FREE}"
+_REMOVE_RELATIONS: Final = (
+    "DELETE FROM relations WHERE number = ?1 AND NOT EXISTS (SELECT 1 FROM records WHERE number = ?1)"
+)
+_REPLACED_SINCE: Final = "SELECT DISTINCT before FROM records WHERE number > ? AND before IS NOT NULL"
 _FIRST_UNSYNCED: Final = "SELECT min(number) FROM records INDEXED BY records_unsynced WHERE synced = 0"
 _REPLACED_BY_UNSYNCED: Final = (
     "SELECT DISTINCT before FROM records INDEXED BY records_unsynced WHERE synced = 0 AND before IS NOT NULL"
@@ -78,7 +85,9 @@ class Retention:
         self._blobs = blobs
         self._clock = clock
         self._swept_at: float | None = None
+        self._tidied_at: float | None = None
         self._fell_short: dict[str, int] = {}
+        self._last = _NO_NUMBER
 
     def collect(self, limits: Limits) -> int:
         """Remove what exceeds the limits, oldest first, and now and then what dead writers left.
@@ -86,11 +95,15 @@ class Retention:
         Returns:
             How many records were removed.
         """
+        self._drop_stamps()  # first: texts that were kept for them alone may go now
         with self._database.reading() as connection:
             records, (contents, newest) = count_records(connection), sum_contents(connection)
             (position,) = connection.execute("SELECT coalesce(max(number), 0) FROM records").fetchone()
         # Summed here and not behind the gate, where only the note is written; nobody else removes contents meanwhile.
         self._database.write(lambda connection: note_contents(connection, contents, newest), durable=False)
+        last = self._last_removable()
+        if last != self._last:
+            self._last, self._fell_short = last, {}  # with a checkpoint gone, what was in vain makes sense again
         removed = 0
         if limits.seconds is not None:
             removed += self._drop_aged(self._clock() - limits.seconds)
@@ -104,6 +117,12 @@ class Retention:
             self._note_try("contents", position, fell_short=self._drop_contents(surplus) < surplus)
         self._sweep()
         return removed
+
+    def _drop_stamps(self) -> None:
+        now = time.monotonic()
+        if self._tidied_at is None or now - self._tidied_at >= SWEEP_SECONDS:
+            self._tidied_at = now
+            tidy_stamps(self._database, self._clock() - LIVE_SECONDS)
 
     def _is_due(self, what: str, surplus: int, limit: int, position: int) -> bool:
         """Whether a limit is exceeded by its slack, and so much is new since looking was in vain that it makes sense."""
@@ -120,7 +139,7 @@ class Retention:
     def _drop_aged(self, oldest_kept: float) -> int:
         removed = after = 0
         while True:
-            rows = self._database.rows(_REMOVABLE_RECORDS, (after, SLICE))
+            rows = self._database.rows(_REMOVABLE_RECORDS, (after, self._last, SLICE))
             aged = [number for number, when in rows if when < oldest_kept]
             removed += self._remove_records(aged)
             # Clocks jump, so one young record says little about those after it; a whole slice does.
@@ -131,16 +150,22 @@ class Retention:
     def _drop_records(self, surplus: int) -> int:
         removed = after = 0
         while removed < surplus:
-            rows = self._database.rows(_REMOVABLE_RECORDS, (after, min(SLICE, surplus - removed)))
+            rows = self._database.rows(_REMOVABLE_RECORDS, (after, self._last, min(SLICE, surplus - removed)))
             if not rows:
                 break
             removed += self._remove_records([number for number, _ in rows])
             after = rows[-1][0]
         return removed
 
+    def _last_removable(self) -> int:
+        with self._database.reading() as connection:
+            kept = oldest_kept(connection)
+        return _NO_NUMBER if kept is None else kept
+
     def _remove_records(self, numbers: list[int]) -> int:
         def work(connection: sqlite3.Connection) -> int:
             count = connection.executemany(_REMOVE_RECORD, [(number,) for number in numbers]).rowcount
+            connection.executemany(_REMOVE_RELATIONS, [(number,) for number in numbers])
             note_removed(connection, count)
             connection.execute(
                 "INSERT INTO meta (name, value) VALUES ('forgotten', ?) ON CONFLICT (name)"
@@ -164,6 +189,11 @@ class Retention:
         """Return what may go, oldest first, until the surplus is covered."""
         with self._database.reading() as connection:
             first_unsynced, replaced = _needed(connection)
+            kept = oldest_kept(connection)
+            if kept is not None:
+                # Once, and not behind the gate as the others: a text that a later record replaces is a head until then.
+                replaced |= {digest for (digest,) in connection.execute(_REPLACED_SINCE, (kept,))}
+                first_unsynced = min(first_unsynced, kept + 1)
             rows = connection.execute(_REMOVABLE_CONTENTS, (first_unsynced, live_since))
             doomed: list[_Content] = []
             found = 0

@@ -83,6 +83,7 @@ def record_of(change: Change, actor: Actor, *, now: float, batch: int | None, nu
         before_unknown=change.before_unknown,
         after=change.after,
         size=change.size,
+        mode=change.mode,
         actor=EXTERNAL if change.external else actor,
         time=now,
         state=_state_of(change),
@@ -91,7 +92,7 @@ def record_of(change: Change, actor: Actor, *, now: float, batch: int | None, nu
 
 
 def _synced(change: Change) -> int:
-    if change.aside:
+    if change.aside or change.buffered:
         return NEVER_IN_FILE
     # What a foreign program wrote is as durable as that program made it; there is no promise of ours to sync for.
     return int(change.applied and change.compensates is None)
@@ -100,6 +101,8 @@ def _synced(change: Change) -> int:
 def _state_of(change: Change) -> RecordState:
     if change.compensates is not None or change.aside:
         return RecordState.ABORTED
+    if change.buffered:
+        return RecordState.BUFFER
     return RecordState.APPLIED if change.applied else RecordState.PENDING
 
 
@@ -128,6 +131,7 @@ def record_from(row: tuple[Any, ...]) -> ChangeRecord:
             before_unknown=bool(fixed.before_unknown),
             after=version_from(fixed.after),
             size=fixed.size,
+            mode=fixed.mode,
             actor=Actor(kind=fixed.actor_kind, id=fixed.actor_id, session=fixed.session, call=fixed.call),
             time=fixed.time,
             state=RecordState(state),

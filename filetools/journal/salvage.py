@@ -21,18 +21,32 @@ COLUMNS: Final = {
     "debts": "mirror, key, path, number, tries",
     "stamps": "owner, key, version, whole, time",
     "quarantine": "number, found, reason, row",
+    "relations": "number, kind, target",
+    "checkpoints": "name, number, time",
+    "documents": "id, key, path, base, encoding, bom, version, dirty, parents",
+    "document_texts": "id, version, text",
+    "document_edits": "id, version, edits, removed, reason, actor_kind, actor_id, session, time",
 }
 """What is taken over from each table; the rest, the epoch above all, begins anew."""
 MOST_PROBES: Final = 1_000_000
 HOPELESS_PROBES: Final = 10_000
 """Rows in a row that cannot be read, after which the rest of a table is given up."""
 _NUMBERED: Final = ("records", "contents", "quarantine")
-_KEYS: Final = {"heads": ("key",), "debts": ("mirror", "key"), "stamps": ("owner", "key")}
+_KEYS: Final = {
+    "heads": ("key",),
+    "debts": ("mirror", "key"),
+    "stamps": ("owner", "key"),
+    "relations": ("number", "kind", "target"),
+    "checkpoints": ("name",),
+    "documents": ("id",),
+    "document_texts": ("id",),
+    "document_edits": ("id", "version"),
+}
 _RECORD_VALUES: Final = len(Fixed._fields) + 4
 _TIME: Final = Fixed._fields.index("time")
 
 _FILE_RECORDS: Final = (
-    "operation NOT LIKE '%_directory'"
+    "operation NOT LIKE '%_directory' AND state != 'buffer'"
     # What set a record back carries the head, although it counts as aborted, too.
     " AND (state != 'aborted' OR (synced < 2 AND actor_kind = 'system'))"
 )

@@ -88,6 +88,66 @@ MIGRATIONS: Final[tuple[tuple[str, ...], ...]] = (
         ) WITHOUT ROWID""",
     ),
     ("CREATE INDEX stamps_of_version ON stamps (version)",),
+    (
+        """CREATE TABLE relations (
+            number INTEGER NOT NULL,
+            kind TEXT NOT NULL,
+            target INTEGER NOT NULL,
+            PRIMARY KEY (number, kind, target)
+        ) WITHOUT ROWID""",
+        "CREATE INDEX relations_of_target ON relations (target, kind)",
+        "CREATE TABLE checkpoints (name TEXT PRIMARY KEY, number INTEGER NOT NULL, time REAL NOT NULL) WITHOUT ROWID",
+        """CREATE TABLE documents (
+            id TEXT PRIMARY KEY,
+            key TEXT NOT NULL UNIQUE,
+            path TEXT NOT NULL,
+            base BLOB,
+            encoding TEXT NOT NULL,
+            bom BLOB NOT NULL,
+            version INTEGER NOT NULL,
+            dirty INTEGER NOT NULL,
+            parents TEXT NOT NULL
+        ) WITHOUT ROWID""",
+        "CREATE TABLE document_texts (id TEXT PRIMARY KEY, version INTEGER NOT NULL, text BLOB NOT NULL) WITHOUT ROWID",
+        """CREATE TABLE document_edits (
+            id TEXT NOT NULL,
+            version INTEGER NOT NULL,
+            edits TEXT NOT NULL,
+            removed TEXT NOT NULL,
+            reason TEXT NOT NULL,
+            actor_kind TEXT NOT NULL,
+            actor_id TEXT NOT NULL,
+            session TEXT,
+            time REAL NOT NULL,
+            PRIMARY KEY (id, version)
+        ) WITHOUT ROWID""",
+        """CREATE TABLE document_handles (
+            handle TEXT PRIMARY KEY,
+            id TEXT NOT NULL,
+            actor_kind TEXT NOT NULL,
+            actor_id TEXT NOT NULL,
+            session TEXT,
+            leased_until REAL NOT NULL
+        ) WITHOUT ROWID""",
+        "CREATE INDEX document_handles_of ON document_handles (id)",
+        """CREATE TABLE approvals (
+            id TEXT NOT NULL UNIQUE,
+            call TEXT NOT NULL,
+            process TEXT NOT NULL,
+            request TEXT NOT NULL,
+            expires REAL NOT NULL,
+            asks INTEGER NOT NULL DEFAULT 0,
+            answer TEXT,
+            edited_text TEXT,
+            used INTEGER NOT NULL DEFAULT 0
+        )""",
+        """CREATE TABLE approval_processes (
+            process TEXT PRIMARY KEY,
+            listens INTEGER NOT NULL,
+            leased_until REAL NOT NULL
+        ) WITHOUT ROWID""",
+    ),
+    ("ALTER TABLE stamps ADD COLUMN encoding TEXT",),
 )
 
 SCHEMA_VERSION: Final = len(MIGRATIONS)

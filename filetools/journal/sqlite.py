@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from filetools.errors import FileToolsError
+from filetools.journal.approvals import SqliteApprovals
 from filetools.journal.blobs import BlobFolder
 from filetools.journal.changes import Change
+from filetools.journal.checkpoints import SqliteCheckpoints
 from filetools.journal.commit import Draft, Recorder
 from filetools.journal.contents import LARGEST_ROW_BYTES, SqliteContents
 from filetools.journal.database import Database
 from filetools.journal.debts import SqliteDebts
+from filetools.journal.documents import SqliteDocuments
 from filetools.journal.epoch import confirm_epoch, needs_restoring, note_restored
 from filetools.journal.group import GroupCommit
+from filetools.journal.history import SqliteHistory
 from filetools.journal.marks import SqliteMarks
 from filetools.journal.notes import Notes
 from filetools.journal.quarantine import RecordReader
@@ -63,7 +68,11 @@ class SqliteJournal(SqliteReading):
         self.contents = SqliteContents(database, blobs)
         self.debts = SqliteDebts(database)
         self.stamps = SqliteStamps(database)
+        self.documents = SqliteDocuments(database, on_visible)
+        self.approvals = SqliteApprovals(database, f"{database.opening:x}", on_visible)
         self.marks = SqliteMarks(database, reader, notes)
+        self.history = SqliteHistory(database, reader)
+        self.checkpoints = SqliteCheckpoints(database)
         self._group = GroupCommit(database, Recorder(self.contents, database.opening), notes)
         self._retention = Retention(database, blobs)
 
@@ -96,6 +105,7 @@ class SqliteJournal(SqliteReading):
             How many records were removed.
         """
         self.checkpoint()
+        self.approvals.tidy(now=time.time())
         limits = Limits(bytes=retention_bytes, records=retention_records, seconds=retention_seconds)
         return self._retention.collect(limits)
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from filetools.permissions.approvals import Approvals
 from filetools.permissions.audience import Attendance
+from filetools.permissions.book import ApprovalBook, BookRow
 from filetools.permissions.call_watch import CallWatch, current_watch, uncounted, watched
-from filetools.permissions.gatekeeper import Describe, Gatekeeper
+from filetools.permissions.gatekeeper import Describe, Gatekeeper, Permit
 from filetools.permissions.policy import Decision, DecisionReason, PermissionPolicy, ToolOperation
 from filetools.permissions.requests import (
     ApprovalAnswer,
     ApprovalAsked,
+    ApprovalDecision,
     ApprovalGranted,
     ApprovalRefused,
     ApprovalRequest,
@@ -21,18 +23,22 @@ from filetools.permissions.requests import (
 )
 from filetools.permissions.rule_file import RuleFile, SavedPermissions
 from filetools.permissions.rules import Level, Rule
-from filetools.permissions.tickets import Approver
+from filetools.permissions.tickets import Approver, Case
 
 __all__ = [
     "ApprovalAnswer",
     "ApprovalAsked",
+    "ApprovalBook",
+    "ApprovalDecision",
     "ApprovalGranted",
     "ApprovalRefused",
     "ApprovalRequest",
     "Approvals",
     "Approver",
     "Attendance",
+    "BookRow",
     "CallWatch",
+    "Case",
     "Decision",
     "DecisionReason",
     "Describe",
@@ -41,6 +47,7 @@ __all__ = [
     "Notice",
     "Notify",
     "PermissionPolicy",
+    "Permit",
     "PolicyChanged",
     "Proposal",
     "Rule",

@@ -1,4 +1,4 @@
-"""Asking people: requests that wait for an answer, who may answer them, and answers that come late."""
+"""Asking people: requests that all processes see, who may answer them, and answers that come late."""
 
 from __future__ import annotations
 
@@ -7,30 +7,19 @@ import logging
 import secrets
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Final
 
-from filetools.errors import (
-    ApprovalDeniedError,
-    ApprovalRequiredError,
-    InvalidArgumentError,
-    ToolBlockedError,
-)
+from filetools.errors import AccessDeniedError, ApprovalDeniedError, ApprovalRequiredError, FileToolsError
 from filetools.models import Actor
-from filetools.permissions.audience import Attendance, Audience
+from filetools.permissions.audience import Attendance
+from filetools.permissions.book import ApprovalBook, Run
 from filetools.permissions.call_watch import current_watch, uncounted
-from filetools.permissions.requests import (
-    ApprovalAnswer,
-    ApprovalAsked,
-    ApprovalGranted,
-    ApprovalRefused,
-    ApprovalRequest,
-    Notify,
-    Risk,
-    checked_answer,
-    ignore_notice,
-)
+from filetools.permissions.ledger import Ledger, not_open
+from filetools.permissions.presence import Presence
+from filetools.permissions.requests import ApprovalDecision, ApprovalRequest, Notify, Risk, decided, ignore_notice
 from filetools.permissions.rules import DELETING_TOOLS, READING_TOOLS
-from filetools.permissions.tickets import Approver, Case, Ticket, Tickets
+from filetools.permissions.tickets import Approver, Case, Ticket
 from filetools.permissions.trust import RunTrust
 
 logger = logging.getLogger(__name__)
@@ -38,8 +27,6 @@ logger = logging.getLogger(__name__)
 OPEN_SECONDS: Final = 600.0
 """How long a request, and a late answer that no call has used, stays."""
 WAIT_SECONDS: Final = 50.0
-MAX_OPEN_REQUESTS: Final = 256
-"""More are refused, so that an agent cannot fill the memory, or the screen of a person, with questions."""
 
 
 class Approvals:
@@ -47,94 +34,114 @@ class Approvals:
 
     Args:
         trust: Where "allow for this run" is kept.
-        notify: Receives a notice for every request that opens, is allowed or refused.
+        book: What all processes know of requests and answers.
+        run: Runs the book's work.
+        notify: Receives a notice for every request that opens, is allowed or refused, in whatever process.
         wait_seconds: How long a call waits for its answer.
         open_seconds: How long a request stays open; then it is denied.
-        clock: Seconds since the epoch, for the times shown in requests.
+        clock: Seconds since the epoch.
     """
 
     def __init__(
         self,
         trust: RunTrust,
+        book: ApprovalBook,
+        run: Run,
         *,
         notify: Notify = ignore_notice,
         wait_seconds: float = WAIT_SECONDS,
         open_seconds: float = OPEN_SECONDS,
         clock: Callable[[], float] = time.time,
     ) -> None:
-        self._trust = trust
-        self._notify = notify
+        self._is_closed = False
         self._wait_seconds = wait_seconds
         self._open_seconds = open_seconds
         self._clock = clock
-        self._tickets = Tickets()
-        self._audience = Audience(self._tickets, self._settle)
+        self._ledger = Ledger(
+            book, run, trust, notify=notify, on_change=self._stir, open_seconds=open_seconds, clock=clock
+        )
+        self._presence = Presence(self._ledger.attend, self._next_end)
 
-    def listen(self, approver: Approver) -> Attendance:
-        """Let a callback answer every request; with several, the first answer counts.
+    def listen(self, approver: Approver, *, everywhere: bool = True) -> Attendance:
+        """Let a callback answer requests; with several, the first answer counts.
 
         A callback that raises, or returns what is no answer, has not answered.
+
+        Args:
+            approver: The callback.
+            everywhere: Whether it is asked about those of other processes, too.
         """
-        return self._audience.listen(approver)
+        return self._ledger.audience.listen(approver, everywhere=everywhere)
 
     def attend(self) -> Attendance:
         """Say that somebody follows the notices and will call `answer`, such as a page with a person before it."""
-        return self._audience.attend()
+        return self._ledger.audience.attend()
 
     def open_requests(self) -> list[ApprovalRequest]:
-        """Return the requests that nobody has answered yet, oldest first."""
-        return [ticket.request for ticket in self._tickets if ticket.answer is None]
+        """Return the requests that nobody has answered yet, oldest first, as this process knew them at its last look."""
+        return [ticket.request for ticket in self._ledger.tickets if ticket.decision is None]
 
-    def answer(self, approval_id: str, answer: str, *, by: Actor) -> None:
+    async def answer(self, approval_id: str, answer: str, *, by: Actor, edited_text: str | None = None) -> None:
         """Answer a request, while its call waits or later; a late "allow" lets the next identical call pass once.
 
         Args:
-            approval_id: Id of an open request.
-            answer: "allow", "allow_for_run" or "deny".
+            approval_id: Id of an open request, of any process.
+            answer: "allow", "allow_for_run", "deny", or "merge" to have another text written; "cancel" denies a conflict.
             by: Who answers; only people may.
+            edited_text: For "merge": the whole text.
 
         Raises:
-            ToolBlockedError: An agent or a foreign program tries to answer.
+            AccessDeniedError: An agent or a foreign program tries to answer.
             InvalidArgumentError: No such answer, or the request is not open (any more).
         """
         if by.kind != "editor":
-            raise ToolBlockedError("answer_approval", None, "only a person answers approvals")
-        checked = checked_answer(answer)
-        ticket = self._tickets.of_id(approval_id)
-        if ticket is None or ticket.answer is not None:
-            raise InvalidArgumentError(f"No approval request {approval_id!r} is open")
-        self._settle(ticket, checked)
+            raise AccessDeniedError(approval_id, "only a person answers approvals")
+        if self._ledger.tickets.of_id(approval_id) is None:
+            await self.look()
+        ticket = self._ledger.tickets.of_id(approval_id)
+        if ticket is None or ticket.decision is not None:
+            raise not_open(approval_id)
+        await self._ledger.give(ticket, decided(answer, ticket.request, edited_text))
 
-    async def ask(self, case: Case) -> bool:
-        """Get a person's decision about a call.
+    async def ask(self, case: Case) -> ApprovalDecision | None:
+        """Get a person's decision about a call. No lock may be held meanwhile.
 
         Returns:
-            True if it may go on; False if the answer was used by an identical call meanwhile, so that the caller
+            What the person said; None if the answer was used by an identical call meanwhile, so that the caller
             should look at the policy again.
 
         Raises:
             ApprovalRequiredError: Nobody is there to answer, or nobody did in time; the request stays open.
             ApprovalDeniedError: A person said no, or the request expired.
         """
-        ticket = self._tickets.of_call(case.key) or self._open(case)
-        if ticket.answer is None and self._audience.ask(ticket):
+        if self._is_closed:
+            raise ApprovalRequiredError(case.tool, case.path, "the workspace is being closed")
+        request = _request_of(case, self._clock(), self._open_seconds)
+        ticket = await self._ledger.open(case, request)
+        if ticket.decision is None and not ticket.is_over and self._ledger.audience.ask(ticket):
             await self._wait(ticket)
-        return self._use(ticket)
+        return await self._use(ticket)
+
+    def has_news(self) -> bool:
+        """Whether a look may be worth its while; quick, from any thread."""
+        return self._ledger.has_news()
+
+    async def look(self) -> None:
+        """Take in what other processes asked and answered."""
+        await self._ledger.look()
 
     async def aclose(self) -> None:
         """Stop asking; calls that wait are told that nobody answers. May be called twice."""
-        for ticket in self._tickets:
-            self._tickets.end(ticket)
-        await self._audience.aclose()
-
-    def _open(self, case: Case) -> Ticket:
-        if len(self._tickets) >= MAX_OPEN_REQUESTS:
-            raise ApprovalRequiredError(case.tool, case.path, "too many approval requests are open already")
-        ticket = Ticket(request=_request_of(case, self._clock(), self._open_seconds), key=case.key)
-        self._tickets.add(ticket)
-        self._tickets.expire_later(ticket, self._open_seconds, self._expire)
-        self._notify(ApprovalAsked(request=ticket.request))
-        return ticket
+        self._is_closed = True
+        was_present = await self._presence.aclose()
+        tickets = self._ledger.tickets
+        is_first = bool(len(tickets)) or self._ledger.audience.is_for_all
+        for ticket in tickets:
+            tickets.end(ticket)
+        await self._ledger.audience.aclose()
+        if was_present and is_first:
+            with suppress(FileToolsError):
+                await self._ledger.leave()
 
     async def _wait(self, ticket: Ticket) -> None:
         if ticket.settled.is_set():
@@ -150,47 +157,29 @@ class Approvals:
         finally:
             ticket.waiting -= 1
 
-    def _use(self, ticket: Ticket) -> bool:
-        request = ticket.request
-        if ticket.answer is None:
+    async def _use(self, ticket: Ticket) -> ApprovalDecision | None:
+        request, decision = ticket.request, ticket.decision
+        if decision is None:
             raise ApprovalRequiredError(
                 request.tool, request.path, _why(request), None if ticket.is_over else request.id
             )
-        if ticket.answer == "deny":
-            self._tickets.end(ticket)
+        is_first = await self._ledger.take(ticket)
+        if decision.answer == "deny":
             raise ApprovalDeniedError(request.tool, request.path)
-        if ticket.is_over:
-            return False
-        self._tickets.end(ticket)
+        if not is_first:
+            return None
         if watch := current_watch():
-            watch.note_approval(ticket.answer)
-        return True
+            watch.note_approval(decision.answer)
+        return decision
 
-    def _settle(self, ticket: Ticket, answer: ApprovalAnswer) -> None:
-        ticket.answer = answer
-        for task in ticket.asking.values():
-            task.cancel()
-        if answer == "allow_for_run":
-            _trust_run(self._trust, ticket.request)
-        if ticket.waiting and answer == "deny":
-            self._tickets.end(ticket)
-        else:
-            self._tickets.expire_later(ticket, self._open_seconds, self._expire)
-            ticket.settled.set()
-        if answer == "deny":
-            self._notify(ApprovalRefused(request=ticket.request, reason="denied"))
-        else:
-            self._notify(ApprovalGranted(request=ticket.request, answer=answer))
+    def _stir(self) -> None:
+        self._presence.stir()
 
-    def _expire(self, ticket: Ticket) -> None:
-        unanswered = ticket.answer is None
-        if unanswered:
-            ticket.answer = "deny"
-            for task in ticket.asking.values():
-                task.cancel()
-        self._tickets.end(ticket)
-        if unanswered:
-            self._notify(ApprovalRefused(request=ticket.request, reason="nobody answered in time"))
+    def _next_end(self) -> float | None:
+        tickets = self._ledger.tickets
+        if not len(tickets) and not self._ledger.audience.is_for_all:
+            return None
+        return min((ticket.expires for ticket in tickets), default=self._clock() + OPEN_SECONDS) - self._clock()
 
 
 def _request_of(case: Case, now: float, open_seconds: float) -> ApprovalRequest:
@@ -206,20 +195,13 @@ def _request_of(case: Case, now: float, open_seconds: float) -> ApprovalRequest:
         reason=case.reason,
         old_text=proposal.old_text,
         new_text=proposal.new_text,
+        base_text=proposal.base_text,
         diff=proposal.diff,
+        can_merge=proposal.can_merge,
         actor=case.actor,
         created=now,
         expires=now + open_seconds,
     )
-
-
-def _trust_run(trust: RunTrust, request: ApprovalRequest) -> None:
-    # Trust in a protected path is trust in that path alone; the tool stays asked about everywhere else.
-    if request.reason == "protected":
-        for path in request.paths:
-            trust.add(request.actor, request.tool, path)
-    else:
-        trust.add(request.actor, request.tool)
 
 
 def _risk_of(case: Case) -> Risk:
@@ -231,4 +213,6 @@ def _risk_of(case: Case) -> Risk:
 def _why(request: ApprovalRequest) -> str:
     if request.reason == "protected":
         return "changes of this path can make other programs run code"
+    if request.reason == "conflict":
+        return "somebody has unsaved changes in it"
     return "the permissions in force ask for it"

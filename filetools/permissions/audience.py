@@ -1,12 +1,12 @@
-"""Who is there to answer requests: callbacks that are asked, and people who follow the notices."""
+"""Who is there to answer requests: callbacks that are asked, people who follow the notices, and other processes."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 
-from filetools.permissions.requests import ApprovalAnswer, checked_answer
+from filetools.permissions.requests import ApprovalDecision, decided
 from filetools.permissions.tickets import Approver, Ticket, Tickets
 
 logger = logging.getLogger(__name__)
@@ -33,26 +33,46 @@ class Audience:
     Args:
         tickets: What may be open; released when nobody is left to answer it.
         on_answer: Receives the answer of a callback.
+        on_change: Called when somebody came or left.
     """
 
-    def __init__(self, tickets: Tickets, on_answer: Callable[[Ticket, ApprovalAnswer], None]) -> None:
+    def __init__(
+        self,
+        tickets: Tickets,
+        on_answer: Callable[[Ticket, ApprovalDecision], Awaitable[None]],
+        on_change: Callable[[], None],
+    ) -> None:
         self._tickets = tickets
         self._on_answer = on_answer
-        self._approvers: list[Approver] = []
+        self._on_change = on_change
+        self._approvers: dict[Approver, bool] = {}
         self._attending = 0
+        self._is_elsewhere = False
         self._tasks: set[asyncio.Task[None]] = set()
 
-    def listen(self, approver: Approver) -> Attendance:
-        """Let a callback answer every request from now on."""
-        self._approvers.append(approver)
+    @property
+    def is_here(self) -> bool:
+        """Whether somebody in this process can answer."""
+        return self._attending > 0 or bool(self._approvers)
+
+    @property
+    def is_for_all(self) -> bool:
+        """Whether somebody in this process answers the requests of other processes."""
+        return self._attending > 0 or any(self._approvers.values())
+
+    def listen(self, approver: Approver, *, everywhere: bool) -> Attendance:
+        """Let a callback answer every request from now on, or only those of this process."""
+        self._approvers[approver] = everywhere
 
         def leave() -> None:
-            self._approvers.remove(approver)
+            self._approvers.pop(approver, None)
             for ticket in self._tickets:
                 if task := ticket.asking.pop(approver, None):
                     task.cancel()
             self._release_hopeless()
+            self._on_change()
 
+        self._on_change()
         return Attendance(leave)
 
     def attend(self) -> Attendance:
@@ -62,13 +82,21 @@ class Audience:
         def leave() -> None:
             self._attending -= 1
             self._release_hopeless()
+            self._on_change()
 
+        self._on_change()
         return Attendance(leave)
+
+    def note_others(self, listen: bool) -> None:
+        """Note whether somebody in another process can answer; calls that now wait for nobody are told at once."""
+        self._is_elsewhere = listen
+        if not listen:
+            self._release_hopeless()
 
     def ask(self, ticket: Ticket) -> bool:
         """Ask every callback that is not being asked about a ticket already; whether anybody can answer it."""
-        for approver in self._approvers:
-            if approver not in ticket.asking:
+        for approver, everywhere in self._approvers.items():
+            if approver not in ticket.asking and (everywhere or ticket.is_own):
                 task = asyncio.create_task(self._ask_one(approver, ticket), name=f"approver {ticket.request.id}")
                 ticket.asking[approver] = task
                 self._tasks.add(task)
@@ -85,18 +113,16 @@ class Audience:
 
     async def _ask_one(self, approver: Approver, ticket: Ticket) -> None:
         try:
-            answer = checked_answer(await approver(ticket.request))
+            decision = decided(await approver(ticket.request), ticket.request)
+            if ticket.decision is None and not ticket.is_over:
+                await self._on_answer(ticket, decision)
         except Exception:  # a callback is foreign code; what it raises is no answer, and others may still give one
             logger.exception("An approver failed on request %s", ticket.request.id)
-            ticket.asking.pop(approver, None)
-            self._release_hopeless()
-        else:
-            ticket.asking.pop(approver, None)
-            if ticket.answer is None and not ticket.is_over:
-                self._on_answer(ticket, answer)
+        ticket.asking.pop(approver, None)
+        self._release_hopeless()
 
     def _can_answer(self, ticket: Ticket) -> bool:
-        return self._attending > 0 or bool(ticket.asking)
+        return self._is_elsewhere or self._attending > 0 or bool(ticket.asking)
 
     def _release_hopeless(self) -> None:
         for ticket in self._tickets:

@@ -4,29 +4,33 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Final, Protocol, TypeVar
+from dataclasses import dataclass
+from typing import Final
 
 from filetools.errors import ToolBlockedError
 from filetools.models import Actor, Preset
 from filetools.paths import ROOT, WorkspacePath
 from filetools.permissions.approvals import Approvals
+from filetools.permissions.book import Run
 from filetools.permissions.policy import PermissionPolicy, ToolOperation
 from filetools.permissions.requests import AskReason, Notify, PolicyChanged, Proposal, ignore_notice
 from filetools.permissions.rule_file import RuleFile, SavedPermissions
 from filetools.permissions.rules import Rule
 from filetools.permissions.tickets import Case
 
-T = TypeVar("T")
 Describe = Callable[[], Awaitable[Proposal]]
 
 _WHOLE_TREE: Final = (ROOT,)
 
 
-class Run(Protocol):
-    """Runs blocking work in a worker thread of the project."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Permit:
+    """What a person has allowed just now."""
 
-    async def __call__(self, work: Callable[[], T]) -> T:
-        """Return what `work` returns."""
+    proposal: Proposal
+    """What it was, for the caller to see whether it still holds."""
+    edited_text: str | None
+    """The text that shall be written instead, if the person gave one."""
 
 
 class Gatekeeper:
@@ -59,7 +63,7 @@ class Gatekeeper:
 
     async def authorise(
         self, tool: str, paths: Sequence[WorkspacePath], *, actor: Actor, change: bool, describe: Describe
-    ) -> Proposal | None:
+    ) -> Permit | None:
         """Return if the call may go on; waits for a person where one must be asked. No lock may be held meanwhile.
 
         Args:
@@ -72,7 +76,7 @@ class Gatekeeper:
                 the call would do, the versions of further paths too.
 
         Returns:
-            What a person has allowed just now, for the caller to see whether it still holds; None if nobody was asked.
+            What a person has allowed just now; None if nobody was asked.
 
         Raises:
             ToolBlockedError: The policy blocks it on one of the paths.
@@ -92,8 +96,9 @@ class Gatekeeper:
                 reason=reason,
                 proposal=proposal,
             )
-            if await self.approvals.ask(case):
-                return proposal
+            decision = await self.approvals.ask(case)
+            if decision is not None:
+                return Permit(proposal=proposal, edited_text=decision.edited_text)
         return None
 
     def _asked(

@@ -12,23 +12,20 @@ from filetools.errors import InvalidArgumentError
 from filetools.models import Actor, Preset
 from filetools.paths import WorkspacePath
 
-ApprovalAnswer = Literal["allow", "allow_for_run", "deny"]
+ApprovalAnswer = Literal["allow", "allow_for_run", "deny", "merge"]
 Risk = Literal["low", "medium", "high"]
-AskReason = Literal["prompt", "protected"]
+AskReason = Literal["prompt", "protected", "conflict"]
 
-ANSWERS: Final[tuple[ApprovalAnswer, ...]] = ("allow", "allow_for_run", "deny")
+ANSWERS: Final[tuple[ApprovalAnswer, ...]] = ("allow", "allow_for_run", "deny", "merge")
 
 
-def checked_answer(answer: str) -> ApprovalAnswer:
-    """Return an answer that came from outside.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ApprovalDecision:
+    """What a person decided about a request."""
 
-    Raises:
-        InvalidArgumentError: It is none of allow, allow_for_run, deny.
-    """
-    for known in ANSWERS:
-        if answer == known:
-            return known
-    raise InvalidArgumentError(f"An approval is answered with allow, allow_for_run or deny, not {answer!r}")
+    answer: ApprovalAnswer
+    edited_text: str | None = None
+    """For "merge": the whole text that shall be written instead."""
 
 
 def digest_of(arguments: Mapping[str, Any]) -> str:
@@ -49,7 +46,11 @@ class Proposal:
     """Version of the path before the change; None if nothing is there."""
     old_text: str | None = None
     new_text: str | None = None
+    base_text: str | None = None
+    """For conflicts: the text that both sides started from."""
     diff: str | None = None
+    can_merge: bool = False
+    """Whether the call writes one text file, so that a person can give it another text."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,10 +68,17 @@ class ApprovalRequest:
     description: str
     risk: Risk
     reason: AskReason
-    """"protected" where the path is protected, else "prompt"."""
+    """"protected" where the path is protected, "conflict" where a text would meet another's unsaved one, else "prompt"."""
     old_text: str | None
+    """What stands there; for conflicts the unsaved text."""
     new_text: str | None
+    """What would stand there; for conflicts what the call wants to write."""
+    base_text: str | None = None
+    """For conflicts: the text that both sides started from."""
     diff: str | None
+    """From the old to the new text, unified."""
+    can_merge: bool = False
+    """Whether "merge" with an edited text is an answer."""
     actor: Actor
     created: float
     """Seconds since the epoch."""
@@ -79,12 +87,66 @@ class ApprovalRequest:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the JSON-compatible form, without the fields that are None."""
-        names = ("id", "tool", "path", "version", "description", "risk", "reason", "old_text", "new_text", "diff")
-        plain: dict[str, Any] = {name: getattr(self, name) for name in names if getattr(self, name) is not None}
+        plain: dict[str, Any] = {name: getattr(self, name) for name in _PLAIN if getattr(self, name) is not None}
         plain |= {"paths": list(self.paths), "created": self.created, "expires": self.expires}
         known = {"kind": self.actor.kind, "id": self.actor.id, "session": self.actor.session, "call": self.actor.call}
         plain["actor"] = {name: value for name, value in known.items() if value is not None}
         return plain
+
+    @classmethod
+    def from_dict(cls, plain: Mapping[str, Any]) -> ApprovalRequest:
+        """Return the request of a form that `to_dict` gave."""
+        fields: dict[str, Any] = {name: plain.get(name) for name in _PLAIN}
+        return cls(
+            **{**fields, "path": WorkspacePath(plain["path"])},
+            paths=tuple(WorkspacePath(path) for path in plain["paths"]),
+            actor=Actor(**plain["actor"]),
+            created=plain["created"],
+            expires=plain["expires"],
+        )
+
+
+_PLAIN: Final = (
+    "id", "tool", "path", "version", "description", "risk", "reason", "old_text", "new_text", "base_text", "diff",
+    "can_merge",
+)  # fmt: skip
+
+
+def known_answer(answer: object) -> ApprovalAnswer:
+    """Return an answer that is one of the known.
+
+    Raises:
+        InvalidArgumentError: It is none of them.
+    """
+    for known in ANSWERS:
+        if answer == known:
+            return known
+    raise InvalidArgumentError(f"An approval is answered with allow, allow_for_run, deny or merge, not {answer!r}")
+
+
+def decided(answer: object, request: ApprovalRequest, edited_text: str | None = None) -> ApprovalDecision:
+    """Return a decision that came from outside.
+
+    Args:
+        answer: One of the answers, "cancel" for the "deny" of a conflict, or a whole decision.
+        request: What it answers.
+        edited_text: What shall be written instead; with "merge" only.
+
+    Raises:
+        InvalidArgumentError: It is no answer to this request.
+    """
+    if isinstance(answer, ApprovalDecision):
+        return decided(answer.answer, request, answer.edited_text)
+    if answer == "cancel" and request.reason == "conflict":
+        answer = "deny"
+    known = known_answer(answer)
+    if known == "allow_for_run" and request.reason == "conflict":
+        raise InvalidArgumentError("A conflict is answered with allow, cancel or merge: each is a decision of its own")
+    if known == "merge" and not request.can_merge:
+        raise InvalidArgumentError("Only a call that writes the text of one file can be given another text")
+    if (known == "merge") != isinstance(edited_text, str):
+        raise InvalidArgumentError("The answer merge, and no other, comes with edited_text")
+    return ApprovalDecision(answer=known, edited_text=edited_text)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,17 +1,26 @@
-"""Requests that are open or whose answer was not used yet, found by their id and by the call they belong to."""
+"""Requests that are open or whose answer was not used yet, as this process knows them."""
 
 from __future__ import annotations
 
 import asyncio
+from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass, field
+from typing import Final
 
 from filetools.models import Actor
 from filetools.paths import WorkspacePath
-from filetools.permissions.requests import ApprovalAnswer, ApprovalRequest, AskReason, Proposal
+from filetools.permissions.requests import (
+    ApprovalAnswer,
+    ApprovalDecision,
+    ApprovalRequest,
+    AskReason,
+    Proposal,
+    digest_of,
+)
 
-Approver = Callable[[ApprovalRequest], Awaitable[ApprovalAnswer]]
-CallKey = tuple[str, str, str | None, str, tuple[WorkspacePath, ...], str | None, str]
+Approver = Callable[[ApprovalRequest], Awaitable[ApprovalAnswer | ApprovalDecision]]
+REMEMBERED_ENDS: Final = 1024
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,37 +35,44 @@ class Case:
     proposal: Proposal
 
     @property
-    def key(self) -> CallKey:
-        """Equal for identical calls: the same act of the same actor on the same version."""
+    def key(self) -> str:
+        """Equal for identical calls: the same act of the same actor on the same version, asked for the same reason."""
         actor, proposal = self.actor, self.proposal
-        return (actor.kind, actor.id, actor.session, self.tool, self.paths, proposal.version, proposal.digest)
+        same = (actor.kind, actor.id, actor.session, self.tool, self.paths, proposal.version, proposal.digest)
+        return digest_of({"call": [*same, self.reason == "conflict"]})
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
 class Ticket:
-    """A request on its way: who works on it, and its answer until the call has used it."""
+    """A request as this process knows it: who works on it, and its answer until a call has used it."""
 
     request: ApprovalRequest
-    key: CallKey
-    answer: ApprovalAnswer | None = None
+    born: int
+    """Number of the look before it was known; only a later look can miss it."""
+    expires: float
+    """When it ends, or its answer does if no call uses it; seconds since the epoch."""
+    is_own: bool = False
+    """Whether a call of this process asked for it."""
+    asks: int = 0
+    """Of how many waits this process knows."""
+    decision: ApprovalDecision | None = None
     is_over: bool = False
     """Whether its answer was used, or its time has passed."""
     waiting: int = 0
-    """Calls that wait for the answer now."""
+    """Calls of this process that wait for the answer now."""
     settled: asyncio.Event = field(default_factory=asyncio.Event)
     """Set when waiting makes no sense any more: answered, over, or nobody is left who could answer."""
     asking: dict[Approver, asyncio.Task[None]] = field(default_factory=dict)
-    expiry: asyncio.TimerHandle | None = None
 
 
 class Tickets:
-    """All tickets of one workspace, each under its id and, while a call may still use it, under its call."""
+    """All tickets that are not over, by their id."""
 
-    __slots__ = ("_by_id", "_by_key")
+    __slots__ = ("_by_id", "_ended")
 
     def __init__(self) -> None:
         self._by_id: dict[str, Ticket] = {}
-        self._by_key: dict[CallKey, Ticket] = {}
+        self._ended: OrderedDict[str, None] = OrderedDict()
 
     def __len__(self) -> int:
         return len(self._by_id)
@@ -67,28 +83,23 @@ class Tickets:
     def add(self, ticket: Ticket) -> None:
         """Keep a new ticket."""
         self._by_id[ticket.request.id] = ticket
-        self._by_key[ticket.key] = ticket
-
-    def of_call(self, key: CallKey) -> Ticket | None:
-        """Return the ticket of an identical call."""
-        return self._by_key.get(key)
 
     def of_id(self, approval_id: str) -> Ticket | None:
         """Return the ticket of a request."""
         return self._by_id.get(approval_id)
 
-    def expire_later(self, ticket: Ticket, seconds: float, expire: Callable[[Ticket], None]) -> None:
-        """Call back when a ticket's time has passed, counted from now; takes the place of an earlier date."""
-        if ticket.expiry is not None:
-            ticket.expiry.cancel()
-        ticket.expiry = asyncio.get_running_loop().call_later(seconds, expire, ticket)
+    def is_used(self, approval_id: str) -> bool:
+        """Whether a call of this process used the answer a moment ago; an older look may still show it as open."""
+        return approval_id in self._ended
 
-    def end(self, ticket: Ticket) -> None:
+    def end(self, ticket: Ticket, *, is_used: bool = False) -> None:
         """Forget a ticket; whoever still waits for it finds that it is over."""
         ticket.is_over = True
-        if ticket.expiry is not None:
-            ticket.expiry.cancel()
+        for task in ticket.asking.values():
+            task.cancel()
         ticket.settled.set()
         self._by_id.pop(ticket.request.id, None)
-        if self._by_key.get(ticket.key) is ticket:
-            del self._by_key[ticket.key]
+        if is_used:
+            self._ended[ticket.request.id] = None
+            if len(self._ended) > REMEMBERED_ENDS:
+                self._ended.popitem(last=False)

@@ -1,18 +1,26 @@
 """Names and contents: listings in pages, walks over the tree, searches."""
 
+from filetools.search.contents import GrepOptions, OutputMode, Ripgrep, Unsaved, find_ripgrep, grep_page
 from filetools.search.folder import FolderCache
 from filetools.search.ignores import IgnoreCache, stack_above
 from filetools.search.listing import list_page
 from filetools.search.names import search_files
 from filetools.search.options import ListOptions
-from filetools.search.source import Listable
+from filetools.search.source import Listable, OpensDirectories
 from filetools.search.walk import walk_tree
 
 __all__ = [
     "FolderCache",
+    "GrepOptions",
     "IgnoreCache",
     "ListOptions",
     "Listable",
+    "OpensDirectories",
+    "OutputMode",
+    "Ripgrep",
+    "Unsaved",
+    "find_ripgrep",
+    "grep_page",
     "list_page",
     "search_files",
     "stack_above",

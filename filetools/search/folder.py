@@ -63,8 +63,13 @@ def sort_key(name: str) -> tuple[str, str]:
 
 def position_after(names: Sequence[str], name: str) -> int:
     """Return how many of the sorted names come before or are this name, which may be missing."""
-    position = bisect_left(names, sort_key(name), key=sort_key)
+    position = position_before(names, name)
     return position + (position < len(names) and names[position] == name)
+
+
+def position_before(names: Sequence[str], name: str) -> int:
+    """Return how many of the sorted names come before this one, which may be missing."""
+    return bisect_left(names, sort_key(name), key=sort_key)
 
 
 def sorted_folder(directories: list[str], others: list[str], kinds: Mapping[str, EntryType]) -> Folder:

@@ -8,9 +8,9 @@ from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Final, get_args
 
-from filetools.content.pages import decode_cursor, encode_cursor
+from filetools.content.pages import CursorValue, decode_cursor, encode_cursor
 from filetools.errors import InvalidArgumentError
-from filetools.models import EntryType, ListResult
+from filetools.models import EntryType, ListResult, SearchResult
 from filetools.paths import WorkspacePath
 from filetools.paths.lexical import MAX_PATH_BYTES
 from filetools.search.folder import FolderCache
@@ -74,31 +74,43 @@ class Page:
         self._path = path
         self._options = options
         self._fingerprint = fingerprint
+        self._counts = False
+        """Whether the cursor tells how many entries the pages before had."""
+        self._found = 0
+
+    def build_counted(self, walk: OrderedWalk, cursor: str | None, *, wanted: Wanted) -> SearchResult:
+        """Return the page of a search behind `cursor`, with the number of matches up to its end."""
+        self._counts = True
+        fields = self._fields(walk, cursor, wanted)
+        is_last = fields["next_cursor"] is None
+        return SearchResult.model_validate({**fields, "total": self._found, "total_is_complete": is_last})
 
     def build(
         self, walk: OrderedWalk, cursor: str | None, *, total: int | None = None, wanted: Wanted | None = None
     ) -> ListResult:
         """Return the page behind `cursor`."""
+        return ListResult.model_validate({**self._fields(walk, cursor, wanted), "total": total})
+
+    def _fields(self, walk: OrderedWalk, cursor: str | None, wanted: Wanted | None) -> dict[str, object]:
         if cursor is not None:
             walk.resume(*self._decode(cursor))
         # One more than the page holds tells whether there is a next one.
         rows = walk.take(self._options.limit + 1, wanted)
         is_last = len(rows) <= self._options.limit
         shown = rows[: self._options.limit]
-        return ListResult.model_validate(
-            {
-                "path": str(self._path),
-                "entries": self._entries(shown),
-                "total": total,
-                "truncated": not is_last,
-                "next_cursor": None if is_last else self._encode(shown[-1]),
-            }
-        )
+        self._found += len(shown)
+        return {
+            "path": str(self._path),
+            "entries": self._entries(shown),
+            "truncated": not is_last,
+            "next_cursor": None if is_last else self._encode(shown[-1]),
+        }
 
     def _encode(self, row: Row) -> str:
         path, _, kind = row
         relative = path[len(self._path) + 1 :] if self._path else path
-        return encode_cursor({"after": str(relative), "type": kind, "of": self._fingerprint})
+        place: dict[str, CursorValue] = {"after": str(relative), "type": kind, "of": self._fingerprint}
+        return encode_cursor(place | ({"found": self._found} if self._counts else {}))
 
     def _decode(self, cursor: str) -> tuple[str, EntryType]:
         fields = decode_cursor(cursor)
@@ -109,6 +121,8 @@ class Page:
             raise InvalidArgumentError(
                 "The cursor belongs to a listing of another path or with other options", suggested_action=_START_AGAIN
             )
+        found = fields.get("found", 0)
+        self._found = found if isinstance(found, int) and found >= 0 else 0
         for known in get_args(EntryType):
             if kind == known:
                 return after, known
@@ -140,9 +154,14 @@ class Page:
         return [entry for entry in entries if "modified" in entry]
 
 
+def is_addressable(path: str) -> bool:
+    """Whether a path as the disk has it can be written as a path of a call."""
+    return not _UNADDRESSABLE.search(path) and len(path.encode("utf-8", "surrogateescape")) <= MAX_PATH_BYTES
+
+
 def _mark(entry: dict[str, object]) -> None:
     path = str(entry["path"])
-    if _UNADDRESSABLE.search(path) or len(path.encode("utf-8", "surrogateescape")) > MAX_PATH_BYTES:
+    if not is_addressable(path):
         entry.update(name=escaped(str(entry["name"])), path=escaped(path), addressable=False)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from filetools.errors import InvalidArgumentError
-from filetools.models import ListResult
+from filetools.models import SearchResult
 from filetools.paths import WorkspacePath
 from filetools.paths.patterns import Glob, is_glob
 from filetools.search.listing import FOLDERS, IGNORES, Page, Wanted
@@ -22,7 +22,7 @@ def search_files(
     cursor: str | None = None,
     *,
     abort: Abort | None = None,
-) -> ListResult:
+) -> SearchResult:
     """Return one page of the files and folders whose path fits a pattern, in the order of listings.
 
     Args:
@@ -43,7 +43,7 @@ def search_files(
     source = Source(store, FOLDERS, abort, "The search")
     page = Page(source, path, chosen, chosen.fingerprint(path, pattern))
     with OrderedWalk(source, path, chosen, chosen.rules(), IGNORES) as walk:
-        return page.build(walk, cursor, wanted=wanted)
+        return page.build_counted(walk, cursor, wanted=wanted)
 
 
 def _wanted(pattern: str) -> Wanted:

@@ -16,7 +16,7 @@ from filetools.models import EntryType
 from filetools.paths import WorkspacePath
 from filetools.paths.ignore import IGNORE_FILE, IgnoreStack
 from filetools.paths.patterns import ExcludeRules, Sieve
-from filetools.search.folder import Folder, combined, is_ours, position_after
+from filetools.search.folder import Folder, combined, is_ours, position_after, position_before
 from filetools.search.ignores import IgnoreCache, load_rules, stack_above
 from filetools.search.options import ListOptions
 from filetools.search.source import GONE, LOOK_EVERY, Abort, Listable, Source
@@ -101,12 +101,13 @@ class OrderedWalk:
         folder = self._levels[0].folder
         return 0 if folder is None else len(folder)
 
-    def resume(self, relative: str, kind: EntryType) -> None:
+    def resume(self, relative: str, kind: EntryType, *, again: bool = False) -> None:
         """Go on behind an entry, which may be gone by now.
 
         Args:
             relative: Its path below the folder listed.
             kind: The type it had.
+            again: Go on with the entry itself, if it is still there; not for folders.
         """
         names = relative.split("/")
         for depth, name in enumerate(names, start=1):
@@ -114,7 +115,7 @@ class OrderedWalk:
             folder = self._folder_of(level)
             if depth == len(names) and kind != "directory":
                 level.directory = len(level.directories)
-                level.other = position_after(folder.others, name)
+                level.other = (position_before if again else position_after)(folder.others, name)
                 return
             level.directory = position_after(level.directories, name)
             is_there = level.directory > 0 and level.directories[level.directory - 1] == name

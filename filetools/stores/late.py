@@ -63,9 +63,21 @@ class LateStore:
         """As `Store.open`."""
         return self._opened().open(path)
 
-    def prepare(self, path: WorkspacePath, content: bytes, *, new: bool, mode: int | None = None) -> Prepared:
+    def prepare(
+        self,
+        path: WorkspacePath,
+        content: bytes,
+        *,
+        new: bool,
+        mode: int | None = None,
+        like: WorkspacePath | None = None,
+    ) -> Prepared:
         """As `Store.prepare`."""
-        return self._opened().prepare(path, content, new=new, mode=mode)
+        return self._opened().prepare(path, content, new=new, mode=mode, like=like)
+
+    def prepare_link(self, path: WorkspacePath, prepared: Prepared) -> Prepared:
+        """As `Store.prepare_link`."""
+        return self._opened().prepare_link(path, prepared)
 
     def make_directory(self, path: WorkspacePath, mode: int = 0o777) -> bool:
         """As `Store.make_directory`."""
@@ -82,6 +94,14 @@ class LateStore:
     def restore(self, path: WorkspacePath, trash: str) -> None:
         """As `Store.restore`."""
         self._opened().restore(path, trash)
+
+    def trashed(self, path: WorkspacePath, trash: str) -> list[tuple[str, FileStat]]:
+        """As `Store.trashed`."""
+        return self._opened().trashed(path, trash)
+
+    def read_trashed(self, path: WorkspacePath, trash: str, relative: str) -> bytes:
+        """As `Store.read_trashed`."""
+        return self._opened().read_trashed(path, trash, relative)
 
     def trash_names(self) -> list[str]:
         """As `Store.trash_names`."""

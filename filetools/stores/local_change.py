@@ -5,18 +5,26 @@ from __future__ import annotations
 import errno
 import os
 
-from filetools.errors import DirectoryNotEmptyError, PathExistsError, SymlinkNotAllowedError
+from filetools.errors import (
+    DirectoryNotEmptyError,
+    FileToolsError,
+    InternalError,
+    PathExistsError,
+    SymlinkNotAllowedError,
+)
 from filetools.paths import WorkspacePath
 from filetools.stores.checks import private_name
 from filetools.stores.local_disk import Explained, LocalDisk, Place, opened_file, opened_parent
 from filetools.stores.local_displaced import LocalDisplaced
 from filetools.stores.local_move import move
 from filetools.stores.local_prepare import Preparer
+from filetools.stores.local_prepared import PreparedReplacement
 from filetools.stores.owners import foreign_name_for
 from filetools.stores.reading import to_file_stat
 from filetools.stores.removal import bytes_below, remove_place
 from filetools.stores.renaming import exists, rename_without_replacing
-from filetools.stores.store import Displaced, Prepared
+from filetools.stores.store import Displaced, FileStat, Prepared
+from filetools.stores.trashed import entries_of, read_entry
 
 
 class LocalChanging:
@@ -26,7 +34,15 @@ class LocalChanging:
         self._disk = disk
         self._preparer = Preparer(disk)
 
-    def prepare(self, path: WorkspacePath, content: bytes, *, new: bool, mode: int | None = None) -> Prepared:
+    def prepare(
+        self,
+        path: WorkspacePath,
+        content: bytes,
+        *,
+        new: bool,
+        mode: int | None = None,
+        like: WorkspacePath | None = None,
+    ) -> Prepared:
         """Write `content` to a temporary file that can replace `path`; nothing is synced here.
 
         Args:
@@ -35,6 +51,7 @@ class LocalChanging:
             new: True if nothing stands there; False if it replaces a regular file, whose mode, owner, extended
                 attributes and ACL the temporary file takes over.
             mode: Permission bits to set instead of the replaced file's or the default of 0o666 less the umask.
+            like: A file whose owner, extended attributes and ACL a new one takes over, as far as it is there.
 
         Raises:
             DiskFullError, AccessDeniedError: Found out here, before anything is recorded.
@@ -42,8 +59,14 @@ class LocalChanging:
             PathNotFoundError, PathIsDirectoryError, NotRegularFileError, SymlinkNotAllowedError: No file to replace.
         """
         if new:
-            return self._preparer.new(path, content, mode)
+            return self._preparer.new(path, content, mode, like)
         return self._preparer.replacement(path, content, mode)
+
+    def prepare_link(self, path: WorkspacePath, prepared: Prepared) -> Prepared:
+        """Prepare one more name of a file that was prepared to replace another name of the same file."""
+        if not isinstance(prepared, PreparedReplacement):
+            raise InternalError("Only what replaces a file can have further names", path=path)
+        return self._preparer.link(path, prepared)
 
     def make_directory(self, path: WorkspacePath, mode: int = 0o777) -> bool:
         """Create one directory whose parent exists; False if it was there already.
@@ -115,6 +138,20 @@ class LocalChanging:
             with place.opened() as folder:
                 rename_without_replacing(disk.capabilities, (folder, place.name), (parent, origin.name))
 
+    def trashed(self, path: WorkspacePath, trash: str) -> list[tuple[str, FileStat]]:
+        """Return what `restore` would bring back; see `Store.trashed`."""
+        with Explained(self._disk.workspace, path):
+            return entries_of(self._trash_place(path, trash))
+
+    def read_trashed(self, path: WorkspacePath, trash: str, relative: str) -> bytes:
+        """Return the bytes of a file that `trashed` has named.
+
+        Raises:
+            PathNotFoundError: It is gone.
+        """
+        with Explained(self._disk.workspace, path):
+            return read_entry(self._trash_place(path, trash), relative)
+
     def trash_names(self) -> list[str]:
         """Return the names in `.filetools/trash`, in no particular order."""
         return os.listdir(self._disk.private.trash)
@@ -136,6 +173,14 @@ class LocalChanging:
         place = self._disk.trash(private_name(trash))
         with place.opened() as folder:
             return exists((folder, place.name))
+
+    def _trash_place(self, path: WorkspacePath, trash: str) -> Place:
+        try:
+            with self._disk.live(path).opened() as parent:
+                return self._hidden_place(path, parent, trash)
+        except (FileNotFoundError, NotADirectoryError, FileToolsError):
+            # Without the folder that held it there is no place beside it either.
+            return self._disk.trash(private_name(trash))
 
     def _hidden_place(self, path: WorkspacePath, parent: int, trash: str | None) -> Place:
         disk = self._disk

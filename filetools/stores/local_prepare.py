@@ -51,32 +51,46 @@ class Preparer:
                 made = to_file_stat(os.fstat(temporary))
         return PreparedReplacement(disk, path, place, made)
 
-    def new(self, path: WorkspacePath, content: bytes, mode: int | None) -> PreparedName | PreparedNameless:
-        """Write a new file, without a name where that is possible."""
+    def link(self, path: WorkspacePath, prepared: PreparedReplacement) -> PreparedReplacement:
+        """Give a prepared file one more temporary name, which can replace another name of the file it replaces."""
+        disk = self._disk
+        with Explained(disk.workspace, path), opened_parent(disk.workspace, path) as parent:
+            refuse_unwritable(parent, path.name)
+            place = disk.reachable(disk.temporary(), path, parent)
+            with prepared.waiting().opened() as source, place.opened() as folder:
+                os.link(
+                    prepared.waiting().name, place.name, src_dir_fd=source, dst_dir_fd=folder, follow_symlinks=False
+                )
+        return PreparedReplacement(disk, path, place, prepared.stat)
+
+    def new(
+        self, path: WorkspacePath, content: bytes, mode: int | None, like: WorkspacePath | None = None
+    ) -> PreparedName | PreparedNameless:
+        """Write a new file, without a name where that is possible, with the attributes of another one if there is one."""
         disk = self._disk
         with Explained(disk.workspace, path), opened_parent(disk.workspace, path) as parent:
             refuse_unwritable(parent, ".")
             if disk.capabilities.tmpfile and self._room.acquire(blocking=False):
-                nameless = self._nameless(path, parent, content, mode)
+                nameless = self._nameless(path, parent, content, mode, like)
                 if nameless is not None:
                     return nameless
             place = disk.temporary()
             place = disk.beside(path) if hands_down(parent) else disk.reachable(place, path, parent)
             with written(place, content, NEW_FILE_MODE) as temporary:
-                if mode is not None:
-                    os.fchmod(temporary, mode)
+                self._dress(temporary, mode, like)
                 made = to_file_stat(os.fstat(temporary))
         return PreparedName(disk, path, place, made)
 
-    def _nameless(self, path: WorkspacePath, parent: int, content: bytes, mode: int | None) -> PreparedNameless | None:
+    def _nameless(
+        self, path: WorkspacePath, parent: int, content: bytes, mode: int | None, like: WorkspacePath | None
+    ) -> PreparedNameless | None:
         """Return a nameless file, or None where the file system knows none; the room taken goes with it."""
         descriptor = -1
         try:
             assert O_TMPFILE is not None
             descriptor = os.open(".", O_TMPFILE | os.O_WRONLY | os.O_CLOEXEC, NEW_FILE_MODE, dir_fd=parent)
             write_all(descriptor, content)
-            if mode is not None:
-                os.fchmod(descriptor, mode)
+            self._dress(descriptor, mode, like)
         except BaseException as exc:
             self._room.release()
             if descriptor >= 0:
@@ -86,6 +100,14 @@ class Preparer:
                 return None
             raise
         return PreparedNameless(self._disk, path, descriptor, self._room)
+
+    def _dress(self, temporary: int, mode: int | None, like: WorkspacePath | None) -> None:
+        if like is not None:
+            with suppress(FileNotFoundError), opened_file(self._disk.workspace, like) as model:
+                copy_attributes(model, temporary, mode)
+                return
+        if mode is not None:
+            os.fchmod(temporary, mode)
 
 
 @contextmanager
@@ -140,11 +162,12 @@ def refuse_unwritable(parent: int, name: str) -> None:
         name: The file to be replaced, or "." for a new one.
 
     Raises:
-        OSError: EROFS or EACCES.
+        OSError: EROFS or EACCES; ENOENT where the file has vanished meanwhile.
     """
     effective = os.access in os.supports_effective_ids
     for checked in dict.fromkeys((".", name)):
         if not os.access(checked, os.W_OK, dir_fd=parent, effective_ids=effective):
+            os.stat(checked, dir_fd=parent, follow_symlinks=False)  # no access is also the answer for what is not there
             read_only = hasattr(os, "fstatvfs") and os.fstatvfs(parent).f_flag & os.ST_RDONLY
             number = errno.EROFS if read_only else errno.EACCES
             raise OSError(number, os.strerror(number))

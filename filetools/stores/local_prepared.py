@@ -48,7 +48,12 @@ class _Named:
             with Explained(self._disk.workspace, self._path):
                 remove_place(place)
 
-    def _waiting(self) -> Place:
+    def waiting(self) -> Place:
+        """Return where the file waits.
+
+        Raises:
+            InternalError: It is live, or discarded.
+        """
         if self._place is None:
             raise InternalError("A prepared file can go live only once", path=self._path)
         return self._place
@@ -73,7 +78,7 @@ class PreparedReplacement(_Named):
             PathIsDirectoryError, SymlinkNotAllowedError, NotRegularFileError: No file does. Still prepared.
             ChangedMeanwhileError: Others exchanged the name at the same time. Not prepared any more.
         """
-        place, origin = self._waiting(), self._disk.live(self._path)
+        place, origin = self.waiting(), self._disk.live(self._path)
         with Explained(self._disk.workspace, self._path), origin.opened() as parent, place.opened() as folder:
             live, hidden = (parent, origin.name), (folder, place.name)
             self._exchange(live, hidden)
@@ -96,7 +101,7 @@ class PreparedReplacement(_Named):
 
     def _exchange(self, live: Spot, hidden: Spot) -> None:
         try:
-            exchange(self._disk.capabilities, live, hidden, lambda: self._waiting().sibling().name)
+            exchange(self._disk.capabilities, live, hidden, lambda: self.waiting().sibling().name)
         except FileNotFoundError as exc:
             raise self._missing(hidden) from exc
 
@@ -112,7 +117,7 @@ class PreparedName(_Named):
         Raises:
             PathExistsError: Something stands there now. Still prepared.
         """
-        place, origin = self._waiting(), self._disk.live(self._path)
+        place, origin = self.waiting(), self._disk.live(self._path)
         with Explained(self._disk.workspace, self._path), origin.opened() as parent, place.opened() as folder:
             live, hidden = (parent, origin.name), (folder, place.name)
             try:

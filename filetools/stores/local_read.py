@@ -87,7 +87,7 @@ class LocalReading:
             with Explained(workspace, path), os.scandir(descriptor) as entries:
                 for entry in entries:
                     if not _is_ours(entry.name):
-                        yield ScanEntry(entry.name, _type_of(entry))
+                        yield ScanEntry(entry.name, _type_of(entry), entry.inode())
         finally:
             os.close(descriptor)
 

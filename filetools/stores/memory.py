@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from filetools.errors import (
     DirectoryNotEmptyError,
     FileTooLargeError,
+    InternalError,
     InvalidArgumentError,
     PathExistsError,
     PathNotDirectoryError,
@@ -16,7 +17,7 @@ from filetools.paths import WorkspacePath
 from filetools.settings import STATE_DIRECTORY
 from filetools.stores.checks import private_name, refuse_nesting
 from filetools.stores.memory_files import MemoryDisplaced, MemoryNewFile, MemoryReader, MemoryReplacement
-from filetools.stores.memory_tree import MemoryTree, label
+from filetools.stores.memory_tree import MemoryTree, label, nodes_below
 from filetools.stores.owners import Owner, is_left_behind
 from filetools.stores.store import Displaced, FileStat, Prepared, Reader, ScanEntry
 
@@ -115,7 +116,15 @@ class MemoryStore(MemoryReading):
         """The tree, for another store to be opened on it."""
         return self._tree
 
-    def prepare(self, path: WorkspacePath, content: bytes, *, new: bool, mode: int | None = None) -> Prepared:
+    def prepare(
+        self,
+        path: WorkspacePath,
+        content: bytes,
+        *,
+        new: bool,
+        mode: int | None = None,
+        like: WorkspacePath | None = None,
+    ) -> Prepared:
         """Make a file that can replace `path`.
 
         Args:
@@ -123,6 +132,7 @@ class MemoryStore(MemoryReading):
             content: The bytes.
             new: True if nothing stands there; False if it replaces a file, whose mode it takes over.
             mode: Permission bits to set instead.
+            like: Of no account: there is nothing but a mode here.
 
         Raises:
             DirectoryNotFoundError, PathNotDirectoryError: The parent is not there.
@@ -135,6 +145,10 @@ class MemoryStore(MemoryReading):
             if new:
                 return MemoryNewFile(self._tree, path, node)
             return MemoryReplacement(self._tree, path, self._owner.new_name(), node)
+
+    def prepare_link(self, path: WorkspacePath, prepared: Prepared) -> Prepared:
+        """Refuse: no file here has several names."""
+        raise InternalError("Files in memory have one name each", path=path)
 
     def make_directory(self, path: WorkspacePath, mode: int = 0o777) -> bool:
         """Create one directory whose parent exists; False if it was there already.
@@ -206,6 +220,25 @@ class MemoryStore(MemoryReading):
                 raise PathExistsError(path)
             names[path.name] = self._tree.hidden["trash"].pop(trash)
             self._tree.touch(path)
+
+    def trashed(self, path: WorkspacePath, trash: str) -> list[tuple[str, FileStat]]:
+        """Return what `restore` would bring back; see `Store.trashed`."""
+        with self._tree.lock:
+            top = self._tree.hidden["trash"].get(private_name(trash))
+            return [] if top is None else [(relative, node.stat) for relative, node in nodes_below(top)]
+
+    def read_trashed(self, path: WorkspacePath, trash: str, relative: str) -> bytes:
+        """Return the bytes of a file that `trashed` has named.
+
+        Raises:
+            PathNotFoundError: It is gone.
+        """
+        with self._tree.lock:
+            top = self._tree.hidden["trash"].get(private_name(trash))
+            found = {} if top is None else dict(nodes_below(top))
+            if relative not in found:
+                raise PathNotFoundError(path)
+            return found[relative].content
 
     def trash_names(self) -> list[str]:
         """Return the names in the trash."""

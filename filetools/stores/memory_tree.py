@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import threading
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -120,6 +121,13 @@ class MemoryTree:
         moved = parent.children.get(path.name)
         if moved is not None:
             moved.changed_ns = self.now_ns()
+
+
+def nodes_below(top: Node, prefix: str = "") -> Iterator[tuple[str, Node]]:
+    """Yield a node and all below it by their paths, folders before what is in them; the node itself is ""."""
+    yield prefix, top
+    for name, node in sorted(top.children.items()):
+        yield from nodes_below(node, f"{prefix}/{name}" if prefix else name)
 
 
 def label(folder: str, name: str) -> str:

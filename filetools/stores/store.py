@@ -7,7 +7,7 @@ All methods are synchronous and may block; they are called from worker threads, 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from filetools.models import EntryType
@@ -42,6 +42,8 @@ class ScanEntry:
     name: str
     """May hold surrogate escapes where the name on disk is not UTF-8."""
     type: EntryType
+    inode: int = field(default=0, compare=False)
+    """Of a file on a disk, as the folder lists it, which need not be what `FileStat` says; 0 if unknown."""
 
 
 class Reader(Protocol):
@@ -151,7 +153,15 @@ class Store(Protocol):
     def open(self, path: WorkspacePath) -> Reader:
         """Open a regular file for reading parts."""
 
-    def prepare(self, path: WorkspacePath, content: bytes, *, new: bool, mode: int | None = None) -> Prepared:
+    def prepare(
+        self,
+        path: WorkspacePath,
+        content: bytes,
+        *,
+        new: bool,
+        mode: int | None = None,
+        like: WorkspacePath | None = None,
+    ) -> Prepared:
         """Write `content` to a temporary file that can replace `path`.
 
         Args:
@@ -160,10 +170,22 @@ class Store(Protocol):
             new: True if nothing stands there; False if it replaces a regular file, whose mode, owner, extended
                 attributes and ACL the temporary file takes over.
             mode: Permission bits to set instead of the replaced file's or the default of 0o666 less the umask.
+            like: A file whose owner, extended attributes and ACL a new one takes over, as far as it is there.
 
         Raises:
             DiskFullError, AccessDeniedError: Found out here, before anything is recorded.
             DirectoryNotFoundError: The parent does not exist.
+        """
+
+    def prepare_link(self, path: WorkspacePath, prepared: Prepared) -> Prepared:
+        """Prepare one more name of a file that was prepared to replace another name of the same file.
+
+        Args:
+            path: The further name; a regular file stands there.
+            prepared: What `prepare` of this store returned for the first name; not live yet.
+
+        Raises:
+            AccessDeniedError, DiskFullError: Found out here, before anything is recorded.
         """
 
     def make_directory(self, path: WorkspacePath, mode: int = 0o777) -> bool:
@@ -208,6 +230,19 @@ class Store(Protocol):
 
     def empty_trash(self, trash: str) -> None:
         """Remove `.filetools/trash/<trash>` for good, if it is there."""
+
+    def trashed(self, path: WorkspacePath, trash: str) -> list[tuple[str, FileStat]]:
+        """Return what `restore` would bring back: path below the folder and facts, folders before what is in them.
+
+        The folder itself comes first, as ""; nothing at all if the trash has no such name.
+        """
+
+    def read_trashed(self, path: WorkspacePath, trash: str, relative: str) -> bytes:
+        """Return the bytes of a file that `trashed` has named.
+
+        Raises:
+            PathNotFoundError: It is gone.
+        """
 
     def has_trash(self, trash: str) -> bool:
         """Whether `.filetools/trash/<trash>` exists."""

@@ -49,7 +49,8 @@ class CatchUp:
                 _log.warning("catching up mirror %s was interrupted: %s", mirror.name, exc)
             if mirror.is_ready or mirror.is_paused:
                 await mirror.work.wait(self._idle_seconds())
-            else:
+            # Looked at again: what it waited for may have been a miss.
+            if not (mirror.is_ready or mirror.is_paused):
                 await asyncio.sleep(self._pause)
                 self._pause = min(self._pause * 2, LONGEST_PAUSE_SECONDS)
 

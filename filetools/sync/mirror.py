@@ -86,6 +86,7 @@ class Mirror:
         self.last_error: FileToolsError | None = None
         self.is_paused = False
         self._is_ready = True
+        self._misses = 0
         self._changed = changed
         self._lock = threading.Lock()
 
@@ -115,23 +116,30 @@ class Mirror:
     def missed(self, error: FileToolsError) -> None:
         """Stop following calls until a probe succeeds; whoever waits for a call is released."""
         self.last_error = error
+        with self._lock:
+            self._misses += 1
         if self._set_ready(False):
             _log.warning("mirror %s is left behind: %s", self.name, error)
-            self.front.abandon_all()
+            # In this order: a call that is released tells of its change at once, and that must come after this.
             self._changed(self)
+            self.front.abandon_all()
         self.work.set()
 
     async def probe(self) -> bool:
-        """Try both lanes and the store; ready if all answer in time."""
+        """Try both lanes and the store; ready if all answer in time, and nothing was missed meanwhile."""
+        misses = self._misses
         try:
             await self.front.perform(lambda job: None, seconds=PROBE_SECONDS)
             await self.in_back_lane(lambda job: self.files.store.probe(), seconds=PROBE_SECONDS)
         except FileToolsError as exc:
             self.missed(exc)
             return False
-        if self._set_ready(True):
+        with self._lock:
+            is_outdated = self._misses != misses  # the answers may be from before it failed
+            was_ready, self._is_ready = self._is_ready, self._is_ready or not is_outdated
+        if not (was_ready or is_outdated):
             self._changed(self)
-        return True
+        return not is_outdated
 
     def guarded(self, work: Callable[[Job[T]], T]) -> Callable[[Job[T]], T]:
         """Return work for a lane after whose failure it is known whether the mirror is still ready."""

@@ -25,7 +25,7 @@ from filetools.errors import (
     VersionGoneError,
     WorkspaceGoneError,
 )
-from filetools.journal import Change, Head, HeadMovedError, Journal
+from filetools.journal import Change, Head, HeadMovedError, Journal, Selection
 from filetools.locks import LockTable
 from filetools.models import SYSTEM, Actor, ChangeRecord, Operation
 from filetools.paths import Workspace, WorkspacePath
@@ -71,6 +71,8 @@ class Recovery:
         found = self._find(path)
         if found.version != head.version:
             self._repair(path, head, found)
+        elif found.content is not None:
+            self._set_mode(path, head)
         # A move is done when both its ends are, and only one of them is locked here.
         self._journal.marks.applied(
             record.number
@@ -94,17 +96,14 @@ class Recovery:
 
         Call it in a worker thread with the locks of the record's paths held, in the order of the records.
         """
-        if record.operation is Operation.CREATE_DIRECTORY:
-            path = self._workspace.resolve(record.path)
-            self._make_parents(path)
-            self._store.make_directory(path)
-        else:
-            self._finish(record)
+        self._finish(record)
         return 1
 
     def _finish(self, record: ChangeRecord) -> None:
         path = self._workspace.resolve(record.path)
         match record.operation:
+            case Operation.CREATE_DIRECTORY:
+                self._make_again(path, record.number)
             case Operation.DELETE_DIRECTORY:
                 self._remove_again(path, record.number)
             case Operation.MOVE_DIRECTORY:
@@ -143,6 +142,12 @@ class Recovery:
             _log.warning("%s was changed by another program during a crash; both versions are kept", path)
             self._adopt(path, head, found)
 
+    def _set_mode(self, path: WorkspacePath, head: Head) -> None:
+        """Finish a change of nothing but the mode, which the bytes do not show."""
+        newest = next((one for one in self._journal.marks.unsettled(head.key) if one.number == head.number), None)
+        if newest is not None and not head.applied and newest.before == newest.after and head.mode is not None:
+            self._store.set_mode(path, head.mode)
+
     def _is_ours(self, head: Head, found: Found, wanted: bytes | None) -> bool:
         if found.is_taken:
             return False
@@ -152,7 +157,8 @@ class Recovery:
     def _known(self, key: str) -> set[str | None]:
         """Return the versions a path may have because of filetools alone; None stands for absence.
 
-        A move that replaces its destination shows it under the source's name for an instant, so both paths count.
+        A move that replaces its destination shows it under the source's name for an instant, so both paths count. Where
+        it goes to, nothing stood before, or what its own commit deleted.
         """
         records = self._journal.marks.unsettled(key)
         moves = [record for record in records if record.operation is Operation.MOVE]
@@ -161,10 +167,15 @@ class Recovery:
         known: set[str | None] = set()
         for record in records:
             known |= {record.after} if record.before_unknown else {record.before, record.after}
+            if record.operation is Operation.MOVE and self._workspace.key(self._workspace.resolve(record.path)) == key:
+                known.add(None)
         return known
 
     def _put(self, path: WorkspacePath, head: Head, found: Found, wanted: bytes | None) -> None:
         if wanted is None:
+            if found.content is not None and found.version is not None:
+                # Where it went to may lack it still, and what is too large for a commit is kept nowhere else.
+                self._keep(found.content, found.version)
             with suppress(PathNotFoundError):
                 self._store.remove(path).discard()
             return
@@ -177,6 +188,10 @@ class Recovery:
             raise
         if displaced is not None:
             displaced.discard()
+
+    def _keep(self, content: bytes, version: str) -> None:
+        if not self._journal.contents.has(version):
+            self._journal.contents.keep(content, version)
 
     def _adopt(self, path: WorkspacePath, head: Head, found: Found) -> None:
         operation = Operation.DELETE if found.version is None else Operation.MODIFY
@@ -205,6 +220,20 @@ class Recovery:
             parent = parent.parent
         for folder in reversed(missing):
             self._store.make_directory(folder)
+
+    def _make_again(self, path: WorkspacePath, number: int) -> None:
+        self._make_parents(path)
+        if self._store.stat(path) is not None:
+            return
+        # A folder that comes back by an undo comes with all that was in it.
+        history = self._journal.history
+        undone = history.targets([number], "undoes").get(number, ())
+        for removal in history.select(Selection(numbers=tuple(undone))) if undone else ():
+            is_same = removal.operation is Operation.DELETE_DIRECTORY and removal.path == path
+            if is_same and self._store.trashed(path, str(removal.number)):
+                self._store.restore(path, str(removal.number))
+                return
+        self._store.make_directory(path)
 
     def _remove_again(self, path: WorkspacePath, number: int) -> None:
         # A folder that stands although its trash exists was made anew by somebody; it stays.

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from filetools.errors import PathIsDirectoryError
+from typing import Final
+
+from filetools.errors import PathExistsError, PathIsDirectoryError
 from filetools.models import DeleteResult, DirectoryResult, MoveResult, WriteResult
 from filetools.tools.arguments import Parameters
 from filetools.tools.reading import OnePath
 from filetools.tools.tool import AnyTool, Tool, ToolContext
+
+_THERE_ALREADY: Final = "Choose another destination, or pass overwrite=true to replace the file there."
 
 
 class FromTo(Parameters):
@@ -26,12 +30,20 @@ class DeleteFile(Parameters):
 
 async def move_file(context: ToolContext, given: FromTo) -> MoveResult:
     """Move a file or folder."""
-    return await context.files.move_file(given.source, given.destination, overwrite=given.overwrite)
+    try:
+        return await context.files.move_file(given.source, given.destination, overwrite=given.overwrite)
+    except PathExistsError as exc:
+        exc.suggested_action = _THERE_ALREADY
+        raise
 
 
 async def copy_file(context: ToolContext, given: FromTo) -> WriteResult:
     """Copy a file."""
-    return await context.files.copy_file(given.source, given.destination, overwrite=given.overwrite)
+    try:
+        return await context.files.copy_file(given.source, given.destination, overwrite=given.overwrite)
+    except PathExistsError as exc:
+        exc.suggested_action = _THERE_ALREADY
+        raise
 
 
 async def delete_file(context: ToolContext, given: DeleteFile) -> DeleteResult:
@@ -55,8 +67,8 @@ ARRANGING: tuple[AnyTool, ...] = (
     Tool(
         name="move_file",
         description=(
-            "Move or rename a file or folder, creating missing folders. FILE_EXISTS: choose another destination, or"
-            " pass overwrite to replace the file there."
+            "Move or rename a file or folder, creating missing folders. FILE_EXISTS: choose another destination, or pass"
+            " overwrite."
         ),
         parameters=FromTo,
         handler=move_file,
@@ -74,8 +86,8 @@ ARRANGING: tuple[AnyTool, ...] = (
     Tool(
         name="delete_file",
         description=(
-            "Delete a file, or with recursive a folder and all in it. Returns how many entries went; a deleted file"
-            " stays readable by its version."
+            "Delete a file, or with recursive a folder. Returns the number of entries; a deleted file stays readable by its"
+            " version."
         ),
         parameters=DeleteFile,
         handler=delete_file,
@@ -90,6 +102,7 @@ ARRANGING: tuple[AnyTool, ...] = (
         handler=create_directory,
         group="files",
         is_idempotent=True,
+        is_additive=True,
         result=DirectoryResult,
     ),
 )

@@ -9,7 +9,7 @@ from pydantic import Field
 from filetools.models import BatchResult, ReadBatchResult
 from filetools.tools.arguments import Parameters
 from filetools.tools.tool import AnyTool, Tool, ToolContext
-from filetools.tools.writing import WriteFile, unknown_version
+from filetools.tools.writing import WriteFile
 
 MAX_FILES = 1000
 
@@ -33,19 +33,11 @@ async def read_multiple(context: ToolContext, given: Paths) -> ReadBatchResult:
 
 async def write_multiple(context: ToolContext, given: WriteMultiple) -> BatchResult:
     """Write several files, all or nothing."""
-    if context.require_version:
-        await _refuse_unknown_versions(context, given.items)
     return await context.files.write_multiple(
-        [item.model_dump(exclude_none=True) for item in given.items],
+        [item.model_dump(exclude_none=True) | {"require_read": context.require_read} for item in given.items],
         abort=context.is_aborted,
         progress=context.percent,
     )
-
-
-async def _refuse_unknown_versions(context: ToolContext, items: list[WriteFile]) -> None:
-    for item in items:
-        if item.expected_version is None and await context.files.exists(item.path):
-            raise await unknown_version(context, item.path)
 
 
 async def delete_multiple(context: ToolContext, given: Paths) -> BatchResult:

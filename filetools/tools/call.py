@@ -16,7 +16,7 @@ from filetools.tools.arguments import Parameters, parse_arguments
 from filetools.tools.call_log import CallLog
 from filetools.tools.call_report import CallReport
 from filetools.tools.deadline import WARNING_SHARE, Deadline
-from filetools.tools.envelope import failure_envelope, success_envelope
+from filetools.tools.envelope import failure_envelope, news_of, success_envelope
 from filetools.tools.files import Files
 from filetools.tools.retrying import Retrier, RetryPolicy
 from filetools.tools.tool import AnyTool, ReportProgress, ToolContext
@@ -35,7 +35,7 @@ class CallDesk:
     find: Callable[[str], AnyTool]
     log: CallLog
     retries: RetryPolicy
-    require_version: bool
+    require_read: bool
 
 
 class ToolCall:
@@ -62,6 +62,10 @@ class ToolCall:
 
     async def run(self, arguments: object) -> dict[str, Any]:
         """Return the envelope of the call; raises nothing but CancelledError."""
+        envelope = await self._enveloped(arguments)
+        return envelope | news_of(self._desk.files.changed_since_read())
+
+    async def _enveloped(self, arguments: object) -> dict[str, Any]:
         self._report.begin(arguments)
         try:
             envelope = success_envelope(await self._perform(arguments))
@@ -100,6 +104,7 @@ class ToolCall:
         if self._abort is not None and self._abort.is_aborted():
             raise AbortedError(self._name)
         self._report.accepted()
+        await self._desk.files.recall()
         try:
             return await self._within_limit(tool, parameters)
         except (CallTimeoutError, AbortedError) as error:
@@ -129,7 +134,7 @@ class ToolCall:
             call_id=self._id,
             report=self._report.progress,
             abort=self._abort,
-            require_version=self._desk.require_version,
+            require_read=self._desk.require_read,
         )
 
     def _new_retrier(self, tool: AnyTool) -> Retrier:

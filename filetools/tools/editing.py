@@ -28,7 +28,7 @@ class EditFile(Parameters):
     old_string: str | None = None
     new_string: str | None = None
     replace_all: bool = False
-    edits: Annotated[list[OneEdit] | None, Field(description="Several replacements, in order, instead of one")] = None
+    edits: Annotated[list[OneEdit] | None, Field(description="Several, in order")] = None
     dry_run: bool = False
 
 
@@ -81,9 +81,8 @@ EDITING: tuple[AnyTool, ...] = (
     Tool(
         name="edit_file",
         description=(
-            "Replace exact text in a file. old_string must be there once, unless replace_all. Returns the changed hunks"
-            " and the new version. EDIT_NOT_FOUND shows the closest text: copy it exactly. EDIT_AMBIGUOUS lists the"
-            " lines: give more context."
+            "Replace exact text. old_string must be there once, unless replace_all. Returns hunks and version."
+            " EDIT_NOT_FOUND shows the closest text: copy it exactly. EDIT_AMBIGUOUS lists the lines: give more context."
         ),
         parameters=EditFile,
         handler=edit_file,
@@ -96,13 +95,14 @@ EDITING: tuple[AnyTool, ...] = (
         parameters=InsertLines,
         handler=insert_lines,
         group="files",
+        is_additive=True,
         result=EditResult,
     ),
     Tool(
         name="apply_patch",
         description=(
             "Apply a patch over several files, all or nothing: *** Begin Patch form, or a unified diff. A hunk that"
-            " does not fit changes nothing and is shown with the closest text."
+            " does not fit changes nothing; the closest text is shown."
         ),
         parameters=ApplyPatch,
         handler=apply_patch,

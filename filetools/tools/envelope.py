@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from filetools.errors import FileToolsError
 from filetools.models import Result
+from filetools.versions import ChangedFile
 
 FALLBACK_ACTION: Final = "Wait 5 seconds and retry"
+MOST_CHANGED_FILES: Final = 20
+"""Files that others have changed, told by one envelope; of more it tells the number."""
 
 
 def success_envelope(result: Result | Mapping[str, Any]) -> dict[str, Any]:
@@ -18,6 +21,15 @@ def success_envelope(result: Result | Mapping[str, Any]) -> dict[str, Any]:
     warnings = [warning for row in rows for warning in row.pop("warnings", ())]
     envelope: dict[str, Any] = {"success": True, "data": data}
     return envelope | {"warnings": warnings} if warnings else envelope
+
+
+def news_of(changed: Sequence[ChangedFile]) -> dict[str, Any]:
+    """Return what an envelope tells of files that others have changed, the newest last; empty if there are none."""
+    if not changed:
+        return {}
+    shown = [each.to_dict() for each in changed[-MOST_CHANGED_FILES:]]
+    more = len(changed) - len(shown)
+    return {"changed_since_read": shown, **({"changed_since_read_more": more} if more else {})}
 
 
 def failure_envelope(error: FileToolsError, attempts: int = 1) -> dict[str, Any]:

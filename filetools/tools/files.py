@@ -3,28 +3,58 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
-from filetools.content import Edit
+from filetools.content import Edit, TextEdit
 from filetools.events import EventBus
 from filetools.models import (
     Actor,
     BatchResult,
+    BufferChange,
+    BufferClose,
+    BufferResult,
+    BufferSave,
     DeleteResult,
     DirectoryResult,
     EditResult,
+    GrepResult,
     InfoResult,
     ListResult,
     MoveResult,
     PatchResult,
     ReadBatchResult,
     ReadResult,
+    SearchResult,
+    UndoResult,
+    WatchResult,
     WriteResult,
 )
 from filetools.settings import Settings
+from filetools.versions import ChangedFile
 
 IsAborted = Callable[[], bool]
 Percent = Callable[[int], None]
+
+
+class OpenDocuments(Protocol):
+    """Documents that an editor has open; `Buffers` of the facade says what each method promises and raises."""
+
+    async def open(self, path: str) -> BufferResult:
+        """Open the document of a path, or join those who have it open."""
+
+    async def read(self, handle: str) -> BufferResult:
+        """Return the newest text of a document."""
+
+    async def change(
+        self, handle: str, *, buffer_version: int, edits: Sequence[TextEdit] | None = None, text: str | None = None
+    ) -> BufferChange:
+        """Put an editor's edits into the document."""
+
+    async def save(self, handle: str, *, buffer_version: int | None = None) -> BufferSave:
+        """Write the document to its file."""
+
+    async def close(self, handle: str) -> BufferClose:
+        """Give up a handle."""
 
 
 class Files(Protocol):
@@ -42,15 +72,27 @@ class Files(Protocol):
     def settings(self) -> Settings:
         """The settings in force."""
 
-    def for_actor(self, actor: Actor) -> Files:
-        """Return the same workspace for another actor."""
+    @property
+    def buffers(self) -> OpenDocuments:
+        """The documents that this actor has open."""
+
+    def for_actor(self, actor: Actor, *, require_version: bool | None = None) -> Files:
+        """Return the same workspace for another actor, with or without the need to name the versions that it replaces."""
+
+    async def recall(self) -> None:
+        """Load what this actor knew in earlier openings."""
+
+    def changed_since_read(self) -> tuple[ChangedFile, ...]:
+        """Return the files that this actor knows and others have changed since; each is told once."""
 
     async def read_file(
         self, path: str, *, offset: int | None = None, limit: int | None = None, version: str | None = None
     ) -> ReadResult:
         """Read a file or some of its lines, as it is now or as a kept version."""
 
-    async def write_file(self, path: str, content: str, *, expected_version: str | None = None) -> WriteResult:
+    async def write_file(
+        self, path: str, content: str, *, expected_version: str | None = None, require_read: bool = False
+    ) -> WriteResult:
         """Create or replace a file."""
 
     async def create_file(self, path: str, content: str) -> WriteResult:
@@ -100,6 +142,52 @@ class Files(Protocol):
         abort: IsAborted | None = None,
     ) -> ListResult:
         """Return one page of a folder or tree."""
+
+    async def undo(
+        self,
+        *,
+        call: str | None = None,
+        since: int | None = None,
+        path: str | None = None,
+        actor: Actor | None = None,
+        dry_run: bool = False,
+    ) -> UndoResult:
+        """Take changes back."""
+
+    async def search_files(
+        self,
+        pattern: str,
+        *,
+        path: str = "",
+        all: bool = False,  # noqa: A002 - the word of the tool
+        limit: int = 100,
+        cursor: str | None = None,
+        abort: IsAborted | None = None,
+    ) -> SearchResult:
+        """Return one page of the files and folders whose path fits a pattern."""
+
+    async def grep_files(
+        self,
+        pattern: str,
+        *,
+        path: str = "",
+        glob: str | None = None,
+        output_mode: Literal["content", "files", "count"] = "content",
+        ignore_case: bool = False,
+        literal: bool = False,
+        multiline: bool = False,
+        context: int = 0,
+        all: bool = False,  # noqa: A002 - the word of the tool
+        limit: int = 100,
+        cursor: str | None = None,
+        abort: IsAborted | None = None,
+    ) -> GrepResult:
+        """Return one page of the lines in which a pattern matches."""
+
+    async def watch_changes(
+        self, since: str | None = None, *, path: str = "", wait_seconds: float = 0, limit: int = 100
+    ) -> WatchResult:
+        """Return changes after a position, waiting for the first one."""
 
     async def read_multiple(
         self, paths: Sequence[str], *, abort: IsAborted | None = None, progress: Percent | None = None

@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
+from filetools.errors import PathIsDirectoryError
 from filetools.models import InfoResult, ListResult, ReadResult
 from filetools.tools.arguments import Parameters
 from filetools.tools.tool import AnyTool, Tool, ToolContext
@@ -19,8 +20,8 @@ class ReadFile(Parameters):
 
     path: str
     offset: Annotated[int | None, Field(description="First line from 1; negative: from the end")] = None
-    limit: Annotated[int | None, Field(ge=1, description="Lines")] = None
-    version: Annotated[str | None, Field(description="Earlier version")] = None
+    limit: Annotated[int | None, Field(ge=1)] = None
+    version: str | None = None
 
 
 class OnePath(Parameters):
@@ -32,7 +33,7 @@ class OnePath(Parameters):
 class ListFiles(Parameters):
     """Parameters of list_files."""
 
-    path: Annotated[str, Field(description="Default: root")] = ""
+    path: str = ""
     recursive: bool = False
     max_depth: Annotated[int, Field(ge=1, le=64)] = 64
     limit: Annotated[int, Field(ge=1, le=MAX_PAGE_ENTRIES)] = MAX_PAGE_ENTRIES
@@ -41,7 +42,11 @@ class ListFiles(Parameters):
 
 async def read_file(context: ToolContext, given: ReadFile) -> ReadResult:
     """Read a file or some of its lines."""
-    return await context.files.read_file(given.path, offset=given.offset, limit=given.limit, version=given.version)
+    try:
+        return await context.files.read_file(given.path, offset=given.offset, limit=given.limit, version=given.version)
+    except PathIsDirectoryError as exc:
+        exc.suggested_action = "Use list_files to see what is in the folder."
+        raise
 
 
 async def file_info(context: ToolContext, given: OnePath) -> InfoResult:
@@ -70,8 +75,8 @@ READING: tuple[AnyTool, ...] = (
     Tool(
         name="read_file",
         description=(
-            "Read a file. Returns content, version (needed to replace it), line count; binary as base64. For parts of"
-            " large files pass offset and limit; go on at next_offset. FILE_NOT_FOUND: use list_files."
+            "Read a file. Returns content, version (needed to replace it), line count; binary as base64. Parts: offset, limit;"
+            " go on at next_offset. FILE_NOT_FOUND: use list_files."
         ),
         parameters=ReadFile,
         handler=read_file,
@@ -85,8 +90,7 @@ READING: tuple[AnyTool, ...] = (
     Tool(
         name="list_files",
         description=(
-            "List a folder, or with recursive the tree below. Returns a page of path, type, size; pass next_cursor as"
-            " cursor for more."
+            "List a folder, or with recursive the tree below. Returns path, type, size; pass next_cursor as cursor for more."
         ),
         parameters=ListFiles,
         handler=list_files,

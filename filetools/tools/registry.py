@@ -11,17 +11,41 @@ from filetools.tools.abort import AbortSignal
 from filetools.tools.arguments import MAX_SHOWN_CHARACTERS, nearest_name
 from filetools.tools.arranging import ARRANGING
 from filetools.tools.batches import BATCHES
+from filetools.tools.buffers import BUFFERS
 from filetools.tools.call import CallDesk, ToolCall
 from filetools.tools.call_log import CallLog
 from filetools.tools.editing import EDITING
 from filetools.tools.files import Files
+from filetools.tools.history import HISTORY
 from filetools.tools.reading import READING
 from filetools.tools.retrying import RetryPolicy
+from filetools.tools.searching import SEARCHING
 from filetools.tools.tool import AnyTool, ReportProgress
 from filetools.tools.writing import WRITING
 
-FILE_TOOLS: Final[tuple[AnyTool, ...]] = (*READING, *WRITING, *EDITING, *ARRANGING, *BATCHES)
+FILE_TOOLS: Final[tuple[AnyTool, ...]] = (
+    *READING, *SEARCHING, *WRITING, *EDITING, *ARRANGING, *HISTORY, *BATCHES, *BUFFERS,
+)  # fmt: skip
 """The tools over files; those of the group "core" are what doors offer by default."""
+
+
+def chosen(tools: Iterable[AnyTool], wanted: Iterable[str]) -> list[AnyTool]:
+    """Return the tools that a list of groups and names asks for, each once, in the order they are given.
+
+    Args:
+        tools: What there is.
+        wanted: Groups and names of tools, as a person types them.
+
+    Raises:
+        InvalidArgumentError: There is no group and no tool of a name.
+    """
+    present, names = list(tools), set(wanted)
+    known = {tool.group for tool in present} | {tool.name for tool in present}
+    for name in sorted(names - known):
+        nearest = nearest_name(name, sorted(known))
+        hint = f"did you mean {nearest!r}?" if nearest else f"known are {', '.join(sorted(known))}"
+        raise InvalidArgumentError(f"There is no tool and no group of tools named {name!r}; {hint}")
+    return [tool for tool in present if tool.name in names or tool.group in names]
 
 
 class ToolRegistry:
@@ -31,6 +55,8 @@ class ToolRegistry:
         files: The facade that handlers work with.
         tools: Tools to begin with.
         require_version: Whether replacing an existing file needs `expected_version`; doors for models switch it on.
+        require_read: Whether replacing one without `expected_version` needs an actor that has read all of it; for doors
+            whose tools have no such parameter.
         retries: How calls are repeated that met a network error, a rate limit or a strict mirror that failed.
         log: Where calls are logged; registries may share one.
     """
@@ -41,17 +67,18 @@ class ToolRegistry:
         tools: Iterable[AnyTool] = FILE_TOOLS,
         *,
         require_version: bool = False,
+        require_read: bool = False,
         retries: RetryPolicy | None = None,
         log: CallLog | None = None,
     ) -> None:
         self._tools: dict[str, AnyTool] = {}
         self.log = CallLog() if log is None else log
         self._desk = CallDesk(
-            files=files,
+            files=files.for_actor(files.actor, require_version=True) if require_version else files,
             find=self.tool,
             log=self.log,
             retries=retries or RetryPolicy(),
-            require_version=require_version,
+            require_read=require_read,
         )
         for tool in tools:
             self.register(tool)
@@ -131,7 +158,8 @@ class ToolRegistry:
 
         Returns:
             `{"success": True, "data": …, "warnings": […]}`, or `{"success": False, "error", "error_code", "retryable",
-            "suggested_action", "details", "attempts"}`; warnings and suggested_action only where there are any.
+            "suggested_action", "details", "attempts"}`; warnings and suggested_action only where there are any. Where
+            others have changed files that the actor knows, also `changed_since_read`: path, by, version of each.
         """
         call_id = tool_call_id or f"call-{secrets.token_hex(8)}"
         shown = str(name)[:MAX_SHOWN_CHARACTERS]

@@ -27,8 +27,8 @@ class ToolContext:
     report: ReportProgress
     """Tells current, total and message of long work."""
     abort: AbortSignal | None = None
-    require_version: bool = False
-    """Whether replacing an existing file needs the version that the caller knows."""
+    require_read: bool = False
+    """Whether replacing a file without its version needs a caller that has read all of it."""
 
     def is_aborted(self) -> bool:
         """Whether the caller wants the call to stop; for work in other threads, which cancelling does not reach."""
@@ -55,6 +55,8 @@ class Tool(Generic[P]):
     effect: Effect = "change"
     is_idempotent: bool = False
     """Whether the same call once more changes nothing further."""
+    is_additive: bool = False
+    """Whether it only adds: nothing that stood there before goes away."""
     has_body: bool = False
     """Whether it returns a body, which travels once and without an output schema."""
     result: type[Result] | None = None

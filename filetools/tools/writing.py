@@ -1,4 +1,4 @@
-"""Tools that write one file, and the rule that models replace only what they know."""
+"""Tools that write one file."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from typing import Annotated
 
 from pydantic import Field
 
-from filetools.errors import PathExistsError, VersionMismatchError
 from filetools.models import WriteResult
 from filetools.tools.arguments import Parameters
 from filetools.tools.tool import AnyTool, Tool, ToolContext
@@ -18,7 +17,7 @@ class WriteFile(Parameters):
     path: str
     content: str
     expected_version: Annotated[
-        str | None, Field(description="Version you read or 12+ hex digits of it; needed if the file exists")
+        str | None, Field(description="Version read, or 12+ hex digits; needed if it exists")
     ] = None
 
 
@@ -31,26 +30,8 @@ class PathAndContent(Parameters):
 
 async def write_file(context: ToolContext, given: WriteFile) -> WriteResult:
     """Create or replace a file."""
-    if given.expected_version is not None or not context.require_version:
-        return await context.files.write_file(given.path, given.content, expected_version=given.expected_version)
-    try:
-        # Creating refuses what exists in the same step; looking first would let a file appear in between.
-        return await context.files.create_file(given.path, given.content)
-    except PathExistsError as exc:
-        raise await unknown_version(context, given.path) from exc
-
-
-async def unknown_version(context: ToolContext, path: str) -> VersionMismatchError:
-    """Return the error for replacing a file without saying which version of it is known."""
-    current = (await context.files.file_info(path)).version
-    return VersionMismatchError(
-        path,
-        None,
-        current,
-        reason=(
-            "it exists already, and replacing it needs expected_version, so that nobody's newer text is lost;"
-            f" it is at {current}"
-        ),
+    return await context.files.write_file(
+        given.path, given.content, expected_version=given.expected_version, require_read=context.require_read
     )
 
 
@@ -69,7 +50,7 @@ WRITING: tuple[AnyTool, ...] = (
         name="write_file",
         description=(
             "Create a file, with missing folders, or replace all of it. Returns the new version. VERSION_MISMATCH: it"
-            " changed since you read it; read again, redo your change on that text."
+            " changed since you read it; read again, redo your change."
         ),
         parameters=WriteFile,
         handler=write_file,
@@ -86,6 +67,7 @@ WRITING: tuple[AnyTool, ...] = (
         parameters=PathAndContent,
         handler=create_file,
         group="files",
+        is_additive=True,
         result=WriteResult,
     ),
     Tool(
@@ -97,6 +79,7 @@ WRITING: tuple[AnyTool, ...] = (
         parameters=PathAndContent,
         handler=append_file,
         group="files",
+        is_additive=True,
         result=WriteResult,
     ),
 )

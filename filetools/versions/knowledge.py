@@ -9,12 +9,13 @@ from __future__ import annotations
 import threading
 import time
 from collections import OrderedDict
-from typing import Final
+from typing import Final, TypeGuard
 
 from filetools.content import version_of
 from filetools.errors import VersionGoneError
 from filetools.journal import Journal, Stamp
 from filetools.models import Actor
+from filetools.versions.news import ChangedFile, News, owner_of
 
 MOST_STAMPS: Final = 10_000
 """Stamps of one actor; the one not used longest goes first."""
@@ -28,6 +29,8 @@ class Knowledge:
     """The stamps of all actors of one workspace. Lives as long as it is open; safe in every thread."""
 
     def __init__(self, journal: Journal) -> None:
+        self.news = News()
+        """What actors should hear of the changes of others."""
         self._journal = journal
         self._lock = threading.Lock()
         self._stamps: dict[str, OrderedDict[str, Stamp]] = {}
@@ -43,9 +46,19 @@ class Knowledge:
         return bool(self._unsaved or self._texts)
 
     def note(
-        self, actor: Actor, key: str, version: str, *, content: bytes | None = None, is_whole: bool = True
+        self,
+        actor: Actor,
+        key: str,
+        version: str,
+        *,
+        content: bytes | None = None,
+        is_whole: bool = True,
+        encoding: str | None = None,
     ) -> None:
         """Note that an actor knows this text of a path now.
+
+        A part of a newer text leaves the whole one that its actor knows as it is: what the actor writes next it makes of
+        that, and lines it has not seen must not count as left out.
 
         Args:
             actor: Who read or wrote it.
@@ -53,16 +66,21 @@ class Knowledge:
             version: The text's version.
             content: Its bytes, unless the journal keeps them already.
             is_whole: Whether the actor has seen all of it.
+            encoding: Codec that the actor named for it; its next writes are in it, too.
         """
         place = (owner_of(actor), key)
+        if not is_whole and _is_other_whole(self.stamp(actor, key), version):
+            self.news.know(*place, version)
+            return
         with self._lock:
             if self._edited:
                 self._edited.pop(place, None)
             stamps = self._stamps.get(place[0])
             known = self._unsaved.get(place) or (stamps.get(key) if stamps is not None else None)
-            if known is not None and known.version == version and (known.is_whole or not is_whole):
+            if _is_same(known, version, encoding) and (known.is_whole or not is_whole):
                 return  # what is read again and again is noted once
-            stamp = Stamp(version=version, is_whole=is_whole, time=time.time())
+            is_whole = is_whole or (known is not None and known.version == version and known.is_whole)
+            stamp = Stamp(version=version, is_whole=is_whole, time=time.time(), encoding=encoding)
             if stamps is not None:
                 stamps[key] = stamp
                 stamps.move_to_end(key)
@@ -71,6 +89,7 @@ class Knowledge:
             self._unsaved[place] = stamp
             if content is not None and len(content) <= LARGEST_TEXT_BYTES:
                 self._hold(version, content)
+        self.news.know(*place, version)
 
     def note_own_edit(self, actor: Actor, key: str, before: str | None, after: str) -> None:
         """Note that an actor itself made one version out of another; its stamp, the base of its next merge, stays.
@@ -100,6 +119,17 @@ class Knowledge:
         with self._lock:
             self._stamps.get(owner, OrderedDict()).pop(key, None)
             self._unsaved[(owner, key)] = None
+        self.news.forget(owner, key)
+
+    def forget_below(self, actor: Actor, key: str) -> None:
+        """Forget what an actor knew of all in a folder that it has deleted or moved itself; call it in a worker thread."""
+        self.recall(actor)
+        owner, prefix = owner_of(actor), f"{key}/"
+        with self._lock:
+            noted = {known for whose, known in (*self._unsaved, *self._saving) if whose == owner}
+            below = [known for known in {*self._stamps.get(owner, ()), *noted} if known.startswith(prefix)]
+        for known in below:
+            self.forget(actor, known)
 
     def stamp(self, actor: Actor, key: str) -> Stamp | None:
         """Return what an actor knows of a path; call it in a worker thread."""
@@ -112,6 +142,16 @@ class Knowledge:
         if known is None:
             known = self._load(owner)
         return known.get(key)
+
+    def is_recalled(self, actor: Actor) -> bool:
+        """Whether what an actor knew in earlier openings is in memory."""
+        return owner_of(actor) in self._stamps
+
+    def recall(self, actor: Actor) -> None:
+        """Load what an actor knew in earlier openings, and note what has changed since; call it in a worker thread."""
+        owner = owner_of(actor)
+        if owner not in self._stamps:
+            self._load(owner)
 
     def text(self, version: str) -> bytes:
         """Return the bytes of a version that a stamp names; call it in a worker thread.
@@ -151,8 +191,18 @@ class Knowledge:
 
     def _load(self, owner: str) -> OrderedDict[str, Stamp]:
         loaded = OrderedDict(self._journal.stamps.of(owner))
+        moved_on = self._journal.stamps.moved_on(owner)
+        changed = {
+            key: ChangedFile(path=path, by=by, version=version)
+            for key, path, by, version in moved_on
+            if owner_of(by) != owner
+        }
         with self._lock:
-            return self._stamps.setdefault(owner, loaded)
+            is_first = owner not in self._stamps
+            stamps = self._stamps.setdefault(owner, loaded)
+        if is_first:
+            self.news.recall(owner, loaded, changed)
+        return stamps
 
     def _hold(self, version: str, content: bytes) -> None:
         if version in self._texts:
@@ -168,6 +218,9 @@ class Knowledge:
             self._text_bytes -= len(content)
 
 
-def owner_of(actor: Actor) -> str:
-    """Return the name under which an actor's stamps are kept; each of its sessions knows for itself."""
-    return "\0".join((actor.kind, actor.id, actor.session or ""))
+def _is_other_whole(known: Stamp | None, version: str) -> bool:
+    return known is not None and known.is_whole and known.version != version
+
+
+def _is_same(known: Stamp | None, version: str, encoding: str | None) -> TypeGuard[Stamp]:
+    return known is not None and known.version == version and known.encoding == encoding

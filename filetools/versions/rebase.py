@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from filetools.content import BytesMerge, ContentFacts, TextFormat, decode, merge_bytes, unified_diff
-from filetools.content import inspect as inspect_content
+from filetools.content import ContentFacts, MergeResult, decode, merge_bytes, unified_diff
 from filetools.errors import EditConflictError
 
 LARGEST_DIFF_CHARACTERS = 20_000
@@ -21,13 +20,15 @@ class Rebased:
     """Hunks that the writer did not send."""
 
 
-def rebase(path: str, *, base: bytes, base_version: str, current: bytes, facts: ContentFacts, proposed: str) -> Rebased:
+def rebase(
+    path: str, *, base: bytes, base_facts: ContentFacts, current: bytes, facts: ContentFacts, proposed: str
+) -> Rebased:
     """Merge a proposed text into the current file; base is the text that its writer knew.
 
     Args:
         path: Workspace-relative path.
         base: Bytes of the text that the writer knew.
-        base_version: Its version.
+        base_facts: Facts of `base`.
         current: Bytes that stand there.
         facts: Facts of `current`.
         proposed: The text that the writer wants.
@@ -36,13 +37,14 @@ def rebase(path: str, *, base: bytes, base_version: str, current: bytes, facts: 
         EditConflictError: The changes overlap, or there is no text to merge; both sides are in the details.
         EncodingError: The file's encoding lacks a character of the proposal.
     """
-    text_format = facts.text_format
-    base_text = inspect_content(base, name=path)[1]
-    if text_format is None or base_text is None:
+    text_format, base_version = facts.text_format, base_facts.version
+    if text_format is None or base_facts.text_format is None:
         raise conflict_error(path, base_version, facts.version, reason="it is binary and cannot be merged")
+    base_text = decode(base, base_facts.text_format, path=path)
     merged = merge_bytes(base_text, current, proposed, text_format=text_format, path=path)
     if merged.content is None:
-        raise _overlap(path, base_version, facts.version, merged, text_format, current, base_text)
+        text = decode(current, text_format, path=path)
+        raise overlap_error(path, base_version, facts.version, merged.result, text, base_text)
     foreign = tuple(dict(hunk.to_dict()) for hunk in merged.result.foreign)
     return Rebased(content=merged.content, foreign=foreign)
 
@@ -58,19 +60,18 @@ def conflict_error(
     )
 
 
-def _overlap(
+def overlap_error(
     path: str,
     base_version: str,
-    current_version: str,
-    merged: BytesMerge,
-    text_format: TextFormat,
-    current: bytes,
+    current_version: str | None,
+    merged: MergeResult,
+    current_text: str,
     base_text: str,
 ) -> EditConflictError:
+    """Return the error for a change that overlaps with others', with both sides of every place."""
     conflicts = [
-        {"base": one.base, "ours": one.ours, "theirs": one.theirs, "line": one.line} for one in merged.result.conflicts
+        {"base": one.base, "ours": one.ours, "theirs": one.theirs, "line": one.line} for one in merged.conflicts
     ]
-    current_text = decode(current, text_format, path=path)
     diff = unified_diff(base_text, current_text, f"a/{path}", f"b/{path}")[:LARGEST_DIFF_CHARACTERS]
     lines = ", ".join(str(one["line"]) for one in conflicts[:5])
     return EditConflictError(

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import time
 from random import Random
 
 import pytest
@@ -154,6 +155,29 @@ def test_texts_over_the_cap_are_one_conflict() -> None:
     result = merge(base, f"{base}a\n", f"b\n{base}")
     assert (result.is_clean, result.is_too_large, len(result.conflicts)) == (False, True, 1)
     assert merge(base, f"{base}a\n", base).text == f"{base}a\n"
+
+
+MOST_SECONDS = 60
+"""Processor time; a search without a bound would take hours."""
+
+
+@pytest.mark.parametrize("kind", ["two edits", "a tenth replaced", "nothing in common", "four texts at random"])
+def test_100_000_lines_are_merged_or_refused_in_bounded_time(kind: str) -> None:
+    random = Random(5)
+    base = [f"line {number}\n" for number in range(100_000)]
+    ours, theirs = list(base), list(base)
+    ours[1_000], theirs[90_000] = "ours\n", "theirs\n"
+    if kind == "a tenth replaced":
+        for _ in range(10_000):
+            ours[random.randrange(100_000)] = base[random.randrange(100_000)]
+    elif kind == "nothing in common":
+        ours, theirs = [f"ours {number}\n" for number in range(100_000)], [f"theirs {line}" for line in base]
+    elif kind == "four texts at random":
+        base, ours, theirs = ([random.choice("abc\n") + "\n" for _ in range(100_000)] for _ in range(3))
+    began = time.process_time()
+    result = merge("".join(base), "".join(ours), "".join(theirs))
+    assert time.process_time() - began < MOST_SECONDS
+    assert result.is_clean or kind != "two edits"
 
 
 def test_moved_blocks_lose_nothing() -> None:

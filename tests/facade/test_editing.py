@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable
 from pathlib import Path
 
 import pytest
@@ -11,8 +11,9 @@ import pytest
 import filetools
 from filetools import Edit
 from filetools.facade import FileToolsFacade
-from tests.support.crashing import snapshot
+from tests.support.crashing import QUIET, count_calls, die_at, grow, snapshot
 from tests.support.facade_worker import RELAXED
+from tests.support.faulty import Plan
 
 
 @pytest.fixture
@@ -197,3 +198,51 @@ async def test_a_patch_that_deletes_is_blocked_where_deletions_are(tmp_path: Pat
 
 async def always_allow(_request: filetools.ApprovalRequest) -> filetools.ApprovalAnswer:
     return "allow"
+
+
+MODE_PATCH = "diff --git a/a.txt b/a.txt\nold mode 100644\nnew mode 100755\n"
+
+
+async def test_a_patch_of_the_mode_alone_is_a_change(files: FileToolsFacade, tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("one\n")
+    (tmp_path / "a.txt").chmod(0o644)
+    result = await files.apply_patch(MODE_PATCH)
+    assert (tmp_path / "a.txt").stat().st_mode & 0o7777 == 0o755
+    newest = (await files.latest_changes(1))[0]
+    assert (newest.number, newest.mode, newest.before == newest.after) == (result.number, 0o755, True)
+    again = await files.apply_patch(MODE_PATCH)
+    assert (again.number, (await files.latest_changes(1))[0]) == (None, newest)
+
+
+def test_a_death_in_a_change_of_the_mode_is_finished_at_opening(tmp_path: Path) -> None:
+    def patch(files: FileToolsFacade) -> Awaitable[object]:
+        return files.apply_patch(MODE_PATCH)
+
+    root = tmp_path / "counted"
+    grow(root, {"a.txt": b"one\n"})
+    calls = count_calls(root, patch).calls
+    for call in calls:
+        root = tmp_path / str(call.number)
+        grow(root, {"a.txt": b"one\n"})
+        (root / "a.txt").chmod(0o644)
+        die_at(root, patch, Plan.die(call.number, exits=True))
+        asyncio.run(assert_head_is_the_disk(root))
+
+
+async def assert_head_is_the_disk(root: Path) -> None:
+    async with filetools.open(root, settings=QUIET) as files:
+        records = [record for record in (await files.changes()).records if record.operation.value == "modify"]
+    assert (root / "a.txt").stat().st_mode & 0o777 == (records[-1].mode if records else 0o644)
+    assert (root / "a.txt").read_bytes() == b"one\n"
+
+
+@pytest.mark.parametrize("content", [b"one\n", b"\x00\x01"])
+async def test_a_patch_that_renames_may_change_the_mode(files: FileToolsFacade, tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "a").write_bytes(content)
+    (tmp_path / "a").chmod(0o644)
+    patch = "diff --git a/a b/b\nold mode 100644\nnew mode 100755\nsimilarity index 100%\nrename from a\nrename to b\n"
+    planned = await files.apply_patch(patch, dry_run=True)
+    done = await files.apply_patch(patch)
+    assert [one.version for one in planned.files] == [one.version for one in done.files]
+    assert snapshot(tmp_path) == {"b": content}
+    assert (tmp_path / "b").stat().st_mode & 0o777 == 0o755

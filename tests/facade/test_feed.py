@@ -82,7 +82,7 @@ async def test_every_change_is_in_the_feed_once_with_its_whole_record(files: Fil
     (record,) = page.records
     assert record == ChangeRecord(
         number=result.number or 0, operation=record.operation, path="a.txt", before=version("a"), after=version("b"),
-        size=1, actor=ALICE, time=record.time, state=record.state, transaction=record.transaction,
+        size=1, mode=record.mode, actor=ALICE, time=record.time, state=record.state, transaction=record.transaction,
     )  # fmt: skip
     assert (record.operation.value, record.state.value) == ("modify", "applied")
     assert (await files.changes(page.position)).records == ()

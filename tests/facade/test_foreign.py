@@ -317,6 +317,22 @@ async def test_a_last_word_written_and_closed_just_before_the_displaced_file_goe
         assert (tmp_path / "a.txt").read_text() == "second\n"
 
 
+async def test_a_file_that_vanishes_before_the_new_bytes_are_written_is_made_anew(tmp_path: Path) -> None:
+    """Editors that save by renaming take the file away for an instant."""
+    opening = MeddlingOpening(tmp_path)
+    async with opening as files:
+        await files.write_file("a.txt", "first\n")
+        opening.plan.acts["prepare"] = (tmp_path / "a.txt").unlink
+        result = await files.for_actor(filetools.Actor(kind="agent", id="bob")).write_file("a.txt", "second\n")
+        assert result.created
+        assert "first\n" in await texts_of(files, "a.txt")
+        opening.plan.acts["prepare"] = (tmp_path / "a.txt").unlink
+        with pytest.raises(filetools.FileToolsError) as caught:
+            await files.edit_file("a.txt", [filetools.Edit(old="second", new="2")])
+        assert caught.value.code == "FILE_NOT_FOUND"
+    assert not (tmp_path / "a.txt").exists()
+
+
 async def test_no_line_of_a_stranger_is_lost_that_appends_while_an_agent_appends(tmp_path: Path) -> None:
     script = (
         "import os, sys, time, random\n"
@@ -358,3 +374,15 @@ async def test_two_hints_of_one_new_file_are_one_creation(tmp_path: Path) -> Non
         hints = [Hint("changed", "a.txt", is_new=True), Hint("changed", "b.txt", is_new=True), Hint("changed", "a.txt")]
         await recorder.record(hints)
     assert told == ["create", "create"]
+
+
+async def test_a_file_made_by_a_stranger_is_recorded_though_the_same_bytes_were_to_be_written(tmp_path: Path) -> None:
+    """What a call says stands there can be read by its version, also after another program has replaced it."""
+    async with filetools.open(tmp_path, settings=RELAXED) as files:
+        await files.write_file("a.txt", "first\n")
+        await files.delete_file("a.txt")
+        (tmp_path / "a.txt").write_text("strange\n")
+        result = await files.write_file("a.txt", "strange\n")
+        assert result.unchanged
+        (tmp_path / "a.txt").write_text("newer\n")
+        assert (await files.read_file("a.txt", version=result.version)).content == "strange\n"

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
+import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -13,6 +15,7 @@ import filetools
 from filetools.facade import FileToolsFacade
 from filetools.models import MoveResult
 from tests.support.crashing import QUIET, grow, leftovers, snapshot
+from tests.support.faulty import EXIT_CODE
 from tests.support.opened import assert_at_rest, names_of, recorded, refused, told, version
 
 BEFORE: dict[str, bytes | None] = {"a.txt": b"a", "b.txt": b"b", "d": None, "d/e.txt": b"e", "d/f": None, "d/f/g": b"g"}
@@ -114,6 +117,27 @@ async def test_a_move_onto_itself_changes_nothing(files: FileToolsFacade, root: 
     assert result == MoveResult(source=path, destination=path, version=known)
     assert (heard, snapshot(root)) == ([], BEFORE)
     assert await recorded(files) == []
+
+
+@pytest.mark.parametrize("is_recorded", [False, True])
+@pytest.mark.parametrize(("first", "tree"), [
+    ("a.txt", {"a.txt": b"new", "c.txt": b"a"}),
+    ("c.txt", {"c.txt": b"anew"}),
+])  # fmt: skip
+async def test_a_move_whose_process_died_is_finished_by_whoever_comes_first_to_either_end(
+    files: FileToolsFacade, root: Path, first: str, tree: dict[str, bytes], is_recorded: bool
+) -> None:
+    if is_recorded:
+        await files.write_file("a.txt", "A")
+        await files.write_file("a.txt", "a")
+    command = [sys.executable, "-m", "tests.support.facade_worker", "move and die", str(root), "a.txt", "c.txt"]
+    process = await asyncio.create_subprocess_exec(*command)
+    assert await process.wait() == EXIT_CODE
+    assert snapshot(root) == BEFORE
+    await files.append_file(first, "new")
+    async with filetools.open(root, settings=QUIET):
+        pass  # settles what is left
+    assert snapshot(root) == {**{path: BEFORE[path] for path in BEFORE if path != "a.txt"}, **tree}
 
 
 async def test_a_folder_moves_with_everything_in_it(files: FileToolsFacade, root: Path) -> None:

@@ -20,6 +20,7 @@ from tests.support.people import ALICE, BOB, EDITOR, Person
 
 Call = Callable[[FileToolsFacade], Awaitable[object]]
 BEFORE: dict[str, bytes | None] = {"a.txt": b"a", "b.txt": b"b", "d": None, "d/e.txt": b"e"}
+DIFF = "--- a/a.txt\n+++ b/a.txt\n@@ -1 +1 @@\n-a\n\\ No newline at end of file\n+new\n\\ No newline at end of file\n"
 READS: dict[str, Call] = {
     "read_file": lambda files: files.read_file("a.txt"),
     "read_multiple": lambda files: files.read_multiple(["a.txt"]),
@@ -179,7 +180,8 @@ async def test_a_request_shows_what_a_person_must_know(tmp_path: Path) -> None:
         (request,) = person.asked
         assert request == ApprovalRequest(
             id=request.id, tool="write_file", path=request.path, paths=request.paths, version=version("a"),
-            description="Write file a.txt", risk="medium", reason="prompt", old_text="a", new_text="new", diff=None,
+            description="Write file a.txt", risk="medium", reason="prompt", old_text="a", new_text="new", can_merge=True,
+            diff=DIFF,
             actor=ALICE, created=request.created, expires=request.expires,
         )  # fmt: skip
         assert request.paths == (request.path,) == ("a.txt",)

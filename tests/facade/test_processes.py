@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -20,24 +16,7 @@ from filetools.events import Event
 from filetools.facade import FileToolsFacade
 from filetools.models import ChangeRecord
 from tests.support.facade_worker import RELAXED
-
-
-class Peer:
-    """A process that writes what it is told and says what it hears."""
-
-    def __init__(self, process: asyncio.subprocess.Process) -> None:
-        self.process = process
-
-    async def ask(self, path: str) -> None:
-        assert self.process.stdin is not None
-        self.process.stdin.write(f"{path}\n".encode())
-        await self.process.stdin.drain()
-
-    async def hear(self) -> dict[str, Any]:
-        assert self.process.stdout is not None
-        line = await asyncio.wait_for(self.process.stdout.readline(), 20)
-        said: dict[str, Any] = json.loads(line)
-        return said
+from tests.support.peers import Peer, peer
 
 
 async def first_records(files: FileToolsFacade, count: int) -> list[ChangeRecord]:
@@ -57,23 +36,6 @@ async def done_at(other: Peer) -> float:
     while "done" not in (said := await other.hear()):
         pass
     return float(said["at"])
-
-
-@asynccontextmanager
-async def peer(root: Path, name: str) -> AsyncIterator[Peer]:
-    command = [sys.executable, "-m", "tests.support.facade_worker", "events", str(root), name]
-    process = await asyncio.create_subprocess_exec(
-        *command, stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE
-    )
-    try:
-        other = Peer(process)
-        assert await other.hear() == {"ready": True}
-        yield other
-    finally:
-        if process.returncode is None:
-            process.send_signal(signal.SIGCONT)
-            process.kill()
-        await process.wait()
 
 
 async def test_two_processes_hear_of_each_other_with_the_right_actor_within_50_ms(tmp_path: Path) -> None:

@@ -103,7 +103,7 @@ async def test_a_missing_file_is_named(files: FileToolsFacade) -> None:
         {"version": ""},
         {"version": "sha256:abc"},
         {"version": "stat:1-2-3-4-5"},
-        {"version": "a" * 12},
+        {"version": "a" * 11},
     ],
 )
 async def test_options_that_make_no_sense_are_refused(files: FileToolsFacade, options: dict[str, Any]) -> None:

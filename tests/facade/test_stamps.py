@@ -253,3 +253,16 @@ async def test_what_is_being_saved_is_known_all_the_same(tmp_path: Path) -> None
             assert stamp is not None
             assert stamp.version == version
             await saving
+
+
+async def test_who_deletes_or_moves_a_folder_is_not_surprised_that_its_files_are_gone(tmp_path: Path) -> None:
+    for path in ("d/e.txt", "k/e.txt"):
+        (tmp_path / path).parent.mkdir()
+        (tmp_path / path).write_text("old\n")
+    async with filetools.open(tmp_path, settings=RELAXED) as files:
+        for path in ("d/e.txt", "k/e.txt"):
+            await files.read_file(path)
+        await files.delete_directory("d", recursive=True)
+        await files.move_file("k", "m")
+        assert (await files.write_file("d/e.txt", "new\n")).created
+        assert (await files.write_file("k/e.txt", "new\n")).created

@@ -179,6 +179,7 @@ def test_a_record_says_everything_of_its_change(journal: Journal) -> None:
         before=v(b"1"),
         after=v(b"22"),
         size=2,
+        mode=0o644,
         actor=ALICE,
         time=record.time,
         state=RecordState.PENDING,

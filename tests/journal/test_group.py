@@ -16,6 +16,7 @@ import pytest
 from filetools.errors import LockTimeoutError, StateDamagedError
 from filetools.journal import HeadMovedError, SqliteJournal
 from filetools.journal.gate import Gate
+from filetools.journal.notes import Notes
 from filetools.models import ChangeRecord
 from tests.support.journals import ALICE, draft, put, traced, worker
 from tests.support.journals import version as v
@@ -183,3 +184,26 @@ def test_notes_survive_a_transaction_that_fails(relaxed: SqliteJournal) -> None:
     assert not relaxed.marks.is_pending(record.number)
     assert relaxed.marks.flush()
     assert relaxed.marks.pending() == []
+
+
+class FlushedMeanwhile:
+    """Notes that another thread writes in the very instant before somebody looks for one."""
+
+    def __init__(self, journal: SqliteJournal, notes: Notes) -> None:
+        self._journal = journal
+        self._notes = notes
+
+    def __contains__(self, number: int) -> bool:
+        self._journal.marks.flush()
+        return number in self._notes
+
+
+def test_a_note_written_in_the_middle_of_a_view_is_seen(
+    relaxed: SqliteJournal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    record = put(relaxed, "a", b"1", noted=False)
+    relaxed.marks.applied([record.number])
+    monkeypatch.setattr(relaxed, "_notes", FlushedMeanwhile(relaxed, relaxed._notes))
+    head = relaxed.view("a").head
+    assert head is not None
+    assert head.applied

@@ -139,7 +139,10 @@ def test_ten_times_the_records_cost_no_more_steps(journals: tuple[SqliteJournal,
     assert large <= small * STEPS_OF_SLACK + 20, costs
 
 
-SCANS_OF_FEW = ("records_pending", "records_moving", "records_unsynced", "sqlite_sequence", "CONSTANT ROW", "(subquery")
+SCANS_OF_FEW = (
+    "records_pending", "records_moving", "records_unsynced", "sqlite_sequence", "CONSTANT ROW", "(subquery",
+    "SCAN approvals", "SCAN approval_processes",
+)  # fmt: skip
 """What is scanned as a whole because it only ever holds a few rows."""
 
 
@@ -169,6 +172,10 @@ def test_a_lone_commit_asks_few_statements(journals: tuple[SqliteJournal, Sqlite
         journal.commit([change], ALICE)
     # Begin, compare, record, content, head, commit.
     assert len(statements) == 6, statements
+    with watched(journal) as (statements, _):
+        journal.view("few")  # and, as long as the head has no mark, whether it got one in the same instant
+    assert len(statements) == 2
+    journal.marks.applied([journal.position()])
     with watched(journal) as (statements, _):
         journal.view("few")
     assert len(statements) == 1

@@ -1,9 +1,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
-from typing import TypeVar
 
 import pytest
 
@@ -15,9 +14,11 @@ from filetools.errors import (
     StorageFailedError,
     ToolBlockedError,
 )
+from filetools.journal import SqliteJournal
 from filetools.models import Preset
 from filetools.paths import WorkspacePath
 from filetools.permissions import (
+    ApprovalBook,
     Approvals,
     Gatekeeper,
     PermissionPolicy,
@@ -26,25 +27,28 @@ from filetools.permissions import (
     Rule,
     RuleFile,
 )
-from tests.support.people import ALICE, EDITOR, Notices, Person, proposal
+from tests.support.people import ALICE, EDITOR, Notices, Person, proposal, run
 
-T = TypeVar("T")
 A, B = WorkspacePath("a.txt"), WorkspacePath("b.txt")
 MCP = WorkspacePath(".mcp.json")
 
 
-async def run(work: Callable[[], T]) -> T:
-    return await asyncio.to_thread(work)
+@pytest.fixture
+def book(tmp_path: Path) -> Iterator[ApprovalBook]:
+    (tmp_path / "state").mkdir()
+    journal = SqliteJournal(tmp_path / "state", durability="relaxed")
+    yield journal.approvals
+    journal.close()
 
 
 class Gate:
     """A gatekeeper with everything a test looks at."""
 
-    def __init__(self, preset: Preset, *rules: Rule, path: Path | None = None) -> None:
+    def __init__(self, book: ApprovalBook, preset: Preset, *rules: Rule, path: Path | None = None) -> None:
         self.policy = PermissionPolicy(preset, rules)
         self.notices = Notices()
         self.described = 0
-        approvals = Approvals(self.policy.trust, notify=self.notices)
+        approvals = Approvals(self.policy.trust, book, run, notify=self.notices)
         self.keeper = Gatekeeper(
             self.policy, approvals, notify=self.notices, rule_file=RuleFile(path) if path else None, run=run
         )
@@ -58,14 +62,14 @@ class Gate:
 
 
 @pytest.fixture
-async def asking() -> AsyncIterator[Gate]:
-    gate = Gate("ask")
+async def asking(book: ApprovalBook) -> AsyncIterator[Gate]:
+    gate = Gate(book, "ask")
     yield gate
     await gate.keeper.aclose()
 
 
-async def test_a_block_on_any_path_refuses_before_anybody_is_asked() -> None:
-    gate = Gate("ask", Rule(tool="move_file", path="b.txt", level="block"))
+async def test_a_block_on_any_path_refuses_before_anybody_is_asked(book: ApprovalBook) -> None:
+    gate = Gate(book, "ask", Rule(tool="move_file", path="b.txt", level="block"))
     person = Person("allow")
     gate.keeper.approvals.listen(person)
     with pytest.raises(ToolBlockedError) as caught:
@@ -108,8 +112,8 @@ async def test_people_are_asked_for_protected_paths_only(asking: Gate) -> None:
         await asking.keeper.authorise("write_file", [MCP], actor=EDITOR, change=True, describe=asking.describe)
 
 
-async def test_a_call_that_is_allowed_is_never_described() -> None:
-    gate = Gate("allow")
+async def test_a_call_that_is_allowed_is_never_described(book: ApprovalBook) -> None:
+    gate = Gate(book, "allow")
     await gate.authorise("write_file", A, B)
     assert gate.described == 0
 
@@ -129,13 +133,13 @@ async def test_after_allow_for_run_identical_calls_pass_without_a_second_questio
     assert len(person.asked) == 1
 
 
-async def test_changes_are_kept_and_put_in_force_again(tmp_path: Path) -> None:
+async def test_changes_are_kept_and_put_in_force_again(book: ApprovalBook, tmp_path: Path) -> None:
     rules = (Rule(tool="delete_*", path="docs/**", level="block"),)
-    gate = Gate("allow", path=tmp_path / "permissions.json")
+    gate = Gate(book, "allow", path=tmp_path / "permissions.json")
     await gate.keeper.use_rules(rules)
     await gate.keeper.use_preset("guarded")
     await gate.keeper.allow_everything()
-    again = Gate("allow", path=tmp_path / "permissions.json")
+    again = Gate(book, "allow", path=tmp_path / "permissions.json")
     await again.keeper.load(preset_given=False)
     assert (again.policy.rules, again.policy.preset, again.policy.everything.is_on) == (rules, "guarded", True)
     assert gate.notices.seen == [
@@ -145,19 +149,21 @@ async def test_changes_are_kept_and_put_in_force_again(tmp_path: Path) -> None:
     ]
 
 
-async def test_a_preset_given_at_opening_goes_before_the_saved_one_and_stays_out_of_the_file(tmp_path: Path) -> None:
+async def test_a_preset_given_at_opening_goes_before_the_saved_one_and_stays_out_of_the_file(
+    book: ApprovalBook, tmp_path: Path
+) -> None:
     path = tmp_path / "permissions.json"
-    gate = Gate("allow", path=path)
+    gate = Gate(book, "allow", path=path)
     await gate.keeper.use_preset("ask")
-    strict = Gate("read_only", path=path)
+    strict = Gate(book, "read_only", path=path)
     await strict.keeper.load(preset_given=True)
     assert strict.policy.preset == "read_only"
     await strict.keeper.use_rules([])
     assert RuleFile(path).read().preset == "ask"
 
 
-async def test_allow_everything_can_be_ended(tmp_path: Path) -> None:
-    gate = Gate("ask", path=tmp_path / "permissions.json")
+async def test_allow_everything_can_be_ended(book: ApprovalBook, tmp_path: Path) -> None:
+    gate = Gate(book, "ask", path=tmp_path / "permissions.json")
     await gate.keeper.allow_everything()
     await gate.authorise("write_file", A)
     await gate.keeper.allow_everything(False)
@@ -166,10 +172,10 @@ async def test_allow_everything_can_be_ended(tmp_path: Path) -> None:
     assert RuleFile(tmp_path / "permissions.json").read().allow_everything_since is None
 
 
-async def test_what_cannot_be_kept_is_not_put_in_force(tmp_path: Path) -> None:
+async def test_what_cannot_be_kept_is_not_put_in_force(book: ApprovalBook, tmp_path: Path) -> None:
     path = tmp_path / "permissions.json"
     path.mkdir()
-    gate = Gate("allow", path=path)
+    gate = Gate(book, "allow", path=path)
     with pytest.raises(StorageFailedError):
         await gate.keeper.use_preset("ask")
     with pytest.raises(StorageFailedError):
@@ -180,8 +186,8 @@ async def test_what_cannot_be_kept_is_not_put_in_force(tmp_path: Path) -> None:
     assert gate.notices.seen == []
 
 
-async def test_a_damaged_file_stops_the_opening(tmp_path: Path) -> None:
+async def test_a_damaged_file_stops_the_opening(book: ApprovalBook, tmp_path: Path) -> None:
     path = tmp_path / "permissions.json"
     path.write_text("{")
     with pytest.raises(StateDamagedError):
-        await Gate("allow", path=path).keeper.load(preset_given=False)
+        await Gate(book, "allow", path=path).keeper.load(preset_given=False)

@@ -382,3 +382,17 @@ def test_the_trash_is_named_measured_and_emptied(world: World) -> None:
     world.store.empty_trash("7")
     assert world.store.trash_names() == []
     assert world.store.trash_bytes("7") == 0
+
+
+def test_the_trash_can_be_looked_into_before_it_gives_back(world: World) -> None:
+    assert world.store.trashed(FOLDER, "7") == []
+    with pytest.raises(PathNotFoundError):
+        world.store.read_trashed(FOLDER, "7", "deep.txt")
+    world.store.remove(FOLDER, "7")
+    found = world.store.trashed(FOLDER, "7")
+    assert [(relative, stat.type) for relative, stat in found] == [("", "directory"), ("deep.txt", "file")]
+    assert world.store.read_trashed(FOLDER, "7", "deep.txt") == b"deep"
+    with pytest.raises(PathNotFoundError):
+        world.store.read_trashed(FOLDER, "7", "nope.txt")
+    world.store.restore(FOLDER, "7")
+    assert (world.look(DEEP), world.store.trashed(FOLDER, "7")) == (b"deep", [])

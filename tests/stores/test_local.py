@@ -20,7 +20,7 @@ from filetools.errors import (
 )
 from filetools.paths import ROOT, Workspace, WorkspacePath
 from filetools.stores import LocalStore, ScanEntry
-from filetools.stores.local_prepare import MAX_NAMELESS
+from filetools.stores.local_prepare import MAX_NAMELESS, refuse_unwritable
 from tests.support.store_worlds import DEEP, FILE, OTHER, LocalWorld, exchanged, make_world
 
 LINK = WorkspacePath("link")
@@ -299,3 +299,12 @@ def test_a_file_with_two_names_loses_only_the_one_replaced(local: LocalWorld) ->
     os.link(local.root / FILE, local.root / OTHER)
     exchanged(local, FILE, b"two").discard()
     assert (local.look(FILE), local.look(OTHER)) == (b"two", b"one")
+
+
+def test_a_file_that_has_vanished_is_not_called_forbidden(tmp_path: Path) -> None:
+    folder = os.open(tmp_path, os.O_RDONLY)
+    try:
+        with pytest.raises(FileNotFoundError):
+            refuse_unwritable(folder, "vanished")
+    finally:
+        os.close(folder)

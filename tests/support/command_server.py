@@ -56,6 +56,8 @@ def _supervise(request: dict[str, Any], descriptors: list[int]) -> NoReturn:
 
 def _become(request: dict[str, Any], streams: list[int]) -> NoReturn:
     os.setsid()
+    # A shell starts what runs in its background with Ctrl-C ignored, and children inherit that.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     for number, descriptor in enumerate(streams):
         os.dup2(descriptor, number)
         os.close(descriptor)

@@ -7,14 +7,22 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import sys
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import filetools
+from filetools.content import TextEdit
+from filetools.editors import documents
 from filetools.facade import FileToolsFacade
+from filetools.models import BufferResult
+from tests.support.crashing import CrashingOpening
+from tests.support.faulty import EXIT_CODE, Plan
+
+T = TypeVar("T")
 
 RELAXED: dict[str, Any] = {"watch": False, "durability": "relaxed"}
 
@@ -39,6 +47,25 @@ async def change_lines(root: Path, name: str, count: str, spelling: str) -> None
         for number in range(int(count)):
             await replace_line(files, spelling, name, number)
             say(line=f"{name}:{number}")
+
+
+async def edit_lines(_: Path, name: str) -> None:
+    """For each job in the input, edit one's own lines of a shared file, one call each; say how many changes were made."""
+    loop = asyncio.get_running_loop()
+    say(ready=True)
+    while line := await loop.run_in_executor(None, sys.stdin.readline):
+        job = json.loads(line)
+        async with filetools.open(job["root"], settings=RELAXED) as files:
+            say(done=await edit_own_lines(files, job["path"], name, job["count"]))
+
+
+async def edit_own_lines(files: FileToolsFacade, path: str, name: str, count: int) -> int:
+    """Turn "name:number open" into "name:number done", line after line; returns how many edits changed the file."""
+    changes = 0
+    for number in range(count):
+        edit = filetools.Edit(old=f"{name}:{number} open\n", new=f"{name}:{number} done\n")
+        changes += not (await files.edit_file(path, [edit])).unchanged
+    return changes
 
 
 async def replace_line(files: FileToolsFacade, path: str, name: str, number: int) -> int:
@@ -108,18 +135,120 @@ async def tell_events(root: Path, name: str) -> None:
         files.on("file:*", hear)
         agent = files.for_actor(filetools.Actor(kind="agent", id=name))
         say(ready=True)
-        loop = asyncio.get_running_loop()
-        while line := (await loop.run_in_executor(None, sys.stdin.readline)).strip():
+        async for line in lines_of_input():
             result = await agent.write_file(line, f"by {name}\n")
             say(done=line, number=result.number, at=time.perf_counter())
+
+
+async def ask_people(root: Path, name: str, wait_seconds: str) -> None:
+    """Write a file for each line of the input, where people are asked first; print what came of it."""
+    settings = {**RELAXED, "approval_wait_seconds": float(wait_seconds)}
+    async with filetools.open(root, permissions="ask", settings=settings) as files:
+        agent = files.for_actor(filetools.Actor(kind="agent", id=name))
+        say(ready=True)
+        async for line in lines_of_input():
+            begun = time.perf_counter()
+            said: dict[str, Any] = {"begun": begun, "done": line}
+            try:
+                await agent.write_file(line, f"by {name}\n")
+            except filetools.FileToolsError as exc:
+                said["done"] = exc.code
+            say(**said, ended=time.perf_counter())
+
+
+async def answer_agents(root: Path, answer: str) -> None:
+    """Give every question of any process the same answer."""
+
+    async def person(request: filetools.ApprovalRequest) -> Any:
+        say(asked=request.path)
+        return answer
+
+    async def nobody(request: filetools.ApprovalRequest) -> Any:
+        say(asked=request.path)
+        await asyncio.Event().wait()
+
+    async with filetools.open(root, settings=RELAXED) as files:
+        attendance = files.answer_approvals(nobody if answer == "nothing" else person)
+        while not await files._parts.crew.run(lambda: is_told_of(files, listens=True)):
+            await asyncio.sleep(0.002)
+        say(ready=True)
+        async for _ in lines_of_input():
+            attendance.close()
+
+
+def is_told_of(files: FileToolsFacade, *, listens: bool) -> bool:
+    """Whether the journal says that somebody answers in this process, or that nobody does."""
+    query = "SELECT listens FROM approval_processes WHERE process = ?"
+    row = files._parts.journal._database.row(query, (files._parts.journal.approvals._process,))  # type: ignore[attr-defined]
+    return row is not None and bool(row[0]) == listens
+
+
+async def type_texts(root: Path, name: str, lease_seconds: str) -> None:
+    """Be a person's editor: for each line of the input open a document, type at a line of it, or save it."""
+    setattr(documents, "LEASE_SECONDS", float(lease_seconds))  # noqa: B010  # a constant, to everybody else
+    async with filetools.open(root, settings=RELAXED) as files:
+        buffers = files.for_actor(filetools.Actor(kind="editor", id=name)).buffers
+        opened: dict[str, BufferResult] = {}
+        say(ready=True)
+        async for line in lines_of_input():
+            asked = json.loads(line)
+            path = asked["path"]
+            if path not in opened:
+                opened[path] = await buffers.open(path)
+            if asked["do"] == "type":
+                known = await buffers.read(opened[path].handle)
+                at = place_of_line(known.text, asked["line"])
+                edits = [TextEdit(at, at, asked["text"])]
+                await buffers.change(known.handle, buffer_version=known.buffer_version, edits=edits)
+            elif asked["do"] == "save":
+                await buffers.save(opened[path].handle)
+            say(done=asked["do"], at=time.perf_counter())
+
+
+def place_of_line(text: str, line: int) -> int:
+    """Return where a line begins, in UTF-16 units; the end of the text if it has fewer lines."""
+    return len("".join(text.splitlines(keepends=True)[:line]).encode("utf-16-le")) // 2
+
+
+async def lines_of_input() -> AsyncIterator[str]:
+    """Yield what the test says, line by line, until it ends."""
+    loop = asyncio.get_running_loop()
+    while line := (await loop.run_in_executor(None, sys.stdin.readline)).strip():
+        yield line
+
+
+class DyingPlan(Plan):
+    """Ends the process in place of the first call of one method."""
+
+    method = ""
+
+    def run(
+        self, store: str, method: str, path: str, action: Callable[[], T], half: Callable[[], object] | None = None
+    ) -> T:
+        if method == self.method:
+            os._exit(EXIT_CODE)
+        return super().run(store, method, path, action, half)
+
+
+async def move_and_die(root: Path, source: str, destination: str) -> None:
+    """Move a file and die between the commit and the renaming."""
+    plan = DyingPlan()
+    async with CrashingOpening(root, plan) as files:
+        plan.method = "move"
+        await files.move_file(source, destination, overwrite=True)
 
 
 TASKS: dict[str, Callable[..., Awaitable[None]]] = {
     "append": append_lines,
     "change": change_lines,
+    "edit": edit_lines,
     "write": write_for_ever,
     "rewrite": rewrite,
     "events": tell_events,
+    "move and die": move_and_die,
+    "asks": ask_people,
+    "answers": answer_agents,
+    "types": type_texts,
 }
 
 if __name__ == "__main__":

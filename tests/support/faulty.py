@@ -26,7 +26,7 @@ T = TypeVar("T")
 
 CHANGING: Final = frozenset(
     {
-        "prepare", "make_directory", "remove_empty_directory", "remove", "restore", "move", "set_mode", "sync",
+        "prepare", "prepare_link", "make_directory", "remove_empty_directory", "remove", "restore", "move", "set_mode", "sync",
         "Prepared.exchange", "Prepared.discard",
         "Displaced.put_back", "Displaced.keep_in_limbo", "Displaced.discard",
     }
@@ -207,29 +207,29 @@ class FaultyDisplaced:
 
 class FaultyPrepared:
     def __init__(self, inner: Prepared, plan: Plan, store: str, path: str) -> None:
-        self._inner = inner
+        self.inner = inner
         self._plan = plan
         self._about = (store, path)
 
     @property
     def temporary(self) -> str:
-        return self._inner.temporary
+        return self.inner.temporary
 
     @property
     def stat(self) -> FileStat:
-        return self._inner.stat
+        return self.inner.stat
 
     def exchange(self) -> FaultyDisplaced | None:
         store, path = self._about
-        displaced = self._plan.run(store, "Prepared.exchange", path, self._inner.exchange)
+        displaced = self._plan.run(store, "Prepared.exchange", path, self.inner.exchange)
         return None if displaced is None else FaultyDisplaced(displaced, self._plan, store, path)
 
     def discard(self) -> None:
         # The kernel drops the nameless files of the dead; those with a name stay.
-        if self._plan.is_dead and not self._inner.temporary:
-            self._inner.discard()
+        if self._plan.is_dead and not self.inner.temporary:
+            self.inner.discard()
         store, path = self._about
-        self._plan.run(store, "Prepared.discard", path, self._inner.discard)
+        self._plan.run(store, "Prepared.discard", path, self.inner.discard)
 
 
 class FaultyStore:
@@ -259,15 +259,29 @@ class FaultyStore:
     def open(self, path: WorkspacePath) -> Reader:
         return FaultyReader(self._run("open", path, lambda: self.inner.open(path)), self.plan, self.name, path)
 
-    def prepare(self, path: WorkspacePath, content: bytes, *, new: bool, mode: int | None = None) -> Prepared:
+    def prepare(
+        self,
+        path: WorkspacePath,
+        content: bytes,
+        *,
+        new: bool,
+        mode: int | None = None,
+        like: WorkspacePath | None = None,
+    ) -> Prepared:
         def half() -> object:
-            return self.inner.prepare(path, content[: len(content) // 2], new=new, mode=mode)
+            return self.inner.prepare(path, content[: len(content) // 2], new=new, mode=mode, like=like)
 
         def whole() -> Prepared:
-            return self.inner.prepare(path, content, new=new, mode=mode)
+            return self.inner.prepare(path, content, new=new, mode=mode, like=like)
 
         prepared = self.plan.run(self.name, "prepare", path, whole, half)
         return FaultyPrepared(prepared, self.plan, self.name, path)
+
+    def prepare_link(self, path: WorkspacePath, prepared: Prepared) -> Prepared:
+        assert isinstance(prepared, FaultyPrepared)
+        inner = prepared.inner
+        linked = self._run("prepare_link", path, lambda: self.inner.prepare_link(path, inner))
+        return FaultyPrepared(linked, self.plan, self.name, path)
 
     def make_directory(self, path: WorkspacePath, mode: int = 0o777) -> bool:
         return self._run("make_directory", path, lambda: self.inner.make_directory(path, mode))
@@ -278,6 +292,12 @@ class FaultyStore:
 
     def remove_empty_directory(self, path: WorkspacePath) -> None:
         self._run("remove_empty_directory", path, lambda: self.inner.remove_empty_directory(path))
+
+    def trashed(self, path: WorkspacePath, trash: str) -> list[tuple[str, FileStat]]:
+        return self._run("trashed", path, lambda: self.inner.trashed(path, trash))
+
+    def read_trashed(self, path: WorkspacePath, trash: str, relative: str) -> bytes:
+        return self._run("read_trashed", path, lambda: self.inner.read_trashed(path, trash, relative))
 
     def trash_names(self) -> list[str]:
         return self._run("trash_names", "", self.inner.trash_names)

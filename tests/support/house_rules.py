@@ -59,7 +59,10 @@ LENT: Final[Mapping[tuple[str, str], str]] = {
 }
 """Modules that may import another unit's package all the same, each with its reason."""
 
-AT_HOME: Final[Mapping[str, frozenset[str]]] = {"cli": frozenset({"typer", "rich", "platformdirs"})}
+AT_HOME: Final[Mapping[str, frozenset[str]]] = {
+    "cli": frozenset({"typer", "rich", "platformdirs"}),
+    "servers": frozenset({"mcp", "mcp_types"}),
+}
 """Extras that a unit may import at the top of its modules, because nobody imports the unit without them."""
 
 DISK: Final[Mapping[str, str]] = {
@@ -77,6 +80,8 @@ DISK: Final[Mapping[str, str]] = {
     "facade/streaming.py": "streams from the descriptor of a path that the workspace opened",
     "facade/clerk.py": "holds keeper.lock for as long as the process keeps the workspace",
     "search/source.py": "scans directories by the descriptors that the store opened",
+    "search/contents/reading.py": "reads files through the folder that the store opened",
+    "search/contents/candidates.py": "looks for ripgrep among the programs of the machine",
     "search/walk.py": "closes the descriptors that the store opened",
     "cli/terminal.py": "gives standard output to nobody when the reader of a pipe has gone",
     "cli/asking.py": "asks at the terminal of the process",

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
-from filetools.content import Edit, apply_edits, insert_lines, parse_patch, structured_patch
+from filetools.content import Edit, TextEdit, apply_edits, apply_text_edits, insert_lines, parse_patch, structured_patch
 from filetools.errors import (
     BatchFailedError,
+    BufferClosedError,
     DirectoryNotEmptyError,
     DirectoryNotFoundError,
     FileToolsError,
@@ -24,10 +26,18 @@ from filetools.events import Event, EventBus
 from filetools.models import (
     Actor,
     BatchResult,
+    BufferChange,
+    BufferClose,
+    BufferResult,
+    BufferSave,
+    ChangeEntry,
     DeleteResult,
     DirectoryResult,
     EditResult,
     Entry,
+    GrepFile,
+    GrepMatch,
+    GrepResult,
     InfoResult,
     ListResult,
     MoveResult,
@@ -36,9 +46,14 @@ from filetools.models import (
     ReadBatchResult,
     ReadItem,
     ReadResult,
+    SearchResult,
+    UndoResult,
+    WatchResult,
     WriteResult,
 )
+from filetools.paths.patterns import Glob, is_glob
 from filetools.settings import Settings
+from filetools.versions import ChangedFile
 
 MOMENT = datetime(2024, 1, 2, tzinfo=UTC)
 T = TypeVar("T")
@@ -54,21 +69,86 @@ class Tree:
 
     texts: dict[str, str] = field(default_factory=dict)
     folders: set[str] = field(default_factory=set)
+    documents: dict[str, OpenBuffer] = field(default_factory=dict)
     failures: list[BaseException] = field(default_factory=list)
     """Raised by the next calls, one each, before they do anything."""
     calls: list[tuple[str, Actor]] = field(default_factory=list)
+    changed: list[ChangedFile] = field(default_factory=list)
+    """What `changed_since_read` tells, once."""
+    undone: list[dict[str, Any]] = field(default_factory=list)
+    """What undo was asked for."""
+    changes: list[ChangeEntry] = field(default_factory=list)
+    """What `watch_changes` tells; a position is a place in it."""
     hang: asyncio.Event | None = None
     """While set to an event, calls wait for it before they do anything."""
+
+
+@dataclass
+class OpenBuffer:
+    """One document of a memory workspace: the edits of everybody count its version up."""
+
+    path: str
+    text: str
+    version: int = 1
+
+
+class MemoryDocuments:
+    """Documents of a memory workspace; a handle is the path, and nothing that others typed is carried over."""
+
+    def __init__(self, files: MemoryFiles) -> None:
+        self._files = files
+        self._open = files.tree.documents
+
+    async def open(self, path: str) -> BufferResult:
+        await self._files._enter("buffers.open")
+        self._open.setdefault(path, OpenBuffer(path, self._files.tree.texts.get(path, "")))
+        return await self.read(path)
+
+    async def read(self, handle: str) -> BufferResult:
+        document = self._held(handle)
+        saved = self._files.tree.texts.get(document.path)
+        return BufferResult(
+            handle=handle, path=document.path, text=document.text, buffer_version=document.version,
+            version=version_of(document.text), disk_version=None if saved is None else version_of(saved),
+            dirty=saved != document.text, behind=False, encoding="utf-8", bom=False, newline="lf",
+        )  # fmt: skip
+
+    async def change(
+        self, handle: str, *, buffer_version: int, edits: Sequence[TextEdit] | None = None, text: str | None = None
+    ) -> BufferChange:
+        await self._files._enter("buffers.change")
+        document = self._held(handle)
+        document.text = apply_text_edits(document.text, edits or ()) if text is None else text
+        document.version += 1
+        return BufferChange(buffer_version=document.version, dirty=True, edits=[])
+
+    async def save(self, handle: str, *, buffer_version: int | None = None) -> BufferSave:
+        await self._files._enter("buffers.save")
+        document = self._held(handle)
+        written = self._files._write(document.path, document.text, None)
+        return BufferSave(path=document.path, version=written.version, buffer_version=document.version, dirty=False)
+
+    async def close(self, handle: str) -> BufferClose:
+        await self._files._enter("buffers.close")
+        return BufferClose(path=self._open.pop(self._held(handle).path).path, kept_version=None)
+
+    def _held(self, handle: str) -> OpenBuffer:
+        if handle not in self._open:
+            raise BufferClosedError
+        return self._open[handle]
 
 
 class MemoryFiles:
     """Implements `Files` over a `Tree`; events that its bus carries are kept in `events`."""
 
-    def __init__(self, tree: Tree, actor: Actor, bus: EventBus, settings: Settings) -> None:
+    def __init__(
+        self, tree: Tree, actor: Actor, bus: EventBus, settings: Settings, *, require_version: bool = False
+    ) -> None:
         self.tree = tree
         self.actor = actor
         self.bus = bus
         self.settings = settings
+        self.require_version = require_version
         self.events: list[Event] = []
 
     @classmethod
@@ -84,8 +164,20 @@ class MemoryFiles:
         """Return the names of the events so far."""
         return [event.name for event in self.events]
 
-    def for_actor(self, actor: Actor) -> MemoryFiles:
-        return MemoryFiles(self.tree, actor, self.bus, self.settings)
+    def for_actor(self, actor: Actor, *, require_version: bool | None = None) -> MemoryFiles:
+        require = self.require_version if require_version is None else require_version
+        return MemoryFiles(self.tree, actor, self.bus, self.settings, require_version=require)
+
+    @property
+    def buffers(self) -> MemoryDocuments:
+        return MemoryDocuments(self)
+
+    async def recall(self) -> None:
+        pass
+
+    def changed_since_read(self) -> tuple[ChangedFile, ...]:
+        told, self.tree.changed = tuple(self.tree.changed), []
+        return told
 
     async def read_file(
         self, path: str, *, offset: int | None = None, limit: int | None = None, version: str | None = None
@@ -106,9 +198,11 @@ class MemoryFiles:
             truncated=first + len(part) < len(lines),
         )
 
-    async def write_file(self, path: str, content: str, *, expected_version: str | None = None) -> WriteResult:
+    async def write_file(
+        self, path: str, content: str, *, expected_version: str | None = None, require_read: bool = False
+    ) -> WriteResult:
         await self._enter("write_file")
-        return self._write(path, content, expected_version)
+        return self._replace(path, content, expected_version, require_read=require_read)
 
     async def create_file(self, path: str, content: str) -> WriteResult:
         await self._enter("create_file")
@@ -226,6 +320,93 @@ class MemoryFiles:
         following = page[-1].path if len(later) > limit else None
         return ListResult(path=path, entries=page, truncated=following is not None, next_cursor=following)
 
+    async def undo(
+        self,
+        *,
+        call: str | None = None,
+        since: int | None = None,
+        path: str | None = None,
+        actor: Actor | None = None,
+        dry_run: bool = False,
+    ) -> UndoResult:
+        """Keep what was asked for; nothing is remembered here that could be taken back."""
+        await self._enter("undo")
+        self.tree.undone.append({"call": call, "since": since, "path": path, "actor": actor, "dry_run": dry_run})
+        return UndoResult(dry_run=dry_run)
+
+    async def search_files(
+        self,
+        pattern: str,
+        *,
+        path: str = "",
+        all: bool = False,  # noqa: A002 - the word of the tool
+        limit: int = 100,
+        cursor: str | None = None,
+        abort: Callable[[], bool] | None = None,
+    ) -> SearchResult:
+        await self._enter("search_files")
+        page = await self.list_files(path, recursive=True)
+        fits = Glob(pattern).matches if is_glob(pattern) else lambda each: pattern.casefold() in each.casefold()
+        rows = [row for row in page.entries if fits(row.path) and (cursor is None or row.path > cursor)]
+        following = rows[limit - 1].path if len(rows) > limit else None
+        return SearchResult(
+            path=path,
+            entries=rows[:limit],
+            total=len(rows[:limit]),
+            total_is_complete=following is None,
+            truncated=following is not None,
+            next_cursor=following,
+        )
+
+    async def grep_files(
+        self,
+        pattern: str,
+        *,
+        path: str = "",
+        glob: str | None = None,
+        output_mode: Literal["content", "files", "count"] = "content",
+        ignore_case: bool = False,
+        literal: bool = False,
+        multiline: bool = False,
+        context: int = 0,
+        all: bool = False,  # noqa: A002 - the word of the tool
+        limit: int = 100,
+        cursor: str | None = None,
+        abort: Callable[[], bool] | None = None,
+    ) -> GrepResult:
+        await self._enter("grep_files")
+        expression = re.compile(re.escape(pattern) if literal else pattern, re.IGNORECASE if ignore_case else 0)
+        rows = [
+            (each, number, line, found.start())
+            for each in sorted(self.tree.texts)
+            if each.startswith(path) and (glob is None or Glob(glob).matches(each))
+            for number, line in enumerate(self.tree.texts[each].splitlines(), 1)
+            if (found := expression.search(line))
+        ]
+        paths = list(dict.fromkeys(row[0] for row in rows))
+        counts = [GrepFile(path=each, count=sum(row[0] == each for row in rows)) for each in paths]
+        matches = [
+            GrepMatch(path=each, line=number, column=at + 1, text=line) for each, number, line, at in rows[:limit]
+        ]
+        is_content = output_mode == "content"
+        return GrepResult(
+            path=path,
+            output_mode=output_mode,
+            matches=matches if is_content else [],
+            files=[] if is_content else counts[:limit],
+            total=len(matches if is_content else counts[:limit]),
+            total_is_complete=len(rows) <= limit,
+            truncated=len(rows) > limit,
+        )
+
+    async def watch_changes(
+        self, since: str | None = None, *, path: str = "", wait_seconds: float = 0, limit: int = 100
+    ) -> WatchResult:
+        await self._enter("watch_changes")
+        first = len(self.tree.changes) if since is None else int(since)
+        found = [change for change in self.tree.changes[first:] if change.path.startswith(path)][:limit]
+        return WatchResult(path=path, changes=found, position=str(len(self.tree.changes)))
+
     async def read_multiple(
         self,
         paths: Sequence[str],
@@ -254,7 +435,15 @@ class MemoryFiles:
     ) -> BatchResult:
         await self._enter("write_multiple")
         return self._together(
-            lambda: [self._write(item["path"], item["content"], item.get("expected_version")) for item in items]
+            lambda: [
+                self._replace(
+                    item["path"],
+                    item["content"],
+                    item.get("expected_version"),
+                    require_read=item.get("require_read", False),
+                )
+                for item in items
+            ]
         )
 
     async def delete_multiple(
@@ -295,6 +484,13 @@ class MemoryFiles:
         if path not in self.tree.texts:
             raise PathNotFoundError(path)
         return self.tree.texts[path]
+
+    def _replace(self, path: str, content: str, expected: str | None, *, require_read: bool = False) -> WriteResult:
+        old = self.tree.texts.get(path)
+        if old is not None and old != content and expected is None and (self.require_version or require_read):
+            reason = "replacing it needs expected_version, so that nobody's newer text is lost"
+            raise VersionMismatchError(path, None, version_of(old), reason=reason)
+        return self._write(path, content, expected)
 
     def _write(self, path: str, content: str, expected: str | None) -> WriteResult:
         if path in self.tree.folders:

@@ -23,6 +23,85 @@ def random_texts(random: Random, *, ends: tuple[str, ...] = ("\n",)) -> tuple[st
     return "".join(base), ours, theirs
 
 
+MARKERS: Final = ("<<<<<<< ours\n", "||||||| base\n", "=======\n", ">>>>>>> theirs\n")
+Texts = tuple[str, str, str]
+
+
+def repeating_texts(random: Random) -> Texts:
+    """Return texts of one or two lines repeated, so that a change could mean many places."""
+    base = [_line(random, random.choice([1, 2]), ("\n",)) for _ in range(random.choice([3, 12, 60]))]
+    ours, theirs = ("".join(_changed(random, base, 2, ("\n",))) for _ in range(2))
+    return "".join(base), ours, theirs
+
+
+def moving_texts(random: Random) -> Texts:
+    """Return texts of which one side or both have blocks moved."""
+    base = [f"line {number}\n" for number in range(24)]
+    sides = []
+    for _ in range(2):
+        lines = list(base)
+        start = random.randrange(20)
+        block = [lines.pop(start) for _ in range(random.choice([1, 3, 4]))]
+        at = random.randrange(len(lines) + 1)
+        lines[at:at] = block
+        sides.append("".join(_changed(random, lines, 1000, ("\n",))))
+    return "".join(base), sides[0], sides[1]
+
+
+def marked_texts(random: Random) -> Texts:
+    """Return texts with lines that look like the marks of a conflict."""
+
+    def marked(text: str) -> str:
+        lines = text.splitlines(keepends=True)
+        for mark in random.sample(MARKERS, random.randrange(5)):
+            lines.insert(random.randrange(len(lines) + 1), mark)
+        return "".join(lines)
+
+    base, ours, theirs = random_texts(random)
+    return marked(base), marked(ours), marked(theirs)
+
+
+def empty_texts(random: Random) -> Texts:
+    """Return texts of which one or two are empty."""
+    texts = list(random_texts(random))
+    for place in random.sample(range(3), random.choice([1, 1, 2])):
+        texts[place] = ""
+    return texts[0], texts[1], texts[2]
+
+
+def converted_texts(random: Random) -> Texts:
+    """Return texts of which some sides have other line ends than the base as a whole."""
+    base, ours, theirs = random_texts(random, ends=(random.choice(["\n", "\r\n"]),))
+    return base, _converted(random, ours), _converted(random, theirs)
+
+
+def _converted(random: Random, text: str) -> str:
+    return text.replace("\r\n", "\n").replace("\n", random.choice(["\n", "\r\n"]))
+
+
+def unended_texts(random: Random) -> Texts:
+    """Return texts of which some lack the end of their last line."""
+    base, ours, theirs = (text.removesuffix(random.choice(["\n", ""])) for text in random_texts(random))
+    return base, ours, theirs
+
+
+def marked_by_order_texts(random: Random) -> Texts:
+    """Return texts of which some begin with the character of a byte-order mark."""
+    base, ours, theirs = (random.choice(["\ufeff", ""]) + text for text in random_texts(random))
+    return base, ours, theirs
+
+
+ADVERSARIAL: Final[dict[str, Callable[[Random], Texts]]] = {
+    "repeats": repeating_texts,
+    "moved blocks": moving_texts,
+    "conflict markers": marked_texts,
+    "empty sides": empty_texts,
+    "converted line ends": converted_texts,
+    "no final end": unended_texts,
+    "byte-order marks": marked_by_order_texts,
+}
+
+
 def unique_texts(random: Random) -> tuple[str, str, str]:
     """Return a base and two versions of it in which no side has a line twice or one that the other side added."""
     base = [f"b{number}\n" for number in range(random.randrange(12))]

@@ -4,29 +4,30 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from typing import TypeVar
 
 from filetools.models import Actor
-from filetools.permissions import ApprovalAnswer, ApprovalRequest, Notice, Proposal, digest_of
+from filetools.permissions import ApprovalAnswer, ApprovalDecision, ApprovalRequest, Notice, Proposal, digest_of
 
 ALICE = Actor(kind="agent", id="alice", session="s1")
 BOB = Actor(kind="agent", id="bob", session="s1")
 EDITOR = Actor(kind="editor", id="ann")
-MAX_TURNS = 1000
+T = TypeVar("T")
 
 
 class Person:
     """Answers requests, each when the test says so; keeps what was asked."""
 
-    def __init__(self, *answers: ApprovalAnswer) -> None:
+    def __init__(self, *answers: ApprovalAnswer | ApprovalDecision) -> None:
         self.asked: list[ApprovalRequest] = []
-        self._answers: asyncio.Queue[ApprovalAnswer] = asyncio.Queue()
+        self._answers: asyncio.Queue[ApprovalAnswer | ApprovalDecision] = asyncio.Queue()
         for answer in answers:
             self._answers.put_nowait(answer)
 
-    def say(self, answer: ApprovalAnswer) -> None:
+    def say(self, answer: ApprovalAnswer | ApprovalDecision) -> None:
         self._answers.put_nowait(answer)
 
-    async def __call__(self, request: ApprovalRequest) -> ApprovalAnswer:
+    async def __call__(self, request: ApprovalRequest) -> ApprovalAnswer | ApprovalDecision:
         self.asked.append(request)
         return await self._answers.get()
 
@@ -68,13 +69,9 @@ class Stopwatch:
         self.noted.append(approval)
 
 
-async def turns_until(condition: Callable[[], bool]) -> None:
-    """Let other tasks run until a condition holds."""
-    for _ in range(MAX_TURNS):
-        if condition():
-            return
-        await asyncio.sleep(0)
-    raise AssertionError("the condition never held")
+async def run(work: Callable[[], T]) -> T:
+    """Run blocking work as a workspace does: in another thread."""
+    return await asyncio.to_thread(work)
 
 
 def proposal(text: str = "new", version: str | None = "sha256:00", description: str = "Replace a file") -> Proposal:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
+import threading
 from pathlib import Path
 
 import pytest
@@ -400,5 +401,56 @@ async def test_an_error_of_the_primary_is_not_blamed_on_the_mirror(tmp_path: Pat
         await opened.manager.start()
         await opened.until(lambda: any(debt.tries for debt in opened.journal.debts.of("mirror")))
         assert await opened.write("a", b"2") == "in_sync"
-        assert opened.manager.status()["mirror"] == {"state": "ready", "behind": 2, "last_error": None}
+        await opened.until(lambda: opened.owed() == 1)  # only the folder with the bad file is owed for good
+        assert opened.manager.status()["mirror"] == {"state": "ready", "behind": 1, "last_error": None}
         assert tree(inner) == {"a": b"2", "d": None}
+
+
+async def test_a_probe_that_was_asked_before_a_miss_says_nothing_about_what_came_after(tmp_path: Path) -> None:
+    probing, go_on = threading.Event(), threading.Event()
+
+    def wait(method: str, path: str) -> None:
+        if method == "probe" and not probing.is_set():
+            probing.set()
+            assert go_on.wait(10)
+
+    async with world(tmp_path, scripted(memory_mirror(), before=wait), mirror_probe_seconds=3600) as opened:
+        (mirror,) = opened.manager._mirrors
+        probe = asyncio.create_task(mirror.probe())
+        await opened.until(probing.is_set)
+        mirror.missed(StorageFailedError("a", "I/O error"))
+        go_on.set()
+        assert not await probe
+        assert not mirror.is_ready
+        assert await mirror.probe()
+        assert mirror.is_ready
+
+
+async def test_a_mirror_that_missed_a_call_is_left_alone_for_the_first_pause(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    happened = list[str]()
+    sleep = asyncio.sleep
+    is_broken = threading.Event()
+
+    def note(method: str, path: str) -> None:
+        if method == "probe":
+            happened.append("probe")
+        if method == "prepare" and is_broken.is_set():
+            raise StorageFailedError(path, "I/O error")
+
+    async def pause(seconds: float) -> None:
+        happened.append(f"pause {seconds}")
+        await sleep(0)
+
+    async with world(tmp_path, scripted(memory_mirror(), before=note), mirror_probe_seconds=5) as opened:
+        await opened.manager.start()
+        assert await opened.write("a", b"1") == "in_sync"
+        monkeypatch.setattr("filetools.sync.catch_up.asyncio.sleep", pause)
+        happened.clear()
+        is_broken.set()
+        assert await opened.write("a", b"2") == "pending"
+        while "probe" not in happened:
+            await sleep(0.001)
+        monkeypatch.undo()
+        assert happened[:2] == ["pause 5", "probe"]

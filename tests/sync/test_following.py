@@ -32,8 +32,8 @@ async def test_a_hung_mirror_costs_the_first_call_its_wait_and_later_calls_nothi
         later = (time.monotonic() - started) / 20
         hang.off()
     assert set(statuses) == {"pending"}
-    assert WAIT_SECONDS <= first < WAIT_SECONDS + 0.2
-    assert later < 0.05
+    assert WAIT_SECONDS <= first < WAIT_SECONDS + 2  # a busy machine adds to it, but waits of its own are longer
+    assert later < WAIT_SECONDS / 2
 
 
 async def test_a_hung_mirror_releases_everybody_who_waits_for_it_at_its_first_miss(tmp_path: Path) -> None:
@@ -49,6 +49,20 @@ async def test_a_hung_mirror_releases_everybody_who_waits_for_it_at_its_first_mi
         hang.off()
     assert set(statuses) == {"pending"}
     assert seconds < 5
+
+
+async def test_a_miss_is_told_before_those_who_wait_are_released(tmp_path: Path) -> None:
+    hang = Hang()
+    async with world(tmp_path, scripted(memory_mirror(), before=hang)) as opened:
+        mirror = opened.manager._mirrors[0]
+        hang.on()
+        mirror.front.submit(lambda job: mirror.files.store.probe())
+        waiting = mirror.front.submit(lambda job: None)
+        was_released: list[bool] = []
+        mirror._changed = lambda _: was_released.append(waiting.wait(0))
+        mirror.missed(StorageFailedError("a", "down"))
+        hang.off()
+    assert was_released == [False]
 
 
 async def test_a_job_that_comes_out_of_its_hang_too_late_exchanges_nothing(tmp_path: Path) -> None:

@@ -18,8 +18,10 @@ from filetools.errors import (
     SyncFailedError,
 )
 from filetools.events import Event, ToolCompleted, ToolFailed, ToolProgress, ToolStarted
+from filetools.models import Actor
 from filetools.permissions import current_watch, uncounted
 from filetools.tools import AbortSignal, Effect, NoParameters, ToolContext, ToolRegistry
+from filetools.versions import ChangedFile
 from tests.support.memory_files import MemoryFiles
 from tests.support.probe_tools import Handler, Pauses, probe
 
@@ -318,3 +320,31 @@ async def test_calls_at_once_do_not_mix(files: MemoryFiles) -> None:
     envelopes = await asyncio.gather(*writes)
     assert [envelope["data"]["path"] for envelope in envelopes] == names
     assert {actor.call for _, actor in files.tree.calls} == set(names)
+
+
+def changes_by_bob(count: int) -> list[ChangedFile]:
+    bob = Actor(kind="agent", id="bob")
+    return [ChangedFile(path=f"{number}.txt", by=bob, version=f"sha256:{number}") for number in range(count)]
+
+
+@pytest.mark.parametrize("error", [None, PathNotFoundError("a.txt")])
+async def test_success_and_failure_tell_which_known_files_others_have_changed(
+    files: MemoryFiles, error: FileToolsError | None
+) -> None:
+    registry = ToolRegistry(files, [probe(failing(*([] if error is None else [error])))])
+    assert "changed_since_read" not in await registry.call("unknown", {})
+    files.tree.changed = [*changes_by_bob(1), ChangedFile(path="x", by=Actor(kind="external", id="x"), version=None)]
+    envelope = await registry.call("probe", {})
+    assert envelope["success"] is (error is None)
+    assert envelope["changed_since_read"] == [
+        {"path": "0.txt", "by": {"kind": "agent", "id": "bob"}, "version": "sha256:0"},
+        {"path": "x", "by": {"kind": "external", "id": "x"}, "deleted": True},
+    ]
+    assert "changed_since_read" not in await registry.call("probe", {})
+
+
+async def test_of_many_changed_files_the_last_20_are_told_and_the_rest_counted(files: MemoryFiles) -> None:
+    files.tree.changed = changes_by_bob(27)
+    envelope = await ToolRegistry(files, [probe(failing())]).call("probe", {})
+    assert [one["path"] for one in envelope["changed_since_read"]] == [f"{number}.txt" for number in range(7, 27)]
+    assert envelope["changed_since_read_more"] == 7

@@ -86,8 +86,10 @@ async def test_names_and_groups_select_definitions(files: MemoryFiles) -> None:
     assert [each["name"] for each in registry.definitions()] == registry.names()
     chosen = registry.definitions(names=["exists"], groups=["core"])
     assert [each["name"] for each in chosen] == [
-        "read_file", "list_files", "file_info", "exists", "write_file", "edit_file", "apply_patch", "move_file",
-        "delete_file",
+        "read_file", "list_files", "file_info", "exists", "search_files", "grep_files", "watch_changes",
+        "write_file",
+        "edit_file", "apply_patch", "move_file",
+        "delete_file", "undo_changes",
     ]  # fmt: skip
     assert registry.definitions(names=[]) == []
     assert all(set(each) == {"name", "description", "input_schema"} for each in chosen)
@@ -128,6 +130,15 @@ async def test_a_tool_that_is_blocked_is_not_run(files: MemoryFiles) -> None:
         ("append_file", {"path": "a.txt", "content": "x"}, {"version": version_of(OLD + "x")}),
         ("list_files", {}, {"path": "", "truncated": False}),
         ("list_files", {"recursive": True, "length": 1}, {"truncated": True, "next_cursor": "a.txt"}),
+        ("search_files", {"pattern": "*.txt"}, {"total": 2, "total_is_complete": True}),
+        ("search_files", {"query": "B.T", "limit": 1}, {"total": 1, "truncated": False}),
+        ("grep_files", {"query": "tw."}, {"output_mode": "content", "total": 1, "total_is_complete": True}),
+        (
+            "grep_files",
+            {"pattern": "b", "outputMode": "count"},
+            {"files": [{"path": "docs/b.txt", "count": 1, "origin": "disk"}]},
+        ),
+        ("watch_changes", {}, {"changes": [], "position": "0", "resync": False}),
         ("move_file", {"source": "a.txt", "destination": "c.txt"}, {"source": "a.txt", "destination": "c.txt"}),
         ("copy_file", {"source": "a.txt", "destination": "c.txt"}, {"path": "c.txt", "version": VERSION}),
         ("delete_file", {"path": "a.txt"}, {"deleted_version": VERSION, "entries": 1}),
@@ -158,6 +169,9 @@ async def test_a_tool_does_what_its_name_says(
         ("write_file", {"path": "a.txt", "content": NEW, "expected_version": "0" * 64}, "VERSION_MISMATCH"),
         ("list_files", {"path": "nope"}, "DIR_NOT_FOUND"),
         ("list_files", {"limit": 1001}, "INVALID_ARGUMENT"),
+        ("search_files", {"limit": 1}, "INVALID_ARGUMENT"),
+        ("grep_files", {"pattern": "a", "output_mode": "lines"}, "INVALID_ARGUMENT"),
+        ("watch_changes", {"wait_seconds": 51}, "INVALID_ARGUMENT"),
         ("move_file", {"source": "a.txt", "destination": "docs/b.txt"}, "FILE_EXISTS"),
         ("copy_file", {"source": "nope", "destination": "c"}, "FILE_NOT_FOUND"),
         ("delete_file", {"path": "nope", "recursive": True}, "FILE_NOT_FOUND"),
@@ -188,10 +202,28 @@ async def test_models_replace_only_what_they_know(files: MemoryFiles, name: str)
     registry = ToolRegistry(files, require_version=True)
     item = {"path": "a.txt", "content": NEW}
     envelope = await registry.call(name, item if name == "write_file" else {"items": [item]})
-    assert envelope["error_code"] == "VERSION_MISMATCH"
-    assert envelope["details"] == {"path": "a.txt", "expected_version": None, "current_version": VERSION}
+    details = {"path": "a.txt", "expected_version": None, "current_version": VERSION}
+    if name == "write_file":
+        assert (envelope["error_code"], envelope["details"]) == ("VERSION_MISMATCH", details)
+    else:
+        cause = {"cause": "VERSION_MISMATCH"}
+        assert (envelope["error_code"], envelope["details"]) == ("BATCH_FAILED", details | cause)
     assert "nobody's newer text is lost" in envelope["error"]
     assert files.tree.texts["a.txt"] == OLD
+
+
+@pytest.mark.parametrize("name", ["write_file", "write_multiple"])
+async def test_a_door_may_demand_that_what_is_replaced_was_read(files: MemoryFiles, name: str) -> None:
+    registry = ToolRegistry(files, require_read=True)
+    item = {"path": "a.txt", "content": NEW}
+    envelope = await registry.call(name, item if name == "write_file" else {"items": [item]})
+    assert not envelope["success"]
+    assert files.tree.texts["a.txt"] == OLD
+
+
+async def test_equal_text_needs_no_version(files: MemoryFiles) -> None:
+    registry = ToolRegistry(files, require_version=True)
+    assert (await registry.call("write_file", {"path": "a.txt", "content": OLD}))["success"]
 
 
 @pytest.mark.parametrize("version", [VERSION, VERSION[:19], VERSION.removeprefix("sha256:")[:12]])

@@ -95,8 +95,11 @@ def _progress(files: FileToolsFacade) -> Iterator[None]:
 def _show_status(state: dict[str, Any]) -> None:
     table = fact_table()
     for name, value in state.items():
-        if name != "mirrors" and value is not None:
+        if name not in ("mirrors", "documents") and value is not None:
             table.add_row(name, printable(str(value)))
+    for document in state["documents"]:
+        unsaved = "unsaved, " if document["dirty"] else ""
+        table.add_row("open", printable(f"{document['path']} ({unsaved}{', '.join(document['editors'])})"))
     for name, mirror in state["mirrors"].items():
         behind = f", {mirror['behind']} paths behind" if mirror["behind"] else ""
         table.add_row(name, mirror["state"].replace("_", " ") + behind)

@@ -12,3 +12,4 @@ ExpectedVersion = Annotated[
     typer.Option(metavar="VERSION", help="Refuse with exit code 3 unless the file is at this version."),
 ]
 Force = Annotated[bool, typer.Option("-f", "--force", help="Replace a file that stands at the destination.")]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Only say what would happen.")]

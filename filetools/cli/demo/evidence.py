@@ -61,6 +61,13 @@ def findings(stage: Stage, evidence: Evidence, reader: Reader) -> list[Finding]:
         Finding(name="edits made", value=str(len(ledger.made)), holds=bool(ledger.made)),
         Finding(name="acknowledged", value=str(len(ledger.acknowledged) + len(ledger.foreign))),
         Finding(name="lost", value=str(len(lost)), holds=not lost),
+        Finding(name="merged with others'", value=str(ledger.merged)),
+        Finding(name="conflicts refused", value=str(ledger.conflicts)),
+        Finding(
+            name="taken back",
+            value=f"{len(ledger.undone - on_disk)} of {len(ledger.undone)}",
+            holds=not ledger.undone & on_disk,
+        ),
         Finding(name="torn", value=f"{torn} of {reader.reads} reads", holds=not torn),
         Finding(
             name="foreign changes recorded",

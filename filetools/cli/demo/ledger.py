@@ -19,6 +19,12 @@ class Ledger:
     """Marks of edits by other programs that ended well, and their paths; these must be on disk or kept as a version."""
     retries: int = 0
     """How often an agent was refused because somebody else was faster, and repeated its edit."""
+    merged: int = 0
+    """Changes that met others' and were put together with them."""
+    conflicts: int = 0
+    """Changes that were refused because they overlapped with others'."""
+    undone: set[str] = field(default_factory=set)
+    """Marks of edits that were taken back; these must be nowhere."""
     missed_by_mirror: set[str] = field(default_factory=set)
     """Marks of edits that were acknowledged while the mirror could not have them."""
     unfinished_at_kill: int = 0

@@ -14,13 +14,14 @@ from filetools.cli.demo.evidence import Finding, findings, gather
 from filetools.cli.demo.readers import Reader
 from filetools.cli.demo.scenes.crash import Crash
 from filetools.cli.demo.scenes.outage import Outage
+from filetools.cli.demo.scenes.person import Person
 from filetools.cli.demo.scenes.scene import Scene
 from filetools.cli.demo.scenes.together import Together
 from filetools.cli.demo.stage import staged
 from filetools.cli.demo.strangers import REWRITTEN
 from filetools.cli.terminal import STDOUT
 
-SCENES: Final[tuple[Scene, ...]] = (Together(), Outage(), Crash())
+SCENES: Final[tuple[Scene, ...]] = (Together(), Person(), Outage(), Crash())
 
 
 def play(scenes: Sequence[Scene]) -> int:

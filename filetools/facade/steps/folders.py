@@ -21,6 +21,7 @@ from filetools.facade.steps.parents import (
     remove_parents,
     require_parent,
 )
+from filetools.facade.steps.unsaved import refuse_unsaved_below
 from filetools.journal import Change, HeadMovedError, View
 from filetools.models import ChangeRecord, Operation
 from filetools.paths import WorkspacePath
@@ -117,7 +118,7 @@ class MakeFolder(FolderStep):
     def set_back(self, parts: Parts) -> None:
         """An empty folder stays, as it is recorded."""
 
-    def compensations(self, number: int) -> Sequence[Change]:
+    def compensations(self, parts: Parts, number: int) -> Sequence[Change]:
         """It stays, as it is recorded."""
         return ()
 
@@ -155,6 +156,7 @@ class RemoveFolder(FolderStep):
         """Refuse a folder that is not empty unless everything may go."""
         if self.entries > 1 and not self._recursive:
             raise DirectoryNotEmptyError(self._path)
+        refuse_unsaved_below(parts, self._path, self._key)
         return True
 
     def prepare(self, parts: Parts) -> None:
@@ -182,7 +184,7 @@ class RemoveFolder(FolderStep):
         else:
             parts.store.make_directory(self._path)
 
-    def compensations(self, number: int) -> Sequence[Change]:
+    def compensations(self, parts: Parts, number: int) -> Sequence[Change]:
         """The folder is there again; its files will be found again."""
         change = Change(
             operation=Operation.CREATE_DIRECTORY, path=self._path, key=self._key, applied=True, compensates=number
@@ -256,7 +258,7 @@ class MoveFolder(FolderStep):
         """Rename back."""
         parts.store.move(self._destination, self._source)
 
-    def compensations(self, number: int) -> Sequence[Change]:
+    def compensations(self, parts: Parts, number: int) -> Sequence[Change]:
         """The heads below go back to their former names."""
         change = Change(
             operation=Operation.MOVE_DIRECTORY,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from filetools.content import version_of
 from filetools.errors import InvalidArgumentError, PathExistsError, PathNotFoundError
@@ -137,9 +138,11 @@ class MoveFile:
         if self._displaced is not None:
             put_back(self._displaced, lambda _: False)
 
-    def compensations(self, number: int) -> Sequence[Change]:
-        """Both heads go back to what was seen."""
-        return tuple(_former(end, number) for end in self.seen)
+    def compensations(self, parts: Parts, number: int) -> Sequence[Change]:
+        """Both heads go back to what was seen, and the document that went along."""
+        source, destination = (_former(end, number) for end in self.seen)
+        document = self.seen[0].view.document
+        return (replace(source, returning=None if document is None else document.id), destination)
 
     def mirror_actions(self, number: int) -> Sequence[MirrorAction]:
         """The mirror moves it too."""
@@ -151,6 +154,7 @@ class MoveFile:
                 source=self.source,
                 source_key=source.key,
                 number=number,
+                version=source.version,  # no head tells it before the commit of a file that nobody has recorded yet
             ),
         )
 

@@ -13,7 +13,7 @@ from filetools.paths import WorkspacePath
 
 
 class UnheldError(Exception):
-    """Raised when folders are to be made whose locks are not held.
+    """Raised when folders are to be made, or further names of a file to be changed, whose locks are not held.
 
     Under their locks a watcher waits for the record of a new folder, and does not take it for somebody else's.
     """

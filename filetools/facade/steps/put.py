@@ -3,54 +3,24 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import replace
 
-from filetools.content import ContentFacts, version_of
-from filetools.errors import FileToolsError, HardLinkedError
-from filetools.facade.look import Look, keep_large, look
+from filetools.content import version_of
+from filetools.errors import FileToolsError, PathNotFoundError
+from filetools.facade.linked import names_of
+from filetools.facade.look import Look, found_mode, keep_large, look
 from filetools.facade.parts import Parts
+from filetools.facade.steps.decision import Decide, Decision
 from filetools.facade.steps.parents import make_parents, missing_parents, remove_parents
 from filetools.facade.steps.step import drop, put_back, release, shelve
-from filetools.journal import Change
-from filetools.models import ChangeRecord, Newline, Operation
+from filetools.facade.steps.unsaved import followed, keep_unsaved, taken_back
+from filetools.journal import Change, HeadMovedError
+from filetools.models import ChangeRecord, Operation
 from filetools.paths import WorkspacePath
 from filetools.stores import Displaced, FileStat, Prepared
 from filetools.sync import MirrorAction, Put
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Sent:
-    """The text of a caller as it would have stood there unmerged."""
-
-    content: bytes
-    version: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Decision:
-    """What a call wants to stand at its path."""
-
-    content: bytes
-    facts: ContentFacts
-    mode: int | None = None
-    """Permission bits; None keeps those of the replaced file."""
-    added_bytes: int | None = None
-    """For append: how many bytes were added."""
-    is_known: bool = True
-    """Whether its actor knows all of what shall stand there."""
-    sent: Sent | None = None
-    """What the caller sent, where that is not what shall stand there, because it was merged."""
-    foreign: tuple[dict[str, Any], ...] = ()
-    """Hunks of the merged text that the caller did not send."""
-    newline: Newline | None = None
-    """Line end that was kept although the caller wrote another."""
-
-
-Decide = Callable[[Parts, Look], Decision]
-"""Turns what stands there into what shall stand there, or raises the refusal."""
 
 
 class PutFile:
@@ -69,12 +39,20 @@ class PutFile:
         self._parents: Sequence[Change] = ()
         self.decision: Decision | None = None
         self.version = ""
+        self.other_names: Sequence[WorkspacePath] = ()
+        """Further names of the file, which get the same bytes; see `linked.py`."""
 
     @property
     def seen(self) -> Look:
         """The look of the current try."""
         assert self._seen is not None
         return self._seen
+
+    @property
+    def prepared(self) -> Prepared:
+        """The complete file that waits to go live, or is live."""
+        assert self._prepared is not None
+        return self._prepared
 
     @property
     def content(self) -> bytes:
@@ -91,31 +69,57 @@ class PutFile:
         return (self.seen.adoption,) if self.seen.adoption is not None else ()
 
     def decide(self, parts: Parts) -> bool:
-        """Ask the call what it wants; False if exactly these bytes stand there already."""
-        self.decision = self._decide(parts, self.seen)
-        self.version = self.decision.facts.version
-        if self.version == self.seen.version:
+        """Ask the call what it wants; False if exactly these bytes, and the mode it wants, stand there already."""
+        self.other_names = ()
+        if not self.decide_alone(parts):
             return False
-        refuse_hard_links(parts, self.seen)
+        stat = self.seen.stat
+        if not self._in_buffer and stat is not None and stat.links > 1 and parts.settings.hard_links != "break":
+            self.other_names = names_of(parts, self.path, stat)[1:]
         return True
+
+    def decide_alone(self, parts: Parts) -> bool:
+        """Decide as if the file had this name only."""
+        self.decision = followed(parts, self.seen, self._decide(parts, self.seen))
+        self.version = self.decision.facts.version
+        if self.decision.in_buffer:
+            return self.decision.document is not None
+        return self.version != self.seen.version or self._is_new_mode()
+
+    def makes_same(self, other: PutFile) -> bool:
+        """Whether another step, that has decided too, makes the same bytes with the same mode."""
+        assert self.decision is not None
+        assert other.decision is not None
+        modes = self.decision.mode, other.decision.mode
+        return self.version == other.version and modes[0] == modes[1] and not (self._in_buffer or other._in_buffer)
 
     def new_folders(self, parts: Parts) -> Sequence[WorkspacePath]:
         """Missing parents of a new file."""
-        wanted = self.seen.stat is None and self._create_parents
+        wanted = self.seen.stat is None and self._create_parents and not self._in_buffer
         self._missing = missing_parents(parts, self.path) if wanted else ()
         return self._missing
 
     def prepare(self, parts: Parts) -> None:
         """Keep what is large, create missing parents and the temporary file."""
+        assert self.decision is not None
+        keep_unsaved(parts, self.seen, self.decision)
+        if self._in_buffer:
+            return
         keep_large(parts, self.seen)
         new = self.seen.stat is None
         self._parents = make_parents(parts, self._missing)
-        assert self.decision is not None
-        self._prepared = parts.store.prepare(self.path, self.content, new=new, mode=self.decision.mode)
+        try:
+            self._prepared = parts.store.prepare(
+                self.path, self.content, new=new, mode=self.decision.mode, like=self.decision.like
+            )
+        except PathNotFoundError as exc:
+            if new:
+                raise
+            raise HeadMovedError(self.path) from exc  # taken away since the look, or about to be replaced
 
     def drafts(self) -> Sequence[Change]:
         """New parents, outermost first, then the file."""
-        return (*self._parents, self._change())
+        return (*self._parents, *found_mode(self.seen), self._change())
 
     def recorded(self, record: ChangeRecord) -> None:
         """Know the record; parents stay."""
@@ -124,11 +128,15 @@ class PutFile:
 
     def exchange(self, parts: Parts) -> None:
         """Go live."""
+        if self._in_buffer:
+            return
         assert self._prepared is not None
         self._displaced = self._prepared.exchange()
 
     def surprises(self, parts: Parts) -> Sequence[Change]:
         """A foreign save between look and exchange: kept as a version, with this change on top of it again."""
+        if self._in_buffer:
+            return ()
         with suppress(FileToolsError):  # it is only faster to know
             self._remember(parts)
         if self._displaced is None or is_same_file(parts, self.seen, self._displaced.stat):
@@ -139,6 +147,8 @@ class PutFile:
 
     def set_back(self, parts: Parts) -> None:
         """Put the former bytes back, or take the new file away."""
+        if self._in_buffer:
+            return
         if self._displaced is not None:
             put_back(self._displaced, self._is_ours)
             return
@@ -146,8 +156,12 @@ class PutFile:
         if not self._is_ours(self._displaced.stat):
             self._displaced.put_back()
 
-    def compensations(self, number: int) -> Sequence[Change]:
-        """The head goes back to what was seen."""
+    def compensations(self, parts: Parts, number: int) -> Sequence[Change]:
+        """The head goes back to what was seen, and the document to what it was."""
+        assert self.decision is not None
+        back = taken_back(parts, self.seen, self.decision)
+        if self._in_buffer:
+            return (replace(self._change(), view=None, compensates=number, document=back),)
         stat = self.seen.stat
         return (
             Change(
@@ -160,11 +174,14 @@ class PutFile:
                 mode=None if stat is None else stat.mode,
                 applied=True,
                 compensates=number,
+                document=back,
             ),
         )
 
     def mirror_actions(self, number: int) -> Sequence[MirrorAction]:
         """The mirror gets the same bytes."""
+        if self._in_buffer:
+            return ()
         mode = self._mode()
         seen = self.seen
         return (
@@ -200,6 +217,10 @@ class PutFile:
         finally:
             remove_parents(parts, parents)
 
+    @property
+    def _in_buffer(self) -> bool:
+        return self.decision is not None and self.decision.in_buffer
+
     def _is_ours(self, stat: FileStat) -> bool:
         """Whether a file is the one that this step made live."""
         assert self._prepared is not None
@@ -212,19 +233,29 @@ class PutFile:
             return self.decision.mode
         return self.seen.stat.mode
 
+    def _is_new_mode(self) -> bool:
+        """Whether the call wants other permission bits; git's patches can change nothing else."""
+        assert self.decision is not None
+        wanted, stat = self.decision.mode, self.seen.stat
+        return wanted is not None and stat is not None and wanted != stat.mode
+
     def _change(self) -> Change:
-        seen = self.seen
+        seen, decision = self.seen, self.decision
+        assert decision is not None
         return Change(
-            operation=Operation.CREATE if seen.stat is None else Operation.MODIFY,
+            operation=Operation.CREATE if seen.stat is None and not decision.in_buffer else Operation.MODIFY,
             path=self.path,
             key=seen.key,
-            before=seen.version,
+            before=decision.buffer_before if decision.in_buffer else seen.version,
             after=self.version,
             content=self.content,
             size=len(self.content),
-            mode=self._mode(),
+            mode=self._mode() if self._prepared is None or seen.stat is not None else self._prepared.stat.mode,
             # An adoption in the same commit has been compared already; this change follows it.
             view=None if seen.adoption is not None else seen.view,
+            relations=decision.relations,
+            buffered=decision.in_buffer,
+            document=decision.document,
         )
 
     def _remember(self, parts: Parts) -> None:
@@ -250,18 +281,8 @@ class PutFile:
             applied=True,
             external=True,
         )
-        on_top = replace(self._change(), before=version, view=None, applied=True)
+        on_top = replace(self._change(), before=version, view=None, applied=True, document=None)
         return (came_between, on_top)
-
-
-def refuse_hard_links(parts: Parts, seen: Look) -> None:
-    """Refuse to replace a file that has further names, which would keep the old bytes without anybody noticing.
-
-    Raises:
-        HardLinkedError: It has, and the settings do not say to break the link.
-    """
-    if seen.stat is not None and seen.stat.links > 1 and parts.settings.hard_links != "break":
-        raise HardLinkedError(seen.path, seen.stat.links)
 
 
 def is_same_file(parts: Parts, seen: Look, stat: FileStat) -> bool:

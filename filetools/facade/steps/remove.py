@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 from filetools.content import version_of
 from filetools.errors import PathNotFoundError
-from filetools.facade.look import Look, keep_large, look
+from filetools.facade.look import Look, found_mode, keep_large, look
 from filetools.facade.parts import Parts
 from filetools.facade.steps.put import is_same_file
 from filetools.facade.steps.step import drop, put_back, release, shelve
@@ -63,6 +63,7 @@ class RemoveFile:
     def drafts(self) -> Sequence[Change]:
         """The deletion."""
         return (
+            *found_mode(self.seen),
             Change(
                 operation=Operation.DELETE,
                 path=self.path,
@@ -107,7 +108,7 @@ class RemoveFile:
         assert self._displaced is not None
         put_back(self._displaced, lambda _: False)
 
-    def compensations(self, number: int) -> Sequence[Change]:
+    def compensations(self, parts: Parts, number: int) -> Sequence[Change]:
         """The head goes back to what was seen."""
         stat = self.seen.stat
         assert stat is not None

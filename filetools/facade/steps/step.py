@@ -52,7 +52,7 @@ class Step(Protocol):
     def set_back(self, parts: Parts) -> None:
         """Undo the exchange, because another step of the same call failed; what was saved since stays."""
 
-    def compensations(self, number: int) -> Sequence[Change]:
+    def compensations(self, parts: Parts, number: int) -> Sequence[Change]:
         """Records that set the heads back to what the look saw."""
 
     def mirror_actions(self, number: int) -> Sequence[MirrorAction]:

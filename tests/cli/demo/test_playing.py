@@ -93,10 +93,13 @@ def test_the_demo_holds_what_it_promises(run: CommandLine) -> None:
         output, errors = (written.decode() for written in process.communicate())
     assert process.returncode == 0, output + errors
     lines = output.splitlines()
-    table = dict(re.split(r" {2,}", line.strip())[:2] for line in lines[-10:])
+    table = dict(re.split(r" {2,}", line.strip())[:2] for line in lines[-13:])
     assert int(table["edits made"]) >= int(table["acknowledged"]) >= 50
     assert (table["lost"], table["journal equals disk"], table["mirror equal"]) == ("0", "yes", "yes")
     assert re.fullmatch(r"0 of \d{3,} reads", table["torn"])
+    assert (table["merged with others'"], table["conflicts refused"], table["taken back"]) == ("2", "1", "1 of 1")
+    assert "alice reads the file and sees it; on the disk it is not" in output
+    assert "it goes into her editor, not to the disk" in output
     assert table["foreign changes recorded"] == "8 of 8"
     assert table["missed by the mirror, caught up"] == "8 of 8"
     recovered = re.fullmatch(r"(\d+) of (\d+)", table["recovered after the crash"])

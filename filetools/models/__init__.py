@@ -6,23 +6,41 @@ models because they leave the product as JSON; `ChangeRecord` and `Actor` are da
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 from typing import Any, Final, Literal
 
-from pydantic import BaseModel, ConfigDict
-
-VERSION_PREFIX: Final = "sha256:"
-
-ActorKind = Literal["agent", "editor", "external", "system"]
-MirrorStatus = Literal["in_sync", "pending", "off"]
-Newline = Literal["lf", "crlf", "cr", "mixed", "none"]
-Durability = Literal["commit", "relaxed"]
-MirrorPolicy = Literal["eventual", "strict"]
-Preset = Literal["allow", "ask", "guarded", "read_only"]
-EntryType = Literal["file", "directory", "symlink", "other"]
+from filetools.models.buffers import BufferChange as BufferChange
+from filetools.models.buffers import BufferClose as BufferClose
+from filetools.models.buffers import BufferResult as BufferResult
+from filetools.models.buffers import BufferSave as BufferSave
+from filetools.models.history import CheckpointResult as CheckpointResult
+from filetools.models.history import CheckpointsResult as CheckpointsResult
+from filetools.models.history import LineRange as LineRange
+from filetools.models.history import ProvenanceResult as ProvenanceResult
+from filetools.models.history import UndoConflict as UndoConflict
+from filetools.models.history import UndoneChange as UndoneChange
+from filetools.models.history import UndoneFile as UndoneFile
+from filetools.models.history import UndoResult as UndoResult
+from filetools.models.listing import Entry as Entry
+from filetools.models.listing import ListResult as ListResult
+from filetools.models.result import Result as Result
+from filetools.models.result import camel_keys as camel_keys
+from filetools.models.searching import ChangeEntry as ChangeEntry
+from filetools.models.searching import GrepFile as GrepFile
+from filetools.models.searching import GrepMatch as GrepMatch
+from filetools.models.searching import GrepResult as GrepResult
+from filetools.models.searching import SearchResult as SearchResult
+from filetools.models.searching import WatchResult as WatchResult
+from filetools.models.words import VERSION_PREFIX as VERSION_PREFIX
+from filetools.models.words import ActorKind as ActorKind
+from filetools.models.words import Durability as Durability
+from filetools.models.words import EntryType as EntryType
+from filetools.models.words import MirrorPolicy as MirrorPolicy
+from filetools.models.words import MirrorStatus as MirrorStatus
+from filetools.models.words import Newline as Newline
+from filetools.models.words import Preset as Preset
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,45 +109,14 @@ class ChangeRecord:
     """Version after; None if the path no longer exists or names a directory."""
     size: int | None = None
     """Bytes of the file after the change; None for deletions and directories."""
+    mode: int | None = None
+    """Permission bits of the file after the change, where they are known."""
     actor: Actor
     time: float
     """Seconds since the epoch, when it was committed."""
     state: RecordState = RecordState.PENDING
     transaction: int | None = None
     """Number of the first record committed together with this one; None if it was alone."""
-
-
-class Result(BaseModel):
-    """Base of what facade calls return; frozen, and the same fields in Python and JSON."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    def to_dict(self, style: Literal["snake", "camel"] = "snake") -> dict[str, Any]:
-        """Return the JSON-compatible form, leaving out fields that are None.
-
-        Args:
-            style: "snake" keeps the Python names; "camel" gives `bytesWritten` for `bytes_written`.
-        """
-        plain = self.model_dump(mode="json", exclude_none=True)
-        return plain if style == "snake" else camel_keys(plain)
-
-
-def camel_keys(plain: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a copy of a JSON object whose keys, at every depth, are in camelCase."""
-    return {_camel(key): _camel_value(value) for key, value in plain.items()}
-
-
-def _camel_value(value: Any) -> Any:
-    if isinstance(value, Mapping):
-        return camel_keys(value)
-    if isinstance(value, list):
-        return [_camel_value(item) for item in value]
-    return value
-
-
-def _camel(name: str) -> str:
-    head, *rest = name.split("_")
-    return head + "".join(part.capitalize() for part in rest)
 
 
 class ReadResult(Result):
@@ -158,7 +145,13 @@ class ReadResult(Result):
     stale: bool = False
     """Whether a writer of this process was at work on the file during the read."""
     origin: Literal["disk", "buffer", "version"] = "disk"
+    """"buffer" for the text of a document that an editor has open."""
     disk_version: str | None = None
+    """Version of the file, where `content` is not the file's."""
+    buffer_is_newer: bool = False
+    """Whether an editor has unsaved text of the file, which `content` is not."""
+    disk_is_newer: bool = False
+    """Whether the file has changed in a way that is not in the unsaved text that `content` is."""
 
 
 class WriteResult(Result):
@@ -173,6 +166,10 @@ class WriteResult(Result):
     """Version that was replaced; its bytes stay readable by that version."""
     unchanged: bool = False
     """True if the file already held exactly these bytes, so nothing was written or recorded."""
+    in_buffer: bool = False
+    """Whether the change went into the document that a person has open, and not to the disk: it needs unsaved text."""
+    disk_version: str | None = None
+    """Version of the file, where unsaved text makes `version`, that of what a read returns now, another one."""
     merged: bool = False
     """Whether the sent text was merged with what others had written meanwhile; then `version` is of the merged text."""
     foreign: list[dict[str, Any]] = []
@@ -197,6 +194,10 @@ class EditResult(Result):
     """Hunks of oldStart, oldLines, newStart, newLines and lines."""
     dry_run: bool = False
     unchanged: bool = False
+    in_buffer: bool = False
+    """Whether the change went into the document that a person has open, and not to the disk: it needs unsaved text."""
+    disk_version: str | None = None
+    """Version of the file, where unsaved text makes `version`, that of what a read returns now, another one."""
     number: int | None = None
     mirror: MirrorStatus = "off"
     warnings: list[dict[str, Any]] = []
@@ -265,29 +266,6 @@ class DirectoryResult(Result):
     number: int | None = None
     mirror: MirrorStatus = "off"
     warnings: list[dict[str, Any]] = []
-
-
-class Entry(Result):
-    """One row of a listing."""
-
-    name: str
-    path: str
-    type: EntryType
-    size: int | None = None
-    modified: datetime | None = None
-    addressable: bool | None = None
-    """False where the name on disk cannot be written as a path here (backslash, not UTF-8); then shown escaped."""
-
-
-class ListResult(Result):
-    """One page of `list_files`."""
-
-    path: str
-    entries: list[Entry]
-    total: int | None = None
-    """Entries in all, or None where that is unknown without a walk."""
-    truncated: bool = False
-    next_cursor: str | None = None
 
 
 class InfoResult(Result):

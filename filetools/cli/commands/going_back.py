@@ -1,0 +1,229 @@
+"""Commands that go back: `undo`, `redo`, `checkpoint`, `restore`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Awaitable, Callable
+from datetime import datetime, timedelta
+from typing import Annotated, Any, Final
+
+import typer
+
+from filetools.app import FileToolsFacade
+from filetools.cli.command import workspace_command
+from filetools.cli.commands.parameters import DryRun
+from filetools.cli.desk import CHANGING, Desk
+from filetools.cli.exit_codes import CONFLICT
+from filetools.cli.records import moment
+from filetools.cli.terminal import STDERR, print_line, print_note, printable
+from filetools.errors import EditConflictError, InvalidArgumentError
+from filetools.models import CheckpointResult, CheckpointsResult, UndoConflict, UndoneFile, UndoResult
+
+_PANEL: Final = "Changes"
+_VERBS: Final = {
+    "write": ("modified", ""),
+    "create": ("created", "green"),
+    "delete": ("deleted", "red"),
+    "move": ("moved", "blue"),
+    "move_directory": ("moved", "blue"),
+    "make_directory": ("made", "green"),
+    "delete_directory": ("removed", "red"),
+    "restore_directory": ("restored", "green"),
+}
+_FOLDERS: Final = ("move_directory", "make_directory", "delete_directory", "restore_directory")
+_AGO: Final = re.compile(r"(\d+)\s*([smhd])")
+_UNITS: Final = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
+_CLOCK: Final = re.compile(r"\d{1,2}:\d{2}(:\d{2})?")
+
+Moment = Annotated[str | None, typer.Option(metavar="WHEN", help="A number of the log, 12:30, 2026-11-20, or 10m ago.")]
+Partial = Annotated[bool, typer.Option("--partial", help="Take back what can be, and list the rest.")]
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands of this file."""
+    workspace_command(
+        app, CHANGING, panel=_PANEL,
+        examples=(
+            "filetools undo", "filetools undo --of alice --dry-run", "filetools undo -n 17 -n 18",
+            "filetools undo --of '*' --since 10m src", "filetools undo --session s1 --partial",
+        ),
+    )(undo)  # fmt: skip
+    workspace_command(app, CHANGING, panel=_PANEL, examples=("filetools redo", "filetools redo --dry-run"))(redo)
+    workspace_command(
+        app, CHANGING, panel=_PANEL,
+        examples=("filetools checkpoint before-refactoring", "filetools checkpoint", "filetools checkpoint --delete old"),
+    )(checkpoint)  # fmt: skip
+    workspace_command(
+        app, CHANGING, panel=_PANEL,
+        examples=("filetools restore before-refactoring --dry-run", "filetools restore before-refactoring"),
+    )(restore)  # fmt: skip
+
+
+def undo(
+    desk: Desk,
+    path: Annotated[str | None, typer.Argument(metavar="PATH", help="Only changes of this file or folder.")] = None,
+    *,
+    number: Annotated[
+        list[int] | None, typer.Option("-n", "--number", help="This change of the log; repeatable.")
+    ] = None,
+    of: Annotated[str | None, typer.Option("--of", metavar="NAME", help="Whose changes; '*' is everybody's.")] = None,
+    call: Annotated[str | None, typer.Option(metavar="ID", help="The changes of this call.")] = None,
+    session: Annotated[str | None, typer.Option(metavar="ID", help="The changes of this session.")] = None,
+    since: Moment = None,
+    until: Moment = None,
+    partial: Partial = False,
+    dry_run: DryRun = False,
+) -> None:
+    """Take changes back, all or nothing.
+
+    Without anything else your last change; --of takes another's. What others changed since stays: their changes and the
+    undo are merged, and what overlaps is a conflict (exit code 3), never an overwrite.
+    """
+    start, end = _moment(since), _moment(until)
+
+    async def work(files: FileToolsFacade) -> UndoResult:
+        return await files.undo(
+            call=call, session=session, since=start, until=end, actor=of, numbers=number or None,
+            path=None if path is None else desk.path(path), dry_run=dry_run, partial=partial,
+        )  # fmt: skip
+
+    _go_back(desk, work, "undo")
+
+
+def redo(desk: Desk, *, partial: Partial = False, dry_run: DryRun = False) -> None:
+    """Take your last undo, or your last restore, back."""
+
+    async def work(files: FileToolsFacade) -> UndoResult:
+        return await files.redo(dry_run=dry_run, partial=partial)
+
+    _go_back(desk, work, "redo")
+
+
+def checkpoint(
+    desk: Desk,
+    name: Annotated[
+        str | None, typer.Argument(metavar="NAME", help="Name of this moment; without it all are listed.")
+    ] = None,
+    *,
+    replace: Annotated[bool, typer.Option("--replace", help="Move a checkpoint of that name here.")] = False,
+    delete: Annotated[bool, typer.Option("--delete", help="Forget the checkpoint of that name.")] = False,
+) -> None:
+    """Give this moment a name, to restore it later.
+
+    What changes after a checkpoint is kept, whatever the limits, until the checkpoint is deleted.
+    """
+    if name is None and (replace or delete):
+        raise typer.BadParameter("--replace and --delete go with a name")
+
+    if name is None:
+        desk.perform(lambda files: files.checkpoints(), _show_checkpoints)
+        return
+
+    async def work(files: FileToolsFacade) -> CheckpointResult:
+        return await (files.delete_checkpoint(name) if delete else files.checkpoint(name, replace=replace))
+
+    desk.perform(work, lambda result: _show_checkpoint(result, "deleted" if delete else "made"))
+
+
+def restore(
+    desk: Desk,
+    name: Annotated[str, typer.Argument(metavar="NAME", help="Name of the checkpoint.")],
+    *,
+    partial: Partial = False,
+    dry_run: DryRun = False,
+) -> None:
+    """Take back all changes after a checkpoint, those of other programs, too.
+
+    Changes of files that nobody had seen before cannot be taken back; they are listed as unknown, and stay.
+    """
+
+    async def work(files: FileToolsFacade) -> UndoResult:
+        return await files.restore(name, dry_run=dry_run, partial=partial)
+
+    _go_back(desk, work, "restore")
+
+
+def _go_back(desk: Desk, work: Callable[[FileToolsFacade], Awaitable[UndoResult]], verb: str) -> None:
+    async def told(files: FileToolsFacade) -> UndoResult:
+        try:
+            result = await work(files)
+        except EditConflictError as error:
+            # An overlap with unsaved text tells its places, and no path for each.
+            if not desk.options.as_json and all("path" in each for each in error.details.get("conflicts", ())):
+                _show_conflicts([UndoConflict.model_validate(each) for each in error.details.get("conflicts", ())])
+            raise
+        if result.conflicts:
+            desk.note_failure(CONFLICT)
+        return result
+
+    desk.perform(told, lambda result: _show(result, verb))
+
+
+def _show(result: UndoResult, verb: str) -> None:
+    for file in result.files:
+        _show_file(file)
+    for change in result.changes:
+        if change.outcome == "unknown":
+            print_line(("unknown   ", "yellow"), printable(change.path), ("  what was before it nobody knows", "dim"))
+    _show_conflicts(result.conflicts)
+    print_note(_summary(result, verb))
+
+
+def _show_file(file: UndoneFile) -> None:
+    word, style = _VERBS[file.action]
+    end = "/" if file.action in _FOLDERS else ""
+    origin = "" if file.old_path is None else f"{printable(file.old_path)}{end} → "
+    print_line((f"{word:<9} ", style), f"{origin}{printable(file.path)}{end}")
+
+
+def _show_conflicts(conflicts: list[UndoConflict]) -> None:
+    for conflict in conflicts:
+        numbers = ", ".join(str(number) for number in conflict.numbers)
+        STDERR.print(f"conflict  {printable(conflict.path)}  {printable(conflict.reason)} (change {numbers})")
+        for place in conflict.conflicts:
+            for mark, side in (("now   ", "ours"), ("before", "theirs")):
+                for line in str(place[side]).splitlines():
+                    STDERR.print(f"  {mark}  {printable(line)}", style="dim")
+
+
+def _summary(result: UndoResult, verb: str) -> str:
+    done = sum(change.outcome not in ("conflict", "unknown") for change in result.changes)
+    if not done:
+        return f"Nothing to {verb}."
+    changes = "1 change" if done == 1 else f"{done} changes"
+    if result.dry_run:
+        return f"{changes} would be taken back; nothing was done."
+    back = "undo" if verb == "redo" else "redo"
+    return f"{changes} taken back; 'filetools {back}' takes this back."
+
+
+def _show_checkpoint(result: CheckpointResult, word: str) -> None:
+    style = "red" if word == "deleted" else "green"
+    print_line((f"{word:<9} ", style), printable(result.name), (f"  after change {result.number}", "dim"))
+
+
+def _show_checkpoints(result: CheckpointsResult) -> None:
+    for each in result.checkpoints:
+        print_line((f"{each.number:>6}  {moment(each.time)}  ", "dim"), printable(each.name))
+    if not result.checkpoints:
+        print_note("There is no checkpoint; 'filetools checkpoint NAME' makes one.")
+
+
+def _moment(given: str | None) -> int | datetime | None:
+    """Return the number or the time that a word of the command line names.
+
+    Raises:
+        InvalidArgumentError: It names none.
+    """
+    if given is None or given.isdecimal():
+        return None if given is None else int(given)
+    now = datetime.now().astimezone()
+    if ago := _AGO.fullmatch(given):
+        parts: dict[str, Any] = {_UNITS[ago[2]]: int(ago[1])}
+        return now - timedelta(**parts)
+    try:
+        if _CLOCK.fullmatch(given):
+            given = f"{now:%Y-%m-%d} {given.zfill(5)}"
+        return datetime.fromisoformat(given).astimezone()
+    except ValueError as exc:
+        raise InvalidArgumentError(f"{given!r} is no number of the log and no time") from exc

@@ -1,0 +1,145 @@
+"""Commands that look back: `versions`, `diff`, `who`."""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated, Final
+
+import typer
+from rich.text import Text
+
+from filetools.app import FileToolsFacade
+from filetools.cli.command import workspace_command
+from filetools.cli.commands.parameters import PathArgument
+from filetools.cli.desk import READING, Desk
+from filetools.cli.records import actor_style, moment, verb_of
+from filetools.cli.terminal import STDOUT, print_line, print_note, printable
+from filetools.errors import InvalidArgumentError
+from filetools.models import DiffResult, LineRange, Operation, ProvenanceResult, VersionEntry, VersionsResult
+
+_PANEL: Final = "Changes"
+_SHORT: Final = 12
+_PREFIX: Final = re.compile(r"(?:sha256:)?([0-9a-f]{4,64})")
+_DIFF_STYLES: Final = {"+": "green", "-": "red", "@": "cyan"}
+_MOST_VERSIONS: Final = 1000
+
+Version = Annotated[str | None, typer.Argument(metavar="VERSION", help="A version, or its first digits.")]
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands of this file."""
+    workspace_command(app, READING, panel=_PANEL, examples=("filetools versions src/app.py",))(versions)
+    workspace_command(
+        app, READING, panel=_PANEL,
+        examples=("filetools diff src/app.py", "filetools diff src/app.py 3f2a9c117b40", "filetools diff a.md 3f2a 77c1"),
+    )(diff)  # fmt: skip
+    workspace_command(app, READING, panel=_PANEL, examples=("filetools who src/app.py", "filetools who --json a.md"))(
+        who
+    )
+
+
+def versions(
+    desk: Desk,
+    path: PathArgument,
+    *,
+    number: Annotated[int, typer.Option("-n", "--number", min=1, max=_MOST_VERSIONS, help="Most changes.")] = 20,
+) -> None:
+    """List the versions that a file has had, newest first.
+
+    Also those of other programs, and those that were displaced; read one with 'filetools read --version'.
+    """
+
+    async def work(files: FileToolsFacade) -> VersionsResult:
+        return await files.versions(desk.path(path), limit=number)
+
+    desk.perform(work, _show_versions)
+
+
+def diff(desk: Desk, path: PathArgument, old: Version = None, new: Version = None) -> None:
+    """Show what changed in a file: since its version before the last change, since another, or between two."""
+
+    async def work(files: FileToolsFacade) -> DiffResult:
+        where = desk.path(path)
+        return await files.diff(where, await _whole(files, where, old), await _whole(files, where, new))
+
+    desk.perform(work, _show_diff)
+
+
+def who(desk: Desk, path: PathArgument) -> None:
+    """Show who wrote each line of a file last: change, actor, time, line.
+
+    Moves are followed. "external" is a program that knows nothing of filetools; lines without a name are older than what
+    is known.
+    """
+
+    async def work(files: FileToolsFacade) -> ProvenanceResult:
+        where = desk.path(path)
+        result = await files.provenance(where)
+        if not desk.options.as_json:
+            _show_lines(result, (await files.read_file(where)).content)
+        return result
+
+    desk.perform(work, lambda _: None)
+
+
+async def _whole(files: FileToolsFacade, path: str, given: str | None) -> str | None:
+    """Return the version that some first digits name."""
+    match = _PREFIX.fullmatch(given or "")
+    if given is None or match is None or len(match[1]) == 64:
+        return given
+    known = {entry.version for entry in (await files.versions(path, limit=_MOST_VERSIONS)).versions}
+    found = [version for version in known if version.startswith(f"sha256:{match[1]}")]
+    if len(found) != 1:
+        how_many = "no version" if not found else f"{len(found)} versions"
+        raise InvalidArgumentError(f"{path} has {how_many} that begin with {match[1]!r}", path=path)
+    return found[0]
+
+
+def _show_versions(result: VersionsResult) -> None:
+    for entry in result.versions:
+        print_line(*_version_parts(entry))
+    if not result.versions:
+        print_note(f"No version of {result.path} is recorded.")
+
+
+def _version_parts(entry: VersionEntry) -> list[tuple[str, str]]:
+    size = "" if entry.size is None else f"{entry.size} bytes"
+    return [
+        (f"{entry.number:>6}  {moment(entry.time)}  ", "dim"),
+        (f"{printable(str(entry.actor['id'])):<10} ", actor_style(str(entry.actor["kind"]))),
+        (f"{verb_of(Operation(entry.operation)):<9}", ""),
+        (f"{entry.version.removeprefix('sha256:')[:_SHORT]}  ", "" if entry.kept else "dim"),
+        (size if entry.kept else f"{size}, no longer kept", "dim"),
+    ]
+
+
+def _show_diff(result: DiffResult) -> None:
+    for line in result.diff.splitlines():
+        header = line.startswith(("+++", "---"))
+        STDOUT.print(Text(printable(line), style="bold" if header else _DIFF_STYLES.get(line[:1], "")))
+    if not result.diff:
+        print_note("No difference.")
+
+
+def _show_lines(result: ProvenanceResult, content: str) -> None:
+    lines = content.splitlines()
+    width = len(str(result.total_lines))
+    for part in result.ranges:
+        for number in range(part.first, part.last + 1):
+            text = printable(lines[number - 1]) if number <= len(lines) else ""
+            print_line(*_author(part, is_first=number == part.first), (f"{number:>{width}}  ", "dim"), text)
+
+
+def _author(part: LineRange, *, is_first: bool) -> list[tuple[str, str]]:
+    """Return change, actor and time for the first line of a range, and blanks for the others."""
+    if not is_first:
+        return [(" " * 28, "")]
+    if part.actor is None:
+        return [(f"  before {part.before}".ljust(28), "dim")]
+    when = "" if part.time is None else moment(part.time, short=True)
+    name = printable(str(part.actor["id"]))[:10]
+    return [
+        (f"{part.number or '':>6} ", "dim"),
+        (f"{name:<10} ", actor_style(str(part.actor["kind"]))),
+        (f"{when:<10}", "dim"),
+    ]

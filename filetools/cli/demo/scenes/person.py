@@ -1,0 +1,120 @@
+"""A person types into a document and does not save it, while two agents change the same file."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Final
+
+from filetools.app import Edit, FileToolsFacade, TextEdit
+from filetools.cli.demo.marks import line_with
+from filetools.cli.demo.stage import Stage
+from filetools.errors import EditConflictError
+from filetools.models import Actor, BufferResult
+
+PATH: Final = "src/tally/counter.py"
+PAUSE_SECONDS: Final = 0.05
+ANN: Final = Actor(kind="editor", id="ann", session="demo")
+
+
+class Person:
+    """Unsaved text, merges, a refused conflict and an undo: nobody's work is lost, and nothing is saved unasked."""
+
+    title = "Ann types and does not save; the agents go on"
+
+    async def play(self, stage: Stage) -> None:
+        """Type, let the agents work under it, save, and take one change back."""
+        ann = stage.files.for_actor(ANN)
+        opened = await ann.buffers.open(PATH)
+        typed = await _type(stage, ann, opened)
+        await _edit_elsewhere(stage, typed)
+        await _edit_what_is_unsaved(stage, typed)
+        await _conflict(stage, typed)
+        saved = await ann.buffers.save(opened.handle)
+        stage.ledger.acknowledged.add(typed)
+        await stage.narrator.say(f"ann saves: her line and the agents' are in the file, version {saved.version[7:19]}")
+        await ann.buffers.close(opened.handle)
+        await _merge(stage)
+        await _undo(stage)
+
+
+def _agent(stage: Stage, name: str) -> FileToolsFacade:
+    return stage.files.for_actor(Actor(kind="agent", id=name, session="demo"))
+
+
+def _line(mark: str) -> str:
+    return line_with(mark, PATH) + "\n"
+
+
+async def _type(stage: Stage, ann: FileToolsFacade, opened: BufferResult) -> str:
+    mark = stage.ledger.begin("ann")
+    version = opened.buffer_version
+    # As people type: by and by.
+    for place, letter in enumerate(_line(mark)):
+        edits = [TextEdit(place, place, letter)]
+        version = (await ann.buffers.change(opened.handle, buffer_version=version, edits=edits)).buffer_version
+    await stage.narrator.say(f"ann types {mark} into {PATH}, and does not save it")
+    seen = await _agent(stage, "alice").read_file(PATH)
+    on_disk = (stage.root / PATH).read_text(encoding="utf-8")
+    if mark in seen.content and mark not in on_disk:
+        await stage.narrator.say("alice reads the file and sees it; on the disk it is not")
+    return mark
+
+
+async def _edit_elsewhere(stage: Stage, typed: str) -> None:
+    mark = stage.ledger.begin("bob")
+    await _agent(stage, "bob").append_file(PATH, _line(mark))
+    stage.ledger.acknowledged.add(mark)
+    held = await stage.files.read_file(PATH)
+    if mark in held.content and typed in held.content:
+        stage.ledger.merged += 1
+        await stage.narrator.say("bob's change is on the disk, and under ann's text in her editor")
+
+
+async def _edit_what_is_unsaved(stage: Stage, typed: str) -> None:
+    mark = stage.ledger.begin("alice")
+    edit = Edit(old=_line(typed), new=_line(typed) + _line(mark))
+    result = await _agent(stage, "alice").edit_file(PATH, [edit])
+    stage.ledger.acknowledged.add(mark)
+    if result.in_buffer:
+        await stage.narrator.say("alice's change needs ann's unsaved line: it goes into her editor, not to the disk")
+
+
+async def _conflict(stage: Stage, typed: str) -> None:
+    mark = stage.ledger.begin("bob")
+    bob = _agent(stage, "bob")
+    disk = await bob.read_file(PATH, view="disk")
+    try:
+        await bob.write_file(PATH, _line(mark) + disk.content, expected_version=disk.version)
+    except EditConflictError as exc:
+        stage.ledger.conflicts += 1
+        (conflict, *_) = exc.details["conflicts"]
+        if typed in conflict["ours"] and mark in conflict["theirs"]:
+            await stage.narrator.say("bob writes where ann has typed: refused, with both texts, and nothing is lost")
+    else:
+        stage.ledger.acknowledged.add(mark)
+
+
+async def _merge(stage: Stage) -> None:
+    alice, bob = _agent(stage, "alice"), _agent(stage, "bob")
+    marks = stage.ledger.begin("alice"), stage.ledger.begin("bob")
+    known = [(await agent.read_file(PATH)).content for agent in (alice, bob)]
+    await alice.write_file(PATH, _line(marks[0]) + known[0])
+    result = await bob.write_file(PATH, known[1] + _line(marks[1]))
+    stage.ledger.acknowledged.update(marks)
+    if result.merged:
+        stage.ledger.merged += 1
+        await stage.narrator.say("alice and bob wrote the whole file from the same text: both changes are in it")
+
+
+async def _undo(stage: Stage) -> None:
+    alice, bob = _agent(stage, "alice"), _agent(stage, "bob")
+    unwanted, wanted = stage.ledger.begin("alice"), stage.ledger.begin("bob")
+    before = await alice.read_file(PATH)
+    middle = before.content.index("\n\n") + 1
+    await alice.write_file(PATH, before.content[:middle] + _line(unwanted) + before.content[middle:])
+    await bob.append_file(PATH, _line(wanted))
+    stage.ledger.acknowledged.add(wanted)
+    await asyncio.sleep(PAUSE_SECONDS)
+    await alice.undo()
+    stage.ledger.undone.add(unwanted)
+    await stage.narrator.say(f"alice takes {unwanted} back; what bob wrote after it stays")

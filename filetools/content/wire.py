@@ -1,0 +1,165 @@
+r"""Documents as editors have them: LF text with places in UTF-16 units, while each line of the file keeps its own end.
+
+CRLF, LF, and CR alone each show as one "\n", whatever else the text has: an editor that takes LF text breaks a line at
+any of them.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator, Sequence
+
+from filetools.content.ends import end_after, end_before, ends_like, with_ends
+from filetools.content.lines import newline_of
+from filetools.content.text_edits import TextEdit, in_utf16, utf16_units
+from filetools.content.utf16 import behind_the_end, in_characters, ordered
+from filetools.errors import InvalidArgumentError
+from filetools.models import Newline
+
+
+def wire_text(text: str) -> str:
+    r"""Return a text with each CRLF, LF or CR as one "\n"."""
+    if "\r" not in text:
+        return text
+    # In one pass; replacing CRLF and then CR takes three times as long.
+    return io.IncrementalNewlineDecoder(None, translate=True).decode(text, final=True)
+
+
+def from_wire(text: str, edits: Sequence[TextEdit]) -> list[TextEdit]:
+    r"""Return edits of a wire text as edits of the text it shows.
+
+    A line whose end no edit touches keeps its end; a new line takes its neighbour's. Where a removal would leave a lone
+    CR just before an LF, which is one line end, the CR becomes CRLF.
+
+    Args:
+        text: The text, with its own line ends.
+        edits: Edits of `wire_text(text)`, with places in UTF-16 units. Not overlapping, in any order. Any CRLF or CR in
+            their new texts counts as "\n".
+
+    Returns:
+        Edits in order, with places in characters of `text`.
+
+    Raises:
+        InvalidArgumentError: An offset is not in the text or inside a surrogate pair, edits overlap, or a new text has
+            half of a surrogate pair.
+    """
+    given = [TextEdit(edit.start, edit.end, _checked(edit.text)) for edit in ordered(edits)]
+    if "\r" not in text:
+        return in_characters(text, given)
+    newline = newline_of(text)
+    if not text.isascii():
+        # Leaving out the CR takes a third of the time of finding each CRLF.
+        given = in_characters(text.replace("\r", "") if newline == "crlf" else wire_text(text), given)
+    found = list(_in_own_places(text, given))
+    found = [TextEdit(edit.start, edit.end, _with_own_ends(text, edit, newline)) for edit in found]
+    return list(_kept_apart(text, found)) if newline == "mixed" else found
+
+
+def to_wire(text: str, edits: Sequence[TextEdit]) -> list[TextEdit]:
+    """Return edits of a text as edits of the wire text that shows it; what only changes line ends vanishes.
+
+    Args:
+        text: The text, with its own line ends.
+        edits: In order, not overlapping, with places in characters of `text`.
+
+    Returns:
+        Edits of `wire_text(text)` in order, with places in UTF-16 units.
+    """
+    if "\r" not in text and not any("\r" in edit.text for edit in edits):
+        return in_utf16(text, edits)
+    found: list[TextEdit] = []
+    place = wire_place = 0
+    for edit in _on_whole_ends(text, edits):
+        old, new = wire_text(text[edit.start : edit.end]), wire_text(edit.text)
+        start = wire_place + utf16_units(text[place : edit.start]) - text.count("\r\n", place, edit.start)
+        place, wire_place = edit.end, start + utf16_units(old)
+        if old != new:
+            found.append(_trimmed(start, wire_place, old, new))
+    return found
+
+
+def _checked(text: str) -> str:
+    if not text.isascii():
+        try:
+            text.encode("utf-16-le")
+        except UnicodeEncodeError as exc:
+            half = f"U+{ord(text[exc.start]):04X}"
+            raise InvalidArgumentError(f"The new text has half of a character, {half}, at {exc.start}") from exc
+    return wire_text(text)
+
+
+def _in_own_places(text: str, edits: Sequence[TextEdit]) -> Iterator[TextEdit]:
+    place = wire_place = 0
+    for edit in edits:
+        start = _own_place(text, place, edit.start - wire_place)
+        place = _own_place(text, start, edit.end - edit.start)
+        wire_place = edit.end
+        if place > len(text):
+            raise behind_the_end(edit.end)
+        yield TextEdit(start, place, edit.text)
+
+
+def _own_place(text: str, known: int, distance: int) -> int:
+    """Return the place some characters of the wire text behind a known one, counting each CRLF as one."""
+    counted, place = known, known + distance
+    # What is skipped for the CRLFs found so far may hold more; it is at most half as long each time.
+    while counted < place and (more := text.count("\r\n", max(counted - 1, known), place)):
+        counted, place = place, place + more
+    return place + 1 if place > known and text[place - 1 : place + 1] == "\r\n" else place
+
+
+def _with_own_ends(text: str, edit: TextEdit, newline: Newline) -> str:
+    if "\n" not in edit.text:
+        return edit.text
+    if newline != "mixed":
+        return with_ends(edit.text, "\r\n" if newline == "crlf" else "\r")
+    old = text[edit.start : edit.end]
+    neighbour = end_before(text, edit.start) or end_after(text, edit.start)
+    # In a text with LF a lone CR ends no line for the rest of the package, so a part without LF has no end to give.
+    return ends_like(edit.text, old if "\n" in old else "", before=neighbour)
+
+
+def _kept_apart(text: str, edits: Sequence[TextEdit]) -> Iterator[TextEdit]:
+    """Put an LF wherever an edit would bring a lone CR before the LF of another line end."""
+    last = ""
+    place = 0
+    starts = [*(edit.start for edit in edits[1:]), len(text)]
+    for edit, next_start in zip(edits, starts, strict=False):
+        last = text[edit.start - 1] if edit.start > place else last
+        new = f"\n{edit.text}" if last == "\r" and edit.text.startswith("\n") else edit.text
+        last = new[-1:] or last
+        if last == "\r" and text[edit.end : min(edit.end + 1, next_start)] == "\n":
+            new, last = f"{new}\n", "\n"
+        place = edit.end
+        yield TextEdit(edit.start, edit.end, new)
+
+
+def _on_whole_ends(text: str, edits: Sequence[TextEdit]) -> Iterator[TextEdit]:
+    """Join edits that touch, and widen those that part a CRLF or make one over the CR before and the LF behind."""
+    for start, end, new in _groups(edits):
+        before, behind = text[max(0, start - 1) : start], text[end : end + 1]
+        takes_return = before == "\r" and "\n" in (text[start : start + 1], (new + behind)[:1])
+        takes_feed = behind == "\n" and "\r" in (text[max(0, end - 1) : end], (before + new)[-1:])
+        widened = f"{before * takes_return}{new}{behind * takes_feed}"
+        yield TextEdit(start - takes_return, end + takes_feed, widened)
+
+
+def _groups(edits: Sequence[TextEdit]) -> Iterator[tuple[int, int, str]]:
+    start = end = -1
+    parts: list[str] = []
+    for edit in edits:
+        if edit.start > end:
+            if parts:
+                yield start, end, "".join(parts)
+            start, parts = edit.start, []
+        parts.append(edit.text)
+        end = edit.end
+    if parts:
+        yield start, end, "".join(parts)
+
+
+def _trimmed(start: int, end: int, old: str, new: str) -> TextEdit:
+    """Return the edit without the line ends that it was widened by."""
+    head = old[:1] == new[:1] == "\n"
+    tail = len(old) > head and len(new) > head and old[-1] == new[-1] == "\n"
+    return TextEdit(start + head, end - tail, new[head : len(new) - tail])

@@ -1,0 +1,24 @@
+"""What editors have open: documents shared by all of them, and the states that an editor keeps."""
+
+from filetools.editors.documents import LEASE_SECONDS, Changed, Documents, changed, typed
+from filetools.editors.editor_state import EditorState
+from filetools.editors.open_text import OpenText
+from filetools.editors.shown import Selection, ShownDocument
+from filetools.editors.tree_state import TreeEntry, TreeListing, TreeState
+from filetools.editors.units import edits_from_units
+
+__all__ = [
+    "LEASE_SECONDS",
+    "Changed",
+    "Documents",
+    "EditorState",
+    "OpenText",
+    "Selection",
+    "ShownDocument",
+    "TreeEntry",
+    "TreeListing",
+    "TreeState",
+    "changed",
+    "edits_from_units",
+    "typed",
+]

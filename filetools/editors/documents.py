@@ -1,0 +1,298 @@
+"""Open documents: one text a path, however many editors have it open, in whatever process.
+
+Editors change it in their own words: LF text, places in UTF-16 units, on top of the version they know. An edit that was
+made on an older version is carried to the newest; merging is for the disk against the document, never for two editors.
+"""
+
+from __future__ import annotations
+
+import secrets
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+from filetools.content import (
+    TextEdit,
+    TextFormat,
+    apply_text_edits,
+    composed,
+    from_wire,
+    minimal_edits,
+    to_wire,
+    transform,
+    wire_text,
+)
+from filetools.editors.open_text import OpenText, OpenTexts
+from filetools.editors.units import as_units, edits_as_units, edits_from_units, from_units
+from filetools.errors import BufferClosedError, ChangedMeanwhileError, InvalidArgumentError, ResyncRequiredError
+from filetools.journal import (
+    Document,
+    DocumentChange,
+    DocumentEdit,
+    EditReason,
+    Handle,
+    Journal,
+    NewDocument,
+)
+from filetools.models import SYSTEM, Actor
+
+LEASE_SECONDS: Final = 60.0
+"""How long a handle lives without a message of its editor."""
+MOST_TRIES: Final = 100
+"""How often an edit is put on top of a newer text before it gives up; each time somebody else's came first."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Changed:
+    """What became of an editor's edits."""
+
+    version: int
+    """Version of the document that has them."""
+    is_dirty: bool
+    others: tuple[TextEdit, ...]
+    """Edits by others since the version the editor knew, to be applied to the editor's own text: it is the document's
+    text then. In the editor's form."""
+
+
+class Documents:
+    """The open documents of one workspace. Lives as long as it is open; call it in worker threads, except `is_dirty`."""
+
+    def __init__(self, journal: Journal) -> None:
+        self._rows = journal.documents
+        self.texts = OpenTexts(journal)
+        self._dirty: frozenset[str] = frozenset()
+        self.open_keys: frozenset[str] = frozenset()
+        """Keys of the paths that any editor has open, as far as this process has heard."""
+
+    def is_dirty(self, key: str) -> bool:
+        """Whether a path has unsaved text, as far as this process has heard; asked on every read."""
+        return key in self._dirty
+
+    def note(self, documents: Sequence[Document]) -> None:
+        """Know which documents are open now."""
+        self._dirty = frozenset(document.key for document in documents if document.is_dirty)
+        self.open_keys = frozenset(document.key for document in documents)
+
+    def open(
+        self, key: str, path: str, actor: Actor, *, base: str | None, text_format: TextFormat, text: str
+    ) -> tuple[Handle, OpenText]:
+        """Open the document of a path for one more editor; base, format and text count if it is the first one.
+
+        Raises:
+            ChangedMeanwhileError: It was closed by others again and again.
+        """
+        for _ in range(MOST_TRIES):
+            new = NewDocument(
+                id=secrets.token_hex(8), key=key, path=path, base=base, text_format=text_format, text=text
+            )
+            handle = Handle(name=secrets.token_hex(16), document_id=new.id, actor=actor, leased_until=_lease())
+            document = self._rows.open(new, handle)
+            opened = self.texts.newest(document.id)
+            if opened is not None:
+                return replace(handle, document_id=document.id), opened
+        raise ChangedMeanwhileError(path, MOST_TRIES)
+
+    def held(self, name: str, actor: Actor | None = None) -> tuple[Handle, OpenText]:
+        """Return a handle and its document's newest text, and renew the lease; with an actor, only a handle of its own.
+
+        Raises:
+            BufferClosedError: There is no such handle, or it is somebody else's.
+        """
+        handle = self._rows.handle(name)
+        is_given = handle is not None and (actor is None or _is_same(handle.actor, actor))
+        opened = self.texts.newest(handle.document_id) if handle is not None and is_given else None
+        if handle is None or opened is None:
+            raise BufferClosedError
+        if handle.leased_until - time.time() < LEASE_SECONDS * 0.75:
+            self._rows.renew(name, _lease())
+        return handle, opened
+
+    def change(
+        self,
+        name: str,
+        actor: Actor,
+        buffer_version: int,
+        *,
+        edits: Sequence[TextEdit] | None = None,
+        text: str | None = None,
+    ) -> Changed:
+        """Put an editor's edits, made on the version it knows, on top of the newest text.
+
+        Args:
+            name: The editor's handle.
+            actor: Who calls.
+            buffer_version: The version that the editor knows.
+            edits: In the editor's form, in any order, not overlapping.
+            text: The editor's whole new text instead.
+
+        Raises:
+            BufferClosedError, ResyncRequiredError
+            InvalidArgumentError: The edits do not fit that version, or both or none of `edits` and `text` are given.
+            ChangedMeanwhileError: Others were first again and again.
+        """
+        _refuse_malformed(buffer_version, edits, text)
+        for _ in range(MOST_TRIES):
+            handle, opened = self.held(name, actor)
+            document = opened.document
+            history = self._history(document, buffer_version)
+            known = _wire_at(opened.text, history)
+            wanted = _wanted(known, edits, text)
+            mine, others = _crossed(wanted, history)
+            if not mine:
+                return Changed(version=document.version, is_dirty=document.is_dirty, others=others)
+            change = typed(opened, from_wire(opened.text, edits_from_units(mine)))
+            if self._rows.advance(change, handle.actor):
+                return Changed(version=document.version + 1, is_dirty=change.is_dirty, others=others)
+        raise ChangedMeanwhileError(document.path, MOST_TRIES)
+
+    def since(self, opened: OpenText, buffer_version: int) -> tuple[TextEdit, ...]:
+        """Return what was done to a document since a version, as edits of the text at that version.
+
+        Raises:
+            ResyncRequiredError, InvalidArgumentError
+        """
+        return _crossed([], self._history(opened.document, buffer_version))[1]
+
+    def advance(self, change: DocumentChange, actor: Actor) -> bool:
+        """Give a document its next text; False if it has moved on since."""
+        return self._rows.advance(change, actor)
+
+    def author(self, document: Document) -> Actor:
+        """Return who typed in a document last, else who has it open."""
+        history = reversed(self._rows.history(document.id, 0))
+        typists = (edit.actor for edit in history if edit.reason == "typed")
+        holders = [handle.actor for handle in self._rows.handles() if handle.document_id == document.id]
+        return next(typists, next(iter(holders), SYSTEM))
+
+    def taken_back(self, change: DocumentChange) -> DocumentChange | None:
+        """Return the change that takes one back that was made, under what was typed since; None if that is not known."""
+        opened = self.texts.newest(change.id)
+        if opened is None:
+            return None
+        made = change.expected_version + 1
+        history = self._history(opened.document, made)
+        former = _with_removed(change.edits, change.removed)
+        wire, _ = _crossed(former, history)
+        return typed(opened, from_wire(opened.text, edits_from_units(wire)), reason="undo")
+
+    def _history(self, document: Document, since: int) -> list[DocumentEdit]:
+        if not 1 <= since <= document.version:
+            raise InvalidArgumentError(f"buffer_version must be 1 to {document.version}, not {since}")
+        if since == document.version:
+            return []
+        history = [edit for edit in self._rows.history(document.id, since) if edit.version <= document.version]
+        if len(history) != document.version - since:
+            raise ResyncRequiredError(document.path, since, document.version)
+        return history
+
+
+def _refuse_malformed(buffer_version: object, edits: object, text: object) -> None:
+    """Refuse what comes from outside in another type; below, types are trusted."""
+    if (edits is None) == (text is None):
+        raise InvalidArgumentError("Give either edits or the whole text")
+    if isinstance(buffer_version, bool) or not isinstance(buffer_version, int):
+        raise InvalidArgumentError(f"buffer_version must be a whole number, not {buffer_version!r}")
+    if text is not None and not isinstance(text, str):
+        raise InvalidArgumentError(f"text must be text, not {type(text).__name__}")
+    if edits is not None and not (isinstance(edits, Sequence) and all(_is_edit(edit) for edit in edits)):
+        raise InvalidArgumentError(
+            "edits must be a list of filetools.TextEdit: whole numbers start and end, and a text"
+        )
+
+
+def _is_edit(edit: object) -> bool:
+    if not isinstance(edit, TextEdit):
+        return False
+    places: tuple[object, object, object] = (edit.start, edit.end, edit.text)
+    return isinstance(places[0], int) and isinstance(places[1], int) and isinstance(places[2], str)
+
+
+def typed(opened: OpenText, edits: Sequence[TextEdit], reason: EditReason = "typed") -> DocumentChange:
+    """Return the change that edits of a document's real text make; what the file holds stays its base."""
+    text = apply_text_edits(opened.text, edits)
+    is_dirty = opened.base is None or text != opened.base_text
+    return changed(opened, text, edits, base=opened.document.base, is_dirty=is_dirty, reason=reason)
+
+
+def changed(
+    opened: OpenText,
+    text: str,
+    edits: Sequence[TextEdit],
+    *,
+    base: str | None,
+    is_dirty: bool,
+    reason: EditReason,
+) -> DocumentChange:
+    """Return the change that gives a document another text, or the same one with another base.
+
+    Args:
+        opened: The document as it is.
+        text: Its next text.
+        edits: Edits of the real text that lead there.
+        base: Version of the file that the next text builds on.
+        is_dirty: Whether the next text is not in the file.
+        reason: Why.
+    """
+    document = opened.document
+    wire = edits_as_units(to_wire(opened.text, edits))
+    units = as_units(wire_text(opened.text)) if wire else ""
+    return DocumentChange(
+        id=document.id,
+        key=document.key,
+        expected_version=document.version,
+        text=text,
+        edits=tuple(wire),
+        removed=tuple(units[edit.start : edit.end] for edit in wire),
+        base=base,
+        text_format=document.text_format,
+        is_dirty=is_dirty,
+        reason=reason,
+        parents=document.parents if is_dirty else (),
+    )
+
+
+def _is_same(one: Actor, other: Actor) -> bool:
+    return (one.kind, one.id) == (other.kind, other.id)
+
+
+def _lease() -> float:
+    return time.time() + LEASE_SECONDS
+
+
+def _wire_at(text: str, history: Sequence[DocumentEdit]) -> str:
+    """Return the text that an editor knows, in units: the newest one with the edits since taken back."""
+    units = as_units(wire_text(text))
+    for step in reversed(history):
+        edits = edits_as_units(step.edits)
+        former = _with_removed(edits, [as_units(part) for part in step.removed])
+        units = apply_text_edits(units, former)
+    return units
+
+
+def _with_removed(edits: Sequence[TextEdit], removed: Sequence[str]) -> list[TextEdit]:
+    """Return the edits that take edits back, from what each of them removed."""
+    found, shift = [], 0
+    for edit, gone in zip(edits, removed, strict=True):
+        start = edit.start + shift
+        found.append(TextEdit(start, start + len(edit.text), gone))
+        shift += len(edit.text) - (edit.end - edit.start)
+    return found
+
+
+def _wanted(known: str, edits: Sequence[TextEdit] | None, text: str | None) -> list[TextEdit]:
+    """Return what an editor wants of the text it knows, in order and in units, refusing what does not fit it."""
+    plain = from_units(known)
+    real = from_wire(plain, edits) if edits is not None else minimal_edits(plain, wire_text(text or ""))
+    return edits_as_units(to_wire(plain, real))
+
+
+def _crossed(mine: Sequence[TextEdit], history: Sequence[DocumentEdit]) -> tuple[list[TextEdit], tuple[TextEdit, ...]]:
+    """Carry an editor's edits past those of others, and those of others past the editor's."""
+    own = list(mine)
+    others: list[TextEdit] = []
+    for step in history:
+        theirs = edits_as_units(step.edits)
+        others = composed(others, transform(theirs, own, is_first=True))
+        own = transform(own, theirs, is_first=False)
+    return own, tuple(edits_from_units(others))

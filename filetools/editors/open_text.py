@@ -1,0 +1,100 @@
+"""The text of an open document and the bytes that saving it would write; kept for the documents used last."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from dataclasses import dataclass
+from typing import Final
+
+from filetools.content import decode, encode, minimal_edits, splice, version_of
+from filetools.errors import EncodingError, VersionGoneError
+from filetools.journal import Document, HeadMovedError, Journal
+
+MOST_TEXTS: Final = 64
+"""Documents whose text and bytes are kept in memory."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OpenText:
+    """A document and its text at one moment."""
+
+    document: Document
+    text: str
+    """Each line with its own end."""
+    base: bytes | None
+    """Bytes of the file that it builds on; None if there was none."""
+    base_text: str
+    """What they say; empty if there was none."""
+
+    def to_bytes(self) -> bytes:
+        """Return what saving would write; bytes of the file outside the changed places stay as they are.
+
+        Raises:
+            EncodingError: The file's encoding lacks a character of the text.
+        """
+        form = self.document.text_format
+        if self.base is None:
+            return encode(self.text, form, path=self.document.path)
+        return splice(self.base, form, minimal_edits(self.base_text, self.text), path=self.document.path)
+
+    def shown_bytes(self) -> bytes:
+        """Return bytes that stand for the text, also where the file's encoding cannot hold it: then UTF-8."""
+        try:
+            return self.to_bytes()
+        except EncodingError:
+            return self.text.encode("utf-8", "surrogatepass")
+
+
+class OpenTexts:
+    """Loads the texts of open documents. One an opened workspace; safe in every thread."""
+
+    def __init__(self, journal: Journal) -> None:
+        self._journal = journal
+        self._lock = threading.Lock()
+        self._kept: OrderedDict[str, tuple[OpenText, bytes, str]] = OrderedDict()
+
+    def at(self, document: Document) -> OpenText:
+        """Return the text of a document as it was seen; call it in a worker thread.
+
+        Raises:
+            HeadMovedError: It has moved on since, or was closed.
+        """
+        found = self.newest(document.id)
+        if found is None or found.document != document:
+            raise HeadMovedError(document.path)
+        return found
+
+    def newest(self, document_id: str) -> OpenText | None:
+        """Return the newest text of a document, or None if it is closed; call it in a worker thread."""
+        found = self._journal.documents.text(document_id)
+        if found is None:
+            return None
+        document, text = found
+        base = self._base_of(document)
+        base_text = "" if base is None else decode(base, document.text_format, path=document.path)
+        return OpenText(document=document, text=text, base=base, base_text=base_text)
+
+    def _base_of(self, document: Document) -> bytes | None:
+        if document.base is None:
+            return None
+        try:
+            return self._journal.contents.get(document.base)
+        except VersionGoneError:
+            return None  # lost with a damaged journal: what was typed is whole without it
+
+    def bytes_of(self, opened: OpenText) -> tuple[bytes, str]:
+        """Return what a text is as a file, and the version of that; worked out once for each version of the document."""
+        document = opened.document
+        with self._lock:
+            kept = self._kept.get(document.id)
+        if kept is not None and kept[0].document == document:
+            return kept[1], kept[2]
+        content = opened.shown_bytes()
+        made = (opened, content, version_of(content))
+        with self._lock:
+            self._kept[document.id] = made
+            self._kept.move_to_end(document.id)
+            while len(self._kept) > MOST_TEXTS:
+                self._kept.popitem(last=False)
+        return made[1], made[2]

@@ -1,0 +1,117 @@
+"""What an editor shows of one document, and how it stays in its place while the text changes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Literal
+
+from filetools.content import TextEdit, apply_text_edits, moved
+from filetools.content.utf16 import in_characters, ordered
+from filetools.editors.units import edits_as_units, edits_from_units
+from filetools.errors import InvalidArgumentError
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Selection:
+    """A selected part of a text; places count UTF-16 units."""
+
+    anchor: int
+    """Where it was begun."""
+    head: int
+    """Where its caret is; before the anchor if it was made backwards."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShownDocument:
+    """A document as one editor shows it, at one moment. Places count UTF-16 units, as on the wire."""
+
+    path: str
+    text: str
+    r"""The document's text, with "\n" for every line end."""
+    version: int
+    """Version of the document that this is, from 1."""
+    is_dirty: bool = False
+    """Whether the text is not in the file."""
+    carets: tuple[int, ...] = ()
+    selections: tuple[Selection, ...] = ()
+    is_stale: bool = False
+    """True after changes were missed: the text is old until the document is shown again."""
+    is_behind: bool = False
+    """Whether the file has changed in a way that could not be merged into the text."""
+    disk_version: str | None = None
+    """Version of the file while the text is behind it; None if the file is gone."""
+    document: str = field(default="", repr=False)
+    """Name of the document in events."""
+    line_start: int = field(default=0, repr=False)
+    """First character of the first visible line."""
+
+    @property
+    def first_line(self) -> int:
+        """The first visible line, from 1."""
+        return self.text.count("\n", 0, self.line_start) + 1
+
+    def changed(self, edits: Sequence[TextEdit], *, sticks: Literal["left", "right"]) -> ShownDocument:
+        """Return the document after edits, with all that points into it moved along.
+
+        Args:
+            edits: Not overlapping, in UTF-16 units.
+            sticks: On which side of text that is put at a caret the caret comes to stand.
+
+        Raises:
+            InvalidArgumentError: The edits do not fit the text.
+        """
+        units = edits_as_units(ordered(edits))
+        inside = in_characters(self.text, edits_from_units(units))
+        text = apply_text_edits(self.text, inside)
+        return replace(
+            self,
+            text=text,
+            carets=tuple(moved(caret, units, sticks=sticks) for caret in self.carets),
+            selections=tuple(_moved_selection(one, units, sticks) for one in self.selections),
+            line_start=line_start_at(text, moved(self.line_start, inside, sticks="right")),
+        )
+
+    def placed(
+        self, carets: Sequence[int] | None, selections: Sequence[Selection] | None, first_line: int | None
+    ) -> ShownDocument:
+        """Return the document with other carets, selections or first visible line; None leaves what there is.
+
+        Raises:
+            InvalidArgumentError: A line is not in the text, or a place is not, or is inside a surrogate pair.
+        """
+        wanted_carets = self.carets if carets is None else tuple(carets)
+        wanted = self.selections if selections is None else tuple(selections)
+        places = [*wanted_carets, *(place for one in wanted for place in (one.anchor, one.head))]
+        self._check(places)
+        start = self.line_start if first_line is None else self._start_of(first_line)
+        return replace(self, carets=wanted_carets, selections=wanted, line_start=start)
+
+    def _check(self, places: Sequence[int]) -> None:
+        for place in places:
+            if place < 0:
+                raise InvalidArgumentError(f"The offset {place} is before the text", path=self.path)
+        in_characters(self.text, [TextEdit(place, place, "") for place in sorted(places)])
+
+    def _start_of(self, line: int) -> int:
+        parts = self.text.split("\n", max(0, line - 1))
+        if len(parts) != line:
+            raise InvalidArgumentError(f"The text has no line {line}", path=self.path)
+        return len(self.text) - len(parts[-1])
+
+
+def line_start_at(text: str, place: int) -> int:
+    """Return the first character of the line in which a character stands."""
+    return text.rfind("\n", 0, place) + 1
+
+
+def _moved_selection(selection: Selection, edits: Sequence[TextEdit], sticks: Literal["left", "right"]) -> Selection:
+    first, last = sorted((selection.anchor, selection.head))
+    if first == last:
+        place = moved(first, edits, sticks=sticks)
+        return Selection(anchor=place, head=place)
+    # What others put at an end of it was not selected.
+    start, end = moved(first, edits, sticks="right"), moved(last, edits, sticks="left")
+    end = max(start, end)
+    is_forward = selection.anchor == first
+    return Selection(anchor=start if is_forward else end, head=end if is_forward else start)

@@ -1,0 +1,108 @@
+"""What happened to documents that editors have open, as frozen records; on the bus only, never in the journal.
+
+Edits are as editors have them: of LF text, with places in UTF-16 units of the text before them, in order.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Literal
+
+from filetools.content import TextEdit
+from filetools.events.types import Event
+from filetools.models import Actor, ActorKind
+
+ChangeReason = Literal["typed", "merged", "disk", "undo", "saved"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BufferEvent(Event):
+    """Base of the events about one open document."""
+
+    path: str
+    """Workspace-relative path of the document."""
+    actor: Actor
+    document: str = ""
+    """Opaque name of the document, as `files.buffers` gives it; one that is opened anew after its last editor left is
+    another one, though its path may be the same."""
+
+    @property
+    def source(self) -> ActorKind:
+        """What sort of party acted."""
+        return self.actor.kind
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BufferOpened(BufferEvent):
+    """The first editor opened a document."""
+
+    name: ClassVar[str] = "buffer:opened"
+
+    version: int
+    """Version of the document, from 1."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BufferChanged(BufferEvent):
+    """The text of a document changed: somebody typed, or a change of the file or of an agent was merged into it."""
+
+    name: ClassVar[str] = "buffer:changed"
+
+    version: int
+    """Version of the document after it; one more than before."""
+    edits: tuple[TextEdit, ...] = field(metadata={"kept_inside": True})
+    dirty: bool
+    """Whether the text is not in the file, as of the newest version known."""
+    reason: ChangeReason
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the JSON-compatible form, edits as {start, end, text}."""
+        plain = Event.to_dict(self)
+        plain["edits"] = [{"start": edit.start, "end": edit.end, "text": edit.text} for edit in self.edits]
+        return plain
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BufferSaved(BufferEvent):
+    """A document was saved; its text is in the file."""
+
+    name: ClassVar[str] = "buffer:saved"
+
+    version: int
+    file_version: str
+    """Version of the file."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BufferClosed(BufferEvent):
+    """The last editor closed a document."""
+
+    name: ClassVar[str] = "buffer:closed"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BufferAbandoned(BufferEvent):
+    """The last editor of a document vanished or closed it with unsaved text, which was kept as a version of its path."""
+
+    name: ClassVar[str] = "buffer:abandoned"
+
+    kept_version: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BufferBehind(BufferEvent):
+    """The file has changed in a way that cannot be merged into the unsaved text; saving will tell of the conflict."""
+
+    name: ClassVar[str] = "buffer:behind"
+
+    disk_version: str | None
+    """Version of the file; None if it is gone."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BufferMoved(BufferEvent):
+    """A document has another path, because its file was moved."""
+
+    name: ClassVar[str] = "buffer:moved"
+
+    old_path: str

@@ -1,0 +1,221 @@
+"""The calls of editors: documents opened, typed into, saved and closed. Every editor and agent sees the same text."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
+from typing import Any
+
+from filetools.content import TextEdit, newline_of, wire_text
+from filetools.editors import Changed, OpenText
+from filetools.errors import InvalidArgumentError
+from filetools.events import BufferAbandoned
+from filetools.facade.document_news import DocumentNews
+from filetools.facade.following import follow_disk
+from filetools.facade.knowing import note_sent
+from filetools.facade.outcomes import write_result
+from filetools.facade.requests import OnConflict
+from filetools.facade.runner import Runner
+from filetools.facade.saving import Save, keep_and_close, text_to_open
+from filetools.facade.steps import PutFile
+from filetools.journal import Document
+from filetools.models import Actor, BufferChange, BufferClose, BufferResult, BufferSave
+from filetools.paths import WorkspacePath
+
+Authorise = Callable[..., Awaitable[Any]]
+
+
+class Buffers:
+    """Documents as one editor has them open; `files.buffers`. Lives as long as its facade.
+
+    One document a path, however many editors and processes have it open. Texts are LF texts and places count UTF-16
+    units, as in JavaScript; the file's own line ends, encoding and byte-order mark are kept beside. A handle lapses 60 s
+    after the last call with it; text that is unsaved then is kept as a version of the path. Typing, saving and closing are its
+    actor's alone.
+    """
+
+    def __init__(self, runner: Runner, news: DocumentNews, actor: Actor, authorise: Authorise) -> None:
+        self._runner = runner
+        self._parts = runner.parts
+        self._news = news
+        self._actor = actor
+        self._authorise = authorise
+
+    async def open(self, path: str) -> BufferResult:
+        """Open the document of a path, or join those who have it open. The file need not exist yet.
+
+        Raises:
+            InvalidArgumentError: The file is binary.
+            PathIsDirectoryError, FileTooLargeError, and those of every call; see `FileToolsFacade`.
+        """
+        where = self._runner.resolve(path)
+        await self._authorise("read_file", [where], {}, change=False)
+        name, opened = await self._parts.crew.run(partial(self._open, where))
+        await self._news.tell()
+        return await self._described(name, opened)
+
+    async def read(self, handle: str) -> BufferResult:
+        """Return the newest text of a document, for an editor that has lost track of it; renews the lease.
+
+        Raises:
+            BufferClosedError
+        """
+        self._runner.check_open()
+        _, opened = await self._parts.crew.run(partial(self._parts.documents.held, handle))
+        return await self._described(handle, opened)
+
+    async def change(
+        self,
+        handle: str,
+        *,
+        buffer_version: int,
+        edits: Sequence[TextEdit] | None = None,
+        text: str | None = None,
+    ) -> BufferChange:
+        """Put an editor's edits into the document, on top of whatever others have typed meanwhile.
+
+        Args:
+            handle: What `open` gave.
+            buffer_version: Version of the text that the edits were made on.
+            edits: Edits of that text, in any order, not overlapping.
+            text: The whole new text instead; only what differs counts as edited.
+
+        Returns:
+            The new version, and what others did since `buffer_version`, to be applied to the editor's own text.
+
+        Raises:
+            BufferClosedError: The handle has lapsed or was closed.
+            ResyncRequiredError: The version is too old; read the document again.
+            InvalidArgumentError: The edits do not fit that version.
+        """
+        self._runner.check_open()
+        if self._actor.kind == "agent":  # what people type is theirs; presets bind agents
+            _, opened = await self._parts.crew.run(partial(self._parts.documents.held, handle, self._actor))
+            where = self._runner.resolve(opened.document.path)
+            await self._authorise("buffer_change", [where], {"handle": handle}, change=True)
+        work = partial(self._parts.documents.change, handle, self._actor, buffer_version, edits=edits, text=text)
+        made: Changed = await self._parts.crew.run(work)
+        await self._news.tell()
+        return BufferChange(buffer_version=made.version, dirty=made.is_dirty, edits=plain_edits(made.others))
+
+    async def save(
+        self, handle: str, *, buffer_version: int | None = None, on_conflict: OnConflict = "merge"
+    ) -> BufferSave:
+        """Write the document to its file, the way every write goes. What others wrote meanwhile is merged in.
+
+        Args:
+            handle: What `open` gave.
+            buffer_version: Version that the editor knows, to learn what others did since.
+            on_conflict: If the file has changed in the same places: "merge" and "cancel" refuse, "allow" replaces it; what
+                is replaced stays among its versions.
+
+        Raises:
+            BufferClosedError, ResyncRequiredError
+            EditConflictError: The file has changed in the same places; both sides are in the details.
+            EncodingError: The file's encoding lacks a character of the text.
+        """
+        _, opened = await self._parts.crew.run(partial(self._parts.documents.held, handle, self._actor))
+        where = self._runner.resolve(opened.document.path)
+        await self._authorise("write_file", [where], {"content": opened.text}, change=True)
+        decide = Save(opened.document.id, on_conflict, self._actor)
+        step = PutFile(where, decide)
+        happened = partial(note_sent, self._parts, self._actor, [step])
+        outcome = await self._runner.change([step], self._actor, happened=happened)
+        await self._news.tell()
+        plain = write_result(step, outcome)
+        _, after = await self._parts.crew.run(partial(self._parts.documents.held, handle, self._actor))
+        others: Sequence[TextEdit] = ()
+        if buffer_version is not None:
+            others = await self._parts.crew.run(partial(self._parts.documents.since, after, buffer_version))
+        return BufferSave(
+            path=where,
+            version=step.version,
+            buffer_version=after.document.version,
+            dirty=after.document.is_dirty,
+            edits=plain_edits(others),
+            **plain.model_dump(
+                include={"created", "replaced_version", "unchanged", "merged", "number", "mirror", "warnings"}
+            ),
+        )
+
+    async def renew(self, handle: str) -> None:
+        """Keep a handle for another 60 s.
+
+        Raises:
+            BufferClosedError
+        """
+        await self.read(handle)
+
+    async def close(self, handle: str) -> BufferClose:
+        """Give up a handle. Unsaved text that nobody has open any more is kept as a version of the path.
+
+        Raises:
+            BufferClosedError
+        """
+        self._runner.check_open()
+        closed, kept = await self._parts.crew.run(partial(self._close, handle))
+        if kept is not None:
+            told = BufferAbandoned(path=closed.path, document=closed.id, actor=self._actor, kept_version=kept)
+            self._parts.bus.publish(told)
+        await self._news.tell()
+        return BufferClose(path=closed.path, kept_version=kept)
+
+    def _open(self, where: WorkspacePath) -> tuple[str, OpenText]:
+        parts = self._parts
+        key = parts.workspace.key(where)
+        base, text_format, text = text_to_open(parts, where)
+        handle, opened = parts.documents.open(key, where, self._actor, base=base, text_format=text_format, text=text)
+        if opened.document.base != base and follow_disk(parts, opened.document) == "level":
+            _, opened = parts.documents.held(handle.name, self._actor)
+        return handle.name, opened
+
+    def _close(self, name: str) -> tuple[Document, str | None]:
+        _, opened = self._parts.documents.held(name, self._actor)
+        left = self._parts.journal.documents.release(name)
+        return opened.document, None if left is None else keep_and_close(self._parts, left)
+
+    async def _described(self, name: str, opened: OpenText) -> BufferResult:
+        return await self._parts.crew.run(partial(self._describe, name, opened))
+
+    def _describe(self, name: str, opened: OpenText) -> BufferResult:
+        document = opened.document
+        stat = self._parts.store.stat(WorkspacePath(document.path))
+        head = self._parts.journal.view(document.key).head
+        disk = document.base if head is None else head.version
+        return BufferResult(
+            handle=name,
+            document=document.id,
+            path=document.path,
+            text=wire_text(opened.text),
+            buffer_version=document.version,
+            version=self._parts.documents.texts.bytes_of(opened)[1],
+            disk_version=None if stat is None else disk,
+            dirty=document.is_dirty,
+            behind=stat is not None and disk != document.base,
+            encoding=document.text_format.encoding,
+            bom=bool(document.text_format.bom),
+            newline=newline_of(opened.text),
+        )
+
+
+def plain_edits(edits: Sequence[TextEdit]) -> list[dict[str, int | str]]:
+    """Return edits as JSON."""
+    return [{"start": edit.start, "end": edit.end, "text": edit.text} for edit in edits]
+
+
+def checked_edits(items: Sequence[Any]) -> list[TextEdit]:
+    """Return edits that came as JSON.
+
+    Raises:
+        InvalidArgumentError: One of them is not {start, end, text}.
+    """
+    found = []
+    for item in items:
+        try:
+            start, end, text = item["start"], item["end"], item["text"]
+        except (TypeError, KeyError) as exc:
+            raise InvalidArgumentError("An edit is an object of start, end and text") from exc
+        if not (isinstance(start, int) and isinstance(end, int) and isinstance(text, str)):
+            raise InvalidArgumentError("An edit has whole numbers start and end, and a text")
+        found.append(TextEdit(start, end, text))
+    return found

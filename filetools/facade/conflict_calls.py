@@ -1,0 +1,94 @@
+"""Writes that meet unsaved text: editors are asked whether they have any, and people what shall become of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import partial
+from typing import Any, Final
+
+from filetools.errors import ChangedMeanwhileError, EditConflictError
+from filetools.facade.aside import keep_aside
+from filetools.facade.calls import MOST_QUESTIONS, Calls
+from filetools.facade.knowing import DecideWrite, note_sent, put_step
+from filetools.facade.requests import AskedAbout, WriteRequest
+from filetools.facade.steps import PutFile, UnsavedQuestion, unsaved_error
+from filetools.facade.way import Outcome
+from filetools.paths import WorkspacePath
+
+IS_DIRTY: Final = "editor:is_dirty"
+"""Query that an editor answers which does not open documents here: {path}, true or {text} if it has unsaved changes."""
+
+
+class ConflictCalls(Calls):
+    """What writes do about text that an editor has not saved; a base of the facade."""
+
+    async def _write(
+        self, tool: str, where: WorkspacePath, request: WriteRequest, decide: DecideWrite, timeout: float | None
+    ) -> tuple[PutFile, Outcome]:
+        """Lead one file's new bytes the way of a write; a person decides about unsaved text where the request says so.
+
+        Raises:
+            EditConflictError: There is unsaved text, and it is in the way.
+            ChangedMeanwhileError: It kept changing while a person was asked.
+        """
+        await self._ask_editors(tool, where, request)
+        for _ in range(MOST_QUESTIONS):
+            step = put_step(where, request, self.actor, decide)
+            happened = partial(note_sent, self._parts, self.actor, [step])
+            change = self._runner.change([step], self.actor, lock_timeout_seconds=timeout, happened=happened)
+            try:
+                return step, await change
+            except UnsavedQuestion as question:
+                request = await self._decided(tool, request, question)
+        raise ChangedMeanwhileError(where, MOST_QUESTIONS)
+
+    async def _decided(self, tool: str, request: WriteRequest, question: UnsavedQuestion) -> WriteRequest:
+        """Have a person decide about unsaved text; the answer holds for the texts they saw."""
+        opened = question.opened
+        arguments = {"content": request.content, "expected_version": request.expected_version}
+        decision = await self._ask_about_conflict(
+            tool, question.path, question.base_text, opened.text, question.proposed, arguments
+        )
+        if decision.answer == "deny":
+            raise unsaved_error(question.path, opened.document.version)
+        asked = AskedAbout(buffer_version=opened.document.version, disk_version=question.disk_version)
+        if decision.answer == "merge":
+            text = decision.edited_text or ""
+            return replace(request, content=text, newline="exact", on_conflict="allow", asked=asked)
+        return replace(request, on_conflict="allow", asked=asked)
+
+    async def _ask_editors(self, tool: str, where: WorkspacePath, request: WriteRequest) -> None:
+        """Heed the unsaved changes of an editor that only says that it has some; they cannot be merged with.
+
+        Raises:
+            EditConflictError: It has, and the request does not say to write all the same.
+        """
+        if self._parts.documents.is_dirty(self._parts.workspace.key(where)):
+            return
+        answer = await self._parts.bus.query(IS_DIRTY, {"path": where})
+        if not answer:
+            return
+        text = answer.get("text") if isinstance(answer, Mapping) else None
+        if request.on_conflict == "ask":
+            await self._ask_about(tool, where, request, text)
+        elif request.on_conflict != "allow":
+            raise _dirty_error(where)
+        if isinstance(text, str):
+            keep = partial(
+                keep_aside, self._parts.journal, self._parts.workspace.key, where, text.encode("utf-8", "surrogatepass")
+            )
+            await self._parts.crew.run(keep)
+
+    async def _ask_about(self, tool: str, where: WorkspacePath, request: WriteRequest, text: Any) -> None:
+        theirs = request.content if isinstance(request.content, str) else ""
+        ours = text if isinstance(text, str) else ""
+        decision = await self._ask_about_conflict(tool, where, None, ours, theirs, {"content": request.content})
+        if decision.answer != "allow":
+            raise _dirty_error(where)
+
+
+def _dirty_error(where: WorkspacePath) -> EditConflictError:
+    return EditConflictError(
+        f"File {where} has unsaved changes. Approval required.", path=where, details={"unsaved": True}
+    )

@@ -1,0 +1,82 @@
+"""Versions that callers name: full, shortened, or of a file too large to be hashed."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from filetools.errors import InvalidArgumentError, VersionGoneError, VersionMismatchError
+from filetools.facade.look import Look
+from filetools.facade.parts import Parts
+from filetools.models import VERSION_PREFIX
+from filetools.paths import WorkspacePath
+
+SHORTEST_PREFIX: Final = 12
+"""Hex digits that a shortened version must have."""
+LOOKED_THROUGH: Final = 1000
+"""Records of a path among which a shortened version is looked for."""
+_SHORT_VERSION: Final = re.compile(r"[0-9a-f]{12,64}")
+_FULL_VERSION: Final = re.compile(r"[0-9a-f]{64}")
+
+
+def require_version(seen: Look, expected: str | None) -> None:
+    """Refuse unless the version that a caller expects stands there; None expects nothing.
+
+    Raises:
+        VersionMismatchError: Another one does.
+        InvalidArgumentError: It is no version.
+    """
+    if expected is None or is_version(seen, expected):
+        return
+    raise VersionMismatchError(seen.path, expected, seen.version)
+
+
+def is_version(seen: Look, expected: str) -> bool:
+    """Whether what stands there has this version; a shortened one counts from 12 hex digits on."""
+    if expected.startswith("stat:"):
+        return seen.stat is not None and expected == stat_version(seen.stat.identity)
+    return matches(seen.version, expected)
+
+
+def matches(version: str | None, expected: str) -> bool:
+    """Whether a version is the one that a caller expects, which may be shortened to 12 hex digits.
+
+    Raises:
+        InvalidArgumentError: What is expected is no version.
+    """
+    digits = expected.removeprefix(VERSION_PREFIX).lower()
+    if not _SHORT_VERSION.fullmatch(digits):
+        raise InvalidArgumentError(
+            f"expected_version must be a version that a read returned, or at least {SHORTEST_PREFIX} hex digits of it, not"
+            f" {expected!r}"
+        )
+    return version is not None and version.startswith(VERSION_PREFIX + digits)
+
+
+def full_version(parts: Parts, path: WorkspacePath, version: str) -> str:
+    """Return a version of a path in its full form; a shortened one is looked for among those that the path has had.
+
+    Raises:
+        InvalidArgumentError: It is none, or several begin like it.
+        VersionGoneError: The path has had none that begins like it, as far as is recorded.
+    """
+    digits = str(version).removeprefix(VERSION_PREFIX).lower()
+    if _FULL_VERSION.fullmatch(digits):
+        return VERSION_PREFIX + digits
+    if not _SHORT_VERSION.fullmatch(digits):
+        raise InvalidArgumentError(
+            f"A version is what a read or versions() returned, or at least {SHORTEST_PREFIX} hex digits of it, not {version!r}"
+        )
+    records = parts.journal.records(key=parts.workspace.key(path), limit=LOOKED_THROUGH, newest_first=True)
+    had = {each for record in records for each in (record.after, record.before) if each is not None}
+    found = [each for each in had if each.startswith(VERSION_PREFIX + digits)]
+    if not found:
+        raise VersionGoneError(path, version)
+    if len(found) > 1:
+        raise InvalidArgumentError(f"Several versions of {path} begin with {version!r}; give more digits", path=path)
+    return found[0]
+
+
+def stat_version(identity: tuple[int, int, int, int, int]) -> str:
+    """Return the version of a file too large to be hashed for a read of a part."""
+    return "stat:" + "-".join(str(part) for part in identity)

@@ -1,0 +1,218 @@
+"""The calls on the past: versions and differences, undo and redo, checkpoints, and who wrote which line."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+
+from filetools.errors import ChangedMeanwhileError, FileToolsError, InvalidArgumentError
+from filetools.facade import editing, information
+from filetools.facade.calls import Calls
+from filetools.facade.lines import line_ranges
+from filetools.facade.undoing import Choose, UndoPlan, make_plan
+from filetools.journal import Checkpoint
+from filetools.models import Actor, DiffResult, VersionsResult
+from filetools.models.history import CheckpointResult, CheckpointsResult, ProvenanceResult, UndoResult
+from filetools.versions import Moment, UndoRequest, changes_after, choose
+
+MOST_TRIES = 5
+LONGEST_NAME = 200
+
+
+class HistoryCalls(Calls):
+    """Calls that look back, or go back."""
+
+    async def versions(self, path: str, *, limit: int = 100) -> VersionsResult:
+        """Return the versions that a path has had, newest first; also those of other programs and those displaced.
+
+        Args:
+            path: Workspace-relative path; the file need not exist any more.
+            limit: Most journal records looked through, from 1.
+
+        Raises:
+            InvalidArgumentError: `limit` is under 1.
+        """
+        if limit < 1:
+            raise InvalidArgumentError(f"limit must be at least 1, not {limit}")
+        where = self._runner.resolve(path)
+        await self._authorise("versions", [where], {}, change=False)
+        return await self._parts.crew.run(partial(information.history, self._parts, where, limit))
+
+    async def diff(self, path: str, old_version: str | None = None, new_version: str | None = None) -> DiffResult:
+        """Return what changed between two versions of a path, as a unified diff.
+
+        Args:
+            path: Workspace-relative path.
+            old_version: The version to start from; None is the one before the newest recorded.
+            new_version: The version to end at; None is what stands there now.
+
+        Raises:
+            PathNotFoundError, VersionGoneError
+            InvalidArgumentError: One of them is binary, or there is no earlier version.
+        """
+        where = self._runner.resolve(path)
+        await self._authorise("diff", [where], {}, change=False)
+        work = partial(editing.diff_result, self._parts, where, old_version, new_version)
+        return await self._parts.crew.run(work)
+
+    async def undo(
+        self,
+        *,
+        call: str | None = None,
+        session: str | None = None,
+        since: Moment | None = None,
+        until: Moment | None = None,
+        path: str | None = None,
+        actor: Actor | str | None = None,
+        numbers: Sequence[int] | None = None,
+        dry_run: bool = False,
+        partial: bool = False,
+    ) -> UndoResult:
+        """Take changes back, all or nothing; without arguments this actor's last one that still stands.
+
+        Later changes of others are left standing: the text of each file is merged, and what overlaps is a conflict,
+        never an overwrite. The undo is a change itself, which `redo`, or another undo, takes back.
+
+        Args:
+            call: The changes of one call.
+            session: The changes of one session.
+            since: From this number of the journal on, or from this time on.
+            until: Up to this number, or up to this time.
+            path: Changes of this file, or in this folder.
+            actor: Whose changes: an actor, a name, or "*" for everybody. Left out, an agent means its own; people and
+                programs mean their own, too, unless call, session or numbers say otherwise.
+            numbers: These changes of the journal, taken back already or not.
+            dry_run: Only say what would happen.
+            partial: Take back what can be, and list the rest.
+
+        Raises:
+            EditConflictError: Something cannot be taken back; all conflicts are in the details, nothing was changed.
+            InvalidArgumentError: There is no such call or number.
+            ChangedMeanwhileError: The files kept changing.
+        """
+        key = None if path is None else self._parts.workspace.key(self._runner.resolve(path))
+        request = UndoRequest(
+            call=call, session=session, since=since, until=until, key=key, actor=actor,
+            numbers=None if numbers is None else tuple(numbers),
+        )  # fmt: skip
+        return await self._take_back(_choosing(self.actor, request), dry_run=dry_run, partly=partial)
+
+    async def redo(self, *, dry_run: bool = False, partial: bool = False) -> UndoResult:
+        """Take this actor's last undo back, or its last restore; otherwise as `undo`."""
+        choosing = _choosing(self.actor, UndoRequest(), redo=True)
+        return await self._take_back(choosing, dry_run=dry_run, partly=partial)
+
+    async def checkpoint(self, name: str, *, replace: bool = False) -> CheckpointResult:
+        """Give the present moment a name, to `restore` it later. All that comes after the oldest one is kept.
+
+        Args:
+            name: Any text of 1 to 200 characters.
+            replace: Whether a checkpoint of that name may be moved here.
+
+        Raises:
+            InvalidArgumentError: The name is empty, too long, or taken.
+        """
+        self._runner.check_open()
+        given: object = name
+        if not isinstance(given, str) or not given.strip() or len(given) > LONGEST_NAME:
+            raise InvalidArgumentError(f"The name of a checkpoint has 1 to {LONGEST_NAME} characters")
+        await self._authorise("checkpoint", [], {"name": name}, change=False)
+        made = await self._parts.crew.run(lambda: self._parts.journal.checkpoints.save(name, replace=replace))
+        if made is None:
+            raise InvalidArgumentError(
+                f"There is a checkpoint {name!r} already", suggested_action="Choose another name, or pass replace=True."
+            )
+        return _checkpoint_result(made)
+
+    async def checkpoints(self) -> CheckpointsResult:
+        """Return all checkpoints, oldest first."""
+        self._runner.check_open()
+        found = await self._parts.crew.run(self._parts.journal.checkpoints.all)
+        return CheckpointsResult(checkpoints=[_checkpoint_result(each) for each in found])
+
+    async def delete_checkpoint(self, name: str) -> CheckpointResult:
+        """Forget a checkpoint; the journal may then forget what it kept for it.
+
+        Raises:
+            InvalidArgumentError: There is none of that name.
+        """
+        found = await self._checkpoint(name)
+        await self._authorise("delete_checkpoint", [], {"name": name}, change=True)
+        await self._parts.crew.run(lambda: self._parts.journal.checkpoints.remove(name))
+        return _checkpoint_result(found)
+
+    async def restore(self, name: str, *, dry_run: bool = False, partial: bool = False) -> UndoResult:
+        """Take back all recorded changes after a checkpoint, those of other programs, too.
+
+        Changes of files whose former bytes nobody knows are listed as "unknown" and stay. A restore is a change itself:
+        `redo` takes it back.
+
+        Args:
+            name: Name of the checkpoint.
+            dry_run: Only say what would happen.
+            partial: Take back what can be, and list the rest.
+
+        Raises:
+            InvalidArgumentError: There is no checkpoint of that name.
+            EditConflictError, ChangedMeanwhileError: As `undo`.
+        """
+        found = await self._checkpoint(name)
+        return await self._take_back(
+            lambda history: changes_after(history, found.number), dry_run=dry_run, partly=partial, tool="restore"
+        )
+
+    async def provenance(self, path: str) -> ProvenanceResult:
+        """Return who wrote each line of a file last, as far back as the journal's texts reach.
+
+        Raises:
+            PathNotFoundError
+            InvalidArgumentError: It is binary.
+        """
+        where = self._runner.resolve(path)
+        await self._authorise("provenance", [where], {}, change=False)
+        return await self._parts.crew.run(partial(line_ranges, self._parts, where))
+
+    async def _checkpoint(self, name: str) -> Checkpoint:
+        self._runner.check_open()
+        found = await self._parts.crew.run(lambda: self._parts.journal.checkpoints.get(name))
+        if found is None:
+            known = ", ".join(each.name for each in (await self.checkpoints()).checkpoints) or "none"
+            raise InvalidArgumentError(f"There is no checkpoint {name!r}; known are {known}")
+        return found
+
+    async def _take_back(self, pick: Choose, *, dry_run: bool, partly: bool, tool: str = "undo_changes") -> UndoResult:
+        self._runner.check_open()
+        for _ in range(MOST_TRIES):
+            plan = await self._parts.crew.run(partial(make_plan, self._parts, pick))
+            touched = plan.touched(self.settings.protected_paths)
+            if dry_run or (plan.conflicts and not partly) or not plan.steps:
+                await self._authorise(tool, touched, {}, change=False)
+                if plan.conflicts and not partly and not dry_run:
+                    raise plan.error()
+                result = await self._parts.crew.run(partial(plan.result, None))
+                return result.model_copy(update={"dry_run": dry_run})
+            await self._authorise(tool, touched, {"facts": plan.facts}, change=True)
+            if plan.deleted:
+                await self._authorise("delete_file", plan.deleted, {"facts": plan.facts}, change=True)
+            try:
+                happened = partial(plan.note, self._parts, self.actor)
+                outcome = await self._runner.change(plan.steps, self.actor, happened=happened)
+            except FileToolsError:
+                if await self._still_stands(plan, pick):
+                    raise
+            else:
+                return await self._parts.crew.run(partial(plan.result, outcome))
+        raise ChangedMeanwhileError(touched[0] if touched else ".", MOST_TRIES)
+
+    async def _still_stands(self, plan: UndoPlan, pick: Choose) -> bool:
+        """Whether a plan that failed is still the right one, so that its failure counts."""
+        again = await self._parts.crew.run(partial(make_plan, self._parts, pick))
+        return again.facts == plan.facts
+
+
+def _choosing(caller: Actor, request: UndoRequest, *, redo: bool = False) -> Choose:
+    return lambda history: choose(history, caller, request, redo=redo)
+
+
+def _checkpoint_result(found: Checkpoint) -> CheckpointResult:
+    return CheckpointResult(name=found.name, number=found.number, time=found.time)

@@ -1,0 +1,134 @@
+"""The calls that search: names, contents, and changes as they come."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from filetools.facade.calls import Calls
+from filetools.facade.progress import Abort
+from filetools.facade.searching import grep, stoppable
+from filetools.facade.watching import watch
+from filetools.models import GrepResult, SearchResult, WatchResult
+from filetools.search import GrepOptions, ListOptions, OutputMode, search_files
+
+PAGE_MATCHES = 100
+
+
+class SearchCalls(Calls):
+    """Calls that look for something and change nothing."""
+
+    async def search_files(
+        self,
+        pattern: str,
+        *,
+        path: str = "",
+        all: bool = False,  # noqa: A002 - the word of the tool
+        limit: int = PAGE_MATCHES,
+        cursor: str | None = None,
+        abort: Abort | None = None,
+    ) -> SearchResult:
+        """Return one page of the files and folders whose path fits a pattern, in the order of listings.
+
+        Args:
+            pattern: Without `*`, `?` and `[` any part of the path, in any case; else a glob: compared with the name at
+                any depth, or, with a slash, with the whole path from the root.
+            path: Folder to search below.
+            all: Whether ignored and hidden names, and those that listings leave out, are searched too.
+            limit: Most matches, 1 to 1000.
+            cursor: `next_cursor` of the page before; it stays valid while files come and go.
+            abort: Asked now and then; True stops the search.
+
+        Raises:
+            DirectoryNotFoundError, PathNotDirectoryError, InvalidArgumentError, AbortedError
+        """
+        where = self._runner.resolve(path, allow_root=True)
+        await self._authorise("search_files", [where], {}, change=False)
+        options = ListOptions(
+            recursive=True, limit=limit, include_hidden=all, use_gitignore=not all,
+            default_excludes=() if all else self.settings.exclude,
+        )  # fmt: skip
+        work = partial(search_files, self._parts.store, where, pattern, options, cursor)
+        return await stoppable(self._parts.crew, work, abort)
+
+    async def glob_files(
+        self,
+        pattern: str,
+        *,
+        path: str = "",
+        all: bool = False,  # noqa: A002 - the word of the tool
+        limit: int = PAGE_MATCHES,
+        cursor: str | None = None,
+        abort: Abort | None = None,
+    ) -> SearchResult:
+        """Do the same as `search_files`, under the name that others give it."""
+        return await self.search_files(pattern, path=path, all=all, limit=limit, cursor=cursor, abort=abort)
+
+    async def grep_files(
+        self,
+        pattern: str,
+        *,
+        path: str = "",
+        glob: str | None = None,
+        output_mode: OutputMode = "content",
+        ignore_case: bool = False,
+        literal: bool = False,
+        multiline: bool = False,
+        context: int = 0,
+        all: bool = False,  # noqa: A002 - the word of the tool
+        limit: int = PAGE_MATCHES,
+        cursor: str | None = None,
+        abort: Abort | None = None,
+    ) -> GrepResult:
+        """Return one page of the lines in which a pattern matches, in the order of listings; unsaved text counts.
+
+        Where an editor has unsaved text, that is searched instead of the file. Files that are binary, ignored or hidden
+        are left out, and so are those over `max_read_bytes`, of which the warnings tell.
+
+        Args:
+            pattern: A regular expression of the syntax that Python's `re` and ripgrep have in common: no look-around, no
+                back-references. A match lies within one line, unless `multiline`.
+            path: Folder to search below, or one file, which is searched whatever its name.
+            glob: Only files that fit, such as `*.py` or `src/**/*.{ts,tsx}`; see `search_files`.
+            output_mode: "content" for the lines, "files" for the paths of files with a match, "count" for how many
+                lines of each file match.
+            ignore_case: Whether letters match in any case.
+            literal: Whether every character of the pattern stands for itself.
+            multiline: Whether a match may go over several lines; then `.` matches line ends, too.
+            context: Lines above and below each match, 0 to 20.
+            all: Whether ignored, hidden and binary files, and those that listings leave out, are searched too.
+            limit: Most matches, or files, 1 to 1000.
+            cursor: `next_cursor` of the page before; it stays valid while files come and go.
+            abort: Asked now and then; True stops the search.
+
+        Raises:
+            PathNotFoundError, NotRegularFileError, InvalidArgumentError, AbortedError
+            CallTimeoutError: Matching one file took more than 5 s.
+        """
+        where = self._runner.resolve(path, allow_root=True)
+        await self._authorise("grep_files", [where], {}, change=False)
+        options = GrepOptions(
+            pattern=pattern, glob=glob, output_mode=output_mode, ignore_case=ignore_case, literal=literal,
+            multiline=multiline, context=context, all=all, limit=limit, default_excludes=self.settings.exclude,
+            max_file_bytes=self.settings.max_read_bytes,
+        )  # fmt: skip
+        return await stoppable(self._parts.crew, partial(grep, self._parts, where, options, cursor), abort)
+
+    async def watch_changes(
+        self, since: str | None = None, *, path: str = "", wait_seconds: float = 0, limit: int = PAGE_MATCHES
+    ) -> WatchResult:
+        """Return recorded changes after a position, oldest first, waiting for the first one if there is none yet.
+
+        Args:
+            since: `position` of the call before; None is now, so that a first call without waiting gives a position.
+            path: Only changes of this file, or in this folder and below.
+            wait_seconds: How long to wait, 0 to 50.
+            limit: Most changes, 1 to 1000.
+
+        Raises:
+            InvalidArgumentError: The position is malformed, or a number is out of range.
+        """
+        where = self._runner.resolve(path, allow_root=True)
+        await self._authorise("watch_changes", [where], {}, change=False)
+        key = self._parts.workspace.key
+        work = watch(self._feed, since, below=where, key=key, wait_seconds=wait_seconds, limit=limit)
+        return await self._runner.while_open(work)

@@ -1,0 +1,60 @@
+"""Searches of an opened workspace: with the texts that nobody has saved yet, and stopped when nobody waits any more."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from functools import partial
+from typing import Protocol, TypeVar
+
+from filetools.facade.parts import Crew, Parts, finished
+from filetools.facade.progress import Abort
+from filetools.models import GrepResult
+from filetools.paths import WorkspacePath
+from filetools.search import GrepOptions, OpensDirectories, Ripgrep, Unsaved, find_ripgrep, grep_page
+
+T_co = TypeVar("T_co", covariant=True)
+T = TypeVar("T")
+
+
+class Stoppable(Protocol[T_co]):
+    """Work for a worker thread that asks now and then whether to stop."""
+
+    def __call__(self, *, abort: Abort) -> T_co:
+        """Do it."""
+
+
+async def stoppable(crew: Crew, work: Stoppable[T], abort: Abort | None) -> T:
+    """Run work in a worker thread that ends soon after its caller is cancelled, or says stop."""
+    is_cancelled = False
+    future = crew.start(partial(work, abort=lambda: is_cancelled or (abort is not None and abort())))
+    try:
+        return await asyncio.shield(future)
+    except asyncio.CancelledError:
+        is_cancelled = True
+        await finished(future)
+        if not future.cancelled():
+            future.exception()  # nobody waits for what it says
+        raise
+
+
+def grep(parts: Parts, path: WorkspacePath, options: GrepOptions, cursor: str | None, *, abort: Abort) -> GrepResult:
+    """Return one page of the matches in files and in unsaved documents, for a worker thread."""
+    program = find_ripgrep() if isinstance(parts.store, OpensDirectories) else None
+    candidates = None if program is None else Ripgrep(program, parts.workspace.root)
+    return grep_page(parts.store, path, options, cursor, unsaved=_unsaved(parts), abort=abort, candidates=candidates)
+
+
+def _unsaved(parts: Parts) -> Unsaved:
+    documents = parts.journal.documents
+
+    def text_of(document_id: str) -> Callable[[], str | None]:
+        def text() -> str | None:
+            found = documents.text(document_id)
+            return found[1] if found is not None and found[0].is_dirty else None
+
+        return text
+
+    dirty = [document for document in documents.all() if document.is_dirty]
+    texts = {document.key: (document.path, text_of(document.id)) for document in dirty}
+    return Unsaved(texts=texts, key=parts.workspace.key)

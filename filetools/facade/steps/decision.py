@@ -1,0 +1,64 @@
+"""What a call wants to stand at a path, and what becomes of the document that editors have open there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from filetools.content import ContentFacts
+from filetools.facade.look import Look
+from filetools.facade.parts import Parts
+from filetools.journal import DocumentChange, Relation
+from filetools.models import Newline
+from filetools.paths import WorkspacePath
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sent:
+    """The text of a caller as it would have stood there unmerged."""
+
+    content: bytes
+    version: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Decision:
+    """What a call wants to stand at its path."""
+
+    content: bytes
+    facts: ContentFacts
+    mode: int | None = None
+    """Permission bits; None keeps those of the replaced file."""
+    like: WorkspacePath | None = None
+    """File whose owner, attributes and access list a new one takes over, since it stands for it."""
+    added_bytes: int | None = None
+    """For append: how many bytes were added."""
+    is_known: bool = True
+    """Whether its actor knows all of what shall stand there."""
+    sent: Sent | None = None
+    """What the caller sent, where that is not what shall stand there, because it was merged."""
+    foreign: tuple[dict[str, Any], ...] = ()
+    """Hunks of the merged text that the caller did not send."""
+    newline: Newline | None = None
+    """Line end that was kept although the caller wrote another."""
+    encoding: str | None = None
+    """Codec that its actor named, in this call or when it read the file."""
+    is_merged: bool | None = None
+    """Whether others' text is in it; None if it is where something else was sent."""
+    document: DocumentChange | None = None
+    """What becomes of the path's open document along with it."""
+    in_buffer: bool = False
+    """Whether the open document alone changes, since the change needs its unsaved text; `content` is that text's."""
+    buffer_before: str | None = None
+    """Version of the document's text before, where the document alone changes."""
+    shown_version: str | None = None
+    """Version of what a read returns afterwards, where unsaved text makes that another than the file's."""
+    kept_unsaved: bytes | None = None
+    """Unsaved text that is replaced on purpose, as bytes; kept as a version first."""
+    relations: tuple[Relation, ...] = ()
+    """Older records that this change undoes or builds on."""
+
+
+Decide = Callable[[Parts, Look], Decision]
+"""Turns what stands there into what shall stand there, or raises the refusal."""

@@ -1,0 +1,285 @@
+"""The steps of an undo: those of every change, in records that say what they undo, and folders out of the trash."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from filetools.content import version_of
+from filetools.errors import ChangedMeanwhileError, DirectoryNotEmptyError, FileToolsError, PathExistsError
+from filetools.facade.parts import Parts
+from filetools.facade.steps.folders import FolderStep, MakeFolder, MoveFolder, RemoveFolder
+from filetools.facade.steps.move import MoveFile
+from filetools.facade.steps.parents import make_parents, missing_parents, remove_parents
+from filetools.facade.steps.put import PutFile
+from filetools.facade.steps.remove import RemoveFile
+from filetools.journal import Change, Relation, View
+from filetools.models import ChangeRecord, Operation
+from filetools.paths import WorkspacePath
+from filetools.stores import FileStat
+from filetools.sync import MakeDirectory, MirrorAction, Put
+
+
+def undoing(drafts: Sequence[Change], undone: Sequence[int]) -> Sequence[Change]:
+    """Return drafts of which the last, the change itself, says what it undoes.
+
+    Folders made on the way do not: they stay if the undo fails, and must not count as its success then.
+    """
+    return (*drafts[:-1], saying(drafts[-1], undone))
+
+
+def saying(draft: Change, undone: Sequence[int]) -> Change:
+    """Return a draft that says what it undoes."""
+    relations = tuple(Relation(kind="undoes", number=number) for number in undone)
+    return replace(draft, relations=(*draft.relations, *relations))
+
+
+class PutBack(PutFile):
+    """Gives a file the bytes that it had."""
+
+    undone: tuple[int, ...] = ()
+
+    def drafts(self) -> Sequence[Change]:
+        """As of every change, with what it undoes."""
+        return undoing(super().drafts(), self.undone)
+
+
+class TakeAway(RemoveFile):
+    """Removes a file that had been made."""
+
+    undone: tuple[int, ...] = ()
+
+    def drafts(self) -> Sequence[Change]:
+        """As of every change, with what it undoes."""
+        return undoing(super().drafts(), self.undone)
+
+
+class MoveBack(MoveFile):
+    """Moves a file to the name it had."""
+
+    undone: tuple[int, ...] = ()
+
+    def drafts(self) -> Sequence[Change]:
+        """As of every change, with what it undoes."""
+        return undoing(super().drafts(), self.undone)
+
+
+class MoveFolderBack(MoveFolder):
+    """Moves a folder to the name it had."""
+
+    undone: tuple[int, ...] = ()
+
+    def drafts(self) -> Sequence[Change]:
+        """As of every change, with what it undoes."""
+        return undoing(super().drafts(), self.undone)
+
+
+class MakeFolderAgain(MakeFolder):
+    """Makes a folder that had been removed, and brings back the links that a move had taken out of it."""
+
+    undone: tuple[int, ...] = ()
+
+    def __init__(self, path: WorkspacePath) -> None:
+        super().__init__(path)
+        self.links: list[tuple[WorkspacePath, WorkspacePath]] = []
+        """Where each link is, and where it goes; links have no records."""
+
+    def drafts(self) -> Sequence[Change]:
+        """As of every change, with what it undoes."""
+        return undoing(super().drafts(), self.undone)
+
+    def exchange(self, parts: Parts) -> None:
+        """Rename the links; the folder stands already."""
+        moved: list[tuple[WorkspacePath, WorkspacePath]] = []
+        try:
+            for source, destination in self.links:
+                parts.store.move(source, destination)
+                moved.append((source, destination))
+        except FileToolsError:
+            _move_back(parts, moved)
+            raise
+
+    def set_back(self, parts: Parts) -> None:
+        """Rename the links back."""
+        _move_back(parts, self.links)
+
+
+def _move_back(parts: Parts, moved: Sequence[tuple[WorkspacePath, WorkspacePath]]) -> None:
+    for source, destination in reversed(moved):
+        parts.store.move(destination, source)
+
+
+class RemoveEmptied(RemoveFolder):
+    """Removes a folder that is empty by the time that the other steps are done."""
+
+    undone: tuple[int, ...] = ()
+
+    def __init__(self, path: WorkspacePath) -> None:
+        super().__init__(path, recursive=False)
+
+    def decide(self, parts: Parts) -> bool:
+        """What is in it now goes with the other steps."""
+        return True
+
+    def drafts(self) -> Sequence[Change]:
+        """As of every change, with what it undoes."""
+        return undoing(super().drafts(), self.undone)
+
+    def exchange(self, parts: Parts) -> None:
+        """Remove it, unless somebody has put something into it meanwhile."""
+        try:
+            super().exchange(parts)
+        except DirectoryNotEmptyError as exc:
+            raise PathExistsError(self.paths[0]) from exc
+
+
+class RemoveTree(RemoveFolder):
+    """Removes a folder that an undo had brought back, with links and all else in it that has no versions."""
+
+    undone: tuple[int, ...] = ()
+
+    def __init__(self, path: WorkspacePath, permit: Callable[[], None]) -> None:
+        """Stand for the removal.
+
+        Args:
+            path: The folder.
+            permit: Raises the refusal if it is not as it was when the undo was worked out.
+        """
+        super().__init__(path, recursive=True)
+        self._permit = permit
+
+    def decide(self, parts: Parts) -> bool:
+        """Refuse if something in it has changed."""
+        self._permit()
+        return True
+
+    def drafts(self) -> Sequence[Change]:
+        """As of every change, with what it undoes."""
+        return undoing(super().drafts(), self.undone)
+
+
+class RestoreFolder(FolderStep):
+    """Brings a folder back out of the trash with everything in it; implements `Step`."""
+
+    undone: tuple[int, ...] = ()
+
+    def __init__(self, path: WorkspacePath, trash: str, inside: Sequence[WorkspacePath]) -> None:
+        """Stand for the folder.
+
+        Args:
+            path: Where it comes back.
+            trash: Its name in the trash.
+            inside: The paths of all that is in it: their locks are held, too, as nobody else may settle their records.
+        """
+        super().__init__(path, *inside)
+        self._path = path
+        self._trash = trash
+        self._view: View | None = None
+        self._missing: Sequence[WorkspacePath] = ()
+        self._parents: Sequence[Change] = ()
+        self._changes: list[Change] = []
+        self._contents: dict[str, bytes] = {}
+
+    def look(self, parts: Parts) -> None:
+        """See whether the place is free, and what comes back."""
+        self._view = parts.journal.view(parts.workspace.key(self._path))
+        self._entries = parts.store.trashed(self._path, self._trash)
+        self._is_taken = parts.store.stat(self._path) is not None
+
+    def decide(self, parts: Parts) -> bool:
+        """Refuse if it is not as it was when the undo was worked out."""
+        found = {f"{self._path}/{relative}" for relative, _ in self._entries if relative}
+        if self._is_taken or not self._entries or found != set(self.paths[1:]):
+            raise ChangedMeanwhileError(self._path, 1)
+        return True
+
+    def new_folders(self, parts: Parts) -> Sequence[WorkspacePath]:
+        """Missing parents."""
+        self._missing = missing_parents(parts, self._path)
+        return self._missing
+
+    def prepare(self, parts: Parts) -> None:
+        """Create missing parents, and keep the texts of files that nobody has recorded yet."""
+        self._parents = make_parents(parts, self._missing)
+        self._contents.clear()
+        self._changes = [
+            change for relative, stat in self._entries if (change := self._change(parts, relative, stat)) is not None
+        ]
+
+    def drafts(self) -> Sequence[Change]:
+        """New parents, the folder, then what is in it: so that recovery brings back the folder before its files."""
+        undone = sorted({*self.undone, int(self._trash)})
+        return (*self._parents, *(saying(change, undone) for change in self._changes))
+
+    def recorded(self, record: ChangeRecord) -> None:
+        """Parents stay."""
+        self._parents = ()
+
+    def exchange(self, parts: Parts) -> None:
+        """Rename it back."""
+        parts.store.restore(self._path, self._trash)
+
+    def set_back(self, parts: Parts) -> None:
+        """Rename it into the trash again."""
+        parts.store.remove(self._path, trash=self._trash)
+
+    def compensations(self, parts: Parts, number: int) -> Sequence[Change]:
+        """All of it is gone again; the records of one commit have numbers in a row."""
+        first = number - len(self._changes) + 1
+        return [
+            replace(
+                change,
+                operation=Operation.DELETE if change.after is not None else Operation.DELETE_DIRECTORY,
+                before=change.after, after=None, content=None, size=None, mode=None, view=None, relations=(),
+                applied=True, compensates=first + place,
+            )
+            for place, change in reversed(list(enumerate(self._changes)))
+        ]  # fmt: skip
+
+    def mirror_actions(self, number: int) -> Sequence[MirrorAction]:
+        """The mirror gets all of it anew."""
+        actions: list[MirrorAction] = []
+        for change in self._changes:
+            path = WorkspacePath(change.path)
+            if change.after is None:
+                actions.append(MakeDirectory(path=path, key=change.key, number=number))
+            elif change.path in self._contents:
+                content = self._contents[change.path]
+                actions.append(
+                    Put(
+                        path=path,
+                        key=change.key,
+                        content=content,
+                        mode=change.mode,
+                        number=number,
+                        version=change.after,
+                    )
+                )
+        return actions
+
+    def abandon(self, parts: Parts) -> None:
+        """Take back parents made for nothing."""
+        remove_parents(parts, self._parents)
+        self._parents = ()
+
+    def _change(self, parts: Parts, relative: str, stat: FileStat) -> Change | None:
+        """Return the record of one entry; a link, or a file too large to be kept, comes back without one."""
+        path = parts.workspace.resolve(f"{self._path}/{relative}" if relative else self._path)
+        key = parts.workspace.key(path)
+        view = parts.journal.view(key)
+        if stat.type == "directory":
+            return Change(operation=Operation.CREATE_DIRECTORY, path=path, key=key, view=view if not relative else None)
+        if stat.type != "file" or stat.size > parts.settings.max_foreign_bytes:
+            return None
+        content = parts.store.read_trashed(self._path, self._trash, relative)
+        version = version_of(content)
+        if not parts.journal.contents.has(version):
+            parts.journal.contents.keep(content, version)
+        if parts.sync.names([path]):
+            self._contents[path] = content
+        return Change(
+            operation=Operation.CREATE, path=path, key=key, after=version, size=len(content), mode=stat.mode, view=view
+        )
+
+
+UndoStep = PutBack | TakeAway | MoveBack | MoveFolderBack | MakeFolderAgain | RemoveEmptied | RemoveTree | RestoreFolder

@@ -1,0 +1,279 @@
+"""A change meets unsaved text: merged into the document, and into the file where it does not need what is unsaved.
+
+Nothing here saves a person's text behind their back. A change whose every hunk applies to the file goes there, and is put
+on top of the document, which stays dirty. A change that needs unsaved text goes to the document alone, as a record of
+state `buffer`. Only what cannot be merged into the document is a conflict.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from filetools.content import (
+    ContentFacts,
+    TextFormat,
+    decode,
+    describe,
+    encode,
+    inspect,
+    merge,
+    merge_bytes,
+    minimal_edits,
+    version_of,
+)
+from filetools.editors import OpenText, changed, typed
+from filetools.errors import EditConflictError, EncodingError
+from filetools.facade.look import Look, content_of, facts_of
+from filetools.facade.parts import Parts
+from filetools.facade.steps.decision import Decision, Sent
+from filetools.journal import Change, Document, DocumentChange
+from filetools.models import Operation
+from filetools.paths import WorkspacePath
+from filetools.versions import overlap_error
+
+
+class UnsavedQuestion(Exception):  # noqa: N818  # no error: a person is asked, and the call goes on
+    """Raised under the lock where a person must decide about unsaved text; nobody is asked while a lock is held."""
+
+    def __init__(
+        self, path: WorkspacePath, opened: OpenText, *, base_text: str, proposed: str, disk_version: str | None
+    ) -> None:
+        super().__init__(path)
+        self.path = path
+        self.opened = opened
+        self.base_text = base_text
+        self.proposed = proposed
+        self.disk_version = disk_version
+
+
+def unsaved_text(parts: Parts, seen: Look) -> OpenText | None:
+    """Return the document of a path if it has unsaved text.
+
+    Raises:
+        HeadMovedError: It has moved on since the look.
+    """
+    document = seen.view.document
+    return None if document is None or not document.is_dirty else parts.documents.texts.at(document)
+
+
+def disk_text(parts: Parts, seen: Look) -> str | None:
+    """Return the text of the file that a look saw: empty where there is none, None if it is binary."""
+    if seen.stat is None:
+        return ""
+    facts = facts_of(parts, seen)
+    if facts is None or facts.text_format is None:
+        return None
+    return decode(content_of(parts, seen), facts.text_format, path=seen.path)
+
+
+def followed(parts: Parts, seen: Look, decision: Decision) -> Decision:
+    """Return a decision with what becomes of the path's open document, where its maker has not said so.
+
+    Raises:
+        EditConflictError: There is unsaved text that it cannot be merged into.
+        HeadMovedError: The document has moved on since the look.
+    """
+    document = seen.view.document
+    is_settled = decision.in_buffer or decision.document is not None or decision.facts.version == seen.version
+    if document is None or is_settled:
+        return decision
+    opened = parts.documents.texts.at(document)
+    facts = decision.facts
+    if facts.text_format is None:
+        if document.is_dirty:
+            raise unsaved_error(seen.path, opened.document.version, "and what would replace it is binary")
+        return decision
+    text = decode(decision.content, facts.text_format, path=seen.path)
+    if document.is_dirty:
+        base = disk_text(parts, seen)
+        if base is None:
+            raise unsaved_error(seen.path, opened.document.version, "and its file is binary")
+        placed = put_beside(parts, seen, opened, base, text)
+        return replace(placed, mode=decision.mode, added_bytes=decision.added_bytes, newline=decision.newline)
+    return replace(decision, document=replaced(opened, text, facts))
+
+
+def replaced(opened: OpenText, text: str, facts: ContentFacts) -> DocumentChange:
+    """Return the change that makes a document what stands in the file."""
+    edits = minimal_edits(opened.text, text)
+    made = changed(opened, text, edits, base=facts.version, is_dirty=False, reason="disk")
+    return made if facts.text_format is None else replace(made, text_format=facts.text_format)
+
+
+def put_beside(
+    parts: Parts, seen: Look, opened: OpenText, base: str, proposed: str, *, is_addition: bool = False
+) -> Decision:
+    """Decide where a change of a file with unsaved text goes.
+
+    Args:
+        parts: The workspace.
+        seen: What stands on disk.
+        opened: The document with the unsaved text.
+        base: The text that the change starts from.
+        proposed: What it makes of that.
+        is_addition: Whether it only adds to the end; then it is added to both texts, whatever they end with.
+
+    Raises:
+        EditConflictError: It overlaps with unsaved text.
+        EncodingError: The file's encoding lacks a character of it.
+    """
+    caught_up = _caught_up(parts, seen, opened)
+    current = opened.text if caught_up is None else caught_up
+    foreign: tuple[dict[str, Any], ...] = ()
+    if is_addition:
+        text = current + proposed.removeprefix(base)
+    else:
+        text, foreign = _merged(parts, seen, opened, base, current, proposed)
+    # The merge's own edits are whole lines; carets and selections in them would be lost.
+    edits = minimal_edits(opened.text, text)
+    on_disk = _on_disk(parts, seen, base, proposed, is_addition=is_addition)
+    form = opened.document.text_format
+    is_merged = text != proposed
+    sent_bytes = _sent(proposed, form, seen)
+    sent = Sent(content=sent_bytes, version=version_of(sent_bytes))
+    if on_disk is None:
+        change = replace(typed(opened, edits, reason="merged"), is_parent=True)
+        content = replace(opened, text=text).shown_bytes()
+        facts = describe(content, text, form, name=seen.path, version=version_of(content))
+        is_new = text != opened.text
+        return Decision(
+            content=content, facts=facts, sent=sent, is_merged=is_merged, foreign=foreign, in_buffer=True,
+            document=change if is_new else None, shown_version=facts.version,
+            buffer_before=parts.documents.texts.bytes_of(opened)[1],
+        )  # fmt: skip
+    facts, file_text = inspect(on_disk, name=seen.path)
+    if caught_up is None:
+        # Its base stays the text that it builds on, so that saving it tells of the conflict.
+        change = changed(opened, text, edits, base=opened.document.base, is_dirty=True, reason="merged")
+        after = replace(opened, text=text)
+    else:
+        change = changed(opened, text, edits, base=facts.version, is_dirty=text != file_text, reason="merged")
+        change = replace(change, text_format=facts.text_format or form)
+        document = replace(opened.document, text_format=change.text_format)
+        after = replace(opened, text=text, document=document, base=on_disk, base_text=file_text or "")
+    return Decision(
+        content=on_disk, facts=facts, sent=sent, is_merged=is_merged, foreign=foreign, document=change,
+        shown_version=version_of(after.shown_bytes()),
+    )  # fmt: skip
+
+
+def overwritten(parts: Parts, seen: Look, opened: OpenText, decision: Decision) -> Decision:
+    """Return a decision that replaces unsaved text, which is kept as a version first."""
+    facts = decision.facts
+    text = None if facts.text_format is None else decode(decision.content, facts.text_format, path=seen.path)
+    if text is None:
+        raise unsaved_error(seen.path, opened.document.version, "and what would replace it is binary")
+    kept, _ = parts.documents.texts.bytes_of(opened)
+    return replace(decision, document=replaced(opened, text, facts), kept_unsaved=kept)
+
+
+def unsaved_error(path: str, buffer_version: int, reason: str = "") -> EditConflictError:
+    """Return the error for a change that unsaved text is in the way of."""
+    joined = f", {reason}" if reason else ""
+    error = EditConflictError(
+        f"File {path} has unsaved changes{joined}. Approval required.",
+        path=path,
+        details={"unsaved": True, "buffer_version": buffer_version},
+    )
+    error.suggested_action = "Have the person save or discard the changes in the editor, then call again."
+    return error
+
+
+def _caught_up(parts: Parts, seen: Look, opened: OpenText) -> str | None:
+    """Return a document's text with what its file has got since it last followed; None if that cannot be merged."""
+    if seen.stat is None or seen.version == opened.document.base:
+        return opened.text
+    on_disk = disk_text(parts, seen)
+    return None if on_disk is None else merge(opened.base_text, opened.text, on_disk).text
+
+
+def _on_disk(parts: Parts, seen: Look, base: str, proposed: str, *, is_addition: bool) -> bytes | None:
+    """Return what a change makes of the file, or None if it needs text that is not there, or changes nothing there."""
+    facts = facts_of(parts, seen)
+    if seen.stat is None or facts is None or facts.text_format is None:
+        return None
+    content = content_of(parts, seen)
+    if is_addition:
+        bare = TextFormat(encoding=facts.text_format.encoding, bom=b"")
+        return content + encode(proposed.removeprefix(base), bare, path=seen.path)
+    merged = merge_bytes(base, content, proposed, text_format=facts.text_format, path=seen.path)
+    return None if merged.content is None or merged.content == content else merged.content
+
+
+def _merged(
+    parts: Parts, seen: Look, opened: OpenText, base: str, current: str, proposed: str
+) -> tuple[str, tuple[dict[str, Any], ...]]:
+    """Return a document's text with a change merged in, and the hunks of it that the change did not have."""
+    merged = merge(base, current, proposed)
+    if merged.text is None:
+        base_version = version_of(base.encode("utf-8", "surrogatepass"))
+        version = parts.documents.texts.bytes_of(opened)[1]
+        raise overlap_error(seen.path, base_version, version, merged, current, base)
+    return merged.text, tuple(dict(hunk.to_dict()) for hunk in merged.foreign)
+
+
+def _sent(text: str, form: TextFormat, seen: Look) -> bytes:
+    try:
+        return encode(text, form, path=seen.path)
+    except EncodingError:
+        return text.encode("utf-8", "surrogatepass")
+
+
+def refuse_unsaved_below(parts: Parts, folder: WorkspacePath, key: str) -> None:
+    """Refuse to delete a folder in which an editor has unsaved text.
+
+    Raises:
+        EditConflictError: It has; names the document.
+    """
+    for document in parts.journal.documents.below(key):
+        if document.is_dirty:
+            raise unsaved_error(document.path, document.version, f"and lies in {folder}")
+
+
+def keep_unsaved(parts: Parts, seen: Look, decision: Decision) -> None:
+    """Keep, before anything is recorded, what a decision takes from the open document."""
+    document = seen.view.document
+    if document is None:
+        return
+    if decision.in_buffer and decision.buffer_before is not None:
+        content, version = parts.documents.texts.bytes_of(parts.documents.texts.at(document))
+        if not parts.journal.contents.has(version):
+            parts.journal.contents.keep(content, version)
+    if decision.kept_unsaved is not None:
+        change = aside(parts, document, decision.kept_unsaved)
+        parts.journal.commit([change], parts.documents.author(document))
+
+
+def aside(parts: Parts, document: Document, content: bytes) -> Change:
+    """Return the draft that keeps a document's text as a version which never became the head."""
+    return Change(
+        operation=Operation.MODIFY,
+        path=document.path,
+        key=document.key,
+        before=document.base,
+        after=version_of(content),
+        content=content,
+        size=len(content),
+        aside=True,
+    )
+
+
+def taken_back(parts: Parts, seen: Look, decision: Decision) -> DocumentChange | None:
+    """Return the change that makes a document what it was before a commit, under what was typed since.
+
+    What was unsaved is unsaved again, on top of what it was on top of; else nobody would know that it is in no file.
+    Returns None if there is nothing to take back, or it cannot be.
+    """
+    made, former = decision.document, seen.view.document
+    back = None if made is None or former is None else parts.documents.taken_back(made)
+    if made is None or former is None or back is None:
+        return None
+    is_newer = back.expected_version != made.expected_version + 1
+    return replace(
+        back,
+        base=former.base,
+        text_format=former.text_format,
+        is_dirty=former.is_dirty or is_newer,
+        parents=former.parents,
+    )

@@ -1,0 +1,178 @@
+"""How a call runs inside a transaction: its steps change the overlay instead of the disk."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from functools import partial
+from typing import Final, cast
+
+from filetools.editors import Documents
+from filetools.errors import ChangedMeanwhileError, FileToolsError, InvalidArgumentError
+from filetools.events import EventBus
+from filetools.facade.parts import Parts
+from filetools.facade.runner import Runner
+from filetools.facade.steps import MakeFolder, MoveFile, MoveFolder, PutFile, RemoveFile, RemoveFolder, Step
+from filetools.facade.transactions.acts import act
+from filetools.facade.transactions.knowing import InnerKnowledge
+from filetools.facade.transactions.overlay import Overlay
+from filetools.facade.transactions.view import OverlayStore
+from filetools.facade.way import FIRST_PAUSE_SECONDS, MOST_TRIES, Beat, Outcome, no_beat
+from filetools.journal import HeadMovedError, Journal, View
+from filetools.models import Actor, ChangeRecord, Operation
+from filetools.paths import WorkspacePath
+from filetools.stores import Store
+from filetools.sync import Recovery
+
+OUTSIDE: Final = "A transaction works inside its block only; begin another with `async with files.transaction() as tx`"
+_OPERATIONS: Final[dict[type[object], Operation]] = {
+    PutFile: Operation.MODIFY,
+    RemoveFile: Operation.DELETE,
+    MoveFile: Operation.MOVE,
+    MakeFolder: Operation.CREATE_DIRECTORY,
+    RemoveFolder: Operation.DELETE_DIRECTORY,
+    MoveFolder: Operation.MOVE_DIRECTORY,
+}
+
+
+class InnerJournal:
+    """The journal as a transaction sees it: without open documents, whose unsaved text is met at the exit."""
+
+    def __init__(self, journal: Journal) -> None:
+        self._journal = journal
+
+    def view(self, key: str) -> View:
+        """Return what is known of a path, as if no editor had it open."""
+        return replace(self._journal.view(key), document=None)
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self._journal, name)
+
+
+class NoRecovery(Recovery):
+    """Settles nothing: a transaction holds no locks before its exit, where the way of a write settles what is left."""
+
+    def settle(self, path: WorkspacePath, key: str) -> None:
+        """Do nothing."""
+
+
+class BufferingRunner(Runner):
+    """Runs the calls of one transaction. Lives as long as it."""
+
+    def __init__(self, outer: Runner) -> None:
+        parts = outer.parts
+        self.outer = outer
+        self.overlay = Overlay(parts.store, parts.workspace.key)
+        self.knowledge = InnerKnowledge(parts.journal, parts.knowledge, self.overlay.is_changed)
+        self.is_over = True
+        self._turn = asyncio.Lock()
+        super().__init__(inner_parts(parts, self.overlay, self.knowledge))
+
+    def check_open(self) -> None:
+        """Raise unless the transaction goes on.
+
+        Raises:
+            InvalidArgumentError: It has not begun, or has ended.
+            WorkspaceGoneError: The workspace was closed.
+        """
+        if self.is_over:
+            raise InvalidArgumentError(OUTSIDE)
+        self.outer.check_open()
+
+    def begin(self) -> None:
+        """Take calls from now on."""
+        self.is_over = False
+
+    async def end(self) -> None:
+        """Take no more calls, and wait for one that is at work."""
+        self.is_over = True
+        async with self._turn:
+            pass
+
+    @contextmanager
+    def strictly(self, raw_paths: Sequence[str]) -> Iterator[None]:
+        """Have files that a block changes first refuse at the exit what others change there meanwhile.
+
+        Args:
+            raw_paths: Those whose version the caller has named.
+        """
+        paths = [path for path in map(self.resolve, raw_paths) if self.overlay.entry(path) is None]
+        yield
+        for path in paths:
+            self.overlay.demand(path)
+
+    async def change(
+        self,
+        steps: Sequence[Step],
+        actor: Actor,
+        *,
+        lock_timeout_seconds: float | None = None,
+        beat: Beat = no_beat,
+        happened: Callable[[], None] = lambda: None,
+    ) -> Outcome:
+        """Have steps change the overlay, all or nothing; nothing is locked, recorded or told.
+
+        Raises:
+            ChangedMeanwhileError: Others were moving a folder in each of five tries.
+            FileToolsError: A step refused; the overlay is as it was.
+        """
+        async with self._turn:
+            self.check_open()
+            for attempt in range(MOST_TRIES):
+                try:
+                    changed = await self.parts.crew.run(partial(self._apply, steps, actor, beat))
+                    break
+                except HeadMovedError:
+                    await asyncio.sleep(FIRST_PAUSE_SECONDS * 2**attempt)
+            else:
+                raise ChangedMeanwhileError(steps[0].paths[0], MOST_TRIES)
+            happened()
+        changes = tuple(_record(step, actor) if has else None for step, has in zip(steps, changed, strict=True))
+        return Outcome(records=(), changes=changes, mirror="off")
+
+    def _apply(self, steps: Sequence[Step], actor: Actor, beat: Beat) -> list[bool]:
+        with self.overlay.lock:
+            saved, known = self.overlay.save(), self.knowledge.own()
+            try:
+                changed = []
+                for number, step in enumerate(steps):
+                    beat(number, len(steps))
+                    changed.append(self._apply_one(step, actor))
+            except (FileToolsError, HeadMovedError):
+                self.overlay.restore(saved)
+                self.knowledge.use(known)
+                raise
+        return changed
+
+    def _apply_one(self, step: Step, actor: Actor) -> bool:
+        step.look(self.parts)
+        if not step.decide(self.parts):
+            return False
+        act(self.parts, self.overlay, step, actor)
+        return True
+
+
+def inner_parts(parts: Parts, overlay: Overlay, knowledge: InnerKnowledge) -> Parts:
+    """Return the parts of a workspace as they are inside a transaction: its own tree and knowledge, and no listeners."""
+    journal = cast("Journal", InnerJournal(parts.journal))
+    return replace(
+        parts,
+        # Only what reads is there: what a transaction makes reaches the disk at its exit, and by no other way.
+        store=cast("Store", OverlayStore(overlay)),
+        journal=journal,
+        documents=Documents(journal),
+        knowledge=knowledge,
+        recovery=NoRecovery(parts.workspace, parts.store, parts.journal),
+        bus=EventBus(),
+        # What further names a file has is asked at the exit, under their locks.
+        settings=parts.settings.model_copy(update={"hard_links": "break"}),
+    )
+
+
+def _record(step: Step, actor: Actor) -> ChangeRecord:
+    """Return a record that only says that something will change; its number is 0, as it has none yet."""
+    operation = next((_OPERATIONS[kind] for kind in type(step).__mro__ if kind in _OPERATIONS), Operation.MODIFY)
+    return ChangeRecord(number=0, operation=operation, path=step.paths[-1], actor=actor, time=time.time())

@@ -1,0 +1,79 @@
+"""What must be allowed before a transaction is done: asked by the tools that were called, about what comes of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from filetools.content import decode, encode, version_of
+from filetools.facade.encodings import read_as
+from filetools.facade.parts import Parts
+from filetools.facade.steps import Step
+from filetools.facade.transactions.overlay import Overlay
+from filetools.facade.transactions.states import Written
+from filetools.facade.writing import UTF_8
+from filetools.paths import WorkspacePath
+from filetools.permissions import Permit
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Question:
+    """One question to the permissions."""
+
+    tool: str
+    paths: Sequence[WorkspacePath]
+    arguments: Mapping[str, Any]
+    text: str | None = None
+    """What shall stand there, if it is about one file of text."""
+
+    def preview(self, _parts: Parts, _old_text: str | None) -> str | None:
+        """Return the text that shall stand there; a `Preview`."""
+        return self.text
+
+
+def questions(
+    asked: Mapping[str, Iterable[WorkspacePath]], steps: Sequence[Step], overlay: Overlay
+) -> Iterator[Question]:
+    """Yield a question for each tool that was called, about its paths that will change.
+
+    Args:
+        asked: By tool, the paths that its calls in the transaction named.
+        steps: What will be done.
+        overlay: What shall stand there.
+    """
+    touched = {path for step in steps for path in step.paths}
+    for tool, paths in asked.items():
+        changing = [path for path in paths if path in touched or any(path.is_below(above) for above in touched)]
+        if changing:
+            yield _question(tool, changing, overlay)
+
+
+def write_instead(overlay: Overlay, path: WorkspacePath, permit: Permit) -> None:
+    """Have the text that a person gave stand at a path, if what they saw there still does at the exit.
+
+    Raises:
+        EncodingError: The file's encoding cannot hold it.
+    """
+    entry = overlay.entry(path)
+    assert entry is not None
+    assert isinstance(entry.now, Written)
+    file, text = entry.now, permit.edited_text or ""
+    text_format = read_as(file.content, file.encoding, name=path).text_format or UTF_8
+    content = encode(text, text_format, path=path)
+    base = entry.base
+    if permit.proposal.version is not None:
+        base = replace(base, version=permit.proposal.version, content=None)
+    shown = replace(file.stat, size=len(content))
+    overlay.decree(path, replace(file, content=content, version=version_of(content), stat=shown), base=base)
+
+
+def _question(tool: str, paths: Sequence[WorkspacePath], overlay: Overlay) -> Question:
+    files = {path: entry.now for path in paths if (entry := overlay.entry(path)) and isinstance(entry.now, Written)}
+    arguments = {"transaction": {str(path): file.version for path, file in files.items()}}
+    if len(paths) != 1 or len(files) != 1:
+        return Question(tool=tool, paths=paths, arguments=arguments)
+    file = files[paths[0]]
+    text_format = read_as(file.content, file.encoding, name=paths[0]).text_format
+    text = None if text_format is None else decode(file.content, text_format, path=paths[0])
+    return Question(tool=tool, paths=paths, arguments=arguments, text=text)

@@ -1,0 +1,92 @@
+"""What comes of a transaction: its result, and what its actor knows from then on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from pydantic import Field
+
+from filetools.facade.steps import MoveFile, PutFile, RemoveFile, Step
+from filetools.facade.transactions.knowing import InnerKnowledge
+from filetools.facade.way import Outcome
+from filetools.models import Actor, ChangeRecord, MirrorStatus, Result
+from filetools.paths import WorkspacePath
+
+
+class TransactedPath(Result):
+    """What a transaction did at one path: the net effect of all its calls there."""
+
+    path: str
+    operation: str
+    """As in the feed: "create", "modify", "delete", "move", "create_directory" and so on."""
+    old_path: str | None = None
+    """Where it was, after a move."""
+    number: int
+    """Journal number of the change."""
+    version: str | None = None
+    """Version after the transaction; None for what is gone and for folders."""
+    replaced_version: str | None = None
+    """Version that was replaced or deleted; its bytes stay readable by that version."""
+    merged: bool = False
+    """Whether the transaction's text was merged with what others had written meanwhile."""
+    foreign: list[dict[str, Any]] = Field(default_factory=list)
+    """After a merge, the hunks that the file has and the transaction's text has not."""
+
+
+class TransactionResult(Result):
+    """What a transaction did, all or nothing."""
+
+    changes: list[TransactedPath] = Field(default_factory=list)
+    """Every path that it changed, in the order of the journal; empty if nothing came of it."""
+    number: int | None = None
+    """Journal number of its last change; None if it changed nothing."""
+    mirror: MirrorStatus = "off"
+    warnings: list[dict[str, Any]] = Field(default_factory=list)
+
+
+def result_of(steps: Sequence[Step], outcome: Outcome) -> TransactionResult:
+    """Return the result of a transaction that was done."""
+    done = [(step, record) for step, record in zip(steps, outcome.changes, strict=True) if record is not None]
+    return TransactionResult(
+        changes=[_transacted(step, record) for step, record in done],
+        number=done[-1][1].number if done else None,
+        mirror=outcome.mirror,
+        warnings=list(outcome.warnings),
+    )
+
+
+def note_done(
+    key: Callable[[WorkspacePath], str], knowledge: InnerKnowledge, actor: Actor, steps: Sequence[Step]
+) -> None:
+    """Have the workspace know what the actor knows of the files that its transaction has changed."""
+    knowledge.publish_forgotten(actor)
+    for step in steps:
+        if isinstance(step, PutFile):
+            for path in (step.path, *step.other_names):
+                knowledge.publish(actor, key(path), step.seen.version, step.version, is_merged=_is_merged(step))
+
+
+def _transacted(step: Step, record: ChangeRecord) -> TransactedPath:
+    return TransactedPath(
+        path=record.path,
+        operation=record.operation.value,
+        old_path=record.old_path,
+        number=record.number,
+        version=record.after,
+        replaced_version=_replaced(step),
+        merged=isinstance(step, PutFile) and _is_merged(step),
+        foreign=list(step.decision.foreign) if isinstance(step, PutFile) and step.decision is not None else [],
+    )
+
+
+def _is_merged(step: PutFile) -> bool:
+    decision = step.decision
+    assert decision is not None
+    return decision.sent is not None if decision.is_merged is None else decision.is_merged
+
+
+def _replaced(step: Step) -> str | None:
+    if isinstance(step, PutFile | RemoveFile):
+        return step.seen.version
+    return step.seen[1].version if isinstance(step, MoveFile) else None

@@ -1,0 +1,148 @@
+"""The steps of a transaction's exit: each is based on what the transaction saw, merges what it may, and refuses the rest."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from filetools.content import decode, inspect
+from filetools.errors import PathExistsError, VersionGoneError, VersionMismatchError
+from filetools.facade import knowing
+from filetools.facade.encodings import read_as
+from filetools.facade.look import Look, content_of, facts_of
+from filetools.facade.parts import Parts
+from filetools.facade.steps import Decision, MoveFolder, RemoveFolder, Sent, unsaved_error, unsaved_text
+from filetools.facade.transactions.states import Base, Written
+from filetools.facade.transactions.view import is_same
+from filetools.models import Actor
+from filetools.paths import WorkspacePath
+from filetools.search import walk_tree
+from filetools.stores import FileStat
+from filetools.versions import conflict_error, rebase
+
+_CHANGED = "others changed it since this transaction first did"
+
+SeenBelow = Mapping[str, FileStat]
+"""By key what a transaction saw below a folder."""
+
+
+def decide_put(parts: Parts, seen: Look, *, file: Written, base: Base, is_strict: bool) -> Decision:
+    """Put a transaction's text where its base stands; onto what others have made of it the text is merged.
+
+    Raises:
+        EditConflictError: Their changes and this one overlap, or there is no text to merge.
+        VersionMismatchError: The caller had named the version that it changes, or the base is not kept any more.
+        PathExistsError: Others made a file where there was none.
+    """
+    facts = read_as(file.content, file.encoding, name=seen.path)
+    plain = Decision(content=file.content, facts=facts, mode=file.mode, encoding=file.encoding)
+    if seen.version == file.version or is_base(base, seen):
+        return plain
+    if base.type is None:
+        raise PathExistsError(seen.path)
+    if is_strict:
+        raise VersionMismatchError(seen.path, base.version, seen.version, reason=_CHANGED)
+    if seen.stat is None:
+        raise conflict_error(seen.path, base.version, None, reason="it is no longer there")
+    current = None if facts_of(parts, seen) is None else read_as(content_of(parts, seen), file.encoding, name=seen.path)
+    if current is None or facts.text_format is None:
+        raise conflict_error(seen.path, base.version, seen.version, reason="it is binary and cannot be merged")
+    base_bytes = _base_bytes(parts, seen, base)
+    rebased = rebase(
+        seen.path,
+        base=base_bytes,
+        base_facts=read_as(base_bytes, file.encoding, name=seen.path),
+        current=content_of(parts, seen),
+        facts=current,
+        proposed=decode(file.content, facts.text_format, path=seen.path),
+    )
+    merged = inspect(rebased.content, name=seen.path)[0]
+    sent = Sent(content=file.content, version=file.version)
+    return Decision(content=rebased.content, facts=merged, sent=sent, foreign=rebased.foreign, encoding=file.encoding)
+
+
+def permit_removal(parts: Parts, actor: Actor, base: Base, seen: Look) -> None:
+    """Refuse to delete what is not as the transaction saw it, or what a person has unsaved text of.
+
+    Raises:
+        VersionMismatchError, EditConflictError
+    """
+    knowing.permit_removal(parts, actor, seen.version, seen)
+    permit_seen(base, seen)
+
+
+def permit_move(parts: Parts, bases: tuple[Base, Base], source: Look, destination: Look) -> None:
+    """Refuse to move, or to cover, what is not as the transaction saw it, and to cover unsaved text.
+
+    Raises:
+        VersionMismatchError, EditConflictError
+    """
+    opened = unsaved_text(parts, destination)
+    if opened is not None:
+        raise unsaved_error(destination.path, opened.document.version)
+    permit_seen(bases[0], source)
+    permit_seen(bases[1], destination)
+
+
+def permit_seen(base: Base, seen: Look) -> None:
+    """Refuse what is not as the transaction saw it.
+
+    Raises:
+        VersionMismatchError
+    """
+    if not is_base(base, seen):
+        raise VersionMismatchError(seen.path, base.version, seen.version, reason=_CHANGED)
+
+
+def is_base(base: Base, seen: Look) -> bool:
+    """Whether what stands there is what the transaction saw there."""
+    if seen.stat is None or base.stat is None:
+        return seen.stat is None and base.type is None
+    if base.version is not None and base.version.startswith("stat:"):
+        return is_same(base.stat, seen.stat)
+    return seen.version == base.version
+
+
+class RemoveSeenFolder(RemoveFolder):
+    """Deletes a folder, if nothing in it is newer than what its transaction saw; implements `Step`."""
+
+    def __init__(self, path: WorkspacePath, below: SeenBelow) -> None:
+        super().__init__(path, recursive=bool(below))
+        self._below = below
+
+    def look(self, parts: Parts) -> None:
+        """See the folder, and refuse what is new in it."""
+        super().look(parts)
+        _refuse_new(parts, self.paths[0], self._below)
+
+
+class MoveSeenFolder(MoveFolder):
+    """Moves a folder, if nothing in it is newer than what its transaction saw; implements `Step`."""
+
+    def __init__(self, source: WorkspacePath, destination: WorkspacePath, below: SeenBelow) -> None:
+        super().__init__(source, destination)
+        self._below = below
+
+    def look(self, parts: Parts) -> None:
+        """See both ends, and refuse what is new in the folder."""
+        super().look(parts)
+        _refuse_new(parts, self.paths[0], self._below)
+
+
+def _refuse_new(parts: Parts, folder: WorkspacePath, below: SeenBelow) -> None:
+    for path, _ in walk_tree(parts.store, folder):
+        stat, before = parts.store.stat(path), below.get(parts.workspace.key(path))
+        if stat is None or (before is not None and (is_same(before, stat) or before.type == stat.type == "directory")):
+            continue
+        reason = "others changed it since this transaction moved or deleted the folder that holds it"
+        raise VersionMismatchError(path, None, None, reason=reason)
+
+
+def _base_bytes(parts: Parts, seen: Look, base: Base) -> bytes:
+    if base.content is not None:
+        return base.content
+    assert base.version is not None
+    try:
+        return parts.knowledge.text(base.version)
+    except VersionGoneError as exc:
+        reason = "the text that this transaction changed is no longer kept, so it cannot be merged"
+        raise VersionMismatchError(seen.path, base.version, seen.version, reason=reason) from exc

@@ -1,0 +1,121 @@
+"""What a transaction holds of one path: what stood there at its first change, and what shall stand there now."""
+
+from __future__ import annotations
+
+import itertools
+import time
+from dataclasses import dataclass
+from typing import Final
+
+from filetools.facade.expected import stat_version
+from filetools.facade.look import Look
+from filetools.models import EntryType
+from filetools.paths import WorkspacePath
+from filetools.stores import FileStat
+
+NOT_ON_DISK: Final = -1
+"""Device of what is in memory only, so that no cache takes it for a file of the disk."""
+_IDENTITIES: Final = itertools.count()
+_DEFAULT_FILE_MODE: Final = 0o644
+_FOLDER_MODE: Final = 0o755
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Base:
+    """What stood at a path when the transaction first changed it; what is done at the exit is based on it."""
+
+    type: EntryType | None
+    """None if nothing was there."""
+    version: str | None = None
+    """Of a file; "stat:…" where its bytes were not read."""
+    stat: FileStat | None = None
+    content: bytes | None = None
+    """Its bytes, where they were read and the journal may not keep them."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Written:
+    """A file whose bytes are the transaction's."""
+
+    content: bytes
+    version: str
+    mode: int | None
+    """Permission bits; None keeps those of the file that is replaced, or takes the default."""
+    stat: FileStat
+    encoding: str | None = None
+    """Codec that its actor named for it; None finds out."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Original:
+    """What stood at a path of the disk, here or elsewhere now, untouched."""
+
+    path: WorkspacePath
+    stat: FileStat
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Folder:
+    """A folder that the transaction made or moved."""
+
+    origin: WorkspacePath | None
+    """Where it stood on the disk; None if it is new."""
+    stat: FileStat
+
+
+State = Written | Original | Folder | None
+"""What shall stand at a path; None for nothing."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """One path that the transaction has changed."""
+
+    path: WorkspacePath
+    base: Base
+    now: State
+    is_strict: bool = False
+    """Whether the caller named the version that it changes, so that nothing may be merged."""
+
+
+MISSING: Final = Base(type=None)
+
+
+def base_of(stat: FileStat | None) -> Base:
+    """Return what stands there as a base whose bytes nobody has looked at."""
+    if stat is None:
+        return MISSING
+    return Base(type=stat.type, version=stat_version(stat.identity) if stat.type == "file" else None, stat=stat)
+
+
+def base_seen(seen: Look) -> Base:
+    """Return what a look saw as a base."""
+    if seen.stat is None:
+        return MISSING
+    return Base(type="file", version=seen.version, stat=seen.stat, content=seen.content)
+
+
+def written(content: bytes, version: str, mode: int | None, *, shown_mode: int | None = None) -> Written:
+    """Return a file of these bytes.
+
+    Args:
+        content: All of them.
+        version: Of them.
+        mode: Permission bits to set.
+        shown_mode: Those that it will have, as far as that is known.
+    """
+    stat = _stat("file", len(content), _DEFAULT_FILE_MODE if shown_mode is None else shown_mode)
+    return Written(content=content, version=version, mode=mode, stat=stat)
+
+
+def folder(origin: WorkspacePath | None = None) -> Folder:
+    """Return a folder that is new, or was moved from `origin`."""
+    return Folder(origin=origin, stat=_stat("directory", 0, _FOLDER_MODE))
+
+
+def _stat(kind: EntryType, size: int, mode: int) -> FileStat:
+    now_ns = time.time_ns()
+    return FileStat(
+        type=kind, size=size, mode=mode, modified_ns=now_ns, changed_ns=now_ns, device=NOT_ON_DISK,
+        inode=next(_IDENTITIES),
+    )  # fmt: skip

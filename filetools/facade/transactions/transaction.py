@@ -1,0 +1,188 @@
+"""Transactions of a caller's own: any calls over any files, buffered, and done all or nothing at the end of the block."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from contextvars import ContextVar
+from functools import partial
+from io import BytesIO
+from types import TracebackType
+from typing import Any, Final, Never
+
+from filetools.errors import InvalidArgumentError
+from filetools.facade.calls import Calls
+from filetools.facade.editing import TextChange
+from filetools.facade.feed import Feed
+from filetools.facade.knowing import DecideWrite
+from filetools.facade.progress import Abort, Progress
+from filetools.facade.proposals import Preview
+from filetools.facade.read_calls import ReadCalls
+from filetools.facade.requests import WriteRequest
+from filetools.facade.runner import Runner
+from filetools.facade.streaming import CHUNK_BYTES
+from filetools.facade.transactions.buffering import BufferingRunner
+from filetools.facade.transactions.plan import plan
+from filetools.facade.transactions.questions import Question, questions, write_instead
+from filetools.facade.transactions.results import TransactionResult, note_done, result_of
+from filetools.facade.tree_calls import TreeCalls
+from filetools.facade.write_calls import WriteCalls
+from filetools.models import Actor, BatchResult, EditResult, WriteResult
+from filetools.paths import WorkspacePath
+from filetools.permissions import Permit
+from filetools.stores import FileStat
+
+_NESTED: Final = "A transaction is going on already; transactions cannot be nested, use the one that is open"
+_UNSAVED: Final = "In a transaction a write is always merged with unsaved text; leave on_conflict out"
+_current: ContextVar[Transaction | None] = ContextVar("filetools_transaction", default=None)
+
+
+class Transaction(ReadCalls, WriteCalls, TreeCalls):
+    """The calls of one actor, done together: `async with files.transaction() as tx:`. Entered once.
+
+    Calls change nothing outside before the end of the block; reads see what the transaction has made so far. Results
+    of its calls have no `number` and no mirror yet; `result` has them. An exception in the block, or its being
+    cancelled, drops everything. At the end the permissions are asked, then all locks are taken, everything is checked,
+    and all is done or nothing, also over a crash.
+
+    What others changed meanwhile is merged into texts that the transaction writes. What overlaps is EDIT_CONFLICT; what
+    the transaction deletes or moves, and others have changed since, is VERSION_MISMATCH. The error names the path.
+    """
+
+    def __init__(self, runner: Runner, feed: Feed, actor: Actor, *, require_version: bool = False) -> None:
+        self._buffer = BufferingRunner(runner)
+        super().__init__(self._buffer, feed, actor, require_version=require_version)
+        self._outside = Calls(runner, feed, actor)
+        self._asked: dict[str, dict[WorkspacePath, None]] = {}
+        self._former: Transaction | None = None
+        self._is_entered = False
+        self._result: TransactionResult | None = None
+
+    @property
+    def result(self) -> TransactionResult:
+        """What the transaction did; there is one once its block has ended well.
+
+        Raises:
+            InvalidArgumentError: There is none.
+        """
+        if self._result is None:
+            raise InvalidArgumentError("A transaction has a result when its block has ended, and only if it was done")
+        return self._result
+
+    async def __aenter__(self) -> Transaction:
+        self._buffer.outer.check_open()
+        former = _current.get()
+        if self._is_entered:
+            raise InvalidArgumentError("A transaction is entered once; begin another with files.transaction()")
+        if former is not None and not former._buffer.is_over and former._buffer.outer is self._buffer.outer:
+            raise InvalidArgumentError(_NESTED)
+        self._is_entered = True
+        self._buffer.begin()
+        self._former = former
+        _current.set(self)
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        _current.set(self._former)
+        await self._buffer.end()
+        if error is None:
+            await self._finish()
+
+    def transaction(self) -> Never:
+        """Refuse: transactions cannot be nested.
+
+        Raises:
+            InvalidArgumentError: Always.
+        """
+        raise InvalidArgumentError(_NESTED)
+
+    async def stream_file(self, path: str, *, offset: int = 0, count: int | None = None) -> AsyncIterator[bytes]:
+        """Yield a file's bytes in chunks of at most 256 KiB; one that the transaction changed comes from memory.
+
+        Raises:
+            As outside of a transaction.
+        """
+        where = self._runner.resolve(path)
+        if not await self._is_changed(where):
+            async for chunk in super().stream_file(path, offset=offset, count=count):
+                yield chunk
+            return
+        await self._authorise("read_file", [where], {}, change=False)
+        content, _ = await self._parts.crew.run(partial(self._parts.store.read, where))
+        source = BytesIO(content[offset : None if count is None else offset + count])
+        while chunk := source.read(CHUNK_BYTES):
+            yield chunk
+
+    async def write_multiple(
+        self, items: Sequence[Mapping[str, Any]], *, abort: Abort | None = None, progress: Progress | None = None
+    ) -> BatchResult:
+        """Write several files; as outside of a transaction."""
+        named = [str(item.get("path")) for item in items if item.get("expected_version") is not None]
+        with self._buffer.strictly(named):
+            return await super().write_multiple(items, abort=abort, progress=progress)
+
+    async def copy_file(self, source: str, destination: str, *, overwrite: bool = False) -> WriteResult:
+        """Copy a file's bytes and mode; as outside of a transaction."""
+        with self._buffer.strictly([destination]):
+            return await super().copy_file(source, destination, overwrite=overwrite)
+
+    async def _put(
+        self, tool: str, path: str, request: WriteRequest, decide: DecideWrite, lock_timeout_seconds: float | None
+    ) -> WriteResult:
+        if request.on_conflict != "merge":
+            raise InvalidArgumentError(_UNSAVED, path=path)
+        is_strict = request.expected_version is not None and request.on_stale != "merge"
+        with self._buffer.strictly([path] if is_strict else []):
+            return await super()._put(tool, path, request, decide, lock_timeout_seconds)
+
+    async def _change_text(
+        self, tool: str, change: TextChange, arguments: Mapping[str, Any], *, dry_run: bool
+    ) -> EditResult:
+        is_strict = change.expected_version is not None and not dry_run
+        with self._buffer.strictly([change.path] if is_strict else []):
+            return await super()._change_text(tool, change, arguments, dry_run=dry_run)
+
+    async def _authorise(
+        self,
+        tool: str,
+        paths: Sequence[WorkspacePath],
+        arguments: Mapping[str, Any],
+        *,
+        change: bool,
+        preview: Preview | None = None,
+    ) -> Permit | None:
+        """Have reads decided at once; changes are asked at the end of the block, if anything comes of them."""
+        self._buffer.check_open()
+        if change:
+            self._asked.setdefault(tool, {}).update(dict.fromkeys(paths))
+            return None
+        return await super()._authorise(tool, paths, arguments, change=False, preview=preview)
+
+    async def _is_changed(self, path: WorkspacePath) -> bool:
+        found = await self._parts.crew.run(partial(self._buffer.overlay.state, path))
+        return found is not None and not isinstance(found, FileStat)
+
+    async def _permit(self, asked: Iterable[Question]) -> bool:
+        """Have the permissions decide; True if a person gave a text to be written instead of one of the transaction's."""
+        is_other = False
+        for question in asked:
+            permit = await self._outside._authorise(
+                question.tool, question.paths, question.arguments, change=True,
+                preview=None if question.text is None else question.preview,
+            )  # fmt: skip
+            if permit is not None and permit.edited_text is not None:
+                write_instead(self._buffer.overlay, question.paths[0], permit)
+                is_other = True
+        return is_other
+
+    async def _finish(self) -> None:
+        outer = self._buffer.outer
+        steps = await outer.parts.crew.run(partial(plan, outer.parts, self._buffer.overlay, self.actor))
+        if not steps:
+            self._result = TransactionResult(mirror=outer.parts.sync.standing())
+            return
+        if await self._permit(questions(self._asked, steps, self._buffer.overlay)):
+            steps = await outer.parts.crew.run(partial(plan, outer.parts, self._buffer.overlay, self.actor))
+        happened = partial(note_done, outer.parts.workspace.key, self._buffer.knowledge, self.actor, steps)
+        self._result = result_of(steps, await outer.change(steps, self.actor, happened=happened))

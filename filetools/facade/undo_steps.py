@@ -1,0 +1,244 @@
+"""From the draft of an undo to the steps that make it true: whole folders and files move where they can, the rest is written.
+
+No two steps of one transaction touch the same path, so that each may look at the tree as it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+from filetools.content import inspect
+from filetools.errors import ChangedMeanwhileError
+from filetools.facade.look import Look
+from filetools.facade.parts import Parts
+from filetools.facade.standing import StandingTree
+from filetools.facade.steps import Decision
+from filetools.facade.steps.put_back import (
+    MakeFolderAgain,
+    MoveBack,
+    MoveFolderBack,
+    PutBack,
+    RemoveEmptied,
+    RemoveTree,
+    RestoreFolder,
+    TakeAway,
+    UndoStep,
+)
+from filetools.paths import WorkspacePath
+from filetools.versions import DraftTree, Node, Origin
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Drafted:
+    """One path that an undo changes."""
+
+    path: str
+    now: Node | None
+    then: Node | None
+
+
+class StepMaker:
+    """Makes the steps of one draft. Lives for one plan."""
+
+    def __init__(self, parts: Parts, tree: DraftTree) -> None:
+        self._parts = parts
+        self._tree = tree
+        self._left = {
+            tree.present.key(path): Drafted(path=path, now=now, then=then) for path, now, then in tree.changes()
+        }
+        self.drafted = tuple(self._left.values())
+        self.steps: list[UndoStep] = []
+        self.impossible: list[str] = []
+        """Paths where a file stands and a folder is wanted, or the other way round: not in one transaction."""
+        self._refuse_other_kinds()
+        self._move_folders()
+        self._restore_folders()
+        self._make_folders()
+        self._carry_links()
+        self._remove_trees()
+        self._move_files()
+        self._write_files()
+        self._remove_folders()
+        # A folder that is made is made first: others would make it on their way, and it be recorded twice.
+        self.steps.sort(key=lambda step: not isinstance(step, MakeFolderAgain))
+
+    def _refuse_other_kinds(self) -> None:
+        for key, one in list(self._left.items()):
+            if one.now is not None and one.then is not None and one.now.kind != one.then.kind:
+                self.impossible.append(one.path)
+                del self._left[key]
+
+    def _move_folders(self) -> None:
+        for one in self._appearing("folder"):
+            origin = None if one.then is None else one.then.origin
+            if origin is None or origin.trash is not None or not self._is_whole(one.path, origin):
+                continue
+            source, destination = self._resolved(origin.path), self._resolved(one.path)
+            self.steps.append(MoveFolderBack(source, destination))
+            self._take_within(one.path)
+            self._take_within(origin.path)
+
+    def _restore_folders(self) -> None:
+        for one in self._appearing("folder"):
+            origin = None if one.then is None else one.then.origin
+            if origin is None or origin.trash is None or not self._is_whole(one.path, origin):
+                continue
+            inside = [self._resolved(below) for below in self._tree.below(one.path)]
+            self.steps.append(RestoreFolder(self._resolved(one.path), origin.trash, inside))
+            self._take_within(one.path)
+
+    def _make_folders(self) -> None:
+        for one in self._appearing("folder"):
+            self.steps.append(MakeFolderAgain(self._resolved(one.path)))
+            self._take(one.path)
+
+    def _carry_links(self) -> None:
+        """Links, and whatever else is no file, go with the folder that is made for them."""
+        made = {str(step.paths[0]): step for step in self.steps if isinstance(step, MakeFolderAgain)}
+        for one in list(self._appearing("other")):
+            origin = None if one.then is None else one.then.origin
+            step = made.get(one.path.rpartition("/")[0])
+            if step is not None and origin is not None and origin.trash is None:
+                step.links.append((self._resolved(origin.path), self._resolved(one.path)))
+                self._take(one.path)
+                self._take(origin.path)
+
+    def _remove_trees(self) -> None:
+        """Folders that came back go as they came, into the trash: nothing else would bring links in them back once more."""
+        for key in sorted(self._left):
+            one = self._left.get(key)
+            if one is None or one.then is not None or one.now is None or one.now.kind != "folder":
+                continue
+            inside = [each for other, each in self._left.items() if other.startswith(f"{key}/")]
+            goes = {each.path for each in inside if each.then is None}
+            if key in self._tree.wholes and goes == set(self._tree.present.below(one.path)):
+                permit = partial(_permit_tree, self._tree, one.path, inside)
+                self.steps.append(RemoveTree(self._resolved(one.path), permit))
+                self._take_within(one.path)
+
+    def _move_files(self) -> None:
+        for one in self._appearing("file"):
+            origin = None if one.then is None else one.then.origin
+            if origin is None or origin.trash is not None or one.then is None or one.then.version is not None:
+                continue
+            source = self._left.get(self._tree.present.key(origin.path))
+            if source is not None and source.then is None and source.now is not None:
+                step = MoveBack(self._resolved(origin.path), self._resolved(one.path), overwrite=False)
+                self.steps.append(step)
+                self._take(one.path)
+                self._take(origin.path)
+
+    def _write_files(self) -> None:
+        rest = sorted(self._left.values(), key=lambda one: one.path)
+        for one in rest:
+            if one.then is not None and one.then.kind == "file":
+                self.steps.append(PutBack(self._resolved(one.path), partial(_decide, self._tree, one)))
+                self._take(one.path)
+            elif one.then is not None:
+                self.impossible.append(one.path)  # such as a link out of the trash, in a folder whose files change
+                self._take(one.path)
+        for one in rest:
+            if one.then is None and one.now is not None and one.now.kind == "file":
+                self.steps.append(TakeAway(self._resolved(one.path), partial(_permit, self._tree, one)))
+                self._take(one.path)
+
+    def _remove_folders(self) -> None:
+        others = [one.path for one in self._left.values() if one.now is not None and one.now.kind == "other"]
+        for one in sorted(self._left.values(), key=lambda one: one.path, reverse=True):
+            is_folder = one.now is not None and one.now.kind == "folder"
+            if is_folder and not any(other.startswith(f"{one.path}/") for other in others):
+                self.steps.append(RemoveEmptied(self._resolved(one.path)))
+        self._left.clear()
+
+    def _appearing(self, kind: str) -> Iterable[Drafted]:
+        """Yield what stands where nothing is, outermost first; steps may take some of it away meanwhile."""
+        for key in sorted(self._left):
+            one = self._left.get(key)
+            if one is not None and one.now is None and one.then is not None and one.then.kind == kind:
+                yield one
+
+    def _is_whole(self, path: str, origin: Origin) -> bool:
+        """Whether a folder and all in it come from one place, as they are there, and all that is there comes along."""
+        present = self._tree.present
+        if origin.trash is None:
+            source = self._left.get(present.key(origin.path))
+            if source is None or source.then is not None or next(iter(self._tree.below(origin.path)), None) is not None:
+                return False
+            wanted = {f"{path}{below[len(origin.path) :]}": below for below in present.below(origin.path)}
+        elif path != origin.path:
+            return False
+        else:
+            wanted = {f"{path}/{below}": f"{path}/{below}" for below, _ in present.trashed(path, origin.trash) if below}
+        return {below: self._origin_of(below, origin) for below in self._tree.below(path)} == wanted
+
+    def _origin_of(self, path: str, top: Origin) -> str | None:
+        node = self._tree.at(path)
+        if node is None or node.version is not None or node.origin is None or node.origin.trash != top.trash:
+            return None
+        return node.origin.path
+
+    def _take(self, path: str) -> None:
+        self._left.pop(self._tree.present.key(path), None)
+
+    def _take_within(self, folder: str) -> None:
+        key = self._tree.present.key(folder)
+        for one in [one for one in self._left if one == key or one.startswith(f"{key}/")]:
+            del self._left[one]
+
+    def _resolved(self, path: str) -> WorkspacePath:
+        return self._parts.workspace.resolve(path)
+
+
+def place_of(step: UndoStep) -> WorkspacePath:
+    """Return the path that a step is about: of a move, where it goes."""
+    return step.paths[1] if isinstance(step, MoveBack | MoveFolderBack) else step.paths[0]
+
+
+def assign(steps: Sequence[UndoStep], numbers: dict[str, list[int]]) -> None:
+    """Have each step say which records it undoes, by their paths.
+
+    The first one speaks for records that need no step; and one that only helps another, as a deletion does where a file
+    comes from, is part of the undo like the rest.
+    """
+    left = dict(numbers)
+    for step in steps:
+        step.undone = tuple(sorted(number for path in step.paths for number in left.pop(str(path), ())))
+    rest = {number for several in left.values() for number in several}
+    if steps and rest:
+        steps[0].undone = tuple(sorted({*steps[0].undone, *rest}))
+    for step in steps:
+        step.undone = step.undone or steps[0].undone[:1]
+
+
+def _decide(tree: DraftTree, drafted: Drafted, _parts: Parts, seen: Look) -> Decision:
+    """Decide what was drafted, if there still stands what it was drafted for."""
+    _require_planned(tree, drafted, seen)
+    assert drafted.then is not None
+    content = tree.content(drafted.then)
+    return Decision(content=content, facts=inspect(content, name=seen.path)[0], mode=drafted.then.mode)
+
+
+def _permit(tree: DraftTree, drafted: Drafted, seen: Look) -> None:
+    _require_planned(tree, drafted, seen)
+
+
+def _permit_tree(tree: DraftTree, folder: str, inside: Sequence[Drafted]) -> None:
+    standing = StandingTree(tree.present.parts) if isinstance(tree.present, StandingTree) else tree.present
+    planned = {one.path: one.now for one in inside}
+    now = {path: standing.at(path) for path in standing.below(folder)}
+    is_same = planned.keys() == now.keys() and all(
+        one is not None and other is not None and one.kind == other.kind
+        and (one.kind != "file" or tree.version(one) == standing.version(other.origin or Origin(path=path)))
+        for path, one in planned.items()
+        for other in [now[path]]
+    )  # fmt: skip
+    if not is_same:
+        raise ChangedMeanwhileError(folder, 1)
+
+
+def _require_planned(tree: DraftTree, drafted: Drafted, seen: Look) -> None:
+    planned = None if drafted.now is None else tree.version(drafted.now)
+    if seen.version != planned:
+        raise ChangedMeanwhileError(seen.path, 1)

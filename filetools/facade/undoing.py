@@ -1,0 +1,261 @@
+"""How changes are taken back: worked out in memory without a lock, shown as a whole, then all or nothing.
+
+The steps check under their locks that everything stands as the plan has seen it; if not, it is worked out anew.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from typing import Any, Final
+
+from filetools.content import decode, inspect, structured_patch
+from filetools.errors import EditConflictError, FileToolsError, VersionGoneError
+from filetools.facade.knowing import note_edited, note_gone, note_moved
+from filetools.facade.parts import Parts
+from filetools.facade.standing import StandingTree
+from filetools.facade.steps import MoveFile, PutFile, RemoveFile
+from filetools.facade.steps.put_back import (
+    MakeFolderAgain,
+    MoveFolderBack,
+    RemoveTree,
+    RestoreFolder,
+    UndoStep,
+)
+from filetools.facade.undo_steps import Drafted, StepMaker, assign, place_of
+from filetools.facade.unsaved_undo import plan_unsaved, unsaved_of
+from filetools.facade.way import Outcome
+from filetools.journal import History, Selection
+from filetools.models import Actor, ChangeRecord
+from filetools.models.history import UndoConflict, UndoneChange, UndoneFile, UndoResult
+from filetools.paths import WorkspacePath, matches_protected
+from filetools.versions import Clash, DraftTree, Finding, JournalPast, Node, Undoing
+
+Choose = Callable[[History], list[ChangeRecord]]
+"""Picks the changes to take back, newest first."""
+
+MOST_SHOWN_FILES: Final = 20
+"""Files whose hunks are part of a result."""
+LARGEST_SHOWN_BYTES: Final = 256 * 1024
+_SETTLED: Final = ("undone", "unchanged", "kept")
+
+
+@dataclass(frozen=True)
+class UndoPlan:
+    """What an undo would do. Lives for one try."""
+
+    findings: tuple[Finding, ...]
+    tree: DraftTree
+    steps: tuple[UndoStep, ...]
+    drafted: tuple[Drafted, ...]
+
+    @property
+    def paths(self) -> list[WorkspacePath]:
+        """The paths that it touches, those inside folders that move as a whole left out."""
+        return [path for step in self.steps for path in step.paths]
+
+    @property
+    def deleted(self) -> list[WorkspacePath]:
+        """The paths of the files that it deletes, and of folders that go with all in them."""
+        return [step.paths[0] for step in self.steps if isinstance(step, RemoveFile | RemoveTree)]
+
+    @cached_property
+    def conflicts(self) -> list[UndoConflict]:
+        """What cannot be taken back."""
+        return [
+            UndoConflict(
+                path=finding.path,
+                code=finding.clash.code,
+                reason=finding.clash.reason,
+                numbers=[record.number for record in finding.records],
+                conflicts=[dict(place) for place in finding.clash.places],
+            )
+            for finding in self.findings
+            if finding.clash is not None
+        ]
+
+    @cached_property
+    def facts(self) -> list[tuple[str, ...]]:
+        """What it does, to compare two plans by; asked for in a worker thread first."""
+        return [self._fact(step) for step in self.steps]
+
+    def touched(self, protected: Sequence[str]) -> list[WorkspacePath]:
+        """Return the paths a person may have to allow: those of the steps, and protected ones inside moved folders."""
+        inside = [
+            WorkspacePath(one.path) for one in self.drafted if matches_protected(WorkspacePath(one.path), protected)
+        ]
+        return list(dict.fromkeys([*self.paths, *inside]))
+
+    def result(self, outcome: Outcome | None) -> UndoResult:
+        """Return what it did; `outcome` is None if nothing was done."""
+        return UndoResult(
+            changes=sorted((_change(record, one) for one in self.findings for record in one.records), key=_by_number),
+            files=[_file(self.tree, step, self.of.get(str(place_of(step))), shown=place < MOST_SHOWN_FILES)
+                   for place, step in enumerate(self.steps)],
+            conflicts=self.conflicts,
+            dry_run=False,
+            number=None if outcome is None or not outcome.records else outcome.records[-1].number,
+            mirror="off" if outcome is None else outcome.mirror,
+            warnings=[] if outcome is None else list(outcome.warnings),
+        )  # fmt: skip
+
+    def error(self) -> EditConflictError:
+        """Return the refusal of an undo with conflicts."""
+        first = self.conflicts[0]
+        more = f", and {len(self.conflicts) - 1} more" if len(self.conflicts) > 1 else ""
+        return EditConflictError(
+            f"{first.path} cannot be taken back: {first.reason}{more}; nothing was changed",
+            path=first.path,
+            suggested_action="Look at the conflicts and edit by hand, or undo with partial=True to leave them out.",
+            details={"conflicts": [conflict.to_dict() for conflict in self.conflicts]},
+        )
+
+    def note(self, parts: Parts, actor: Actor) -> None:
+        """Note what the actor of a successful undo knows of its files."""
+        note_edited(parts, actor, [step for step in self.steps if isinstance(step, PutFile)])
+        note_gone(parts, actor, [step for step in self.steps if isinstance(step, RemoveFile)])
+        for step in self.steps:
+            if isinstance(step, MoveFile):
+                note_moved(parts, actor, step)
+
+    def _fact(self, step: UndoStep) -> tuple[str, ...]:
+        one = self.of.get(str(place_of(step)))
+        versions: list[str] = []
+        if one is not None and isinstance(step, PutFile | RemoveFile):
+            versions = ["" if node is None else self.tree.version(node) for node in (one.now, one.then)]
+        return (type(step).__name__, *map(str, step.paths), *versions)
+
+    @cached_property
+    def of(self) -> dict[str, Drafted]:
+        """What is drafted for each path."""
+        return {one.path: one for one in self.drafted}
+
+
+def make_plan(parts: Parts, pick: Choose) -> UndoPlan:
+    """Work out what taking changes back would do to what stands there now; call it in a worker thread."""
+    parts.journal.marks.flush()  # what was acknowledged can be undone
+    history = parts.journal.history
+    chosen = pick(history)
+    tree = DraftTree(StandingTree(parts))
+    unsaved = unsaved_of(history, chosen)
+    saved = [record for record in chosen if record.number not in unsaved]
+    findings = _take_back(history, tree, saved, _key_of(parts))
+    maker = StepMaker(parts, tree)
+    findings = [_possible(finding, set(maker.impossible)) for finding in findings]
+    numbers: dict[str, list[int]] = {}
+    for finding in findings:
+        if finding.outcome in _SETTLED:
+            numbers.setdefault(finding.path, []).extend(record.number for record in finding.records)
+    assign(maker.steps, numbers)
+    taken = {parts.workspace.key(path) for step in maker.steps for path in step.paths}
+    more, found = plan_unsaved(parts, [record for record in chosen if record.number in unsaved], taken)
+    plan = UndoPlan(findings=(*findings, *found), tree=tree, steps=(*maker.steps, *more), drafted=maker.drafted)
+    _ = plan.facts  # here, where reading is allowed
+    return plan
+
+
+def _key_of(parts: Parts) -> Callable[[str], str]:
+    return lambda path: parts.workspace.key(parts.workspace.resolve(path))
+
+
+def _take_back(
+    history: History, tree: DraftTree, chosen: Sequence[ChangeRecord], key_of: Callable[[str], str]
+) -> list[Finding]:
+    if not chosen:
+        return []
+    undoing = Undoing(tree, JournalPast(history, key_of))
+    numbers = {record.number for record in chosen}
+    moves = [record for record in _moves(history, chosen[-1].number) if record.number not in numbers]
+    for record in sorted([*chosen, *moves], key=lambda each: each.number, reverse=True):
+        if record.number in numbers:
+            undoing.take_back(record)
+        else:
+            undoing.pass_by(record)
+    undoing.finish()
+    return undoing.findings
+
+
+def _moves(history: History, since: int) -> list[ChangeRecord]:
+    wanted = Selection(since=since, moves_only=True)
+    found: list[ChangeRecord] = []
+    while page := history.select(wanted, below=found[-1].number if found else None):
+        found += page
+    return found
+
+
+def _possible(finding: Finding, impossible: set[str]) -> Finding:
+    inside = f"{finding.path}/"
+    touched = next((path for path in impossible if path == finding.path or path.startswith(inside)), None)
+    if touched is None or finding.outcome not in _SETTLED:
+        return finding
+    what = "a file and a folder, or a link, cannot change places while files around them change"
+    clash = Clash(code="EDIT_CONFLICT", reason=f"{what} ({touched})")
+    return Finding(records=finding.records, path=finding.path, outcome="conflict", clash=clash)
+
+
+def _change(record: ChangeRecord, finding: Finding) -> UndoneChange:
+    return UndoneChange(
+        number=record.number,
+        operation=record.operation.value,
+        path=record.path,
+        old_path=record.old_path,
+        actor={name: value for name, value in asdict(record.actor).items() if value is not None},
+        time=record.time,
+        outcome=finding.outcome,
+    )
+
+
+def _by_number(change: UndoneChange) -> int:
+    return -change.number
+
+
+def _file(tree: DraftTree, step: UndoStep, drafted: Drafted | None, *, shown: bool) -> UndoneFile:
+    path = place_of(step)
+    if isinstance(step, MoveFile):
+        return UndoneFile(path=path, action="move", old_path=step.paths[0])
+    if isinstance(step, MoveFolderBack):
+        return UndoneFile(path=path, action="move_directory", old_path=step.paths[0])
+    if isinstance(step, RemoveFile) or (isinstance(step, PutFile) and drafted is not None):
+        return _written(tree, path, drafted, shown=shown)
+    if isinstance(step, PutFile):
+        return UndoneFile(path=path, action="write")  # an open document, whose text is not the plan's to tell
+    if isinstance(step, MakeFolderAgain):
+        return UndoneFile(path=path, action="make_directory")
+    return UndoneFile(path=path, action="restore_directory" if isinstance(step, RestoreFolder) else "delete_directory")
+
+
+def _written(tree: DraftTree, path: WorkspacePath, drafted: Drafted | None, *, shown: bool) -> UndoneFile:
+    now, then = (None, None) if drafted is None else (drafted.now, drafted.then)
+    return UndoneFile(
+        path=path,
+        action="delete" if then is None else "create" if now is None else "write",
+        version=None if then is None else tree.version(then),
+        replaced_version=None if now is None else tree.version(now),
+        structured_patch=_hunks(tree, drafted) if shown and drafted is not None else [],
+    )
+
+
+def _hunks(tree: DraftTree, drafted: Drafted) -> list[dict[str, Any]]:
+    """Return what changes in a text; nothing where it appears, goes, or cannot be shown."""
+    if drafted.now is None or drafted.then is None:
+        return []
+    try:
+        texts = []
+        for node in (drafted.now, drafted.then):
+            content = _bytes_of(tree, node)
+            form = inspect(content, name=drafted.path)[0].text_format
+            if form is None or len(content) > LARGEST_SHOWN_BYTES:
+                return []
+            texts.append(decode(content, form, path=drafted.path))
+    except FileToolsError:
+        return []  # the hunks only help to read the result
+    return [hunk.to_dict() for hunk in structured_patch(texts[0], texts[1])]
+
+
+def _bytes_of(tree: DraftTree, node: Node) -> bytes:
+    """Return the bytes of a file as the plan saw it, also after it was carried out: then its version is kept."""
+    try:
+        return tree.text(tree.version(node))
+    except VersionGoneError:
+        return tree.content(node)

@@ -1,0 +1,221 @@
+"""Open documents of the embedded journal: their texts, edits and handles, as rows that every process sees.
+
+A document is advanced by comparing its version first: whoever comes second takes the newer text and tries again. Its rows
+are never synced for themselves; a power cut may cost the last moments of typing, a crash of a process nothing.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final, TypeVar
+
+from filetools.content import TextEdit, TextFormat
+from filetools.journal.contents import digest_of
+from filetools.journal.database import Database
+from filetools.journal.document_rows import (
+    DOCUMENT_COLUMNS,
+    DOCUMENT_VALUES,
+    Document,
+    DocumentChange,
+    EditReason,
+    apply_to_document,
+    document_from,
+    is_at,
+    remove_document,
+    stored_text,
+)
+from filetools.journal.folders import bounds_below
+from filetools.models import Actor
+
+T = TypeVar("T")
+
+_DOCUMENTS: Final = f"SELECT {DOCUMENT_COLUMNS} FROM documents"
+_WITH_TEXT: Final = f"SELECT {DOCUMENT_COLUMNS}, text FROM documents JOIN document_texts USING (id)"
+_HISTORY: Final = (
+    "SELECT version, edits, removed, reason, actor_kind, actor_id, session FROM document_edits"
+    " WHERE id = ? AND version > ? ORDER BY version"
+)
+_HANDLES: Final = "SELECT handle, id, actor_kind, actor_id, session, leased_until FROM document_handles"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DocumentEdit:
+    """One step of a document's history."""
+
+    version: int
+    """Version of the document after it."""
+    edits: tuple[TextEdit, ...]
+    """In the form editors see it; see `DocumentChange.edits`. Characters outside the BMP may stand as one."""
+    removed: tuple[str, ...]
+    reason: EditReason
+    actor: Actor
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Handle:
+    """One editor's hold on a document; it lapses unless it is renewed."""
+
+    name: str
+    """Opaque and unguessable."""
+    document_id: str
+    actor: Actor
+    leased_until: float
+    """Seconds since the epoch."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewDocument:
+    """What a document starts as, if nobody has its path open yet."""
+
+    id: str
+    key: str
+    path: str
+    base: str | None
+    text_format: TextFormat
+    text: str
+
+
+class SqliteDocuments:
+    """Documents of an embedded journal; implements `Documents`."""
+
+    def __init__(self, database: Database, on_visible: Callable[[], None]) -> None:
+        self._database = database
+        self._on_visible = on_visible
+
+    def all(self) -> list[Document]:
+        """Return every open document, without its text."""
+        return [document_from(row) for row in self._database.rows(_DOCUMENTS)]
+
+    def below(self, key: str) -> list[Document]:
+        """Return the open documents below a folder."""
+        rows = self._database.rows(f"{_DOCUMENTS} WHERE documents.key >= ? AND documents.key < ?", bounds_below(key))
+        return [document_from(row) for row in rows]
+
+    def text(self, document_id: str) -> tuple[Document, str] | None:
+        """Return a document and its text, both of one moment; None if it is closed."""
+        row = self._database.row(f"{_WITH_TEXT} WHERE documents.id = ?", (document_id,))
+        return None if row is None else (document_from(row[:DOCUMENT_VALUES]), _text_from(row[DOCUMENT_VALUES]))
+
+    def history(self, document_id: str, since: int) -> list[DocumentEdit]:
+        """Return the edits that led from a version to the newest, as far as they are kept, the oldest first."""
+        return [_edit_from(row) for row in self._database.rows(_HISTORY, (document_id, since))]
+
+    def handle(self, name: str) -> Handle | None:
+        """Return a handle, or None if there is none of this name."""
+        row = self._database.row(f"{_HANDLES} WHERE handle = ?", (name,))
+        return None if row is None else _handle_from(row)
+
+    def handles(self) -> list[Handle]:
+        """Return the handles of all documents."""
+        return [_handle_from(row) for row in self._database.rows(_HANDLES)]
+
+    def open(self, new: NewDocument, handle: Handle) -> Document:
+        """Add a handle to the document of a path, which is made if nobody has it open; returns the document."""
+
+        def work(connection: sqlite3.Connection) -> Document:
+            row = connection.execute(f"{_DOCUMENTS} WHERE documents.key = ?", (new.key,)).fetchone()
+            document = _made(connection, new) if row is None else document_from(row)
+            actor = handle.actor
+            connection.execute(
+                "INSERT INTO document_handles VALUES (?, ?, ?, ?, ?, ?)",
+                (handle.name, document.id, actor.kind, actor.id, actor.session, handle.leased_until),
+            )
+            return document
+
+        return self._told(work)
+
+    def renew(self, name: str, until: float) -> bool:
+        """Extend the lease of a handle; False if it is gone."""
+
+        def work(connection: sqlite3.Connection) -> bool:
+            renewed = connection.execute(
+                "UPDATE document_handles SET leased_until = max(leased_until, ?) WHERE handle = ?", (until, name)
+            )
+            return renewed.rowcount > 0
+
+        return self._database.write(work, durable=False)
+
+    def release(self, name: str) -> Document | None:
+        """Give up a handle; a document that nobody holds any more is closed unless it is dirty.
+
+        Returns:
+            The dirty document that nobody holds any more: its text must be kept, and it be closed by a commit.
+        """
+
+        def work(connection: sqlite3.Connection) -> Document | None:
+            row = connection.execute(f"{_HANDLES} WHERE handle = ?", (name,)).fetchone()
+            if row is None:
+                return None
+            document_id = row[1]
+            connection.execute("DELETE FROM document_handles WHERE handle = ?", (name,))
+            held = connection.execute("SELECT 1 FROM document_handles WHERE id = ?", (document_id,)).fetchone()
+            found = connection.execute(f"{_DOCUMENTS} WHERE documents.id = ?", (document_id,)).fetchone()
+            if held is not None or found is None:
+                return None
+            document = document_from(found)
+            if document.is_dirty:
+                return document
+            remove_document(connection, document_id)
+            return None
+
+        return self._told(work)
+
+    def abandoned(self) -> list[Document]:
+        """Return the documents that nobody holds."""
+        return [
+            document_from(row)
+            for row in self._database.rows(
+                f"{_DOCUMENTS} WHERE NOT EXISTS (SELECT 1 FROM document_handles WHERE id = documents.id)"
+            )
+        ]
+
+    def advance(self, change: DocumentChange, actor: Actor) -> bool:
+        """Give a document its next text; False if it has moved on since, or is closed, and nothing was done."""
+
+        def work(connection: sqlite3.Connection) -> bool:
+            if not is_at(connection, change):
+                return False
+            apply_to_document(connection, change, actor)
+            return True
+
+        return self._told(work)
+
+    def _told(self, work: Callable[[sqlite3.Connection], T]) -> T:
+        result = self._database.write(work, durable=False)
+        self._on_visible()
+        return result
+
+
+def _made(connection: sqlite3.Connection, new: NewDocument) -> Document:
+    base = None if new.base is None else digest_of(new.base)
+    form = new.text_format
+    connection.execute(
+        "INSERT INTO documents VALUES (?, ?, ?, ?, ?, ?, 1, 0, '[]')",
+        (new.id, new.key, new.path, base, form.encoding, form.bom),
+    )
+    connection.execute("INSERT INTO document_texts VALUES (?, 1, ?)", (new.id, stored_text(new.text)))
+    return Document(id=new.id, key=new.key, path=new.path, base=new.base, text_format=form, version=1, is_dirty=False)
+
+
+def _text_from(stored: bytes) -> str:
+    return stored.decode("utf-8", "surrogatepass")
+
+
+def _edit_from(row: tuple[Any, ...]) -> DocumentEdit:
+    version, edits, removed, reason, kind, actor_id, session = row
+    return DocumentEdit(
+        version=version,
+        edits=tuple(TextEdit(start, end, text) for start, end, text in json.loads(edits)),
+        removed=tuple(json.loads(removed)),
+        reason=reason,
+        actor=Actor(kind=kind, id=actor_id, session=session),
+    )
+
+
+def _handle_from(row: tuple[Any, ...]) -> Handle:
+    name, document_id, kind, actor_id, session, leased_until = row
+    actor = Actor(kind=kind, id=actor_id, session=session)
+    return Handle(name=name, document_id=document_id, actor=actor, leased_until=leased_until)

@@ -1,0 +1,169 @@
+"""The past, asked backwards: which records somebody made, what undoes what, and how a path came to its name."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, NamedTuple
+
+from filetools.journal.changes import RelationKind
+from filetools.journal.database import Database
+from filetools.journal.folders import bounds_below
+from filetools.journal.quarantine import RecordReader
+from filetools.journal.rows import RECORD_COLUMNS, SELECT_RECORD
+from filetools.models import ActorKind, ChangeRecord, Operation
+
+_NO_NUMBER: Final = 2**63 - 1
+_SLICE: Final = 500
+"""Most values bound in one statement."""
+_TOGETHER: Final = (
+    f"{SELECT_RECORD} WHERE number >= ?1 AND number < coalesce("
+    "(SELECT number FROM records WHERE number > ?1 AND batch IS NOT ?1 ORDER BY number LIMIT 1),"
+    f" {_NO_NUMBER}) ORDER BY number"
+)
+_REMOVALS: Final = (
+    "SELECT number, operation, key, old_key FROM records INDEXED BY records_of_folders WHERE state = 'applied'"
+    " AND operation IN ('delete_directory', 'move_directory') ORDER BY number DESC"
+)
+_OF_KEY: Final = (
+    f"{SELECT_RECORD} WHERE key = ? AND number < ? AND state IN ('applied', 'pending')"
+    " AND operation NOT LIKE '%_directory' ORDER BY number DESC LIMIT ?"
+)
+_BELOW: Final = (
+    f"SELECT * FROM ({SELECT_RECORD} WHERE key >= ?1 AND key < ?2 AND number < ?3 AND state = 'applied')"
+    f" UNION SELECT * FROM ({SELECT_RECORD} WHERE old_key >= ?1 AND old_key < ?2 AND number < ?3 AND state = 'applied')"
+    " ORDER BY number"
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Selection:
+    """Which records are wanted; a field that is None wants all."""
+
+    numbers: tuple[int, ...] | None = None
+    kind: ActorKind | None = None
+    id: str | None = None
+    """Name of the actor."""
+    session: str | None = None
+    call: str | None = None
+    since: int = 0
+    """First number."""
+    until: int | None = None
+    """Last number."""
+    since_time: float | None = None
+    """Seconds since the epoch, this moment included."""
+    until_time: float | None = None
+    key: str | None = None
+    """Lock key of a path; changes below it and moves away from it count, too."""
+    moves_only: bool = False
+
+
+class FolderRemoval(NamedTuple):
+    """A record that took a folder away from its name."""
+
+    number: int
+    operation: Operation
+    key: str
+    old_key: str | None
+
+
+class SqliteHistory:
+    """The past of an embedded journal; implements `History`."""
+
+    def __init__(self, database: Database, reader: RecordReader) -> None:
+        self._database = database
+        self._reader = reader
+
+    def select(self, wanted: Selection, *, below: int | None = None, limit: int = 1000) -> list[ChangeRecord]:
+        """Return records that are in the files, or in an unsaved document, newest first."""
+        conditions, values = _conditions(wanted)
+        bound = _NO_NUMBER if below is None else below
+        found: list[ChangeRecord] = []
+        while True:
+            query = (
+                f"SELECT {RECORD_COLUMNS} FROM records WHERE number < :below AND {' AND '.join(conditions)}"
+                " ORDER BY number DESC LIMIT :limit"
+            )
+            count = limit - len(found)
+            records, rows, bound = self._reader.page(query, {**values, "below": bound, "limit": count})
+            found += records
+            if rows < count or len(found) == limit:
+                return found
+
+    def together_with(self, record: ChangeRecord) -> list[ChangeRecord]:
+        """Return the records that were committed together with one, itself included, in their order."""
+        if record.transaction is None:
+            return [record]
+        return self._reader.records(_TOGETHER, (record.transaction,))
+
+    def of_key(self, key: str, *, below: int | None = None, limit: int = 1000) -> list[ChangeRecord]:
+        """Return the changes of a file that bore this key at the time, newest first; folders of that name left out."""
+        return self._reader.records(_OF_KEY, (key, _NO_NUMBER if below is None else below, limit))
+
+    def of_folder(self, key: str, *, below: int) -> list[ChangeRecord]:
+        """Return the changes below a folder before a record, oldest first; moves out of it included."""
+        return self._reader.records(_BELOW, (*bounds_below(key), below))
+
+    def removals(self) -> list[FolderRemoval]:
+        """Return which folders were moved or deleted, newest first."""
+        return [FolderRemoval(row[0], Operation(row[1]), row[2], row[3]) for row in self._database.rows(_REMOVALS)]
+
+    def undoers(self, numbers: Iterable[int]) -> dict[int, list[int]]:
+        """Return for each record the records that undo it, those set back left out."""
+        query = (
+            "SELECT target, number FROM relations AS one WHERE kind = 'undoes' AND target IN ({}) AND NOT EXISTS"
+            " (SELECT 1 FROM records WHERE records.number = one.number AND state = 'aborted')"
+        )
+        return self._related(query, numbers)
+
+    def targets(self, numbers: Iterable[int], kind: RelationKind) -> dict[int, list[int]]:
+        """Return for each record what it undoes, or whose children it is."""
+        return self._related(
+            f"SELECT number, target FROM relations WHERE kind = '{kind}' AND number IN ({{}})", numbers
+        )
+
+    def children(self, numbers: Iterable[int]) -> dict[int, list[int]]:
+        """Return for each record of an unsaved document the saves that name it as a parent."""
+        return self._related("SELECT target, number FROM relations WHERE kind = 'parent' AND target IN ({})", numbers)
+
+    def _related(self, query: str, numbers: Iterable[int]) -> dict[int, list[int]]:
+        wanted = list(numbers)
+        found: dict[int, list[int]] = {}
+        for start in range(0, len(wanted), _SLICE):
+            part = wanted[start : start + _SLICE]
+            for one, other in self._database.rows(query.format(",".join("?" * len(part))), tuple(part)):
+                found.setdefault(one, []).append(other)
+        return found
+
+
+def _conditions(wanted: Selection) -> tuple[list[str], dict[str, Any]]:
+    conditions = ["state IN ('applied', 'buffer')", "operation != 'found'", "number >= :since"]
+    values: dict[str, Any] = {"since": wanted.since}
+    simple = {
+        "actor_kind = :kind": wanted.kind,
+        "actor_id = :id": wanted.id,
+        "session = :session": wanted.session,
+        "call = :call": wanted.call,
+        "number <= :until": wanted.until,
+        "time >= :since_time": wanted.since_time,
+        "time <= :until_time": wanted.until_time,
+    }
+    for condition, value in simple.items():
+        if value is not None:
+            conditions.append(condition)
+            values[condition.rpartition(":")[2]] = value
+    if wanted.numbers is not None:
+        conditions.append(f"number IN ({_listed(wanted.numbers)})")
+    if wanted.key is not None:
+        conditions.append(
+            "(key = :key OR (key >= :first AND key < :last) OR old_key = :key OR (old_key >= :first AND old_key < :last))"
+        )
+        first, last = bounds_below(wanted.key)
+        values |= {"key": wanted.key, "first": first, "last": last}
+    if wanted.moves_only:
+        conditions.append("operation IN ('move', 'move_directory') AND state = 'applied'")
+    return conditions, values
+
+
+def _listed(numbers: Sequence[int]) -> str:
+    return ",".join(str(int(number)) for number in numbers)

@@ -1,0 +1,110 @@
+"""What the calls on the past return: undo, checkpoints, provenance."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from pydantic import Field
+
+from filetools.models.result import Result
+from filetools.models.words import MirrorStatus
+
+
+class UndoneChange(Result):
+    """One recorded change, and what an undo made of it, or in a dry run would make."""
+
+    number: int
+    operation: str
+    path: str
+    """The path that it had then."""
+    old_path: str | None = None
+    actor: dict[str, Any]
+    time: float
+    """Seconds since the epoch."""
+    outcome: Literal["undone", "unchanged", "kept", "unknown", "conflict"]
+    """unchanged: nothing of it was left; kept: a folder that others use now; unknown: nobody knows what was before."""
+
+
+class UndoneFile(Result):
+    """What an undo did to one path."""
+
+    path: str
+    action: Literal[
+        "write", "create", "delete", "move", "make_directory", "move_directory", "delete_directory", "restore_directory"
+    ]
+    old_path: str | None = None
+    version: str | None = None
+    """Version after the undo."""
+    replaced_version: str | None = None
+    structured_patch: list[dict[str, Any]] = Field(default_factory=list)
+    """Hunks of what was written, where it is text and not too much."""
+
+
+class UndoConflict(Result):
+    """Changes of one path that cannot be taken back, because others have worked on top of them."""
+
+    path: str
+    code: str
+    reason: str
+    numbers: list[int]
+    conflicts: list[dict[str, Any]] = Field(default_factory=list)
+    """Where texts overlap: `ours` is what stands there now, `theirs` what was there before, with base and line."""
+
+
+class UndoResult(Result):
+    """What `undo`, `redo` or `restore` did, or in a dry run would do; no changes if there was nothing to undo."""
+
+    changes: list[UndoneChange] = Field(default_factory=list)
+    """Newest first."""
+    files: list[UndoneFile] = Field(default_factory=list)
+    conflicts: list[UndoConflict] = Field(default_factory=list)
+    """What was left out; without `partial` an undo with conflicts changes nothing."""
+    dry_run: bool = False
+    number: int | None = None
+    """Journal number of the newest record of the undo, which can be undone itself."""
+    mirror: MirrorStatus = "off"
+    warnings: list[dict[str, Any]] = Field(default_factory=list)
+
+
+class CheckpointResult(Result):
+    """A moment with a name."""
+
+    name: str
+    number: int
+    """Journal number of the newest change at that moment."""
+    time: float
+    """Seconds since the epoch."""
+
+
+class CheckpointsResult(Result):
+    """All checkpoints, oldest first."""
+
+    checkpoints: list[CheckpointResult]
+
+
+class LineRange(Result):
+    """Lines that one change wrote last."""
+
+    first: int
+    """From 1."""
+    last: int
+    actor: dict[str, Any] | None = None
+    """Kind "external" for programs that know nothing of filetools; None if it is older than what is known."""
+    session: str | None = None
+    call: str | None = None
+    time: float | None = None
+    """Seconds since the epoch."""
+    number: int | None = None
+    """Journal number of the change; None for a change that nobody has recorded yet."""
+    before: int | None = None
+    """For lines older than what is known: the number of the change before which they were written."""
+
+
+class ProvenanceResult(Result):
+    """Who wrote each line of a file last."""
+
+    path: str
+    version: str
+    total_lines: int
+    ranges: list[LineRange]
+    """In order, without gaps."""

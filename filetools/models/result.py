@@ -1,0 +1,41 @@
+"""What every result of a call has in common: frozen, and the same fields in Python and JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict
+
+
+class Result(BaseModel):
+    """Base of what facade calls return; frozen, and the same fields in Python and JSON."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    def to_dict(self, style: Literal["snake", "camel"] = "snake") -> dict[str, Any]:
+        """Return the JSON-compatible form, leaving out fields that are None.
+
+        Args:
+            style: "snake" keeps the Python names; "camel" gives `bytesWritten` for `bytes_written`.
+        """
+        plain = self.model_dump(mode="json", exclude_none=True)
+        return plain if style == "snake" else camel_keys(plain)
+
+
+def camel_keys(plain: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a copy of a JSON object whose keys, at every depth, are in camelCase."""
+    return {_camel(key): _camel_value(value) for key, value in plain.items()}
+
+
+def _camel_value(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return camel_keys(value)
+    if isinstance(value, list):
+        return [_camel_value(item) for item in value]
+    return value
+
+
+def _camel(name: str) -> str:
+    head, *rest = name.split("_")
+    return head + "".join(part.capitalize() for part in rest)

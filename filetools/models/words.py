@@ -1,0 +1,15 @@
+"""Fixed words that settings, results and records share."""
+
+from __future__ import annotations
+
+from typing import Final, Literal
+
+VERSION_PREFIX: Final = "sha256:"
+
+ActorKind = Literal["agent", "editor", "external", "system"]
+MirrorStatus = Literal["in_sync", "pending", "off"]
+Newline = Literal["lf", "crlf", "cr", "mixed", "none"]
+Durability = Literal["commit", "relaxed"]
+MirrorPolicy = Literal["eventual", "strict"]
+Preset = Literal["allow", "ask", "guarded", "read_only"]
+EntryType = Literal["file", "directory", "symlink", "other"]

@@ -1,0 +1,235 @@
+"""Pages of a search in contents: files in the order of listings, lines in the order of the file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import ExitStack
+from typing import Any, Final
+
+from filetools.content import CursorValue, decode_cursor, encode_cursor, text_of
+from filetools.errors import FileTooLargeError, InvalidArgumentError, NotRegularFileError, PathNotFoundError
+from filetools.models import GrepResult
+from filetools.paths import WorkspacePath
+from filetools.search.contents.candidates import Candidates
+from filetools.search.contents.lines import described, numbered
+from filetools.search.contents.matcher import Matcher, plain_lines
+from filetools.search.contents.options import GrepOptions
+from filetools.search.contents.reading import FileReader
+from filetools.search.contents.unsaved import Unsaved, merged, place_of, without_file
+from filetools.search.listing import FOLDERS, IGNORES, escaped, is_addressable
+from filetools.search.source import GONE, Abort, Listable, Source
+from filetools.search.walk import OrderedWalk, Row
+
+ROWS: Final = 512
+"""Entries taken from the walk at a time."""
+MOST_WARNINGS: Final = 20
+MOST_COUNTED: Final = 1_000_000
+_START_AGAIN: Final = "Pass next_cursor with the arguments of the first page, or leave it out to start again."
+
+
+def grep_page(
+    store: Listable,
+    path: WorkspacePath,
+    options: GrepOptions,
+    cursor: str | None = None,
+    *,
+    unsaved: Unsaved | None = None,
+    abort: Abort | None = None,
+    candidates: Candidates | None = None,
+) -> GrepResult:
+    """Return one page of the matches in files, for a worker thread.
+
+    A cursor stays valid while files come and go: it is a place in the order of files, and a line.
+
+    Args:
+        store: What to search.
+        path: A folder, or one file, which is then searched whatever its name.
+        options: What to search for.
+        cursor: `next_cursor` of the page before; None for the first.
+        unsaved: Texts that stand for files.
+        abort: Asked for every file and while a text is matched; True stops the search.
+        candidates: What tells quickly which files need not be read; never changes a result.
+
+    Raises:
+        InvalidArgumentError: The pattern is not valid, an option is out of range, or the cursor is of another search.
+        PathNotFoundError, NotRegularFileError, SymlinkNotAllowedError, AccessDeniedError: Of the path itself.
+        CallTimeoutError: Matching one file took too long.
+        AbortedError: `abort` said so.
+    """
+    page = _Page(store, path, options, unsaved or Unsaved(), abort, candidates or Candidates())
+    return page.build(cursor)
+
+
+class _Page:
+    """Makes one page; used once."""
+
+    def __init__(
+        self, store: Listable, path: WorkspacePath, options: GrepOptions, unsaved: Unsaved, abort: Abort | None,
+        candidates: Candidates,
+    ) -> None:  # fmt: skip
+        self._store = store
+        self._path = path
+        self._options = options
+        self._unsaved = unsaved
+        self._source = Source(store, FOLDERS, abort, "The search")
+        self._candidates = candidates
+        self._matcher = Matcher(options.checked(), abort=abort)
+        self._globs = options.globs()
+        self._fingerprint = options.fingerprint(path)
+        self._rows: list[dict[str, Any]] = []
+        self._place: dict[str, CursorValue] = {}
+        """Where the last row that the page holds was found."""
+        self._is_full = False
+        self._warnings: list[dict[str, Any]] = []
+        self._left_out = 0
+        self._after: tuple[str, int] | None = None
+        self._found = 0
+
+    def build(self, cursor: str | None) -> GrepResult:
+        """Return the page behind `cursor`."""
+        if cursor is not None:
+            self._after = self._decode(cursor)
+        with ExitStack() as stack:
+            stack.enter_context(self._matcher)
+            self._reader = stack.enter_context(FileReader(self._store, self._options.max_file_bytes))
+            for path in self._candidates.of(self._files(stack), self._matcher.pattern, self._matcher.needles):
+                self._source.check()
+                self._search(path)
+                if self._is_full:
+                    break
+        return self._result()
+
+    def _files(self, stack: ExitStack) -> Iterator[tuple[str, bool]]:
+        """Yield the paths to be searched, in order, and whether each has unsaved text."""
+        facts = None if self._path.is_root else self._store.stat(self._path)
+        is_unsaved = self._unsaved.has(self._path)
+        if facts is None and not self._path.is_root and not is_unsaved:
+            raise PathNotFoundError(self._path)
+        if is_unsaved or (facts is not None and facts.type == "file"):
+            yield str(self._path), is_unsaved
+            return
+        if facts is not None and facts.type not in ("directory", "file"):
+            raise NotRegularFileError(self._path)
+        for path, _, kind in self._walked(stack):
+            if kind == "file" and (not self._globs or any(glob.matches(path) for glob in self._globs)):
+                yield path, self._unsaved.has(path)
+
+    def _walked(self, stack: ExitStack) -> Iterator[Row]:
+        listing = self._options.listing()
+        rules = listing.rules()
+        walk = stack.enter_context(OrderedWalk(self._source, self._path, listing, rules, IGNORES))
+        more = without_file(self._unsaved, self._store, self._path, listing, rules, IGNORES)
+        if self._after is not None:
+            relative, line = self._after
+            last = place_of(f"{self._path}/{relative}" if self._path else relative)
+            more = [each for each in more if place_of(each) > last or (place_of(each) == last and line)]
+            walk.resume(relative, "file", again=line > 0)
+        rows = _rows(walk)
+        return merged(rows, more) if more else rows
+
+    def _search(self, path: str) -> None:
+        text, origin = self._text(path)
+        if text is None:
+            return
+        skipped = self._skipped_lines(path)
+        mode = self._options.output_mode
+        most = 1 if mode == "files" else MOST_COUNTED
+        if mode == "content" and not skipped:
+            most = self._options.limit + 1 - len(self._rows)
+        spans = self._matcher.find(text, path, most=most)
+        if not spans:
+            return
+        shown = path if is_addressable(path) else escaped(path)
+        if mode != "content":
+            count = {} if mode == "files" else {"count": len(spans) // 2}
+            self._add({"path": shown, "origin": origin, **count}, path, 0)
+            return
+        for span in numbered(text, spans):
+            if span.line > skipped:
+                fields = described(text, span, self._options.context)
+                self._add({"path": shown, "origin": origin, **fields}, path, span.end_line)
+                if self._is_full:
+                    return
+
+    def _skipped_lines(self, path: str) -> int:
+        """Return up to which line the pages before have been."""
+        if self._after is None or not self._after[1]:
+            return 0
+        relative, line = self._after
+        is_same = path == (f"{self._path}/{relative}" if self._path and relative else relative or self._path)
+        return line if is_same else 0
+
+    def _text(self, path: str) -> tuple[str | None, str]:
+        if self._unsaved.has(path) and (unsaved := self._unsaved.text(path)) is not None:
+            return plain_lines(unsaved), "buffer"
+        try:
+            content = self._reader.read(WorkspacePath(path))
+        except FileTooLargeError as error:
+            self._warn(error)
+            return None, "disk"
+        except (*GONE, NotRegularFileError, IsADirectoryError):
+            return None, "disk"
+        # In UTF-16 and UTF-32 every ASCII character has a NUL beside it, or the text begins with a mark.
+        if content is None or not (self._matcher.may_match(content) or _may_be_wide(content)):
+            return None, "disk"
+        text = text_of(content, name=path)
+        if text is None and self._options.all:
+            text = content.decode("latin-1").translate(_CONTROLS)
+        return None if text is None else plain_lines(text), "disk"
+
+    def _add(self, row: dict[str, Any], path: str, line: int) -> None:
+        if len(self._rows) == self._options.limit:
+            self._is_full = True
+            return
+        self._rows.append(row)
+        relative = path[len(self._path) + 1 :] if self._path else path
+        self._place = {"after": relative, "line": line}
+
+    def _warn(self, error: FileTooLargeError) -> None:
+        self._left_out += 1
+        if len(self._warnings) < MOST_WARNINGS:
+            self._warnings.append({"code": error.code, "message": f"Not searched: {error.message}"})
+
+    def _result(self) -> GrepResult:
+        found = self._found + len(self._rows)
+        is_content = self._options.output_mode == "content"
+        cursor = encode_cursor({**self._place, "found": found, "of": self._fingerprint}) if self._is_full else None
+        return GrepResult.model_validate(
+            {
+                "path": str(self._path),
+                "output_mode": self._options.output_mode,
+                "matches": self._rows if is_content else [],
+                "files": [] if is_content else self._rows,
+                "total": found,
+                "total_is_complete": not self._is_full and not self._left_out,
+                "truncated": self._is_full,
+                "next_cursor": cursor,
+                "warnings": self._warnings,
+            }
+        )
+
+    def _decode(self, cursor: str) -> tuple[str, int]:
+        fields = decode_cursor(cursor)
+        after, line, found = fields.get("after"), fields.get("line"), fields.get("found")
+        is_ours = isinstance(after, str) and isinstance(line, int) and isinstance(found, int)
+        if not is_ours or fields.get("of") != self._fingerprint:
+            raise InvalidArgumentError(
+                "The cursor belongs to another search or to other options", suggested_action=_START_AGAIN
+            )
+        assert isinstance(after, str)
+        assert isinstance(line, int)
+        assert isinstance(found, int)
+        self._found = max(found, 0)
+        return after, line
+
+
+_CONTROLS: Final = {code: "\ufffd" for code in (*range(0x20), *range(0x7F, 0xA0)) if chr(code) not in "\t\n\r"}
+
+
+def _may_be_wide(content: bytes) -> bool:
+    return content[:2] in (b"\xff\xfe", b"\xfe\xff") or content.find(b"\0", 0, 8192) >= 0
+
+
+def _rows(walk: OrderedWalk) -> Iterator[Row]:
+    while rows := walk.take(ROWS):
+        yield from rows

@@ -1,0 +1,81 @@
+"""What a search of contents may be asked for."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from dataclasses import dataclass, field
+from typing import Final, Literal
+
+from filetools.errors import InvalidArgumentError
+from filetools.paths.patterns import Glob
+from filetools.search.contents.syntax import Pattern, read_pattern
+from filetools.search.options import MAX_LIMIT, ListOptions
+
+OutputMode = Literal["content", "files", "count"]
+MAX_CONTEXT: Final = 20
+MAX_GLOBS: Final = 64
+_BRACES: Final = re.compile(r"\{([^{}]*)\}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GrepOptions:
+    """How to search contents. Immutable; the options of all pages of one search are the same, but for `limit`."""
+
+    pattern: str
+    glob: str | None = None
+    """Which files; see `Glob`, besides `{a,b}` for either."""
+    output_mode: OutputMode = "content"
+    ignore_case: bool = False
+    literal: bool = False
+    multiline: bool = False
+    context: int = 0
+    all: bool = False
+    limit: int = 100
+    default_excludes: tuple[str, ...] = ()
+    max_file_bytes: int = field(default=10 * 1024 * 1024)
+
+    def checked(self) -> Pattern:
+        """Return the pattern, read.
+
+        Raises:
+            InvalidArgumentError: It is not valid, or an option is out of range.
+        """
+        if self.output_mode not in ("content", "files", "count"):
+            raise InvalidArgumentError(f"output_mode must be 'content', 'files' or 'count', not {self.output_mode!r}")
+        if not 1 <= self.limit <= MAX_LIMIT:
+            raise InvalidArgumentError(f"limit must be 1 to {MAX_LIMIT}, not {self.limit}")
+        if not 0 <= self.context <= MAX_CONTEXT:
+            raise InvalidArgumentError(f"context must be 0 to {MAX_CONTEXT}, not {self.context}")
+        return read_pattern(self.pattern, literal=self.literal, ignore_case=self.ignore_case, multiline=self.multiline)
+
+    def listing(self) -> ListOptions:
+        """Return which files are looked at, as a listing has it."""
+        return ListOptions(
+            recursive=True, include_hidden=self.all, use_gitignore=not self.all,
+            default_excludes=() if self.all else self.default_excludes, details=False,
+        )  # fmt: skip
+
+    def globs(self) -> tuple[Glob, ...]:
+        """Return the globs of which a file must fit one; none if every file is wanted."""
+        return () if self.glob is None else tuple(map(Glob, _alternatives(self.glob)))
+
+    def fingerprint(self, path: str) -> str:
+        """Return a short text that is equal for the pages of one search only."""
+        facts = (
+            self.pattern, self.glob, self.output_mode, self.ignore_case, self.literal, self.multiline,
+            self.listing().fingerprint(path),
+        )  # fmt: skip
+        return hashlib.sha256(json.dumps(facts).encode()).hexdigest()[:12]
+
+
+def _alternatives(glob: str) -> list[str]:
+    """Return a glob for each way to choose from its braces, which are not nested."""
+    found = [""]
+    for position, part in enumerate(_BRACES.split(glob)):
+        choices = part.split(",") if position % 2 else [part]
+        found = [before + choice for before in found for choice in choices]
+        if len(found) > MAX_GLOBS:
+            raise InvalidArgumentError(f"The glob {glob[:40]!r} stands for more than {MAX_GLOBS} globs")
+    return found

@@ -1,0 +1,84 @@
+"""Reading many files of one tree: each folder is opened once, through no link, and its files through it."""
+
+from __future__ import annotations
+
+import os
+import stat
+from types import TracebackType
+from typing import Final, Self
+
+from filetools.errors import FileTooLargeError
+from filetools.paths import WorkspacePath
+from filetools.search.source import Listable, OpensDirectories
+
+_FILE_FLAGS: Final[int] = (
+    os.O_RDONLY
+    | getattr(os, "O_NOFOLLOW", 0)
+    | getattr(os, "O_NONBLOCK", 0)
+    | getattr(os, "O_NOCTTY", 0)
+    | getattr(os, "O_CLOEXEC", 0)
+)
+
+
+class FileReader:
+    """Reads files for one page of a search, inside a `with` block; used by one thread."""
+
+    def __init__(self, store: Listable, limit_bytes: int) -> None:
+        self._store = store
+        self._local = store if isinstance(store, OpensDirectories) else None
+        self._limit_bytes = limit_bytes
+        self._folder: str | None = None
+        self._descriptor = -1
+
+    def __enter__(self) -> Self:
+        """Begin."""
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Close the folder that is open."""
+        self._leave()
+
+    def read(self, path: WorkspacePath) -> bytes | None:
+        """Return a file's content; None if it is gone, or closed to us, or something else by now.
+
+        Raises:
+            FileTooLargeError
+        """
+        if self._local is None:
+            return self._store.read(path, limit=self._limit_bytes)[0]
+        folder, _, name = path.rpartition("/")
+        if folder != self._folder:
+            self._leave()
+            self._descriptor = self._local.open_directory(WorkspacePath(folder))
+            self._folder = folder
+        try:
+            descriptor = os.open(name, _FILE_FLAGS, dir_fd=self._descriptor)
+        except OSError:
+            return None
+        try:
+            return self._content(descriptor, path)
+        finally:
+            os.close(descriptor)
+
+    def _content(self, descriptor: int, path: WorkspacePath) -> bytes | None:
+        found = os.fstat(descriptor)
+        if not stat.S_ISREG(found.st_mode):
+            return None
+        if found.st_size > self._limit_bytes:
+            raise FileTooLargeError(path, found.st_size, self._limit_bytes)
+        content = os.read(descriptor, found.st_size + 1)
+        if len(content) == found.st_size:
+            return content
+        # Another program writes into it, or it is no file of a disk, whose size says nothing.
+        parts = [content]
+        while len(content) and sum(map(len, parts)) <= self._limit_bytes:
+            content = os.read(descriptor, 65_536)
+            parts.append(content)
+        return b"".join(parts)
+
+    def _leave(self) -> None:
+        if self._folder is not None:
+            os.close(self._descriptor)
+            self._folder = None

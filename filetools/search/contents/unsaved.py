@@ -1,0 +1,77 @@
+"""Texts that editors have not saved, as a search meets them: in place of files, or where there is no file."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+
+from filetools.models import EntryType
+from filetools.paths import WorkspacePath
+from filetools.paths.patterns import ExcludeRules
+from filetools.search.folder import sort_key
+from filetools.search.ignores import IgnoreCache, stack_above
+from filetools.search.options import ListOptions
+from filetools.search.source import Listable
+from filetools.search.walk import Row
+
+Place = tuple[tuple[int, str, str], ...]
+"""Where a file stands in the order of listings."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unsaved:
+    """The documents with unsaved text. Lives for one page of a search."""
+
+    texts: Mapping[str, tuple[str, Callable[[], str | None]]] = field(default_factory=dict)
+    """By the key of the path: the path, and what gives the text, or None if it is saved or closed by now."""
+    key: Callable[[WorkspacePath], str] = str
+
+    def has(self, path: str) -> bool:
+        """Whether a path had unsaved text when the search began."""
+        return bool(self.texts) and self.key(WorkspacePath(path)) in self.texts
+
+    def text(self, path: str) -> str | None:
+        """Return the unsaved text of a path, if there is one."""
+        found = self.texts.get(self.key(WorkspacePath(path)))
+        return None if found is None else found[1]()
+
+
+def place_of(path: str, kind: EntryType = "file") -> Place:
+    """Return what entries are ordered by in listings: folders first, then by name; a folder before what is in it."""
+    *folders, name = path.split("/")
+    return (*((0, *sort_key(folder)) for folder in folders), (int(kind != "directory"), *sort_key(name)))
+
+
+def without_file(
+    unsaved: Unsaved, store: Listable, folder: WorkspacePath, options: ListOptions, rules: ExcludeRules,
+    cache: IgnoreCache,
+) -> list[str]:  # fmt: skip
+    """Return the paths below a folder, in order, that have unsaved text and no file, and that a listing would show."""
+    prefix = f"{folder}/" if folder else ""
+    found = []
+    for path, _ in unsaved.texts.values():
+        where = WorkspacePath(path)
+        if not path.startswith(prefix) or store.stat(where) is not None:
+            continue
+        is_hidden = not options.include_hidden and any(name.startswith(".") for name in path[len(prefix) :].split("/"))
+        if is_hidden or rules.matches(path, False):
+            continue
+        if options.use_gitignore and stack_above(store, where, cache).ignores(path, False):
+            continue
+        found.append(path)
+    return sorted(found, key=place_of)
+
+
+def merged(rows: Iterator[Row], more: list[str]) -> Iterator[Row]:
+    """Yield rows with paths that have no file, each in its place."""
+    left = [(place_of(path), path) for path in more]
+    for row in rows:
+        while left and left[0][0] < place_of(row[0], row[2]):
+            yield _row(left.pop(0)[1])
+        yield row
+    for _, path in left:
+        yield _row(path)
+
+
+def _row(path: str) -> Row:
+    return (path, path.rpartition("/")[2], "file")

@@ -1,0 +1,1 @@
+"""Servers: protocols that programs speak. Each translates, and decides nothing."""

@@ -1,0 +1,9 @@
+"""The door for MCP: tools, resources and notices of one workspace, over standard input and output or over HTTP."""
+
+from __future__ import annotations
+
+from filetools.servers.mcp.door import Door
+from filetools.servers.mcp.options import DoorOptions
+from filetools.servers.mcp.transports import http_application, serve_stdio
+
+__all__ = ["Door", "DoorOptions", "http_application", "serve_stdio"]

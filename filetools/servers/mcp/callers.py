@@ -1,0 +1,82 @@
+"""Who calls: the actor of each request, and the tools bound to it."""
+
+from __future__ import annotations
+
+import secrets
+from collections import OrderedDict
+from collections.abc import Sequence
+from typing import Any, Final, TypeAlias
+
+from mcp.server import ServerRequestContext
+
+from filetools.app import FileToolsFacade
+from filetools.models import Actor
+from filetools.servers.mcp.options import DoorOptions
+from filetools.tools import AnyTool, CallLog, TextLimits, ToolRegistry
+
+SESSION_KEY: Final = "filetools/session"
+"""Key in the metadata of a request that names the session of its caller."""
+SESSION_HEADERS: Final = ("filetools-session", "mcp-session-id")
+MOST_CALLERS: Final = 1000
+_LONGEST_NAME: Final = 120
+Request: TypeAlias = ServerRequestContext[Any, Any]
+
+
+class Callers:
+    """The callers of one door; lives as long as the door.
+
+    Args:
+        files: The opened workspace.
+        options: What sort of party the callers are.
+        tools: What they may call.
+    """
+
+    def __init__(self, files: FileToolsFacade, options: DoorOptions, tools: Sequence[AnyTool]) -> None:
+        self._files = files
+        self._options = options
+        self._tools = tools
+        self._log = CallLog()
+        self._process = f"process-{secrets.token_hex(4)}"
+        self._known: OrderedDict[tuple[str, str], tuple[FileToolsFacade, ToolRegistry]] = OrderedDict()
+
+    @property
+    def limits(self) -> TextLimits:
+        """Most of a text that a caller gets at once."""
+        settings = self._files.settings
+        return TextLimits(lines=settings.max_text_lines, characters=settings.max_text_characters)
+
+    def files(self, request: Request) -> FileToolsFacade:
+        """Return the workspace of a request's caller."""
+        return self._of(request)[0]
+
+    def registry(self, request: Request) -> ToolRegistry:
+        """Return the tools of a request's caller."""
+        return self._of(request)[1]
+
+    def _of(self, request: Request) -> tuple[FileToolsFacade, ToolRegistry]:
+        who = (_client_of(request), self.session(request))
+        if who not in self._known:
+            actor = Actor(kind=self._options.kind, id=who[0], session=who[1])
+            # Callers may share a session without knowing of each other: a stamp must not justify another's overwrite.
+            files = self._files.for_actor(actor, require_version=True)
+            self._known[who] = files, ToolRegistry(files, self._tools, log=self._log)
+        self._known.move_to_end(who)
+        if len(self._known) > MOST_CALLERS:
+            self._known.popitem(last=False)
+        return self._known[who]
+
+    def session(self, request: Request) -> str:
+        """Return the session of a request: named in its metadata, else in a header, else this process."""
+        named = (request.meta or {}).get(SESSION_KEY)
+        if isinstance(named, str) and named.strip():
+            return named[:_LONGEST_NAME]
+        headers = getattr(request.request, "headers", None) or {}
+        found = (headers.get(name) for name in SESSION_HEADERS)
+        return next((name[:_LONGEST_NAME] for name in found if name), self._process)
+
+
+def _client_of(request: Request) -> str:
+    """The name that the client gives itself: for people to read, it opens nothing."""
+    client = request.session.client_params
+    name = client.client_info.name.strip() if client is not None else ""
+    return name[:_LONGEST_NAME] or "mcp"

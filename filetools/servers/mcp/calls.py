@@ -1,0 +1,174 @@
+"""Tools over MCP: what is published of them, and calling them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Coroutine, Sequence
+from contextlib import suppress
+from typing import Any, Final
+
+import mcp_types as wire
+from mcp.shared.exceptions import MCPError
+
+from filetools.errors import ApprovalDeniedError, UnknownToolError
+from filetools.servers.mcp.addresses import file_address
+from filetools.servers.mcp.asking import QUESTION, Answer, Asking, approval_of, can_ask, is_modern
+from filetools.servers.mcp.callers import Callers, Request
+from filetools.servers.mcp.progress import ProgressLane
+from filetools.tools import (
+    AbortSignal,
+    AnyTool,
+    FileLink,
+    Medium,
+    Shown,
+    failure_envelope,
+    has_schema,
+    output_schema,
+    shown,
+)
+
+RESULT_SIZE_KEY: Final = "anthropic/maxResultSizeChars"
+_FOOTER_CHARACTERS: Final = 10_000
+"""Room for what stands below a body."""
+
+
+class Calls:
+    """The tools of one door; lives as long as the door.
+
+    Args:
+        callers: Who calls.
+        tools: What is published.
+        asking: Brings questions to the client.
+        structured: Whether bodies go to programs, too.
+    """
+
+    def __init__(self, callers: Callers, tools: Sequence[AnyTool], asking: Asking, *, structured: bool = False) -> None:
+        self._callers = callers
+        self._asking = asking
+        self._tools = {tool.name: tool for tool in tools}
+        self._structured = structured
+        self._limits = callers.limits
+        self._published = wire.ListToolsResult(tools=[self._publish(tool) for tool in tools])
+        self._running: set[asyncio.Task[Any]] = set()
+
+    async def list_tools(self, request: Request, given: wire.PaginatedRequestParams | None) -> wire.ListToolsResult:
+        """Return the published tools, all on one page."""
+        if given is not None and given.cursor:
+            raise MCPError(wire.INVALID_PARAMS, "tools/list has one page; leave the cursor out")
+        return self._published
+
+    async def call_tool(
+        self, request: Request, given: wire.CallToolRequestParams
+    ) -> wire.CallToolResult | wire.InputRequiredResult:
+        """Call a tool; what goes wrong inside is told to the model, and only an unknown tool is an error of the protocol."""
+        tool = self._tools.get(given.name)
+        if tool is None:
+            unknown = UnknownToolError(given.name[:80], list(self._tools))
+            raise MCPError(wire.INVALID_PARAMS, unknown.message, {"available": list(self._tools)})
+        if given.request_state is not None:
+            return await self._answered(request, tool, given)
+        envelope = await self._envelope(request, tool, given)
+        approval_id = approval_of(envelope)
+        if approval_id is None or not can_ask(request):
+            return self._result(tool, envelope)
+        if is_modern(request):
+            form = await self._asking.question(approval_id)
+            if form is None:
+                return self._result(tool, envelope)
+            questions: wire.InputRequests = {QUESTION: wire.ElicitRequest(params=form)}
+            return wire.InputRequiredResult(input_requests=questions, request_state=approval_id)
+        answer = await self._asking.ask_now(request, approval_id)
+        return await self._after(answer, request, tool, given, envelope)
+
+    async def _answered(
+        self, request: Request, tool: AnyTool, given: wire.CallToolRequestParams
+    ) -> wire.CallToolResult:
+        """Go on with a call whose question was answered; it is not asked about a second time."""
+        told = (given.input_responses or {}).get(QUESTION)
+        answer = await self._asking.take(given.request_state or "", told)
+        return await self._after(answer, request, tool, given, None)
+
+    async def _after(
+        self,
+        answer: Answer | None,
+        request: Request,
+        tool: AnyTool,
+        given: wire.CallToolRequestParams,
+        failed: dict[str, Any] | None,
+    ) -> wire.CallToolResult:
+        if answer == "deny":
+            return self._result(tool, failure_envelope(ApprovalDeniedError(tool.name, None)))
+        if answer is None and failed is not None:
+            return self._result(tool, failed)
+        return self._result(tool, await self._envelope(request, tool, given))
+
+    def _result(self, tool: AnyTool, envelope: dict[str, Any]) -> wire.CallToolResult:
+        return _result(shown(tool, envelope, self._limits, structured=self._structured))
+
+    async def _envelope(self, request: Request, tool: AnyTool, given: wire.CallToolRequestParams) -> dict[str, Any]:
+        abort, registry = AbortSignal(), self._callers.registry(request)
+        try:
+            async with ProgressLane(request.session) as lane:
+                call = registry.call(tool.name, given.arguments or {}, abort=abort, progress=lane.report)
+                return await (call if tool.effect == "read" else self._kept_apart(call))
+        except asyncio.CancelledError:
+            abort.abort()
+            raise
+
+    async def _kept_apart(self, call: Coroutine[Any, Any, dict[str, Any]]) -> dict[str, Any]:
+        """Run a call that changes something in a task of its own.
+
+        The SDK cancels a handler again at every turn of the loop, but what such a call undoes and releases when it is
+        cancelled needs turns, too. Reading holds nothing, and is quicker without.
+        """
+        task = asyncio.create_task(call)
+        self._running.add(task)
+        task.add_done_callback(self._running.discard)
+        try:
+            return await asyncio.shield(task)
+        except asyncio.CancelledError:
+            task.cancel()
+            raise
+
+    async def aclose(self) -> None:
+        """Wait until calls that were cancelled have ended."""
+        while self._running:
+            with suppress(asyncio.CancelledError):
+                await asyncio.wait(self._running)
+
+    def _publish(self, tool: AnyTool) -> wire.Tool:
+        definition = tool.definition()
+        wants_schema = tool.result is not None and (has_schema(tool) or self._structured)
+        return wire.Tool(
+            name=tool.name,
+            description=tool.description,
+            input_schema=definition["input_schema"],
+            output_schema=output_schema(tool.result) if wants_schema and tool.result is not None else None,
+            annotations=wire.ToolAnnotations(
+                title=tool.name.replace("_", " ").capitalize(),
+                read_only_hint=tool.effect == "read",
+                destructive_hint=tool.effect != "read" and not tool.is_additive,
+                idempotent_hint=tool.is_idempotent,
+                open_world_hint=False,
+            ),
+            _meta={RESULT_SIZE_KEY: self._limits.characters + _FOOTER_CHARACTERS} if tool.has_body else None,
+        )
+
+
+def _result(seen: Shown) -> wire.CallToolResult:
+    content: list[wire.ContentBlock] = [wire.TextContent(text=seen.text)]
+    if seen.media is not None:
+        content.append(_medium(seen.media))
+    content += [_link(link) for link in seen.links]
+    return wire.CallToolResult(content=content, structured_content=seen.structured, is_error=seen.is_error)
+
+
+def _medium(media: Medium) -> wire.ContentBlock:
+    if media.kind == "image":
+        return wire.ImageContent(data=media.data, mime_type=media.mime_type)
+    return wire.AudioContent(data=media.data, mime_type=media.mime_type)
+
+
+def _link(link: FileLink) -> wire.ResourceLink:
+    name = link.path.rpartition("/")[2]
+    return wire.ResourceLink(uri=file_address(link.path), name=name, mime_type=link.mime_type, size=link.size)

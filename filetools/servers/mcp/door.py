@@ -1,0 +1,85 @@
+"""The door: one workspace as a server of the official SDK, which speaks all revisions of the protocol."""
+
+from __future__ import annotations
+
+import secrets
+from importlib.metadata import PackageNotFoundError, version
+from types import TracebackType
+from typing import Any, Final
+
+from mcp.server import NotificationOptions, Server
+from mcp.server.models import InitializationOptions
+from mcp.server.request_state import RequestStateBoundary, RequestStateSecurity
+
+from filetools.app import FileToolsFacade
+from filetools.servers.mcp.asking import Asking
+from filetools.servers.mcp.callers import Callers
+from filetools.servers.mcp.calls import Calls
+from filetools.servers.mcp.notices import Notices
+from filetools.servers.mcp.options import DoorOptions
+from filetools.servers.mcp.resources import Resources
+
+INSTRUCTIONS: Final = (
+    "Files of one workspace, shared with people and other agents. Paths are relative to its root. Reading gives a version;"
+    " replacing a file needs that version as expected_version, and edits need only that the old text still is there."
+    " A read shows text that a person has not saved yet. Every change can be undone."
+)
+
+
+class Door:
+    """One workspace for MCP clients; made on the loop, closed as `async with door`.
+
+    Args:
+        files: The opened workspace.
+        options: What its clients may do.
+
+    Raises:
+        InvalidArgumentError: The options name a tool or a group that there is none of.
+    """
+
+    def __init__(self, files: FileToolsFacade, options: DoorOptions) -> None:
+        tools = options.selected()
+        callers = Callers(files, options, tools)
+        self._calls = Calls(callers, tools, Asking(files), structured=options.structured)
+        self._notices = Notices(files, options)
+        resources = Resources(callers, options)
+        self.server: Server[Any] = Server(
+            "filetools",
+            version=_version(),
+            title="filetools",
+            instructions=INSTRUCTIONS,
+            on_list_tools=self._calls.list_tools,
+            on_call_tool=self._calls.call_tool,
+            on_list_resources=resources.list_resources,
+            on_list_resource_templates=resources.list_templates,
+            on_read_resource=resources.read_resource,
+            on_completion=resources.complete,
+            on_subscribe_resource=self._notices.subscribe,
+            on_unsubscribe_resource=self._notices.unsubscribe,
+            on_subscriptions_listen=self._notices.listen,
+        )
+        # A client brings the state of a question back: sealed, so that it can neither be read nor made up, nor used for
+        # another call or in another session.
+        security = RequestStateSecurity(keys=[secrets.token_bytes(32)], bind_principal=callers.session)
+        self.server.middleware.append(RequestStateBoundary(security, default_audience=self.server.name))
+
+    @property
+    def initialization(self) -> InitializationOptions:
+        """What clients of the handshake revisions are told when they connect."""
+        return self.server.create_initialization_options(NotificationOptions(resources_changed=True))
+
+    async def __aenter__(self) -> Door:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self._notices.aclose()
+        await self._calls.aclose()
+
+
+def _version() -> str:
+    try:
+        return version("filetools")
+    except PackageNotFoundError:  # run from a checkout that was never installed
+        return "0"

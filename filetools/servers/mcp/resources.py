@@ -1,0 +1,169 @@
+"""Resources over MCP: files, folders, kept versions and open documents, read and listed like any tool's."""
+
+from __future__ import annotations
+
+import mimetypes
+from typing import Any, Final
+
+import mcp_types as wire
+
+from filetools.app import FileToolsFacade
+from filetools.errors import FileToolsError, InvalidPathError, PathIsDirectoryError
+from filetools.models import Entry, ReadResult
+from filetools.servers.mcp.addresses import BUFFERS, FILES, VERSIONS, Address, file_address, parse_address
+from filetools.servers.mcp.callers import Callers, Request
+from filetools.servers.mcp.failures import protocol_error
+from filetools.servers.mcp.options import DoorOptions
+
+PAGE_ENTRIES: Final = 500
+MOST_COMPLETIONS: Final = 100
+FOLDER_TYPE: Final = "inode/directory"
+_TEXT_TYPE: Final = "text/plain"
+_BINARY_TYPE: Final = "application/octet-stream"
+
+_TEMPLATES: Final = wire.ListResourceTemplatesResult(
+    resource_templates=[
+        wire.ResourceTemplate(
+            name="file",
+            uri_template=f"{FILES}{{+path}}",
+            description="A file or folder of the workspace, with text that an editor has not saved yet.",
+        ),
+        wire.ResourceTemplate(
+            name="version", uri_template=f"{VERSIONS}{{hash}}", description="A kept version, by its hash."
+        ),
+        wire.ResourceTemplate(
+            name="buffer", uri_template=f"{BUFFERS}{{handle}}", description="A document that buffer_open has opened."
+        ),
+    ]
+)
+
+
+class Resources:
+    """The resources of one door; lives as long as the door.
+
+    Args:
+        callers: Who asks.
+        options: Which addresses are understood.
+    """
+
+    def __init__(self, callers: Callers, options: DoorOptions) -> None:
+        self._callers = callers
+        self._root = options.file_root
+
+    async def list_templates(
+        self, request: Request, given: wire.PaginatedRequestParams | None
+    ) -> wire.ListResourceTemplatesResult:
+        """Return the forms that addresses have."""
+        return _TEMPLATES
+
+    async def list_resources(
+        self, request: Request, given: wire.PaginatedRequestParams | None
+    ) -> wire.ListResourcesResult:
+        """Return one page of all files and folders that are not ignored."""
+        files = self._callers.files(request)
+        cursor = None if given is None else given.cursor
+        try:
+            page = await files.list_files(recursive=True, limit=PAGE_ENTRIES, cursor=cursor, use_gitignore=True)
+        except FileToolsError as error:
+            raise protocol_error(error, request.protocol_version) from error
+        resources = [_described(entry) for entry in page.entries if entry.addressable is not False]
+        return wire.ListResourcesResult(resources=resources, next_cursor=page.next_cursor)
+
+    async def read_resource(self, request: Request, given: wire.ReadResourceRequestParams) -> wire.ReadResourceResult:
+        """Return what an address names, whole."""
+        try:
+            address = parse_address(given.uri, self._root)
+            contents = await self._contents(self._callers.files(request), address, given.uri)
+        except FileToolsError as error:
+            raise protocol_error(error, request.protocol_version, given.uri) from error
+        return wire.ReadResourceResult(contents=[contents])
+
+    async def complete(self, request: Request, given: wire.CompleteRequestParams) -> wire.CompleteResult:
+        """Return paths that begin with what was typed; the other variables of our addresses cannot be guessed."""
+        completion = wire.Completion(values=[], total=0, has_more=False)
+        is_path = isinstance(given.ref, wire.ResourceTemplateReference) and given.ref.uri.startswith(FILES)
+        if is_path and given.argument.name == "path":
+            completion = await self._paths(self._callers.files(request), given.argument.value)
+        return wire.CompleteResult(completion=completion)
+
+    async def _contents(
+        self, files: FileToolsFacade, address: Address, uri: str
+    ) -> wire.TextResourceContents | wire.BlobResourceContents:
+        match address.kind:
+            case "buffer":
+                opened = await files.buffers.read(address.name)
+                meta = {
+                    "filetools/path": opened.path,
+                    "filetools/bufferVersion": opened.buffer_version,
+                    "filetools/dirty": opened.dirty,
+                }
+                return wire.TextResourceContents(uri=uri, mime_type=_TEXT_TYPE, text=opened.text, _meta=meta)
+            case "version":
+                if not address.name:
+                    raise InvalidPathError(uri, "the hash is missing")
+                # A version is found by its hash alone; the name only helps to tell what kind of bytes it is.
+                return _shown(await files.read_file("version", version=address.name), uri)
+            case _:
+                return await self._file(files, address.name, uri)
+
+    async def _file(
+        self, files: FileToolsFacade, path: str, uri: str
+    ) -> wire.TextResourceContents | wire.BlobResourceContents:
+        if path:
+            try:
+                return _shown(await files.read_file(path), uri)
+            except PathIsDirectoryError:
+                pass
+        page = await files.list_files(path, limit=PAGE_ENTRIES)
+        rows = [f"{file_address(each.path)}{'/' if each.type == 'directory' else ''}\n" for each in page.entries]
+        return wire.TextResourceContents(uri=uri, mime_type=FOLDER_TYPE, text="".join(rows))
+
+    async def _paths(self, files: FileToolsFacade, typed: str) -> wire.Completion:
+        folder, _, beginning = typed.rpartition("/")
+        values: list[str] = []
+        cursor: str | None = None
+        try:
+            while True:
+                page = await files.list_files(folder, cursor=cursor, details=False)
+                values += [_completed(each) for each in page.entries if _fits(each, beginning)]
+                cursor = page.next_cursor
+                if cursor is None or len(values) > MOST_COMPLETIONS:
+                    break
+        except FileToolsError:
+            # What is typed is half a path: that there is nothing yet is an answer, not a failure.
+            return wire.Completion(values=[], total=0, has_more=False)
+        has_more = len(values) > MOST_COMPLETIONS
+        return wire.Completion(
+            values=values[:MOST_COMPLETIONS], total=None if has_more else len(values), has_more=has_more
+        )
+
+
+def _described(entry: Entry) -> wire.Resource:
+    is_folder = entry.type == "directory"
+    modified = entry.modified.isoformat() if entry.modified is not None else None
+    return wire.Resource(
+        uri=file_address(entry.path),
+        name=entry.name,
+        title=entry.path,
+        mime_type=FOLDER_TYPE if is_folder else mimetypes.guess_type(entry.path)[0],
+        size=None if is_folder else entry.size,
+        annotations=wire.Annotations(last_modified=modified) if modified else None,
+    )
+
+
+def _shown(read: ReadResult, uri: str) -> wire.TextResourceContents | wire.BlobResourceContents:
+    meta: dict[str, Any] = {"filetools/version": read.version}
+    if read.is_binary:
+        return wire.BlobResourceContents(
+            uri=uri, mime_type=read.mime_type or _BINARY_TYPE, blob=read.content, _meta=meta
+        )
+    guessed = mimetypes.guess_type(read.path)[0] or _TEXT_TYPE
+    return wire.TextResourceContents(uri=uri, mime_type=guessed, text=read.content, _meta=meta)
+
+
+def _fits(entry: Entry, beginning: str) -> bool:
+    return entry.addressable is not False and entry.name.startswith(beginning)
+
+
+def _completed(entry: Entry) -> str:
+    return f"{entry.path}/" if entry.type == "directory" else entry.path

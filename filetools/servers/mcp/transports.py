@@ -1,0 +1,57 @@
+"""Ways to the door: standard input and output of the process, or HTTP."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import AsyncIterator, Awaitable, Callable, MutableMapping
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from typing import Any
+
+from mcp.server.stdio import stdio_server
+
+from filetools.app import FileToolsFacade
+from filetools.servers.mcp.door import Door
+from filetools.servers.mcp.options import DoorOptions
+
+Message = MutableMapping[str, Any]
+AsgiApplication = Callable[
+    [Message, Callable[[], Awaitable[Message]], Callable[[Message], Awaitable[None]]], Awaitable[None]
+]
+"""What servers for HTTP run: `(scope, receive, send)`."""
+
+
+async def serve_stdio(files: FileToolsFacade, options: DoorOptions) -> None:
+    """Serve one client over standard input and output until it closes them; nothing else is written there.
+
+    Args:
+        files: The opened workspace.
+        options: What the client may do.
+
+    Raises:
+        InvalidArgumentError: The options name a tool or a group that there is none of.
+    """
+    # Reading standard input cannot be interrupted: a handler in Python would wait for the next line. Ending at once is
+    # safe at any moment, as every death of a process is.
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    async with Door(files, options) as door, stdio_server() as (incoming, outgoing):
+        await door.server.run(incoming, outgoing, door.initialization)
+
+
+@asynccontextmanager
+async def http_application(
+    files: FileToolsFacade, options: DoorOptions, *, path: str = "/mcp"
+) -> AsyncIterator[AsgiApplication]:
+    """Make the ASGI application of the door, for a server that listens on this machine only.
+
+    Who calls from elsewhere, and whether it may, is for the server around it; names of other hosts are refused.
+
+    Args:
+        files: The opened workspace.
+        options: What the clients may do; they cannot use `file://`.
+        path: Where the door is.
+    """
+    async with Door(files, replace(options, file_root=None)) as door:
+        application = door.server.streamable_http_app(streamable_http_path=path)
+        async with door.server.session_manager.run():
+            yield application

@@ -1,0 +1,157 @@
+"""Results with a body as text: what was read or listed, then one line of facts in brackets."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from filetools.content import count_lines
+from filetools.tools.clipping import TextLimits, clipped
+from filetools.tools.matches import match_rows
+
+SHORT_DIGITS: Final = 12
+_SEPARATOR: Final = " · "
+_TO: Final = "\u2013"
+_MARKS: Final = {"directory": "/", "symlink": "@", "file": ""}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Body:
+    """A body and its footer."""
+
+    text: str
+    footer: str
+    """Without the brackets."""
+    is_cut: bool = False
+    """Whether the text is less than the result held."""
+
+
+def body_of(data: Mapping[str, Any], limits: TextLimits) -> Body:
+    """Return the body of a result of reading or listing; of any other shape its JSON."""
+    if "entries" in data:
+        return _paged(data, [_row(entry) for entry in data["entries"]], "entries", limits)
+    if "matches" in data:
+        return _paged(data, match_rows(data), "lines", limits)
+    if "items" in data:
+        return _several(data, limits)
+    if "content" in data:
+        return _binary(data) if data.get("is_binary") else _read(data, limits)
+    text, cut = clipped(json.dumps(data, ensure_ascii=False), limits)
+    return Body(text=text, footer="cut" if cut else "end", is_cut=cut is not None)
+
+
+def short(version: str) -> str:
+    """Return the form of a version that a model can type: its first 12 digits."""
+    return version.removeprefix("sha256:")[:SHORT_DIGITS] if version.startswith("sha256:") else version
+
+
+def _read(data: Mapping[str, Any], limits: TextLimits) -> Body:
+    content: str = data["content"]
+    count = count_lines(content)
+    total, following = data.get("total_lines"), data.get("next_offset")
+    first = _first_line(count, total, following)
+    text, kept = clipped(content, limits, count=count)
+    if kept is not None:
+        count = kept
+        if first is not None and (total is None or first + kept <= total):
+            following = first + kept
+    facts = [
+        data["path"],
+        _lines(first, count, total),
+        f"version {short(data['version'])}",
+        *([f"next_offset {following}"] if following is not None else []),
+        *_remarks(data),
+    ]
+    if kept == 1 and not text.endswith(("\n", "\r")):
+        facts.append(f"the line is longer than the {limits.characters} characters shown")
+    return Body(text=text, footer=_SEPARATOR.join(facts), is_cut=kept is not None)
+
+
+def _first_line(count: int, total: int | None, following: int | None) -> int | None:
+    """A result does not repeat what was asked for, but where it ends is known."""
+    if following is not None:
+        return following - count
+    return None if total is None else total - count + 1
+
+
+def _lines(first: int | None, count: int, total: int | None) -> str:
+    of = "" if total is None else f" of {total}"
+    if count == 0:
+        return f"no lines{of}"
+    return f"{count} lines{of}" if first is None else f"lines {first}{_TO}{first + count - 1}{of}"
+
+
+def _remarks(data: Mapping[str, Any]) -> Iterator[str]:
+    """What differs from the usual: a model that does not know it would undo it."""
+    if data["encoding"] not in ("utf-8", "ascii"):
+        yield str(data["encoding"])
+    if data.get("newline") in ("crlf", "cr", "mixed"):
+        yield f"{data['newline']} line ends"
+    if data["content"] and not data.get("truncated") and not data["content"].endswith(("\n", "\r")):
+        yield "no final newline"
+    if data.get("origin") == "buffer":
+        yield "unsaved text of an editor"
+    if data.get("origin") == "version":
+        yield "not the present text"
+    if data.get("disk_is_newer"):
+        yield "the file has newer text"
+    if data.get("stale"):
+        yield "being written just now"
+
+
+def _binary(data: Mapping[str, Any]) -> Body:
+    mime_type = data.get("mime_type") or "application/octet-stream"
+    facts = (data["path"], "binary", mime_type, f"{data['size']} bytes", f"version {short(data['version'])}")
+    return Body(text="", footer=_SEPARATOR.join(facts))
+
+
+def _paged(data: Mapping[str, Any], rows: Sequence[str], unit: str, limits: TextLimits) -> Body:
+    text, kept = clipped("".join(f"{row}\n" for row in rows), limits)
+    facts = [data["path"] or ".", f"{len(rows)} {unit}", *_totals(data)]
+    if kept is not None:
+        facts.append(f"only {kept} shown: call again with a smaller limit")
+    elif cursor := data.get("next_cursor"):
+        facts.append(f"next_cursor {cursor}")
+    return Body(text=text, footer=_SEPARATOR.join(facts), is_cut=kept is not None)
+
+
+def _totals(data: Mapping[str, Any]) -> Iterator[str]:
+    if data.get("total_is_complete"):
+        yield f"{data['total']} in all"
+    elif "total_is_complete" in data:
+        yield f"{data['total']} so far, there may be more"
+
+
+def _row(entry: Mapping[str, Any]) -> str:
+    path = "".join(each if each.isprintable() else json.dumps(each)[1:-1] for each in entry["path"])
+    size = f"  {entry['size']}" if entry.get("type") == "file" and entry.get("size") is not None else ""
+    unreachable = "  (cannot be addressed)" if entry.get("addressable") is False else ""
+    return f"{path}{_MARKS.get(entry['type'], '')}{size}{unreachable}"
+
+
+def _several(data: Mapping[str, Any], limits: TextLimits) -> Body:
+    parts: list[Body] = []
+    lines, characters = limits.lines, limits.characters
+    for item in data["items"]:
+        part = _item(item, TextLimits(lines=lines, characters=characters))
+        parts.append(part)
+        lines -= count_lines(part.text)
+        characters -= len(part.text)
+    text = "".join(part.text for part in parts)
+    footer = f"{len(parts)} files{_SEPARATOR}{data.get('failed', 0)} failed"
+    return Body(text=text, footer=footer, is_cut=any(part.is_cut for part in parts))
+
+
+def _item(item: Mapping[str, Any], limits: TextLimits) -> Body:
+    if (result := item.get("result")) is None:
+        error = item.get("error") or {}
+        return Body(text=f"[{item['path']}{_SEPARATOR}{error.get('error_code')}: {error.get('error')}]\n", footer="")
+    if limits.lines <= 0 or limits.characters <= 0:
+        return Body(
+            text=f"[{item['path']}{_SEPARATOR}too much for one answer: read it by itself]\n", footer="", is_cut=True
+        )
+    one = body_of(result, limits)
+    ending = "" if not one.text or one.text.endswith(("\n", "\r")) else "\n"
+    return Body(text=f"{one.text}{ending}[{one.footer}]\n", footer="", is_cut=one.is_cut)

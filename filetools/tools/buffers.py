@@ -1,0 +1,118 @@
+"""Tools of editors: documents opened, typed into, saved and closed, shared with every editor and agent on the root."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import Field
+
+from filetools.content import TextEdit
+from filetools.errors import InvalidArgumentError
+from filetools.models import BufferChange, BufferClose, BufferResult, BufferSave
+from filetools.tools.arguments import Parameters
+from filetools.tools.reading import OnePath
+from filetools.tools.tool import AnyTool, Tool, ToolContext
+
+MAX_EDITS = 10_000
+
+
+class PlainEdit(Parameters):
+    """One edit of a document, its places in UTF-16 units of the LF text before any edit of the call."""
+
+    start: Annotated[int, Field(ge=0)]
+    end: Annotated[int, Field(ge=0)]
+    text: str
+
+
+class OneHandle(Parameters):
+    """Parameters of buffer_close."""
+
+    handle: str
+
+
+class ChangeBuffer(Parameters):
+    """Parameters of buffer_change."""
+
+    handle: str
+    buffer_version: Annotated[int, Field(ge=0, description="Version of the text that you edited")]
+    edits: Annotated[list[PlainEdit] | None, Field(max_length=MAX_EDITS)] = None
+    text: Annotated[str | None, Field(description="Whole new text, instead of edits")] = None
+
+
+class SaveBuffer(Parameters):
+    """Parameters of buffer_save."""
+
+    handle: str
+    buffer_version: Annotated[int | None, Field(ge=0, description="Version that you know")] = None
+
+
+async def buffer_open(context: ToolContext, given: OnePath) -> BufferResult:
+    """Open the document of a path."""
+    return await context.files.buffers.open(given.path)
+
+
+async def buffer_change(context: ToolContext, given: ChangeBuffer) -> BufferChange:
+    """Put edits into a document."""
+    if (given.edits is None) == (given.text is None):
+        raise InvalidArgumentError("Give edits, or text, and not both")
+    edits = None if given.edits is None else [TextEdit(each.start, each.end, each.text) for each in given.edits]
+    return await context.files.buffers.change(
+        given.handle, buffer_version=given.buffer_version, edits=edits, text=given.text
+    )
+
+
+async def buffer_save(context: ToolContext, given: SaveBuffer) -> BufferSave:
+    """Write a document to its file."""
+    return await context.files.buffers.save(given.handle, buffer_version=given.buffer_version)
+
+
+async def buffer_close(context: ToolContext, given: OneHandle) -> BufferClose:
+    """Give up a document."""
+    return await context.files.buffers.close(given.handle)
+
+
+BUFFERS: tuple[AnyTool, ...] = (
+    Tool(
+        name="buffer_open",
+        description=(
+            "Open a file in an editor, or join those who have it open. Returns a handle, the LF text and its"
+            " buffer_version. A handle lapses 60 s after its last use; resources/updated of the buffer tells of others."
+        ),
+        parameters=OnePath,
+        handler=buffer_open,
+        group="editor",
+        is_additive=True,
+        result=BufferResult,
+    ),
+    Tool(
+        name="buffer_change",
+        description=(
+            "Type into an open document; places count UTF-16 units of the text at buffer_version. Returns the new"
+            " version and the edits of others since. RESYNC: open it again. BUFFER_CLOSED: the handle lapsed."
+        ),
+        parameters=ChangeBuffer,
+        handler=buffer_change,
+        group="editor",
+        result=BufferChange,
+    ),
+    Tool(
+        name="buffer_save",
+        description=(
+            "Write an open document to its file; what others wrote there meanwhile is merged in. EDIT_CONFLICT shows"
+            " both sides: change the document, save again."
+        ),
+        parameters=SaveBuffer,
+        handler=buffer_save,
+        group="editor",
+        result=BufferSave,
+    ),
+    Tool(
+        name="buffer_close",
+        description="Close a document. Unsaved text that nobody else has open is kept as kept_version of the path.",
+        parameters=OneHandle,
+        handler=buffer_close,
+        group="editor",
+        is_additive=True,
+        result=BufferClose,
+    ),
+)

@@ -1,0 +1,43 @@
+"""Tools that go back."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from filetools.models import UndoResult
+from filetools.tools.arguments import Parameters
+from filetools.tools.tool import AnyTool, Tool, ToolContext
+
+
+class UndoChanges(Parameters):
+    """Parameters of undo_changes."""
+
+    call_id: str | None = None
+    since: int | None = None
+    path: str | None = None
+    dry_run: bool = False
+
+
+async def undo_changes(context: ToolContext, given: UndoChanges) -> UndoResult:
+    """Take back changes of the calling actor, and of nobody else."""
+    actor = context.files.actor
+    # A call has one conversation; what says less is meant within this one, where others may be going on.
+    whose = replace(actor, session=None) if given.call_id is not None else actor
+    return await context.files.undo(
+        call=given.call_id, since=given.since, path=given.path, actor=whose, dry_run=given.dry_run
+    )
+
+
+HISTORY: tuple[AnyTool, ...] = (
+    Tool(
+        name="undo_changes",
+        description=(
+            "Undo your last change, or those of one call, of a path, or since a number. Others' later changes stay; where"
+            " they overlap: EDIT_CONFLICT, nothing undone."
+        ),
+        parameters=UndoChanges,
+        handler=undo_changes,
+        group="core",
+        result=UndoResult,
+    ),
+)

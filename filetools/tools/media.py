@@ -1,0 +1,48 @@
+"""What of a read is no text: pictures and sounds that a model can take as they are, and links to all other files."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final, Literal
+
+MAX_MEDIA_BYTES: Final = 5 * 1024 * 1024
+IMAGES: Final = frozenset(("image/png", "image/jpeg", "image/gif", "image/webp"))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Medium:
+    """A picture or a sound."""
+
+    kind: Literal["image", "audio"]
+    data: str
+    """In base64."""
+    mime_type: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileLink:
+    """A file that the text only names."""
+
+    path: str
+    size: int
+    """Bytes."""
+    mime_type: str | None
+
+    @classmethod
+    def of(cls, read: Mapping[str, Any]) -> FileLink:
+        """Return the link to the file that was read."""
+        return cls(path=read["path"], size=read["size"], mime_type=read.get("mime_type"))
+
+
+def media_of(data: Mapping[str, Any]) -> tuple[Medium | None, tuple[FileLink, ...]]:
+    """Return what a result shows beside its text: a picture or sound of at most 5 MiB, a link to any other binary."""
+    if not data.get("is_binary"):
+        return None, ()
+    mime_type = data.get("mime_type") or ""
+    kind: Literal["image", "audio"] | None = (
+        "image" if mime_type in IMAGES else "audio" if mime_type.startswith("audio/") else None
+    )
+    if kind is None or data["size"] > MAX_MEDIA_BYTES or data.get("truncated"):
+        return None, (FileLink.of(data),)
+    return Medium(kind=kind, data=data["content"], mime_type=mime_type), ()

@@ -1,0 +1,112 @@
+"""Tools that search: names, contents, and changes as they come."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from filetools.models import GrepResult, SearchResult, WatchResult
+from filetools.tools.arguments import Parameters
+from filetools.tools.tool import AnyTool, Tool, ToolContext
+
+Limit = Annotated[int, Field(ge=1, le=1000)]
+WATCH_LIMIT_SECONDS = 70.0
+"""Time limit of watch_changes, which may wait for 50 s."""
+
+
+class SearchFiles(Parameters):
+    """Parameters of search_files."""
+
+    pattern: str
+    path: str = ""
+    all: bool = False
+    limit: Limit = 100
+    cursor: str | None = None
+
+
+class GrepFiles(Parameters):
+    """Parameters of grep_files."""
+
+    pattern: str
+    path: str = ""
+    glob: str | None = None
+    output_mode: Literal["content", "files", "count"] = "content"
+    ignore_case: bool = False
+    literal: bool = False
+    multiline: bool = False
+    context: Annotated[int, Field(ge=0, le=20)] = 0
+    all: bool = False
+    limit: Limit = 100
+    cursor: str | None = None
+
+
+class WatchChanges(Parameters):
+    """Parameters of watch_changes."""
+
+    since: str | None = None
+    path: str = ""
+    wait_seconds: Annotated[int, Field(ge=0, le=50)] = 0
+    limit: Limit = 100
+
+
+async def search_files(context: ToolContext, given: SearchFiles) -> SearchResult:
+    """Return one page of the files and folders whose path fits a pattern."""
+    return await context.files.search_files(
+        given.pattern, path=given.path, all=given.all, limit=given.limit, cursor=given.cursor, abort=context.is_aborted
+    )
+
+
+async def grep_files(context: ToolContext, given: GrepFiles) -> GrepResult:
+    """Return one page of the lines in which a pattern matches."""
+    return await context.files.grep_files(**given.model_dump(), abort=context.is_aborted)
+
+
+async def watch_changes(context: ToolContext, given: WatchChanges) -> WatchResult:
+    """Return changes after a position, waiting for the first one."""
+    return await context.files.watch_changes(
+        given.since, path=given.path, wait_seconds=given.wait_seconds, limit=given.limit
+    )
+
+
+SEARCHING: tuple[AnyTool, ...] = (
+    Tool(
+        name="search_files",
+        description="Find files by part of the path, or glob (src/**/*.py). all: ignored, hidden too.",
+        parameters=SearchFiles,
+        handler=search_files,
+        group="core",
+        level="auto",
+        effect="read",
+        is_idempotent=True,
+        has_body=True,
+        result=SearchResult,
+    ),
+    Tool(
+        name="grep_files",
+        description=(
+            "Find lines by regex or literal text; glob: *.py. Returns path, line, text; pass next_cursor as cursor for more."
+        ),
+        parameters=GrepFiles,
+        handler=grep_files,
+        group="core",
+        level="auto",
+        effect="read",
+        is_idempotent=True,
+        has_body=True,
+        result=GrepResult,
+    ),
+    Tool(
+        name="watch_changes",
+        description=(
+            "Changes by anybody after position since (none: now), waiting for one. Returns next position; resync: reread."
+        ),
+        parameters=WatchChanges,
+        handler=watch_changes,
+        group="core",
+        level="auto",
+        effect="read",
+        result=WatchResult,
+        time_limit_seconds=WATCH_LIMIT_SECONDS,
+    ),
+)

@@ -1,0 +1,96 @@
+"""What a door shows a model of one call: the text, and what stands beside it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from filetools.tools.bodies import Body, body_of, short
+from filetools.tools.clipping import TextLimits, clipped
+from filetools.tools.media import FileLink, Medium, media_of
+from filetools.tools.tool import AnyTool
+
+NEWS: Final = ("warnings", "changed_since_read", "changed_since_read_more")
+"""What an envelope tells beside its data."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shown:
+    """One call as a model sees it."""
+
+    text: str
+    is_error: bool = False
+    structured: Mapping[str, Any] | None = None
+    """The same facts for programs, where the tool has an output schema."""
+    media: Medium | None = None
+    links: tuple[FileLink, ...] = ()
+    """Files to fetch instead of reading them in the text."""
+
+
+def shown(tool: AnyTool, envelope: Mapping[str, Any], limits: TextLimits, *, structured: bool = False) -> Shown:
+    """Return what a model gets to see of an envelope; a body travels once.
+
+    Args:
+        tool: The tool that was called.
+        envelope: What its call returned.
+        limits: Most lines and characters of the text.
+        structured: Whether tools that return a body give it to programs, too.
+    """
+    if not envelope["success"]:
+        return Shown(text=failure_text(envelope, limits), is_error=True)
+    facts = {**envelope["data"], **{name: envelope[name] for name in NEWS if name in envelope}}
+    program = facts if structured or has_schema(tool) else None
+    if not tool.has_body:
+        return Shown(text=_compact(_without_text(facts) if tool.group == "editor" else facts), structured=program)
+    media, links = media_of(envelope["data"])
+    body = body_of(envelope["data"], limits)
+    cut = (FileLink.of(envelope["data"]),) if body.is_cut and not links and "size" in envelope["data"] else ()
+    text = _joined(body, list(_news_lines(envelope)))
+    return Shown(text=text, structured=program, media=media, links=links or cut)
+
+
+def has_schema(tool: AnyTool) -> bool:
+    """Whether a tool's result is small enough to be told twice, as text and to programs."""
+    return tool.result is not None and not tool.has_body
+
+
+def failure_text(envelope: Mapping[str, Any], limits: TextLimits) -> str:
+    """Return an error with everything that is needed to repair the call: code, hint, details."""
+    lines = [f"{envelope['error_code']}: {envelope['error']}"]
+    if action := envelope.get("suggested_action"):
+        lines.append(f"hint: {action}")
+    for name, value in envelope["details"].items():
+        if isinstance(value, str) and "\n" in value:
+            lines += [f"{name}:", value.rstrip("\n")]
+        else:
+            lines.append(f"{name}: {value if isinstance(value, str) else _compact(value)}")
+    text, _ = clipped("\n".join([*lines, *_news_lines(envelope)]), limits)
+    return text
+
+
+def _joined(body: Body, news: list[str]) -> str:
+    ending = "" if not body.text or body.text.endswith(("\n", "\r")) else "\n"
+    below = "\n".join([f"[{body.footer}]", *news])
+    return f"{body.text}{ending}{below}"
+
+
+def _news_lines(envelope: Mapping[str, Any]) -> Iterator[str]:
+    for warning in envelope.get("warnings", ()):
+        yield f"warning: {warning.get('code', '')}: {warning.get('message', '')}"
+    for changed in envelope.get("changed_since_read", ()):
+        by = changed["by"]
+        became = f"version {short(changed['version'])}" if "version" in changed else "deleted"
+        yield f"changed since you read it: {changed['path']} by {by['kind']} {by['id']}, {became}"
+    if more := envelope.get("changed_since_read_more"):
+        yield f"changed since you read them: {more} more files"
+
+
+def _without_text(facts: Mapping[str, Any]) -> Mapping[str, Any]:
+    """An editor is a program: it takes the document from the structured form, and a body travels once."""
+    return {name: value for name, value in facts.items() if name != "text"}
+
+
+def _compact(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))

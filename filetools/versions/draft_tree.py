@@ -1,0 +1,146 @@
+"""A tree as it would be: what stands on the disk, with changes on top of it that nobody has made yet."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from typing import Literal, Protocol
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Origin:
+    """Where something stands now."""
+
+    path: str
+    """Its path; of what is in the trash, the path that it had."""
+    trash: str | None = None
+    """Name in the trash of the folder that it is in, or is."""
+    top: str = ""
+    """The path that this folder had."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Node:
+    """A file or a folder. Its bytes are those of its version or, where that is None, those at its origin."""
+
+    kind: Literal["file", "folder", "other"]
+    origin: Origin | None = None
+    """None for what is made anew."""
+    version: str | None = None
+    """Of a file that differs from what is at its origin."""
+    mode: int | None = None
+
+
+class Present(Protocol):
+    """What stands now. Paths are workspace-relative; errors are those of the stores."""
+
+    def key(self, path: str) -> str:
+        """Return the lock key of a path: equal for names of one file."""
+
+    def at(self, path: str) -> Node | None:
+        """Return what stands at a path."""
+
+    def below(self, path: str) -> Iterable[str]:
+        """Return the paths of all that stands below a folder, folders before what is in them."""
+
+    def trashed(self, path: str, trash: str) -> list[tuple[str, Node]]:
+        """Return what would come back to a path out of the trash, the folder itself first; nothing if it is gone."""
+
+    def version(self, origin: Origin) -> str:
+        """Return the version of the file at an origin."""
+
+    def content(self, origin: Origin) -> bytes:
+        """Return the bytes of the file at an origin."""
+
+    def kept(self, version: str) -> bytes:
+        """Return the bytes of a version that the journal keeps.
+
+        Raises:
+            VersionGoneError: It does not.
+        """
+
+
+class DraftTree:
+    """Changes on top of what stands now. Lives for one plan; one thread uses it."""
+
+    def __init__(self, present: Present) -> None:
+        self.present = present
+        self._nodes: dict[str, tuple[str, Node | None]] = {}
+        self._made: dict[str, bytes] = {}
+        self.wholes: set[str] = set()
+        """Lock keys of folders that go as a whole, as they came."""
+
+    def at(self, path: str) -> Node | None:
+        """Return what would stand at a path."""
+        drafted = self._nodes.get(self.present.key(path))
+        return self.present.at(path) if drafted is None else drafted[1]
+
+    def put(self, path: str, node: Node | None) -> None:
+        """Have something stand at a path, or nothing."""
+        self._nodes[self.present.key(path)] = (path, node)
+
+    def make(self, content: bytes, version: str) -> None:
+        """Know the bytes of a version that nobody has kept yet."""
+        self._made[version] = content
+
+    def move(self, source: str, destination: str) -> None:
+        """Have what stands at one path, with all below it, stand at another."""
+        inside = list(self.below(source))
+        for path in (source, *inside):
+            self.put(f"{destination}{path[len(source) :]}", self.at(path))
+        for path in (source, *inside):
+            self.put(path, None)
+
+    def below(self, folder: str) -> Iterator[str]:
+        """Yield the paths of all that would stand below a folder."""
+        prefix = f"{self.present.key(folder)}/"
+        drafted = {key: entry for key, entry in self._nodes.items() if key.startswith(prefix)}
+        present = self.present.at(folder)
+        if present is not None and present.kind == "folder":
+            for path in self.present.below(folder):
+                if self.present.key(path) not in drafted:
+                    yield path
+        yield from (path for path, node in drafted.values() if node is not None)
+
+    def version(self, node: Node) -> str:
+        """Return the version of a file."""
+        if node.version is not None:
+            return node.version
+        assert node.origin is not None
+        return self.present.version(node.origin)
+
+    def content(self, node: Node) -> bytes:
+        """Return the bytes of a file.
+
+        Raises:
+            VersionGoneError: They are not kept.
+        """
+        if node.version is None:
+            assert node.origin is not None
+            return self.present.content(node.origin)
+        return self.text(node.version)
+
+    def text(self, version: str) -> bytes:
+        """Return the bytes of a version, made or kept.
+
+        Raises:
+            VersionGoneError: They are not kept.
+        """
+        return self._made[version] if version in self._made else self.present.kept(version)
+
+    def changes(self) -> list[tuple[str, Node | None, Node | None]]:
+        """Return each path whose draft differs from what stands there: path, what stands there, what would."""
+        found = [(path, self.present.at(path), node) for path, node in self._nodes.values()]
+        return [(path, now, then) for path, now, then in found if not self._is_same(now, then)]
+
+    def _is_same(self, now: Node | None, then: Node | None) -> bool:
+        if now is None or then is None or now == then:
+            return now == then
+        if now.kind != "file" or then.kind != "file":
+            return now.kind == then.kind
+        return now.mode == then.mode and self.version(now) == self.version(then)
+
+
+def changed(node: Node, *, version: str, mode: int | None) -> Node:
+    """Return a file with other bytes or another mode at the same place."""
+    return replace(node, version=version, mode=mode)

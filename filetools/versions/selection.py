@@ -1,0 +1,230 @@
+"""Which changes an undo means: of whom, of when; and which of them count as taken back already.
+
+A change that undoes nothing is plain. A record that undoes is an undo or, if all that it undoes are undos, a redo. A change
+is taken back as long as one of the records that undo it is not taken back itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final, Literal
+
+from filetools.errors import InvalidArgumentError
+from filetools.journal import History, Selection
+from filetools.models import Actor, ActorKind, ChangeRecord
+
+Role = Literal["plain", "undo", "redo"]
+Moment = int | datetime
+"""A number of the journal, or a time."""
+
+MOST_NUMBER: Final = 2**62
+EVERYBODY: Final = "*"
+PAGE: Final = 1000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UndoRequest:
+    """Which changes are meant. Nothing at all means the last one of the caller."""
+
+    call: str | None = None
+    session: str | None = None
+    since: Moment | None = None
+    """First number, or from this time on."""
+    until: Moment | None = None
+    """Last number, or up to this time."""
+    key: str | None = None
+    """Lock key of a file or folder."""
+    actor: Actor | str | None = None
+    """Whose: an actor, the name of one, "*" for everybody; None is the caller, as far as nothing else says whose."""
+    numbers: tuple[int, ...] | None = None
+
+    def __post_init__(self) -> None:
+        # What is not understood must not widen what is undone.
+        for name, moment in (("since", self.since), ("until", self.until)):
+            if isinstance(moment, bool) or not isinstance(moment, int | datetime | None):
+                raise InvalidArgumentError(f"{name} must be a number of the journal or a datetime, not {moment!r}")
+            if isinstance(moment, int) and not 0 <= moment <= MOST_NUMBER:
+                raise InvalidArgumentError(f"{name} must be a number of the journal, not {moment}")
+        if any(not _is_number(number) for number in self.numbers or ()):
+            raise InvalidArgumentError(f"numbers must be numbers of the journal, not {self.numbers!r}")
+        if not isinstance(self.actor, Actor | str | None):
+            raise InvalidArgumentError(f"actor must be an actor or a name, not {self.actor!r}")
+
+    @property
+    def is_last(self) -> bool:
+        """Whether the last change is meant."""
+        return all(each is None for each in (self.call, self.session, self.since, self.until, self.key, self.numbers))
+
+    @property
+    def names_changes(self) -> bool:
+        """Whether it says by itself which changes are meant, not only whose or of when."""
+        return self.call is not None or self.numbers is not None
+
+
+def _is_number(number: object) -> bool:
+    return isinstance(number, int) and not isinstance(number, bool) and 0 <= number <= MOST_NUMBER
+
+
+def choose(history: History, caller: Actor, request: UndoRequest, *, redo: bool = False) -> list[ChangeRecord]:
+    """Return the changes that are meant and not taken back yet, newest first.
+
+    Args:
+        history: The journal's past.
+        caller: Who asks. An agent means its own changes, unless the request names an actor.
+        request: Which.
+        redo: Whether the last undo is meant and not the last change.
+
+    Raises:
+        InvalidArgumentError: A call or a number is named that does not exist, or is not the caller's.
+    """
+    wanted = _selection(caller, request)
+    if request.is_last:
+        # A redo is taken back as the one change that it was, not change by change.
+        return _last(history, wanted, ("undo",) if redo else ("plain", "redo"))
+    records = list(_pages(history, wanted))
+    missing = set(request.numbers or ()) - {record.number for record in records}
+    if missing:
+        raise InvalidArgumentError(f"There is no change {min(missing)} that you could undo")
+    if request.names_changes and not records:
+        raise InvalidArgumentError(f"There is no change of a call {request.call!r} that you could undo")
+    return list(records) if request.numbers is not None else _effective(history, records)
+
+
+def changes_after(history: History, number: int) -> list[ChangeRecord]:
+    """Return all changes after a record, whoever made them, newest first."""
+    return list(_pages(history, Selection(since=number + 1)))
+
+
+def undone(history: History, numbers: Iterable[int]) -> set[int]:
+    """Return those of these records that are taken back."""
+    wanted = set(numbers)
+    undoers = _closure(wanted, history.undoers)
+    state: dict[int, bool] = {}
+    # An undo is always younger than what it undoes.
+    for number in sorted({*wanted, *(each for several in undoers.values() for each in several)}, reverse=True):
+        state[number] = any(not state[each] for each in undoers.get(number, ()))
+    return {number for number in wanted if state[number]}
+
+
+def roles(history: History, numbers: Iterable[int]) -> dict[int, Role]:
+    """Return what each of these records is."""
+    wanted = set(numbers)
+    targets = _closure(wanted, lambda some: history.targets(some, "undoes"))
+    found: dict[int, Role] = {}
+    for number in sorted({*wanted, *(each for several in targets.values() for each in several)}):
+        of = targets.get(number, ())
+        found[number] = "plain" if not of else "redo" if all(found[each] == "undo" for each in of) else "undo"
+    return {number: found[number] for number in wanted}
+
+
+def _closure(numbers: Iterable[int], related: Callable[[Iterable[int]], dict[int, list[int]]]) -> dict[int, list[int]]:
+    found: dict[int, list[int]] = {}
+    frontier = set(numbers)
+    while frontier:
+        new = related(frontier)
+        found |= new
+        frontier = {each for several in new.values() for each in several} - found.keys()
+    return found
+
+
+def _selection(caller: Actor, request: UndoRequest) -> Selection:
+    kind, name, session = _whose(caller, request)
+    return Selection(
+        numbers=request.numbers,
+        kind=kind,
+        id=name,
+        session=session,
+        call=request.call,
+        since=request.since if isinstance(request.since, int) else 0,
+        until=request.until if isinstance(request.until, int) else None,
+        since_time=request.since.timestamp() if isinstance(request.since, datetime) else None,
+        until_time=request.until.timestamp() if isinstance(request.until, datetime) else None,
+        key=request.key,
+    )
+
+
+def _whose(caller: Actor, request: UndoRequest) -> tuple[ActorKind | None, str | None, str | None]:
+    actor = request.actor
+    if isinstance(actor, Actor):
+        return actor.kind, actor.id, request.session or actor.session
+    if actor is not None:
+        return None, None if actor == EVERYBODY else actor, request.session
+    if request.names_changes or request.session is not None:
+        is_bound = caller.kind == "agent"
+        return (caller.kind, caller.id, request.session) if is_bound else (None, None, request.session)
+    # In another conversation of the same agent other work is going on: it does not mean that.
+    return caller.kind, caller.id, caller.session
+
+
+def _pages(history: History, wanted: Selection) -> Iterator[ChangeRecord]:
+    below: int | None = None
+    while True:
+        records = history.select(wanted, below=below, limit=PAGE)
+        yield from records
+        if len(records) < PAGE:
+            return
+        below = records[-1].number
+
+
+def _last(history: History, wanted: Selection, accepted: Sequence[Role]) -> list[ChangeRecord]:
+    """Return the records of the newest call that has one of these roles and is not taken back."""
+    for record in _pages(history, wanted):
+        for role in accepted:
+            if _standing(history, [record], role):
+                return _standing(history, _of_one_call(history, record), role)
+    return []
+
+
+def _of_one_call(history: History, record: ChangeRecord) -> list[ChangeRecord]:
+    actor = record.actor
+    together = [each for each in history.together_with(record) if each.actor == actor]
+    if actor.call is not None:
+        same = Selection(kind=actor.kind, id=actor.id, session=actor.session, call=actor.call)
+        together += [each for each in _pages(history, same) if each.actor == actor]
+    by_number = {each.number: each for each in together}
+    return [by_number[number] for number in sorted(by_number, reverse=True)]
+
+
+def _standing(history: History, records: Sequence[ChangeRecord], role: Role) -> list[ChangeRecord]:
+    numbers = [record.number for record in records]
+    gone, known = undone(history, numbers), roles(history, numbers)
+    return [
+        record
+        for record in records
+        if record.number not in gone and _role_of(history, record, known[record.number]) == role
+    ]
+
+
+def _role_of(history: History, record: ChangeRecord, own: Role) -> Role:
+    """Return what a record is; folders and further names that an undo took along say nothing, and are part of it."""
+    if own != "plain" or record.transaction is None:
+        return own
+    together = roles(history, (each.number for each in history.together_with(record)))
+    return next((role for role in together.values() if role != "plain"), own)
+
+
+def _effective(history: History, records: Sequence[ChangeRecord]) -> list[ChangeRecord]:
+    """Leave out what is taken back already, and with it the undo if both are among the records."""
+    numbers = {record.number for record in records}
+    targets = history.targets(numbers, "undoes")
+    cancelled: set[int] = set()
+    undos: set[int] = set()
+    for number in sorted(targets, reverse=True):
+        # Not what a redo took back already; but several records of one undo take back the same.
+        if number not in cancelled and numbers.issuperset(targets[number]):
+            undos.add(number)
+            cancelled |= {number, *targets[number]}
+    cancelled |= _on_the_way(records, undos, targets.keys())
+    left = numbers - cancelled
+    outside = {number: set(by) - numbers for number, by in history.undoers(left).items()}
+    active = {each for several in outside.values() for each in several}
+    active -= undone(history, active)
+    return [record for record in records if record.number in left and not outside.get(record.number, set()) & active]
+
+
+def _on_the_way(records: Sequence[ChangeRecord], undos: set[int], related: Set[int]) -> set[int]:
+    """Return the folders that undos made on their way."""
+    transactions = {record.transaction for record in records if record.number in undos} - {None}
+    return {record.number for record in records if record.transaction in transactions and record.number not in related}

@@ -1,0 +1,338 @@
+"""Taking changes back: newest first, through what stands there now, so that what others did since is left standing.
+
+Taking back one change is a three-way merge: the base is what the change made, ours what is there now, theirs what was
+there before. Of changes that follow each other without anybody in between only the two ends count.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Final, Literal, Protocol
+
+from filetools.content import BytesMerge, inspect, merge_bytes, version_of
+from filetools.errors import EncodingError, VersionGoneError
+from filetools.models import ChangeRecord, Operation
+from filetools.versions.draft_tree import DraftTree, Node, changed
+from filetools.versions.former_names import FormerNames
+
+Place = dict[str, str | int]
+"""Two texts that overlap: base, ours (what is there now), theirs (what was there before), and the line."""
+Outcome = Literal["undone", "unchanged", "kept", "unknown", "conflict"]
+
+_FILE_CHANGES: Final = (Operation.CREATE, Operation.MODIFY, Operation.DELETE)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Clash:
+    """Why a change cannot be taken back."""
+
+    code: str
+    reason: str
+    places: tuple[Place, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """What becomes of some records of one path."""
+
+    records: tuple[ChangeRecord, ...]
+    path: str
+    """Where the file is now, or would be."""
+    outcome: Outcome
+    clash: Clash | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class State:
+    """A file as a record left or met it."""
+
+    version: str
+    mode: int | None
+
+
+class Past(Protocol):
+    """What the journal knows of the time before a record."""
+
+    def mode_before(self, record: ChangeRecord) -> int | None:
+        """Return the permission bits of a file before a record, where they are known."""
+
+    def trash_names(self, record: ChangeRecord) -> list[str]:
+        """Return the names under which the trash may have the folder that a record deleted; a redo has its own."""
+
+    def has_restored(self, record: ChangeRecord) -> bool:
+        """Whether a record brought something back."""
+
+    def files_before(self, record: ChangeRecord) -> dict[str, State]:
+        """Return the files that the journal knew below a folder before the record that removed it, by their paths."""
+
+
+@dataclass(slots=True, kw_only=True)
+class _Run:
+    """Changes of one file, each made of what the one before had left."""
+
+    path: str
+    after: State | None
+    before: State | None
+    records: list[ChangeRecord] = field(default_factory=list)
+
+
+class Undoing:
+    """Works out what a tree would be without some changes. Lives for one plan; gets the records newest first."""
+
+    def __init__(self, tree: DraftTree, past: Past) -> None:
+        self._tree = tree
+        self._past = past
+        self._names = FormerNames()
+        self._runs: dict[str, _Run] = {}
+        self.findings: list[Finding] = []
+
+    def pass_by(self, record: ChangeRecord) -> None:
+        """Go back over a move that stays: what it moved bears its new name."""
+        assert record.old_path is not None
+        self._names.passed(record.old_path, record.path)
+
+    def take_back(self, record: ChangeRecord) -> None:
+        """Take one change back."""
+        if record.before_unknown:
+            self._find([record], record.path, "unknown")
+        elif record.operation in _FILE_CHANGES:
+            self._extend(record)
+        elif record.operation in (Operation.MOVE, Operation.MOVE_DIRECTORY):
+            self._move_back(record)
+        elif record.operation is Operation.CREATE_DIRECTORY:
+            self._remove_folder(record)
+        elif record.operation is Operation.DELETE_DIRECTORY:
+            self._restore_folder(record)
+
+    def finish(self) -> None:
+        """Work out what is left; call it after the last record."""
+        for run in list(self._runs.values()):
+            self._settle(run)
+        self._runs.clear()
+
+    def _extend(self, record: ChangeRecord) -> None:
+        where = self._names.now(record.path)
+        if where is None:
+            self._clash([record], record.path, "EDIT_CONFLICT", "another file has taken its place since")
+            return
+        after = None if record.after is None else State(version=record.after, mode=record.mode)
+        before = None if record.before is None else State(version=record.before, mode=self._past.mode_before(record))
+        key = self._tree.present.key(where)
+        run = self._runs.get(key)
+        if run is None or not _follow(run.before, after):
+            if run is not None:
+                self._settle(run)
+            run = self._runs[key] = _Run(path=where, after=after, before=before)
+        run.before = before
+        run.records.append(record)
+
+    def _settle(self, run: _Run) -> None:
+        here = self._tree.at(run.path)
+        if here is not None and here.kind != "file":
+            self._clash(run.records, run.path, "EDIT_CONFLICT", "something that is no file stands there now")
+        elif run.before is None:
+            self._uncreate(run, here)
+        elif run.after is None:
+            self._undelete(run, run.before, here)
+        else:
+            self._unmodify(run, run.before, run.after, here)
+
+    def _uncreate(self, run: _Run, here: Node | None) -> None:
+        if here is None:
+            self._find(run.records, run.path, "unchanged")
+        elif run.after is not None and self._tree.version(here) == run.after.version:
+            self._tree.put(run.path, None)
+            self._find(run.records, run.path, "undone")
+        else:
+            self._clash(run.records, run.path, "EDIT_CONFLICT", "others have changed it since it was created")
+
+    def _undelete(self, run: _Run, before: State, here: Node | None) -> None:
+        if here is None:
+            blocking = self._file_above(run.path)
+            if blocking is not None:
+                self._clash(run.records, run.path, "EDIT_CONFLICT", f"{blocking} is a file now")
+            else:
+                self._put(run, None, before.version, before.mode)
+        elif self._tree.version(here) == before.version:
+            self._find(run.records, run.path, "unchanged")
+        else:
+            self._clash(run.records, run.path, "EDIT_CONFLICT", "another file stands there now")
+
+    def _unmodify(self, run: _Run, before: State, after: State, here: Node | None) -> None:
+        if here is None:
+            self._clash(run.records, run.path, "EDIT_CONFLICT", "it is no longer there")
+            return
+        mode = here.mode
+        if None not in (before.mode, after.mode) and before.mode != after.mode:
+            if here.mode not in (before.mode, after.mode):
+                self._clash(run.records, run.path, "EDIT_CONFLICT", "others have changed its mode since")
+                return
+            mode = before.mode
+        version = self._tree.version(here)
+        if version == after.version:
+            self._put(run, here, before.version, mode)
+        elif version == before.version or before.version == after.version:
+            self._put(run, here, version, mode)
+        else:
+            self._merge(run, here, (before.version, after.version), mode)
+
+    def _merge(self, run: _Run, here: Node, versions: tuple[str, str], mode: int | None) -> None:
+        try:
+            before, after = (self._tree.text(version) for version in versions)
+            merged = _merged(run.path, after, self._tree.content(here), before)
+        except VersionGoneError as exc:
+            self._clash(run.records, run.path, exc.code, exc.message)
+        except EncodingError as exc:
+            self._clash(run.records, run.path, exc.code, exc.message)
+        else:
+            if merged is None:
+                self._clash(run.records, run.path, "EDIT_CONFLICT", "it is binary, and others have changed it since")
+            elif merged.content is None:
+                places: tuple[Place, ...] = tuple(
+                    {"base": one.base, "ours": one.ours, "theirs": one.theirs, "line": one.line}
+                    for one in merged.result.conflicts
+                )
+                reason = f"others have changed the same place since (line {places[0]['line']})"
+                self._clash(run.records, run.path, "EDIT_CONFLICT", reason, places)
+            else:
+                version = version_of(merged.content)
+                self._tree.make(merged.content, version)
+                self._put(run, here, version, mode)
+
+    def _put(self, run: _Run, here: Node | None, version: str, mode: int | None) -> None:
+        if here is not None and (self._tree.version(here), here.mode) == (version, mode):
+            self._find(run.records, run.path, "unchanged")
+            return
+        try:
+            self._tree.text(version)
+        except VersionGoneError as exc:
+            if here is None or self._tree.version(here) != version:
+                self._clash(run.records, run.path, exc.code, exc.message)
+                return
+            self._tree.make(self._tree.content(here), version)
+        node = Node(kind="file", version=version, mode=mode)
+        self._tree.put(run.path, node if here is None else changed(here, version=version, mode=mode))
+        self._find(run.records, run.path, "undone")
+
+    def _move_back(self, record: ChangeRecord) -> None:
+        assert record.old_path is not None
+        where, home = self._names.now(record.path), self._names.place(record.old_path)
+        is_folder = record.operation is Operation.MOVE_DIRECTORY
+        if where is not None:
+            self._settle_within(where)
+        if home is not None:
+            self._settle_within(home)
+        here = None if where is None else self._tree.at(where)
+        if where is None or home is None or here is None or (here.kind == "folder") != is_folder:
+            self._clash([record], record.path, "EDIT_CONFLICT", "it is no longer there")
+        elif not self._is_free(home, for_folder=is_folder):
+            self._clash([record], where, "EDIT_CONFLICT", f"something else stands at {home} now")
+        elif (blocking := self._file_above(home)) is not None:
+            self._clash([record], where, "EDIT_CONFLICT", f"{blocking} is a file now")
+        else:
+            self._tree.move(where, home)
+            self._names.taken_back(record.old_path, record.path, where=where, home=home)
+            self._find([record], home, "undone")
+            return
+        self.pass_by(record)
+
+    def _remove_folder(self, record: ChangeRecord) -> None:
+        where = self._names.now(record.path)
+        if where is not None:
+            self._settle_within(where)
+        here = None if where is None else self._tree.at(where)
+        if where is None or here is None or here.kind != "folder":
+            self._find([record], record.path, "unchanged")
+        elif self._is_free_of_others(record, where):
+            for path in [*self._tree.below(where), where]:
+                self._tree.put(path, None)
+            if self._past.has_restored(record):
+                self._tree.wholes.add(self._tree.present.key(where))
+            self._find([record], where, "undone")
+        else:
+            self._find([record], where, "kept")
+
+    def _is_free_of_others(self, record: ChangeRecord, where: str) -> bool:
+        """Whether nothing is in a folder but links that came back with it."""
+        inside = [self._tree.at(path) for path in self._tree.below(where)]
+        has_files = any(node is None or node.kind != "other" for node in inside)
+        return not has_files and (not inside or self._past.has_restored(record))
+
+    def _restore_folder(self, record: ChangeRecord) -> None:
+        where = self._names.place(record.path)
+        if where is None or (blocking := self._file_above(where)) is not None:
+            reason = "its folder is gone" if where is None else f"{blocking} is a file now"
+            self._clash([record], record.path, "EDIT_CONFLICT", reason)
+            return
+        self._settle_within(where)
+        here = self._tree.at(where)
+        found = (self._tree.present.trashed(where, name) for name in self._past.trash_names(record))
+        trashed = next((each for each in found if each), [])
+        if here is not None and (here.kind != "folder" or (trashed and not self._is_free(where, for_folder=True))):
+            self._clash([record], where, "EDIT_CONFLICT", "something else stands there now")
+            return
+        for relative, node in trashed:
+            self._tree.put(f"{where}/{relative}" if relative else where, node)
+        if not trashed:
+            self._rebuild(record, where)
+        self._find([record], where, "undone" if here is None else "unchanged")
+
+    def _rebuild(self, record: ChangeRecord, where: str) -> None:
+        """Make a folder anew out of the versions that the journal keeps; the folder itself is nowhere any more."""
+        if self._tree.at(where) is None:
+            self._tree.put(where, Node(kind="folder"))
+        for path, state in self._past.files_before(record).items():
+            target = f"{where}{path[len(record.path) :]}"
+            run = _Run(path=target, after=None, before=state, records=[record])
+            self._settle(run)
+
+    def _is_free(self, place: str, *, for_folder: bool) -> bool:
+        """Whether nothing stands at a place, or for a folder nothing but an empty one."""
+        here = self._tree.at(place)
+        is_folder = here is not None and here.kind == "folder"
+        return here is None or (for_folder and is_folder and next(iter(self._tree.below(place)), None) is None)
+
+    def _settle_within(self, place: str) -> None:
+        key = self._tree.present.key(place)
+        for one in [one for one in self._runs if one == key or one.startswith(f"{key}/")]:
+            self._settle(self._runs.pop(one))
+
+    def _file_above(self, path: str) -> str | None:
+        """Return the file that stands where a folder is needed, if one does."""
+        parent = path.rpartition("/")[0]
+        while parent:
+            node = self._tree.at(parent)
+            if node is not None:
+                return None if node.kind == "folder" else parent
+            parent = parent.rpartition("/")[0]
+        return None
+
+    def _find(self, records: Sequence[ChangeRecord], path: str, outcome: Outcome) -> None:
+        self.findings.append(Finding(records=tuple(records), path=path, outcome=outcome))
+
+    def _clash(
+        self,
+        records: Sequence[ChangeRecord],
+        path: str,
+        code: str,
+        reason: str,
+        places: tuple[Place, ...] = (),
+    ) -> None:
+        clash = Clash(code=code, reason=reason, places=places)
+        self.findings.append(Finding(records=tuple(records), path=path, outcome="conflict", clash=clash))
+
+
+def _follow(one: State | None, other: State | None) -> bool:
+    """Whether two states are one, so that nobody was in between; a change of mode alone counts, too."""
+    if one is None or other is None:
+        return one is other
+    return one.version == other.version and (one.mode == other.mode or None in (one.mode, other.mode))
+
+
+def _merged(path: str, base: bytes, ours: bytes, theirs: bytes) -> BytesMerge | None:
+    """Merge three states of a file; None if one of them is no text."""
+    facts, base_text, their_text = inspect(ours, name=path)[0], *(inspect(one, name=path)[1] for one in (base, theirs))
+    if facts.text_format is None or base_text is None or their_text is None:
+        return None
+    return merge_bytes(base_text, ours, their_text, text_format=facts.text_format, path=path)

@@ -1,0 +1,108 @@
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from tests.support.terminal import CommandLine
+
+
+def edit(run: CommandLine, old: str, new: str, *more: str) -> None:
+    assert run("edit", "src/app.py", "--old", old, "--new", new, *more).code == 0
+
+
+def text(run: CommandLine) -> str:
+    return (run.folder / "src" / "app.py").read_text()
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("undo", "--since", "yesterday"), ("undo", "--since", "25:99"), ("undo", "--call", "nope"), ("undo", "-n", "999"),
+        ("restore", "nope"), ("checkpoint", "--delete"), ("checkpoint", "--delete", "nope"), ("checkpoint", " "),
+    ],
+)  # fmt: skip
+def test_what_names_nothing_is_refused_with_2(run: CommandLine, arguments: tuple[str, ...]) -> None:
+    edit(run, "two", "TWO")
+    assert run(*arguments).code == 2
+    assert text(run) == "one\nTWO\nthree\n"
+
+
+def test_a_conflict_ends_with_3_shows_both_texts_and_changes_nothing(run: CommandLine) -> None:
+    edit(run, "two", "TWO", "--actor", "alice")
+    edit(run, "TWO", "Two")
+    done = run("undo", "--of", "alice")
+    assert (done.code, text(run)) == (3, "one\nTwo\nthree\n")
+    assert done.error.splitlines()[:3] == [
+        "conflict  src/app.py  others have changed the same place since (line 2) (change 2)", "  now     Two", "  before  two"
+    ]  # fmt: skip
+    assert "error EDIT_CONFLICT: src/app.py cannot be taken back" in done.error
+    dry = run("undo", "--of", "alice", "--dry-run", "--json")
+    assert (dry.code, len(dry.json["data"]["conflicts"])) == (3, 1)
+
+
+def test_undo_and_redo_of_the_last_change(run: CommandLine) -> None:
+    edit(run, "two", "TWO")
+    done = run("undo")
+    assert (done.code, done.lines, text(run)) == (0, ["modified  src/app.py"], "one\ntwo\nthree\n")
+    assert done.error == "1 change taken back; 'filetools redo' takes this back.\n"
+    again = run("redo")
+    assert (again.code, text(run)) == (0, "one\nTWO\nthree\n")
+    assert again.error == "1 change taken back; 'filetools undo' takes this back.\n"
+    assert run("redo").error == "Nothing to redo.\n"
+
+
+def test_a_dry_run_says_what_would_happen(run: CommandLine) -> None:
+    edit(run, "two", "TWO")
+    run("mv", "notes.md", "docs/notes.md")
+    done = run("undo", "--since", "1", "--dry-run")
+    assert done.lines == ["moved     docs/notes.md → notes.md", "modified  src/app.py", "removed   docs/"]
+    assert done.error == "3 changes would be taken back; nothing was done.\n"
+    assert text(run) == "one\nTWO\nthree\n"
+
+
+def test_others_changes_are_reached_by_name_time_and_path(run: CommandLine) -> None:
+    run("write", "a.txt", "--content", "a", "--actor", "alice")
+    run("write", "b.txt", "--content", "b", "--actor", "bob")
+    assert run("undo").error == "Nothing to undo.\n"
+    assert run("undo", "a.txt", "--of", "*").lines == ["deleted   a.txt"]
+    assert run("undo", "--of", "bob", "--since", "10m", "--until", "0s").lines == ["deleted   b.txt"]
+    assert run("undo", "--of", "*", "--since", "1970-01-01").error == "Nothing to undo.\n"
+
+
+def test_an_agent_of_the_command_line_is_bound_to_its_own(run: CommandLine) -> None:
+    edit(run, "two", "TWO")
+    number = str(run("log", "--json").json["data"]["changes"][0]["number"])
+    assert run("undo", "-n", number, "--actor", "alice").code == 2
+    assert text(run) == "one\nTWO\nthree\n"
+
+
+def test_partial_does_the_rest_and_still_ends_with_3(run: CommandLine) -> None:
+    edit(run, "two", "TWO", "--actor", "alice")
+    run("write", "a.txt", "--content", "a", "--actor", "alice")
+    edit(run, "TWO", "Two")
+    done = run("undo", "--of", "alice", "--since", "1", "--partial")
+    assert (done.code, done.lines) == (3, ["deleted   a.txt"])
+    assert "conflict  src/app.py" in done.error
+
+
+def test_checkpoints_are_made_listed_restored_and_deleted(run: CommandLine) -> None:
+    assert run("checkpoint").error.startswith("There is no checkpoint")
+    assert run("checkpoint", "start").lines == ["made      start  after change 0"]
+    assert run("checkpoint", "start").code == 2
+    edit(run, "two", "TWO", "--actor", "alice")
+    run("rm", "notes.md")
+    assert run("restore", "start", "--dry-run").error.startswith("2 changes would be taken back")
+    done = run("restore", "start")
+    assert done.lines == ["created   notes.md", "modified  src/app.py"]
+    assert (text(run), (run.folder / "notes.md").read_text()) == ("one\ntwo\nthree\n", "notes\n")
+    run("redo")
+    assert not (run.folder / "notes.md").exists()
+    assert run("checkpoint", "--json").json["data"]["checkpoints"][0]["name"] == "start"
+    assert run("checkpoint", "start", "--delete").lines == ["deleted   start  after change 0"]
+
+
+def test_results_as_json_are_envelopes(run: CommandLine) -> None:
+    edit(run, "two", "TWO")
+    done = json.loads(run("undo", "--json").raw)
+    assert (done["success"], done["data"]["files"][0]["action"]) == (True, "write")

@@ -1,0 +1,35 @@
+from __future__ import annotations
+
+from tests.support.terminal import CommandLine
+
+
+def test_what_has_no_lines_or_versions_is_refused(run: CommandLine) -> None:
+    assert run("who", "nope.txt").code == 1
+    assert run("diff", "nope.txt").code == 2
+    assert run("diff", "src/app.py", "abcdef").code == 2
+    assert "begin with 'abcdef'" in run("diff", "src/app.py", "abcdef").error
+    assert run("versions", "src/app.py").error == "No version of src/app.py is recorded.\n"
+
+
+def test_who_shows_each_line_with_who_wrote_it_last(run: CommandLine) -> None:
+    run("edit", "src/app.py", "--old", "two", "--new", "2\n2b", "--actor", "alice")
+    (run.folder / "src" / "app.py").write_text("one\n2\n2b\nthree\nfour\n")
+    done = run("who", "src/app.py")
+    assert [line[28:] for line in done.lines] == ["1  one", "2  2", "3  2b", "4  three", "5  four"]
+    starts = [line[:28].split() for line in done.lines]
+    assert [start[:2] for start in starts] == [["before", "1"], ["2", "alice"], [], ["before", "1"], ["external"]]
+    assert all(len(line) <= 80 for line in done.lines)
+    assert run("who", "src/app.py", "--json").json["data"]["ranges"][1]["actor"] == {"kind": "agent", "id": "alice"}
+
+
+def test_versions_and_the_difference_of_two_named_by_their_first_digits(run: CommandLine) -> None:
+    run("edit", "src/app.py", "--old", "two", "--new", "TWO", "--actor", "alice")
+    run("edit", "src/app.py", "--old", "one", "--new", "ONE")
+    rows = [line.split() for line in run("versions", "src/app.py").lines]
+    assert [(row[2], row[3]) for row in rows] == [("ann", "modified"), ("alice", "modified"), ("external", "found")]
+    newest, middle, oldest = (row[4] for row in rows)
+    last = run("diff", "src/app.py").lines
+    assert last[:4] == ["--- a/src/app.py", "+++ b/src/app.py", "@@ -1,3 +1,3 @@", "-one"]
+    assert "-two" in run("diff", "src/app.py", oldest).lines
+    assert "-two" in run("diff", "src/app.py", oldest[:6], middle).lines
+    assert run("diff", "src/app.py", newest).error == "No difference.\n"

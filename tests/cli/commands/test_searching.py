@@ -1,0 +1,66 @@
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from tests.support.terminal import CommandLine
+
+
+@pytest.mark.parametrize(
+    "arguments", [("find", "nothing-here"), ("grep", "nothing-here"), ("grep", "-c", "x", "-g", "*.no")]
+)
+def test_nothing_found_is_exit_code_1_without_a_word(run: CommandLine, arguments: tuple[str, ...]) -> None:
+    done = run(*arguments)
+    assert (done.code, done.text, done.error) == (1, "", "")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code"),
+    [(("grep", "("), 2), (("grep", "-l", "-c", "a"), 2), (("grep", "a", "nowhere"), 1), (("find", "a", ".."), 5)],
+)
+def test_what_makes_no_sense_is_refused(run: CommandLine, arguments: tuple[str, ...], code: int) -> None:
+    done = run(*arguments)
+    assert (done.code, done.text) == (code, "")
+    assert done.error.startswith("error ")
+
+
+def test_find_prints_paths(run: CommandLine) -> None:
+    assert run("find", "APP").lines == ["src/app.py"]
+    assert run("find", "*", cwd=run.folder / "src").lines == ["src/app.py"]
+    assert run("find", "s").lines == ["src/", "src/app.py", "notes.md"]
+
+
+def test_grep_gives_a_pipe_path_line_and_text(run: CommandLine) -> None:
+    assert run("grep", "t.o|not").lines == ["src/app.py:2:two", "notes.md:1:notes"]
+    assert run("grep", "TWO", "-i", "-C1", "src").lines == [
+        "src/app.py-1-one",
+        "src/app.py:2:two",
+        "src/app.py-3-three",
+    ]
+    assert run("grep", "-l", "o").lines == ["src/app.py", "notes.md"]
+    assert run("grep", "-c", "o", "-g", "*.py").lines == ["src/app.py:2"]
+
+
+def test_grep_at_a_terminal_has_headings(run: CommandLine) -> None:
+    done = run.at_terminal("grep", "o")
+    assert done.code == 0
+    assert "\x1b[1;35msrc/app.py\x1b[0m\n\x1b[32m1\x1b[0m:one\n\x1b[32m2\x1b[0m:two\n" in done.text
+    assert "\n\x1b[1;35mnotes.md\x1b[0m\n" in done.text
+
+
+def test_lines_that_would_steer_the_terminal_are_escaped(run: CommandLine) -> None:
+    (run.folder / "evil.txt").write_text("here \x1b[31m red\n")
+    assert run("grep", "here").lines == ["evil.txt:1:here \\x1b[31m red"]
+
+
+def test_a_limit_ends_the_search_and_says_so(run: CommandLine) -> None:
+    done = run("grep", "o", "-m", "1")
+    assert (done.code, done.lines) == (0, ["src/app.py:1:one"])
+    assert "More than 1 are found" in done.error
+
+
+def test_grep_as_json_is_an_envelope(run: CommandLine) -> None:
+    (page,) = [json.loads(line) for line in run("grep", "two", "--json").lines]
+    assert page["data"]["matches"] == [{"path": "src/app.py", "line": 2, "column": 1, "text": "two", "origin": "disk"}]
+    assert run("grep", "nothing-here", "--json").code == 1

@@ -1,0 +1,192 @@
+"""What an agent's process asks is answered in another: seen soon, answered once, and nobody waits for the dead."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from pathlib import Path
+
+import pytest
+
+import filetools
+from filetools import ApprovalDecision
+from filetools.facade import FileToolsFacade
+from tests.support.facade_worker import RELAXED
+from tests.support.opened import refused, steps_until, told
+from tests.support.peers import peer
+from tests.support.people import EDITOR, Person
+
+PATIENT = "30"
+HASTY = "0.05"
+SOON_SECONDS = 0.1
+
+
+async def open_request(files: FileToolsFacade) -> filetools.ApprovalRequest:
+    """Wait until this process knows of an open request, without looking for it itself."""
+    approvals = files._parts.gatekeeper.approvals
+    await steps_until(approvals.open_requests)
+    return approvals.open_requests()[0]
+
+
+async def test_with_nobody_there_in_any_process_the_call_is_refused_at_once(tmp_path: Path) -> None:
+    async with filetools.open(tmp_path, settings=RELAXED), peer(tmp_path, "alice", PATIENT, task="asks") as agent:
+        await agent.ask("a.txt")
+        said = await agent.hear()
+        assert said["done"] == "APPROVAL_REQUIRED"
+        assert said["ended"] - said["begun"] < 5
+
+
+async def test_a_person_in_another_process_is_asked_and_denies(tmp_path: Path) -> None:
+    async with filetools.open(tmp_path, settings=RELAXED) as files:
+        person = Person("deny")
+        files.answer_approvals(person)
+        async with peer(tmp_path, "alice", PATIENT, task="asks") as agent:
+            await agent.ask("a.txt")
+            assert (await agent.hear())["done"] == "APPROVAL_DENIED"
+        assert [(request.path, request.actor.id) for request in person.asked] == [("a.txt", "alice")]
+        assert not (tmp_path / "a.txt").exists()
+
+
+async def test_questions_and_answers_cross_within_100_ms(tmp_path: Path) -> None:
+    seen_after, gone_on_after = [], []
+    async with filetools.open(tmp_path, settings=RELAXED) as files:
+        files._parts.gatekeeper.approvals.attend()
+        async with peer(tmp_path, "alice", PATIENT, task="asks") as agent:
+            for number in range(10):
+                await agent.ask(f"{number}.txt")
+                request = await open_request(files)
+                seen = time.perf_counter()
+                await files.for_actor(EDITOR).answer_approval(request.id, "allow")
+                answered = time.perf_counter()
+                said = await agent.hear()
+                assert said["done"] == f"{number}.txt"
+                seen_after.append(seen - said["begun"])
+                gone_on_after.append(said["ended"] - answered)
+    assert sorted(seen_after)[5] < SOON_SECONDS, seen_after
+    assert sorted(gone_on_after)[5] < SOON_SECONDS, gone_on_after
+
+
+async def test_every_process_is_told_of_questions_and_answers(tmp_path: Path) -> None:
+    async with filetools.open(tmp_path, settings=RELAXED) as files, filetools.open(tmp_path, settings=RELAXED) as page:
+        heard, heard_too = told(files, "tool:*"), told(page, "tool:*")
+        person = Person()
+        files.answer_approvals(person)
+        async with peer(tmp_path, "alice", PATIENT, task="asks") as agent:
+            await agent.ask("a.txt")
+            await steps_until(lambda: len(heard_too) == 1 and len(heard) == 1)
+            person.say("allow")
+            assert (await agent.hear())["done"] == "a.txt"
+            await steps_until(lambda: len(heard_too) == 2 and len(heard) == 2)
+        for events in (heard, heard_too):
+            assert [event.name for event in events] == ["tool:approval_required", "tool:approved"]
+
+
+async def test_the_text_of_a_person_in_another_process_is_written(tmp_path: Path) -> None:
+    async with filetools.open(tmp_path, settings=RELAXED) as files:
+        files.answer_approvals(Person(ApprovalDecision(answer="merge", edited_text="by hand\n")))
+        async with peer(tmp_path, "alice", PATIENT, task="asks") as agent:
+            await agent.ask("a.txt")
+            assert (await agent.hear())["done"] == "a.txt"
+    assert (tmp_path / "a.txt").read_text() == "by hand\n"
+
+
+async def test_an_answer_that_comes_late_lets_the_next_identical_call_pass_once(tmp_path: Path) -> None:
+    async with filetools.open(tmp_path, settings=RELAXED) as files:
+        files._parts.gatekeeper.approvals.attend()
+        async with peer(tmp_path, "alice", HASTY, task="asks") as agent:
+            await agent.ask("a.txt")
+            assert (await agent.hear())["done"] == "APPROVAL_REQUIRED"
+            request = await open_request(files)
+            await files.for_actor(EDITOR).answer_approval(request.id, "allow")
+            await agent.ask("b.txt")
+            assert (await agent.hear())["done"] == "APPROVAL_REQUIRED"
+            await agent.ask("a.txt")
+            assert (await agent.hear())["done"] == "a.txt"
+            (tmp_path / "a.txt").unlink()
+            await agent.ask("a.txt")
+            assert (await agent.hear())["done"] == "APPROVAL_REQUIRED"
+
+
+async def test_one_permission_lets_one_of_two_processes_of_an_actor_pass(tmp_path: Path) -> None:
+    async with (
+        filetools.open(tmp_path, settings=RELAXED) as files,
+        peer(tmp_path, "alice", "1", task="asks") as first,
+        peer(tmp_path, "alice", "1", task="asks") as second,
+    ):
+        files._parts.gatekeeper.approvals.attend()
+        await asyncio.gather(first.ask("a.txt"), second.ask("a.txt"))
+        request = await open_request(files)
+        await files.for_actor(EDITOR).answer_approval(request.id, "allow")
+        done = sorted([(await first.hear())["done"], (await second.hear())["done"]])
+        # Whoever came second asks anew, about the file that stands there by now, and is not answered.
+        assert done == ["APPROVAL_REQUIRED", "a.txt"]
+
+
+async def test_allowed_for_the_run_holds_where_the_run_is(tmp_path: Path) -> None:
+    async with filetools.open(tmp_path, settings=RELAXED) as files:
+        person = Person("allow_for_run")
+        files.answer_approvals(person)
+        async with peer(tmp_path, "alice", PATIENT, task="asks") as agent:
+            for path in ("a.txt", "b.txt"):
+                await agent.ask(path)
+                assert (await agent.hear())["done"] == path
+    assert len(person.asked) == 1
+
+
+async def test_the_first_answer_of_several_processes_counts(tmp_path: Path) -> None:
+    async with (
+        filetools.open(tmp_path, permissions="ask", settings=RELAXED) as files,
+        peer(tmp_path, "deny", task="answers") as page,
+    ):
+        person = Person()
+        files.answer_approvals(person)
+        await refused("APPROVAL_DENIED", files.write_file("a.txt", "x"))
+        assert await page.hear() == {"asked": "a.txt"}
+        assert [request.path for request in person.asked] == ["a.txt"]
+
+
+async def test_a_call_that_waits_is_told_at_once_when_the_last_listener_of_another_process_leaves(
+    tmp_path: Path,
+) -> None:
+    async with (
+        filetools.open(tmp_path, permissions="ask", settings={**RELAXED, "approval_wait_seconds": 30.0}) as files,
+        peer(tmp_path, "nothing", task="answers") as page,
+    ):
+        call = asyncio.ensure_future(files.write_file("a.txt", "x"))
+        assert await page.hear() == {"asked": "a.txt"}
+        assert not call.done()
+        await page.ask("leave")
+        async with asyncio.timeout(5):
+            await refused("APPROVAL_REQUIRED", call)
+
+
+async def test_nobody_waits_for_a_listener_that_was_killed(tmp_path: Path) -> None:
+    async with (
+        filetools.open(tmp_path, permissions="ask", settings={**RELAXED, "approval_wait_seconds": 30.0}) as files,
+        peer(tmp_path, "nothing", task="answers") as page,
+    ):
+        call = asyncio.ensure_future(files.write_file("a.txt", "x"))
+        assert await page.hear() == {"asked": "a.txt"}
+        page.process.kill()
+        async with asyncio.timeout(15):
+            await refused("APPROVAL_REQUIRED", call)
+
+
+@pytest.mark.parametrize("how", ["killed", "closed"])
+async def test_the_request_of_a_process_that_has_ended_expires(tmp_path: Path, how: str) -> None:
+    async with filetools.open(tmp_path, settings=RELAXED) as files:
+        files._parts.gatekeeper.approvals.attend()
+        heard = told(files, "tool:rejected")
+        async with peer(tmp_path, "alice", PATIENT if how == "killed" else HASTY, task="asks") as agent:
+            await agent.ask("a.txt")
+            request = await open_request(files)
+            if how == "killed":
+                agent.process.kill()
+            else:
+                await agent.hear()
+                await agent.ask("")
+            await agent.process.wait()
+            await steps_until(lambda: not files._parts.gatekeeper.approvals.open_requests(), 15)
+        assert await files.approvals() == ()
+        assert [event.to_dict()["reason"] for event in heard] == ["its process has ended"]
+        await refused("INVALID_ARGUMENT", files.for_actor(EDITOR).answer_approval(request.id, "allow"))

@@ -1,0 +1,276 @@
+"""People who are asked may give another text: it is written in place of the call's own, and only over what they saw."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import filetools
+from filetools import ApprovalDecision, Edit
+from filetools.facade import FileToolsFacade
+from tests.support.crashing import QUIET
+from tests.support.opened import outcome_of, refused, steps_until
+from tests.support.people import ALICE, BOB, EDITOR, Person
+
+Call = Callable[[FileToolsFacade], Awaitable[Any]]
+OLD = "one\ntwo\nthree\n"
+EDITED = "one\nTWO by hand\nthree\n"
+MERGE = ApprovalDecision(answer="merge", edited_text=EDITED)
+
+WRITES: dict[str, tuple[Call, str]] = {
+    "write_file": (lambda files: files.write_file("a.txt", "one\ntwo!\nthree\n"), "one\ntwo!\nthree\n"),
+    "append_file": (lambda files: files.append_file("a.txt", "four\n"), OLD + "four\n"),
+    "edit_file": (lambda files: files.edit_file("a.txt", [Edit(old="two", new="2")]), "one\n2\nthree\n"),
+    "insert_lines": (lambda files: files.insert_lines("a.txt", 1, "new\n"), "one\nnew\ntwo\nthree\n"),
+}
+
+
+@asynccontextmanager
+async def opened(root: Path, **settings: Any) -> AsyncIterator[FileToolsFacade]:
+    (root / "a.txt").write_text(OLD)
+    settings = {**QUIET, "approval_wait_seconds": 5.0, **settings}
+    async with filetools.open(root, permissions="ask", settings=settings) as files:
+        yield files.for_actor(ALICE)
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        ApprovalDecision(answer="merge"),
+        ApprovalDecision(answer="allow", edited_text=EDITED),
+        "merge",
+        "cancel",
+    ],
+)
+async def test_what_is_no_whole_answer_is_none(tmp_path: Path, answer: Any) -> None:
+    async with opened(tmp_path) as files:
+        files.answer_approvals(Person(answer))
+        await refused("APPROVAL_REQUIRED", files.write_file("a.txt", "new"))
+        assert (tmp_path / "a.txt").read_text() == OLD
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda files: files.delete_file("a.txt"),
+        lambda files: files.move_file("a.txt", "b.txt"),
+        lambda files: files.write_file("a.txt", b"bytes"),
+        lambda files: files.write_multiple([{"path": "a.txt", "content": "x"}]),
+    ],
+)
+async def test_a_call_that_writes_no_single_text_cannot_be_given_another(tmp_path: Path, call: Call) -> None:
+    async with opened(tmp_path) as files:
+        person = Person(MERGE)
+        files.answer_approvals(person)
+        await refused("APPROVAL_REQUIRED", call(files))
+        assert ([request.can_merge for request in person.asked], (tmp_path / "a.txt").read_text()) == ([False], OLD)
+
+
+@pytest.mark.parametrize("name", WRITES)
+async def test_the_text_of_the_person_is_written_instead(tmp_path: Path, name: str) -> None:
+    call, proposed = WRITES[name]
+    async with opened(tmp_path) as files:
+        person = Person(MERGE)
+        files.answer_approvals(person)
+        result = await call(files)
+        assert (tmp_path / "a.txt").read_text() == EDITED
+        (request,) = person.asked
+        assert (request.old_text, request.new_text, request.can_merge) == (OLD, proposed, True)
+        assert result.version == (await files.read_file("a.txt")).version
+
+
+async def test_a_new_file_may_get_another_text(tmp_path: Path) -> None:
+    async with opened(tmp_path) as files:
+        files.answer_approvals(Person(MERGE))
+        result = await files.create_file("n/new.txt", "mine\n")
+        assert (result.created, result.merged, (tmp_path / "n/new.txt").read_text()) == (True, True, EDITED)
+
+
+async def test_the_caller_is_told_what_became_of_its_text(tmp_path: Path) -> None:
+    async with opened(tmp_path) as files:
+        files.answer_approvals(Person(MERGE))
+        result = await files.write_file("a.txt", "one\ntwo!\nthree\n")
+        assert result.merged
+        assert [hunk["lines"] for hunk in result.foreign] == [[" one", "-two!", "+TWO by hand", " three"]]
+
+
+async def test_the_next_whole_text_of_the_agent_keeps_what_the_person_wrote(tmp_path: Path) -> None:
+    """The agent has never seen the person's text, so what it sends next is made from its own."""
+    async with opened(tmp_path) as files:
+        files.answer_approvals(Person(ApprovalDecision(answer="merge", edited_text="by hand\n1\n2\n3\n4\n"), "allow"))
+        await files.write_file("a.txt", "0\n1\n2\n3\n4\n")
+        result = await files.write_file("a.txt", "0\n1\n2\n3\nfour\n")
+        assert (result.merged, (tmp_path / "a.txt").read_text()) == (True, "by hand\n1\n2\n3\nfour\n")
+
+
+async def test_line_ends_and_byte_order_mark_of_the_persons_text_are_those_they_saw(tmp_path: Path) -> None:
+    async with opened(tmp_path) as files:
+        (tmp_path / "a.txt").write_bytes("\ufeffone\r\ntwo\r\n".encode())
+        person = Person()
+        files.answer_approvals(person)
+        call = asyncio.ensure_future(files.write_file("a.txt", "1\n2\n"))
+        await steps_until(lambda: person.asked)
+        assert person.asked[0].old_text == "one\r\ntwo\r\n"
+        person.say(ApprovalDecision(answer="merge", edited_text="one\r\n2\r\n"))
+        await call
+        assert (tmp_path / "a.txt").read_bytes() == "\ufeffone\r\n2\r\n".encode()
+
+
+async def test_a_file_that_changes_while_the_person_edits_is_not_overwritten(tmp_path: Path) -> None:
+    async with opened(tmp_path) as files:
+        person = Person()
+        files.answer_approvals(person)
+        call = asyncio.ensure_future(files.write_file("a.txt", "agent\n"))
+        await steps_until(lambda: len(person.asked) == 1)
+        (tmp_path / "a.txt").write_text("somebody else\n")
+        person.say(MERGE)
+        await steps_until(lambda: len(person.asked) == 2)
+        assert (tmp_path / "a.txt").read_text() == "somebody else\n"
+        person.say("deny")
+        await refused("APPROVAL_DENIED", call)
+
+
+@pytest.mark.parametrize("name", WRITES)
+async def test_a_file_that_changes_before_its_lock_is_taken_is_not_overwritten(tmp_path: Path, name: str) -> None:
+    async with opened(tmp_path) as files:
+        files.answer_approvals(Person(MERGE))
+        runner, path = files._runner, files._runner.resolve("a.txt")
+        key = runner.parts.workspace.key(path)
+        async with runner.parts.locks.hold([key], path=path, owner="test"):
+            call = asyncio.ensure_future(WRITES[name][0](files))
+            await steps_until(lambda: runner._changes._count)
+            (tmp_path / "a.txt").write_text("somebody else\n")
+        await refused("VERSION_MISMATCH", call)
+        assert (tmp_path / "a.txt").read_text() == "somebody else\n"
+
+
+async def test_what_the_call_itself_may_not_do_is_refused_with_any_text(tmp_path: Path) -> None:
+    async with opened(tmp_path) as files:
+        files.answer_approvals(Person(MERGE))
+        await refused("FILE_EXISTS", files.create_file("a.txt", "x"))
+        assert (tmp_path / "a.txt").read_text() == OLD
+
+
+async def test_a_large_file_is_bound_to_its_version_although_its_text_is_not_shown(tmp_path: Path) -> None:
+    async with opened(tmp_path) as files:
+        (tmp_path / "a.txt").write_text("x" * 1_100_000)
+        person = Person()
+        files.answer_approvals(person)
+        call = asyncio.ensure_future(files.write_file("a.txt", "small"))
+        await steps_until(lambda: len(person.asked) == 1)
+        assert (person.asked[0].old_text, person.asked[0].can_merge) == (None, False)
+        (tmp_path / "a.txt").write_text("y" * 1_100_001)
+        person.say("allow")
+        await steps_until(lambda: len(person.asked) == 2)
+        person.say("deny")
+        await refused("APPROVAL_DENIED", call)
+
+
+async def test_the_request_of_a_patch_shows_the_patch(tmp_path: Path) -> None:
+    patch = "--- a/a.txt\n+++ b/a.txt\n@@ -1,3 +1,3 @@\n one\n-two\n+2\n three\n"
+    async with opened(tmp_path) as files:
+        person = Person("allow")
+        files.answer_approvals(person)
+        await files.apply_patch(patch)
+        assert [(request.diff, request.can_merge) for request in person.asked] == [(patch, False)]
+
+
+async def test_agents_cannot_answer(tmp_path: Path) -> None:
+    async with opened(tmp_path) as files:
+        error = await refused("APPROVAL_REQUIRED", files.write_file("a.txt", "new"))
+        approval_id = error.details["approval_id"]
+        for agent in (files, files.for_actor(BOB)):
+            await refused("PERMISSION_DENIED", agent.answer_approval(approval_id, "allow"))
+        assert await outcome_of(files.write_file("a.txt", "new")) == "APPROVAL_REQUIRED"
+
+
+async def test_a_person_sees_what_is_open_and_answers_it_by_its_id(tmp_path: Path) -> None:
+    async with opened(tmp_path) as files:
+        await refused("APPROVAL_REQUIRED", files.write_file("a.txt", "new"))
+        person = files.for_actor(EDITOR)
+        (request,) = await person.approvals()
+        assert (request.path, request.new_text) == ("a.txt", "new")
+        await person.answer_approval(request.id, "merge", edited_text=EDITED)
+        assert await person.approvals() == ()
+        await files.write_file("a.txt", "new")
+        assert (tmp_path / "a.txt").read_text() == EDITED
+        await refused("INVALID_ARGUMENT", person.answer_approval(request.id, "deny"))
+
+
+async def ask_about_conflict(files: FileToolsFacade, theirs: str = "theirs") -> ApprovalDecision:
+    path = files._runner.resolve("a.txt")
+    return await files._ask_about_conflict("write_file", path, "base", "ours", theirs, {"content": theirs})
+
+
+async def test_a_conflict_that_nobody_can_decide_is_left_open(tmp_path: Path) -> None:
+    async with opened(tmp_path) as files:
+        error = await refused("APPROVAL_REQUIRED", ask_about_conflict(files))
+        (request,) = await files.approvals()
+        assert (error.details["approval_id"], request.reason) == (request.id, "conflict")
+
+
+@pytest.mark.parametrize("answer", ["allow_for_run", "yes"])
+async def test_a_conflict_is_a_decision_of_its_own(tmp_path: Path, answer: str) -> None:
+    async with opened(tmp_path) as files:
+        await refused("APPROVAL_REQUIRED", ask_about_conflict(files))
+        person = files.for_actor(EDITOR)
+        (request,) = await person.approvals()
+        await refused("INVALID_ARGUMENT", person.answer_approval(request.id, answer))
+
+
+@pytest.mark.parametrize(
+    ("answer", "decision"),
+    [
+        ("allow", ApprovalDecision(answer="allow")),
+        ("deny", ApprovalDecision(answer="deny")),
+        (MERGE, MERGE),
+    ],
+)
+async def test_a_conflict_shows_three_texts_and_is_decided(
+    tmp_path: Path, answer: Any, decision: ApprovalDecision
+) -> None:
+    async with opened(tmp_path) as files:
+        person = Person(answer)
+        files.answer_approvals(person)
+        assert await ask_about_conflict(files) == decision
+        (request,) = person.asked
+        assert (request.base_text, request.old_text, request.new_text) == ("base", "ours", "theirs")
+        assert (request.can_merge, request.risk, request.reason) == (True, "medium", "conflict")
+        assert request.diff is not None
+        assert "-ours" in request.diff
+
+
+async def test_a_conflict_is_cancelled_by_its_id(tmp_path: Path) -> None:
+    async with opened(tmp_path) as files:
+        files._parts.gatekeeper.approvals.attend()
+        asking = asyncio.ensure_future(ask_about_conflict(files))
+        person = files.for_actor(EDITOR)
+        await steps_until(lambda: files._parts.gatekeeper.approvals.open_requests())
+        (request,) = await person.approvals()
+        await person.answer_approval(request.id, "cancel")
+        assert await asking == ApprovalDecision(answer="deny")
+
+
+async def test_of_two_identical_conflicts_each_is_decided(tmp_path: Path) -> None:
+    async with opened(tmp_path) as files:
+        person = Person("allow", "deny")
+        files.answer_approvals(person)
+        decisions = await asyncio.gather(ask_about_conflict(files), ask_about_conflict(files))
+        assert sorted(decision.answer for decision in decisions) == ["allow", "deny"]
+
+
+async def test_a_persons_text_over_unsaved_text_meets_it_like_any_other(tmp_path: Path) -> None:
+    """What an editor has not saved is neither overwritten nor saved by an answer about an agent's call."""
+    async with opened(tmp_path) as files:
+        ann = files.for_actor(EDITOR)
+        document = await ann.buffers.open("a.txt")
+        await ann.buffers.change(document.handle, text=OLD + "unsaved\n", buffer_version=document.buffer_version)
+        files.answer_approvals(Person(MERGE))
+        await files.write_file("a.txt", "one\ntwo!\nthree\n")
+        assert (tmp_path / "a.txt").read_text() == EDITED
+        assert (await files.read_file("a.txt")).content == EDITED + "unsaved\n"

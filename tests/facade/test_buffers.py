@@ -1,0 +1,630 @@
+"""Documents that editors have open: shared, never dropped, and never saved behind a person's back."""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+import time
+from collections.abc import AsyncIterator, Awaitable
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import filetools
+from filetools import Actor, Edit
+from filetools.content import TextEdit, apply_text_edits
+from filetools.facade import FileToolsFacade
+from filetools.models import BufferResult
+from tests.support.facade_worker import RELAXED
+
+ANN = Actor(kind="editor", id="ann", session="window")
+BEN = Actor(kind="editor", id="ben", session="window")
+AGENT = Actor(kind="agent", id="alice", session="s")
+LINES = "".join(f"line {number}\n" for number in range(1, 21))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Desk:
+    """One person's editor, another one's, and an agent, on one tree."""
+
+    root: Path
+    ann: FileToolsFacade
+    ben: FileToolsFacade
+    agent: FileToolsFacade
+
+    @property
+    def on_disk(self) -> str:
+        return (self.root / "a.txt").read_text()
+
+    async def opened(self, text: str = LINES, typed: str | None = None) -> BufferResult:
+        """Open a.txt for ann, with something typed at its beginning."""
+        (self.root / "a.txt").write_text(text)
+        opened = await self.ann.buffers.open("a.txt")
+        if typed is not None:
+            await self.ann.buffers.change(opened.handle, buffer_version=1, edits=[TextEdit(0, 0, typed)])
+        return opened
+
+
+@pytest.fixture
+async def desk(tmp_path: Path) -> AsyncIterator[Desk]:
+    async with filetools.open(tmp_path, settings=RELAXED) as files:
+        yield Desk(root=tmp_path, ann=files.for_actor(ANN), ben=files.for_actor(BEN), agent=files.for_actor(AGENT))
+
+
+async def refusal(call: Awaitable[object]) -> filetools.FileToolsError:
+    with pytest.raises(filetools.FileToolsError) as caught:
+        await call
+    return caught.value
+
+
+# What must be refused
+
+
+async def test_a_binary_file_is_not_opened(desk: Desk) -> None:
+    (desk.root / "a.bin").write_bytes(b"\x89PNG\r\n\x1a\n\0\0")
+    assert (await refusal(desk.ann.buffers.open("a.bin"))).code == "INVALID_ARGUMENT"
+
+
+async def test_an_unknown_handle_is_refused_by_every_call(desk: Desk) -> None:
+    buffers = desk.ann.buffers
+    calls = [
+        buffers.change("no", buffer_version=1, text=""),
+        buffers.save("no"),
+        buffers.read("no"),
+        buffers.renew("no"),
+        buffers.close("no"),
+    ]
+    assert [(await refusal(call)).code for call in calls] == ["BUFFER_CLOSED"] * 5
+
+
+@pytest.mark.parametrize(
+    "edits",
+    [
+        [TextEdit(0, 1000, "")],
+        [TextEdit(-1, 0, "")],
+        [TextEdit(5, 3, "")],
+        [TextEdit(0, 4, "x"), TextEdit(2, 6, "y")],
+        [TextEdit(0, 0, "\ud800")],
+    ],
+)
+async def test_edits_that_do_not_fit_are_refused_and_change_nothing(desk: Desk, edits: list[TextEdit]) -> None:
+    opened = await desk.opened()
+    error = await refusal(desk.ann.buffers.change(opened.handle, buffer_version=1, edits=edits))
+    assert error.code == "INVALID_ARGUMENT"
+    assert (await desk.ann.buffers.read(opened.handle)).text == LINES
+
+
+@pytest.mark.parametrize("version", [0, 2, -1])
+async def test_a_version_that_never_was_is_refused(desk: Desk, version: int) -> None:
+    opened = await desk.opened()
+    error = await refusal(desk.ann.buffers.change(opened.handle, buffer_version=version, text="x"))
+    assert error.code == "INVALID_ARGUMENT"
+
+
+async def test_a_version_older_than_the_history_asks_for_a_resync(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("filetools.journal.document_rows.KEPT_EDITS", 3)
+    opened = await desk.opened()
+    for number in range(5):
+        await desk.ann.buffers.change(opened.handle, buffer_version=number + 1, edits=[TextEdit(0, 0, "x")])
+    error = await refusal(desk.ann.buffers.change(opened.handle, buffer_version=2, edits=[TextEdit(0, 0, "y")]))
+    assert (error.code, error.details["newest_version"]) == ("RESYNC", 6)
+    fine = await desk.ann.buffers.change(opened.handle, buffer_version=3, edits=[TextEdit(0, 0, "y")])
+    assert fine.buffer_version == 7
+
+
+async def test_an_agent_may_not_delete_or_cover_what_a_person_has_not_saved(desk: Desk) -> None:
+    await desk.opened(typed="typed ")
+    (desk.root / "folder").mkdir()
+    await desk.agent.write_file("folder/b.txt", "b\n")
+    below = await desk.ann.buffers.open("folder/b.txt")
+    await desk.ann.buffers.change(below.handle, buffer_version=1, text="typed\n")
+    await desk.agent.write_file("c.txt", "c\n")
+    refused = [
+        desk.agent.delete_file("a.txt"),
+        desk.agent.delete_multiple(["c.txt", "a.txt"]),
+        desk.agent.move_file("c.txt", "a.txt", overwrite=True),
+        desk.agent.delete_directory("folder", recursive=True),
+        desk.agent.write_file("a.txt", b"\0\1\2"),
+        desk.agent.write_file("a.txt", "new", on_conflict="cancel"),
+    ]
+    codes = [(await refusal(call)).code for call in refused]
+    assert codes == ["EDIT_CONFLICT", "BATCH_FAILED", *["EDIT_CONFLICT"] * 4]
+    assert desk.on_disk == LINES
+    assert (desk.root / "folder/b.txt").read_text() == "b\n"
+
+
+# One document a path
+
+
+async def test_two_editors_of_one_path_share_a_document(desk: Desk) -> None:
+    first = await desk.opened(typed="typed ")
+    second = await desk.ben.buffers.open("a.txt")
+    assert second.handle != first.handle
+    assert (second.text, second.buffer_version, second.dirty) == ("typed " + LINES, 2, True)
+
+
+async def test_crossing_edits_meet_and_both_editors_end_with_the_same_text(desk: Desk) -> None:
+    first = await desk.opened("abc def\n")
+    second = await desk.ben.buffers.open("a.txt")
+    anns = [TextEdit(0, 3, "ABC")]
+    bens = [TextEdit(4, 7, "DEF!"), TextEdit(3, 3, " <>")]
+    await desk.ann.buffers.change(first.handle, buffer_version=1, edits=anns)
+    answer = await desk.ben.buffers.change(second.handle, buffer_version=1, edits=bens)
+    own = apply_text_edits("abc def\n", sorted(bens, key=lambda edit: edit.start))
+    others = [TextEdit(edit["start"], edit["end"], edit["text"]) for edit in answer.edits]
+    shared = (await desk.ann.buffers.read(first.handle)).text
+    assert apply_text_edits(own, others) == shared
+    assert shared == "ABC <> DEF!\n"
+
+
+async def test_a_whole_text_counts_only_where_it_differs(desk: Desk) -> None:
+    first = await desk.opened()
+    second = await desk.ben.buffers.open("a.txt")
+    await desk.ann.buffers.change(first.handle, buffer_version=1, edits=[TextEdit(0, 0, "top\n")])
+    await desk.ben.buffers.change(second.handle, buffer_version=1, text=LINES.replace("line 20", "bottom"))
+    text = (await desk.ann.buffers.read(first.handle)).text
+    assert text == "top\n" + LINES.replace("line 20", "bottom")
+
+
+async def test_places_count_utf16_units_and_lines_keep_their_ends(desk: Desk) -> None:
+    (desk.root / "a.txt").write_bytes("😀a\r\nb\nc\r\n".encode())
+    opened = await desk.ann.buffers.open("a.txt")
+    assert opened.text == "😀a\nb\nc\n"
+    await desk.ann.buffers.change(opened.handle, buffer_version=1, edits=[TextEdit(2, 3, "A"), TextEdit(8, 8, "d\n")])
+    await desk.ann.buffers.save(opened.handle)
+    assert (desk.root / "a.txt").read_bytes() == "😀A\r\nb\nc\r\nd\r\n".encode()
+
+
+async def test_bytes_outside_what_was_typed_survive(desk: Desk) -> None:
+    content = b"caf\xe9\r\nplain\nlast"
+    (desk.root / "a.txt").write_bytes(content)
+    opened = await desk.ann.buffers.open("a.txt")
+    place = opened.text.index("plain")
+    await desk.ann.buffers.change(opened.handle, buffer_version=1, edits=[TextEdit(place, place + 5, "PLAIN")])
+    await desk.ann.buffers.save(opened.handle)
+    assert (desk.root / "a.txt").read_bytes() == content.replace(b"plain", b"PLAIN")
+
+
+async def test_a_character_that_the_encoding_lacks_is_refused_at_saving_and_stays_typed(desk: Desk) -> None:
+    (desk.root / "a.txt").write_bytes(b"caf\xe9\n")
+    opened = await desk.ann.buffers.open("a.txt")
+    await desk.ann.buffers.change(opened.handle, buffer_version=1, edits=[TextEdit(0, 0, "€ ")])
+    error = await refusal(desk.ann.buffers.save(opened.handle))
+    assert (error.code, error.details["character"]) == ("ENCODING_ERROR", "U+20AC")
+    assert (desk.root / "a.txt").read_bytes() == b"caf\xe9\n"
+    assert (await desk.agent.read_file("a.txt")).content == "€ café\n"
+
+
+async def test_a_new_document_makes_its_file_when_it_is_saved(desk: Desk) -> None:
+    opened = await desk.ann.buffers.open("new/a.txt")
+    assert (opened.text, opened.disk_version) == ("", None)
+    await desk.ann.buffers.change(opened.handle, buffer_version=1, text="hello\n")
+    saved = await desk.ann.buffers.save(opened.handle)
+    assert (saved.created, saved.dirty) == (True, False)
+    assert (desk.root / "new/a.txt").read_text() == "hello\n"
+
+
+async def test_typing_back_to_what_is_saved_is_clean_again(desk: Desk) -> None:
+    opened = await desk.opened(typed="x")
+    answer = await desk.ann.buffers.change(opened.handle, buffer_version=2, edits=[TextEdit(0, 1, "")])
+    assert not answer.dirty
+    assert (await desk.agent.read_file("a.txt")).origin == "disk"
+
+
+# What agents see
+
+
+async def test_agents_read_what_is_not_saved_yet(desk: Desk) -> None:
+    await desk.opened(typed="typed ")
+    auto = await desk.agent.read_file("a.txt")
+    disk = await desk.agent.read_file("a.txt", view="disk")
+    assert (auto.content, auto.origin, auto.disk_version) == ("typed " + LINES, "buffer", disk.version)
+    assert (disk.content, disk.origin, disk.buffer_is_newer) == (LINES, "disk", True)
+    assert (await desk.agent.read_file("a.txt", offset=1, limit=1)).content == "typed line 1\n"
+
+
+async def test_a_clean_document_is_read_from_disk_unless_asked_for(desk: Desk) -> None:
+    await desk.opened()
+    assert (await desk.agent.read_file("a.txt")).origin == "disk"
+    assert (await desk.agent.read_file("a.txt", view="buffer")).origin == "buffer"
+    assert (await refusal(desk.agent.read_file("b.txt", view="buffer"))).code == "INVALID_ARGUMENT"
+
+
+async def test_an_edit_elsewhere_goes_to_the_disk_and_under_what_is_typed(desk: Desk) -> None:
+    opened = await desk.opened(typed="typed ")
+    result = await desk.agent.edit_file("a.txt", [Edit(old="line 15", new="LINE 15")])
+    assert desk.on_disk == LINES.replace("line 15", "LINE 15")
+    after = await desk.ann.buffers.read(opened.handle)
+    assert (after.text, after.dirty) == ("typed " + desk.on_disk, True)
+    assert (result.in_buffer, result.version) == (False, (await desk.agent.read_file("a.txt")).version)
+    assert result.disk_version == (await desk.agent.read_file("a.txt", view="disk")).version
+
+
+async def test_an_edit_of_unsaved_text_goes_to_the_document_alone(desk: Desk) -> None:
+    opened = await desk.opened(typed="typed ")
+    result = await desk.agent.edit_file("a.txt", [Edit(old="typed line 1", new="better line 1")])
+    assert result.in_buffer
+    assert desk.on_disk == LINES
+    assert (await desk.ann.buffers.read(opened.handle)).text == "better " + LINES
+    (newest, *_) = (await desk.agent.versions("a.txt")).versions
+    assert (newest.version, newest.actor["id"], newest.number) == (result.version, "alice", result.number)
+    saved = await desk.ann.buffers.save(opened.handle)
+    assert desk.on_disk == "better " + LINES
+    assert saved.number is not None
+
+
+async def test_a_change_that_needs_unsaved_text_in_one_place_goes_there_whole(desk: Desk) -> None:
+    opened = await desk.opened(typed="typed ")
+    edits = [Edit(old="typed line", new="better line"), Edit(old="line 15", new="LINE 15")]
+    assert (await desk.agent.edit_file("a.txt", edits)).in_buffer
+    assert desk.on_disk == LINES
+    text = (await desk.ann.buffers.read(opened.handle)).text
+    assert text == "better " + LINES.replace("line 15", "LINE 15")
+
+
+async def test_a_whole_write_from_the_unsaved_text_saves_none_of_it(desk: Desk) -> None:
+    opened = await desk.opened(typed="typed ")
+    known = await desk.agent.read_file("a.txt")
+    sent = known.content.replace("line 15", "LINE 15")
+    result = await desk.agent.write_file("a.txt", sent, expected_version=known.version)
+    assert desk.on_disk == LINES.replace("line 15", "LINE 15")
+    assert (await desk.ann.buffers.read(opened.handle)).text == sent
+    assert not result.merged
+
+
+async def test_a_whole_write_from_the_disk_is_put_under_what_is_typed(desk: Desk) -> None:
+    opened = await desk.opened(typed="typed ")
+    known = await desk.agent.read_file("a.txt", view="disk")
+    sent = LINES.replace("line 15", "LINE 15")
+    result = await desk.agent.write_file("a.txt", sent, expected_version=known.version)
+    assert (desk.on_disk, result.merged) == (sent, True)
+    assert (await desk.ann.buffers.read(opened.handle)).text == "typed " + sent
+
+
+async def test_a_whole_write_without_any_knowledge_starts_from_the_disk(desk: Desk) -> None:
+    opened = await desk.opened(typed="typed ")
+    sent = LINES.replace("line 15", "LINE 15")
+    await desk.agent.write_file("a.txt", sent)
+    assert (desk.on_disk, (await desk.ann.buffers.read(opened.handle)).text) == (sent, "typed " + sent)
+
+
+async def test_a_change_that_overlaps_with_what_is_typed_is_refused_with_both_sides(desk: Desk) -> None:
+    opened = await desk.opened(typed="typed ")
+    known = await desk.agent.read_file("a.txt", view="disk")
+    sent = LINES.replace("line 1\n", "first\n")
+    error = await refusal(desk.agent.write_file("a.txt", sent, expected_version=known.version))
+    assert error.code == "EDIT_CONFLICT"
+    (conflict,) = error.details["conflicts"]
+    assert (conflict["ours"], conflict["theirs"], conflict["base"]) == ("typed line 1\n", "first\n", "line 1\n")
+    assert (desk.on_disk, (await desk.ann.buffers.read(opened.handle)).text) == (LINES, "typed " + LINES)
+
+
+async def test_a_version_of_neither_text_is_refused(desk: Desk) -> None:
+    await desk.opened(typed="typed ")
+    error = await refusal(desk.agent.write_file("a.txt", "x", expected_version="0" * 64))
+    assert error.code == "VERSION_MISMATCH"
+
+
+async def test_an_addition_goes_to_both_ends(desk: Desk) -> None:
+    opened = await desk.opened("one", typed="typed ")
+    await desk.agent.append_file("a.txt", " more\n")
+    assert desk.on_disk == "one more\n"
+    assert (await desk.ann.buffers.read(opened.handle)).text == "typed one more\n"
+
+
+async def test_equal_bytes_of_the_file_never_fail_and_change_nothing(desk: Desk) -> None:
+    opened = await desk.opened(typed="typed ")
+    result = await desk.agent.write_file("a.txt", LINES)
+    assert result.unchanged
+    assert (await desk.ann.buffers.read(opened.handle)).text == "typed " + LINES
+
+
+async def test_allowing_it_replaces_what_is_typed_and_keeps_it_as_a_version(desk: Desk) -> None:
+    opened = await desk.opened(typed="typed ")
+    await desk.agent.write_file("a.txt", "new\n", on_conflict="allow")
+    after = await desk.ann.buffers.read(opened.handle)
+    assert (desk.on_disk, after.text, after.dirty) == ("new\n", "new\n", False)
+    kept = [entry for entry in (await desk.agent.versions("a.txt")).versions if entry.actor["id"] == "ann"]
+    assert [(await desk.agent.read_file("a.txt", version=entry.version)).content for entry in kept] == [
+        "typed " + LINES
+    ]
+
+
+async def test_a_dry_run_is_about_the_unsaved_text(desk: Desk) -> None:
+    await desk.opened(typed="typed ")
+    result = await desk.agent.edit_file("a.txt", [Edit(old="typed", new="seen")], dry_run=True)
+    assert result.structured_patch[0]["lines"][:2] == ["-typed line 1", "+seen line 1"]
+
+
+# Disk against document
+
+
+async def test_a_clean_document_becomes_what_an_agent_writes_by_small_edits(desk: Desk) -> None:
+    opened = await desk.opened()
+    events: list[Any] = []
+    desk.ann.on("buffer:changed", events.append)
+    await desk.agent.edit_file("a.txt", [Edit(old="line 15", new="Line 15")])
+    after = await desk.ann.buffers.read(opened.handle)
+    assert (after.text, after.dirty, after.behind) == (desk.on_disk, False, False)
+    await until(lambda: len(events) == 1)
+    (edit,) = events[0].edits
+    assert (edit.end - edit.start, edit.text, events[0].actor.id) == (1, "L", "alice")
+
+
+async def test_what_the_disk_has_got_meanwhile_is_merged_when_saving(desk: Desk) -> None:
+    opened = await desk.opened(typed="typed ")
+    (desk.root / "a.txt").write_text(LINES.replace("line 15", "by a shell"))
+    saved = await desk.ann.buffers.save(opened.handle, buffer_version=2)
+    assert saved.merged
+    assert desk.on_disk == "typed " + LINES.replace("line 15", "by a shell")
+    text = apply_text_edits("typed " + LINES, [TextEdit(one["start"], one["end"], one["text"]) for one in saved.edits])
+    assert text == desk.on_disk
+
+
+async def test_a_save_over_the_same_place_is_refused_with_both_sides_until_allowed(desk: Desk) -> None:
+    opened = await desk.opened(typed="typed ")
+    (desk.root / "a.txt").write_text(LINES.replace("line 1\n", "by a shell\n"))
+    error = await refusal(desk.ann.buffers.save(opened.handle))
+    assert error.code == "EDIT_CONFLICT"
+    (conflict,) = error.details["conflicts"]
+    assert (conflict["ours"], conflict["theirs"]) == ("by a shell\n", "typed line 1\n")
+    assert (await desk.ann.buffers.read(opened.handle)).text == "typed " + LINES
+    saved = await desk.ann.buffers.save(opened.handle, on_conflict="allow")
+    assert desk.on_disk == "typed " + LINES
+    replaced = await desk.ann.read_file("a.txt", version=saved.replaced_version)
+    assert replaced.content.startswith("by a shell\n")
+
+
+async def test_saving_what_is_saved_is_no_change(desk: Desk) -> None:
+    opened = await desk.opened()
+    saved = await desk.ann.buffers.save(opened.handle)
+    assert (saved.unchanged, saved.number, saved.buffer_version) == (True, None, 1)
+
+
+async def test_saving_a_document_whose_file_is_gone_makes_it_again(desk: Desk) -> None:
+    opened = await desk.opened(typed="typed ")
+    (desk.root / "a.txt").unlink()
+    saved = await desk.ann.buffers.save(opened.handle)
+    assert (saved.created, desk.on_disk) == (True, "typed " + LINES)
+
+
+async def test_a_document_follows_its_file_to_another_name(desk: Desk) -> None:
+    opened = await desk.opened(typed="typed ")
+    await desk.agent.move_file("a.txt", "folder/b.txt")
+    await desk.agent.move_file("folder", "elsewhere")
+    await desk.ann.buffers.save(opened.handle)
+    assert (desk.root / "elsewhere/b.txt").read_text() == "typed " + LINES
+    assert not (desk.root / "a.txt").exists()
+
+
+async def test_a_refused_write_leaves_the_document_alone(desk: Desk) -> None:
+    opened = await desk.opened()
+    with pytest.raises(filetools.FileToolsError):
+        await desk.agent.edit_file("a.txt", [Edit(old="no such text", new="")])
+    assert (await desk.ann.buffers.read(opened.handle)).buffer_version == 1
+
+
+# Nothing typed is lost
+
+
+async def test_closing_with_unsaved_text_keeps_it_as_a_version(desk: Desk) -> None:
+    opened = await desk.opened(typed="typed ")
+    told: list[Any] = []
+    desk.ann.on("buffer:*", told.append)
+    closed = await desk.ann.buffers.close(opened.handle)
+    assert closed.kept_version is not None
+    kept = await desk.agent.read_file("a.txt", version=closed.kept_version)
+    assert (kept.content, desk.on_disk) == ("typed " + LINES, LINES)
+    assert [event.name for event in told] == ["buffer:abandoned", "buffer:closed"]
+    (entry, *_) = (await desk.agent.versions("a.txt")).versions
+    assert (entry.version, entry.actor["id"]) == (closed.kept_version, "ann")
+    assert (await desk.agent.read_file("a.txt")).origin == "disk"
+
+
+async def test_a_document_stays_while_another_editor_has_it(desk: Desk) -> None:
+    opened = await desk.opened(typed="typed ")
+    second = await desk.ben.buffers.open("a.txt")
+    assert (await desk.ann.buffers.close(opened.handle)).kept_version is None
+    assert (await desk.ben.buffers.read(second.handle)).text == "typed " + LINES
+
+
+async def test_the_text_of_an_editor_that_vanished_is_kept_and_told(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("filetools.editors.documents.LEASE_SECONDS", 0.05)
+    told: list[Any] = []
+    desk.ben.on("buffer:abandoned", told.append)
+    opened = await desk.opened(typed="typed ")
+    await until(lambda: bool(told), seconds=10)
+    assert (told[0].path, told[0].actor.id) == ("a.txt", "ann")
+    assert (await desk.agent.read_file("a.txt", version=told[0].kept_version)).content == "typed " + LINES
+    assert (await refusal(desk.ann.buffers.read(opened.handle))).code == "BUFFER_CLOSED"
+
+
+async def test_unsaved_text_outlives_the_process(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text(LINES)
+    async with filetools.open(tmp_path, settings=RELAXED) as files:
+        opened = await files.for_actor(ANN).buffers.open("a.txt")
+        await files.for_actor(ANN).buffers.change(opened.handle, buffer_version=1, edits=[TextEdit(0, 0, "typed ")])
+    async with filetools.open(tmp_path, settings=RELAXED) as files:
+        assert (await files.read_file("a.txt")).content == "typed " + LINES
+        await files.for_actor(ANN).buffers.save(opened.handle)
+    assert (tmp_path / "a.txt").read_text() == "typed " + LINES
+
+
+async def test_typing_and_writing_at_once_loses_nothing(desk: Desk) -> None:
+    opened = await desk.opened()
+    state: dict[str, Any] = {}
+
+    async def type_on() -> None:
+        version, text = 1, LINES
+        for number in range(60):
+            edit = TextEdit(0, 0, f"ann {number}\n")
+            answer = await desk.ann.buffers.change(opened.handle, buffer_version=version, edits=[edit])
+            others = [TextEdit(one["start"], one["end"], one["text"]) for one in answer.edits]
+            text, version = apply_text_edits(edit.text + text, others), answer.buffer_version
+            if number % 10 == 9:
+                saved = await desk.ann.buffers.save(opened.handle, buffer_version=version)
+                others = [TextEdit(one["start"], one["end"], one["text"]) for one in saved.edits]
+                text, version = apply_text_edits(text, others), saved.buffer_version
+        state.update(text=text, version=version)
+
+    async def write_on() -> None:
+        for number in range(60):
+            await desk.agent.append_file("a.txt", f"agent {number}\n")
+            await desk.agent.edit_file("a.txt", [Edit(old="line 10\n", new="line 10\n")], dry_run=True)
+
+    await asyncio.gather(type_on(), write_on())
+    last = await desk.ann.buffers.change(opened.handle, buffer_version=state["version"], edits=[])
+    others = [TextEdit(one["start"], one["end"], one["text"]) for one in last.edits]
+    assert apply_text_edits(state["text"], others) == (await desk.ann.buffers.read(opened.handle)).text
+    await desk.ann.buffers.save(opened.handle)
+    lines = desk.on_disk.splitlines()
+    assert [line for line in lines if line.startswith("agent")] == [f"agent {number}" for number in range(60)]
+    assert [line for line in lines if line.startswith("ann")] == [f"ann {number}" for number in reversed(range(60))]
+
+
+# Editors that only say that they have changes
+
+
+async def test_an_editor_that_says_it_is_dirty_is_heeded(desk: Desk) -> None:
+    (desk.root / "a.txt").write_text(LINES)
+    desk.ann.bus.answer("editor:is_dirty", lambda payload: {"text": "theirs\n"} if payload["path"] == "a.txt" else None)
+    error = await refusal(desk.agent.write_file("a.txt", "new\n"))
+    assert (error.code, str(error)) == ("EDIT_CONFLICT", "File a.txt has unsaved changes. Approval required.")
+    assert (await refusal(desk.agent.edit_file("a.txt", [Edit(old="line 15", new="x")]))).code == "EDIT_CONFLICT"
+    await desk.agent.write_file("b.txt", "other\n")
+    await desk.agent.write_file("a.txt", "new\n", on_conflict="allow")
+    assert desk.on_disk == "new\n"
+    texts = [
+        (await desk.agent.read_file("a.txt", version=entry.version)).content
+        for entry in (await desk.agent.versions("a.txt")).versions
+    ]
+    assert "theirs\n" in texts
+
+
+# A person decides
+
+
+async def test_nobody_there_to_ask_means_no_write(desk: Desk) -> None:
+    await desk.opened(typed="typed ")
+    error = await refusal(desk.agent.write_file("a.txt", "new\n", on_conflict="ask"))
+    assert error.code == "APPROVAL_REQUIRED"
+    assert desk.on_disk == LINES
+
+
+@pytest.mark.parametrize(
+    ("answer", "edited", "expected"),
+    [("allow", None, "new\n"), ("merge", "both\n", "both\n"), ("deny", None, LINES)],
+)
+async def test_a_person_decides_about_unsaved_text(desk: Desk, answer: str, edited: str | None, expected: str) -> None:
+    opened = await desk.opened(typed="typed ")
+    asked: list[Any] = []
+
+    async def decide(request: Any) -> Any:
+        asked.append(request)
+        return filetools.ApprovalDecision(answer=answer, edited_text=edited)  # type: ignore[arg-type]
+
+    desk.ann.answer_approvals(decide)
+    call = desk.agent.write_file("a.txt", "new\n", on_conflict="ask")
+    if answer == "deny":
+        assert (await refusal(call)).code == "EDIT_CONFLICT"
+    else:
+        await call
+    assert desk.on_disk == expected
+    assert (asked[0].base_text, asked[0].old_text, asked[0].new_text) == (LINES, "typed " + LINES, "new\n")
+    after = (await desk.ann.buffers.read(opened.handle)).text
+    assert after == ("typed " + LINES if answer == "deny" else expected)
+
+
+async def until(condition: Any, seconds: float = 5.0) -> None:
+    """Wait for something that happens in the background."""
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, "it never happened"
+        await asyncio.sleep(0.005)
+
+
+async def test_a_read_only_agent_may_not_type(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text(LINES)
+    async with filetools.open(tmp_path, settings=RELAXED, permissions="read_only") as files:
+        opened = await files.for_actor(AGENT).buffers.open("a.txt")
+        call = files.for_actor(AGENT).buffers.change(opened.handle, buffer_version=1, text="x")
+        assert (await refusal(call)).code == "TOOL_BLOCKED"
+        opened = await files.for_actor(ANN).buffers.open("a.txt")
+        await files.for_actor(ANN).buffers.change(opened.handle, buffer_version=1, text="x")
+
+
+async def test_the_status_lists_what_is_open(desk: Desk) -> None:
+    await desk.opened(typed="typed ")
+    await desk.ben.buffers.open("a.txt")
+    listed = (await desk.agent.status())["documents"]
+    assert listed == [{"path": "a.txt", "dirty": True, "buffer_version": 2, "editors": ["ann", "ben"]}]
+
+
+async def test_a_handle_is_its_actors_alone(desk: Desk) -> None:
+    opened = await desk.opened(typed="typed ")
+    calls = [
+        desk.agent.buffers.save(opened.handle),
+        desk.agent.buffers.change(opened.handle, buffer_version=2, text="x"),
+        desk.ben.buffers.close(opened.handle),
+    ]
+    assert [(await refusal(call)).code for call in calls] == ["BUFFER_CLOSED"] * 3
+    assert desk.on_disk == LINES
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"buffer_version": "1", "text": "x"},
+        {"buffer_version": 1.5, "text": "x"},
+        {"buffer_version": 1, "text": 5},
+        {"buffer_version": 1, "edits": ["x"]},
+        {"buffer_version": 1, "edits": [TextEdit(0, 0, 5)]},  # type: ignore[arg-type]
+        {"buffer_version": 1, "edits": [TextEdit("a", 0, "x")]},  # type: ignore[arg-type]
+        {"buffer_version": 1, "edits": 5},
+        {"buffer_version": 1},
+    ],
+)
+async def test_what_is_no_edit_is_refused(desk: Desk, given: dict[str, Any]) -> None:
+    opened = await desk.opened()
+    assert (await refusal(desk.ann.buffers.change(opened.handle, **given))).code == "INVALID_ARGUMENT"
+
+
+async def test_the_first_call_finds_what_a_vanished_editor_left(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text(LINES)
+    settings = {**RELAXED, "sync_after_seconds": 3600.0}
+    async with filetools.open(tmp_path, settings=settings) as files:
+        opened = await files.for_actor(ANN).buffers.open("a.txt")
+        await files.for_actor(ANN).buffers.change(opened.handle, buffer_version=1, text="typed\n")
+    with closing(sqlite3.connect(tmp_path / ".filetools" / "journal.db")) as database, database:
+        database.execute("UPDATE document_handles SET leased_until = 0")
+    async with filetools.open(tmp_path, settings=settings) as files:
+        (entry,) = (await files.versions("a.txt")).versions
+        assert (await files.read_file("a.txt", version=entry.version[7:19])).content == "typed\n"
+
+
+async def test_other_wrong_types_are_refused_with_a_sentence(desk: Desk) -> None:
+    calls: list[Awaitable[object]] = [
+        desk.agent.edit_file("a.txt", "one"),  # type: ignore[arg-type]
+        desk.agent.edit_file("a.txt", ["one"]),  # type: ignore[list-item]
+        desk.agent.edit_file("a.txt", None),  # type: ignore[arg-type]
+        desk.agent.changes(-1),  # type: ignore[arg-type]
+        desk.agent.list_files(limit="x"),  # type: ignore[arg-type]
+        desk.agent.checkpoint(5),  # type: ignore[arg-type]
+        desk.agent.diff("a.txt", "zz"),
+        desk.agent.read_file("a.txt", version="6b"),
+    ]
+    assert [(await refusal(call)).code for call in calls] == ["INVALID_ARGUMENT"] * len(calls)
+
+
+async def test_what_is_typed_is_read_and_kept_though_the_text_it_builds_on_is_lost(desk: Desk) -> None:
+    opened = await desk.opened(typed="typed ")
+    with closing(sqlite3.connect(desk.root / ".filetools" / "journal.db")) as database, database:
+        database.execute("DELETE FROM contents")
+    assert (await desk.agent.read_file("a.txt")).content == "typed " + LINES
+    saved = await desk.ann.buffers.save(opened.handle)
+    assert (desk.on_disk, saved.dirty) == ("typed " + LINES, False)

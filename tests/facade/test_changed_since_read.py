@@ -1,0 +1,291 @@
+"""An actor that knows a file hears once that somebody else has changed it, and not of what it has seen since."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+import filetools
+from filetools import Actor, Edit
+from filetools.facade import FileToolsFacade
+from filetools.models import EXTERNAL
+from filetools.versions import ChangedFile
+from filetools.versions.news import MOST_ACTORS, MOST_FILES, News
+from tests.support.facade_worker import RELAXED
+from tests.support.opened import refused, steps_until, version
+from tests.support.peers import peer
+
+Agents = tuple[FileToolsFacade, FileToolsFacade]
+ALICE = Actor(kind="agent", id="alice", session="s")
+BOB = Actor(kind="agent", id="bob", session="s")
+TEN_LINES = "".join(f"line {number}\n" for number in range(1, 11))
+
+
+@pytest.fixture
+async def agents(tmp_path: Path) -> AsyncIterator[Agents]:
+    async with filetools.open(tmp_path, settings=RELAXED) as files:
+        yield files.for_actor(ALICE), files.for_actor(BOB)
+
+
+def changed(path: str, content: str | None, by: Actor = ALICE) -> ChangedFile:
+    return ChangedFile(path=path, by=by, version=None if content is None else version(content))
+
+
+async def test_files_that_an_actor_does_not_know_are_no_news(agents: Agents) -> None:
+    alice, bob = agents
+    await bob.write_file("b.txt", "bob")
+    await alice.write_file("a.txt", "alice")
+    await bob.list_files()
+    assert bob.changed_since_read() == ()
+
+
+async def test_own_changes_are_no_news(agents: Agents) -> None:
+    alice, bob = agents
+    await alice.write_file("a.txt", TEN_LINES)
+    await bob.read_file("a.txt")
+    await bob.edit_file("a.txt", [Edit(old="line 5", new="five")])
+    await bob.append_file("a.txt", "more\n")
+    await bob.read_file("a.txt")
+    await bob.write_file("a.txt", "all\n")
+    await bob.delete_file("a.txt")
+    assert bob.changed_since_read() == ()
+
+
+async def test_a_change_by_another_is_told_once(agents: Agents) -> None:
+    alice, bob = agents
+    await alice.write_file("a.txt", "1")
+    await bob.read_file("a.txt")
+    await alice.write_file("a.txt", "2")
+    assert bob.changed_since_read() == (changed("a.txt", "2"),)
+    assert bob.changed_since_read() == ()
+    assert alice.changed_since_read() == ()
+
+
+async def test_the_last_of_several_changes_is_told(agents: Agents) -> None:
+    alice, bob = agents
+    await bob.write_file("a.txt", "1")
+    await bob.write_file("b.txt", "1")
+    for path, text in (("a.txt", "2"), ("b.txt", "2"), ("a.txt", "3")):
+        await alice.write_file(path, text)
+    assert bob.changed_since_read() == (changed("b.txt", "2"), changed("a.txt", "3"))
+
+
+async def test_a_session_of_the_same_agent_knows_for_itself(agents: Agents) -> None:
+    _, bob = agents
+    other = Actor(kind="agent", id="bob", session="other")
+    await bob.write_file("a.txt", "1")
+    await bob.for_actor(other).write_file("a.txt", "2")
+    assert bob.changed_since_read() == (changed("a.txt", "2", other),)
+
+
+@pytest.mark.parametrize("how", ["read", "read a part", "write", "merge", "write what stands there"])
+async def test_what_an_actor_has_seen_since_is_no_news(agents: Agents, how: str) -> None:
+    alice, bob = agents
+    await bob.write_file("a.txt", TEN_LINES)
+    await alice.write_file("a.txt", TEN_LINES.replace("line 2", "two"))
+    if how == "read":
+        await bob.read_file("a.txt")
+    elif how == "read a part":
+        await bob.read_file("a.txt", offset=1, limit=2)
+    elif how == "write":
+        current = await bob.file_info("a.txt")
+        await bob.write_file("a.txt", "all new\n", expected_version=current.version)
+    elif how == "merge":
+        assert (await bob.write_file("a.txt", TEN_LINES.replace("line 9", "nine"))).merged
+    else:
+        assert (await bob.write_file("a.txt", TEN_LINES.replace("line 2", "two"))).unchanged
+    assert bob.changed_since_read() == ()
+
+
+async def test_an_edit_does_not_show_what_others_changed(agents: Agents) -> None:
+    alice, bob = agents
+    await bob.write_file("a.txt", TEN_LINES)
+    await alice.write_file("a.txt", TEN_LINES.replace("line 2", "two"))
+    await bob.edit_file("a.txt", [Edit(old="line 9", new="nine")])
+    assert [one.path for one in bob.changed_since_read()] == ["a.txt"]
+
+
+async def test_what_was_changed_back_is_no_news(agents: Agents) -> None:
+    alice, bob = agents
+    await bob.write_file("a.txt", "1")
+    await alice.write_file("a.txt", "2")
+    await alice.write_file("a.txt", "1", expected_version=version("2"))
+    assert bob.changed_since_read() == ()
+
+
+async def test_deleted_and_moved_files_are_told_as_gone(agents: Agents) -> None:
+    alice, bob = agents
+    for path in ("deleted", "moved", "covered", "d/below", "m/below"):
+        await bob.write_file(path, path)
+    await alice.delete_file("deleted")
+    await alice.read_file("covered")
+    await alice.move_file("moved", "covered", overwrite=True)
+    await alice.delete_directory("d", recursive=True)
+    await alice.move_file("m", "n")
+    told = {one.path: one for one in bob.changed_since_read()}
+    gone = {path: changed(path, None) for path in ("deleted", "moved", "d/below", "m/below")}
+    assert told == gone | {"covered": changed("covered", "moved")}
+
+
+async def test_another_programs_save_that_a_call_meets_is_told(agents: Agents, tmp_path: Path) -> None:
+    alice, bob = agents
+    await bob.write_file("a.txt", TEN_LINES)
+    (tmp_path / "a.txt").write_text("person\n")
+    await alice.append_file("a.txt", "alice\n")
+    assert bob.changed_since_read() == (changed("a.txt", "person\nalice\n"),)
+    await bob.read_file("a.txt")
+    (tmp_path / "a.txt").write_text(TEN_LINES)
+    await bob.edit_file("a.txt", [Edit(old="line 5", new="five")])
+    assert bob.changed_since_read() == (changed("a.txt", TEN_LINES, EXTERNAL),)
+    (tmp_path / "a.txt").write_text("person\n")
+    await refused("EDIT_NOT_FOUND", bob.edit_file("a.txt", [Edit(old="line 5", new="five")]))
+    assert bob.changed_since_read() == (changed("a.txt", "person\n", EXTERNAL),)
+
+
+async def test_another_programs_save_of_a_file_that_was_never_recorded_is_told(agents: Agents, tmp_path: Path) -> None:
+    alice, bob = agents
+    (tmp_path / "a.txt").write_text("before filetools came\n")
+    await bob.read_file("a.txt")
+    (tmp_path / "a.txt").write_text("person\n")
+    await alice.append_file("a.txt", "alice\n")
+    assert [one.path for one in bob.changed_since_read()] == ["a.txt"]
+    (tmp_path / "b.txt").write_text("before filetools came\n")
+    await bob.read_file("b.txt")
+    await alice.read_file("b.txt")
+    (tmp_path / "b.txt").write_text("person\n")
+    await bob.edit_file("b.txt", [Edit(old="person", new="bob")])
+    assert bob.changed_since_read() == (changed("b.txt", "person\n", EXTERNAL),)
+    assert alice.changed_since_read() == (changed("b.txt", "bob\n", BOB),)
+
+
+async def test_a_save_that_only_the_watcher_sees_is_told(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("before\n")
+    async with filetools.open(tmp_path, settings={"durability": "relaxed"}) as files:
+        heard = []
+        files.on("file:modified", lambda event: heard.append(event.path))
+        bob = files.for_actor(BOB)
+        await bob.read_file("a.txt")
+        await steps_until(lambda: _saved(tmp_path, heard), 20)
+        assert [(one.path, one.by) for one in bob.changed_since_read()] == [("a.txt", EXTERNAL)]
+
+
+def _saved(root: Path, heard: list[str]) -> bool:
+    """Save a file, each time with another text, until its watcher has begun to watch and said so."""
+    (root / "a.txt").write_text(f"{len(list(root.iterdir()))} {time.monotonic()}\n")
+    return "a.txt" in heard
+
+
+async def test_a_save_that_a_whole_write_merges_is_no_news(agents: Agents, tmp_path: Path) -> None:
+    _, bob = agents
+    await bob.write_file("a.txt", TEN_LINES)
+    (tmp_path / "a.txt").write_text(TEN_LINES.replace("line 2", "two"))
+    assert (await bob.write_file("a.txt", TEN_LINES.replace("line 9", "nine"))).merged
+    assert bob.changed_since_read() == ()
+
+
+async def test_a_change_in_another_process_is_told(agents: Agents, tmp_path: Path) -> None:
+    _, bob = agents
+    await bob.write_file("a.txt", "1")
+    await bob.write_file("b.txt", "1")
+    async with peer(tmp_path, "other") as other:
+        await other.ask("a.txt")
+        changed_there = changed("a.txt", "by other\n", Actor(kind="agent", id="other"))
+        news = bob._parts.knowledge.news
+        await steps_until(lambda: any(known.changed for known in news._actors.values()))
+        assert bob.changed_since_read() == (changed_there,)
+
+
+async def test_records_of_others_that_come_late_tell_nothing_that_was_read(agents: Agents, tmp_path: Path) -> None:
+    """The journal of another process is read a few milliseconds after its file: by then the actor may have seen more."""
+    _, bob = agents
+    await bob.write_file("a.txt", "1")
+    async with filetools.open(tmp_path, settings=RELAXED) as others:
+        other = others.for_actor(ALICE)
+        for text in ("2", "3"):
+            await other.write_file("a.txt", text)
+        await bob.read_file("a.txt")
+        heard = []
+        bob.on("file:*", lambda event: heard.append(event.name))
+        await other.write_file("b.txt", "last")
+        await steps_until(lambda: "file:created" in heard)
+        assert bob.changed_since_read() == ()
+
+
+async def test_a_merge_over_a_change_whose_record_comes_late_tells_nothing(agents: Agents, tmp_path: Path) -> None:
+    _, bob = agents
+    await bob.write_file("a.txt", TEN_LINES)
+    async with filetools.open(tmp_path, settings=RELAXED) as others:
+        other = others.for_actor(ALICE)
+        await other.write_file("a.txt", TEN_LINES.replace("line 2", "two"))
+        assert (await bob.write_file("a.txt", TEN_LINES.replace("line 9", "nine"))).merged
+        heard = []
+        bob.on("file:*", lambda event: heard.append(event.name))
+        await other.write_file("b.txt", "last")
+        await steps_until(lambda: "file:created" in heard)
+        assert bob.changed_since_read() == ()
+
+
+async def test_what_changed_while_the_workspace_was_closed_is_told_after_recalling(tmp_path: Path) -> None:
+    async with filetools.open(tmp_path, settings=RELAXED) as files:
+        bob = files.for_actor(BOB)
+        for path in ("a.txt", "b.txt", "c.txt", "d.txt"):
+            await bob.write_file(path, TEN_LINES)
+        await bob.edit_file("c.txt", [Edit(old="line 5", new="five")])
+    async with filetools.open(tmp_path, settings=RELAXED) as files:
+        alice = files.for_actor(ALICE)
+        await alice.write_file("a.txt", "alice")
+        await alice.delete_file("d.txt")
+    async with filetools.open(tmp_path, settings=RELAXED) as files:
+        bob = files.for_actor(BOB)
+        assert bob.changed_since_read() == ()
+        await bob.recall()
+        assert bob.changed_since_read() == (changed("a.txt", "alice"), changed("d.txt", None))
+        await bob.recall()
+        assert bob.changed_since_read() == ()
+        await files.for_actor(ALICE).write_file("b.txt", "alice")
+        assert bob.changed_since_read() == (changed("b.txt", "alice"),)
+
+
+async def test_what_was_read_before_recalling_is_no_news(tmp_path: Path) -> None:
+    async with filetools.open(tmp_path, settings=RELAXED) as files:
+        await files.for_actor(BOB).write_file("a.txt", "1")
+    async with filetools.open(tmp_path, settings=RELAXED) as files:
+        await files.for_actor(ALICE).write_file("a.txt", "2")
+        bob = files.for_actor(BOB)
+        await bob.read_file("a.txt")
+        await bob.recall()
+        assert bob.changed_since_read() == ()
+
+
+async def test_the_first_tool_call_of_an_actor_tells_what_changed_before(tmp_path: Path) -> None:
+    async with filetools.open(tmp_path, settings=RELAXED) as files:
+        await files.for_actor(BOB).write_file("a.txt", "1")
+    async with filetools.open(tmp_path, settings=RELAXED) as files:
+        await files.for_actor(ALICE).write_file("a.txt", "2")
+        envelope = await files.for_actor(BOB).call_tool("exists", {"path": "a.txt"})
+        by = {"kind": "agent", "id": "alice", "session": "s"}
+        assert envelope["changed_since_read"] == [{"path": "a.txt", "by": by, "version": version("2")}]
+
+
+async def test_a_tool_that_reads_the_file_itself_does_not_tell_of_it(agents: Agents) -> None:
+    alice, bob = agents
+    await bob.write_file("a.txt", "1")
+    await bob.write_file("b.txt", "1")
+    await alice.write_file("a.txt", "2")
+    await alice.write_file("b.txt", "2")
+    envelope = await bob.call_tool("read_file", {"path": "a.txt"})
+    assert [one["path"] for one in envelope["changed_since_read"]] == ["b.txt"]
+    assert "changed_since_read" not in await bob.call_tool("exists", {"path": "a.txt"})
+
+
+def test_neither_files_nor_actors_are_followed_without_end() -> None:
+    news = News()
+    for number in range(MOST_FILES + 10):
+        news.know("bob", f"{number}.txt", "v")
+    assert len(news._actors["bob"].files) == MOST_FILES
+    for number in range(MOST_ACTORS + 10):
+        news.know(f"actor {number}", "a.txt", "v")
+    assert len(news._actors) == MOST_ACTORS

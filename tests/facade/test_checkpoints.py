@@ -1,0 +1,163 @@
+"""Named moments, and going back to them: foreign changes too, what nobody knows listed, all of it undoable."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+import filetools
+from filetools import Actor, Edit
+from filetools.facade import FileToolsFacade
+from filetools.facade.trash import tidy_trash
+from filetools.journal import Change
+from filetools.models import EXTERNAL, Operation
+from tests.support.crashing import QUIET, Tree, grow, snapshot
+from tests.support.opened import assert_at_rest, refused, version
+
+ALICE = Actor(kind="agent", id="alice", session="s1")
+ANN = Actor(kind="editor", id="ann")
+BEFORE: Tree = {"a.txt": b"one\ntwo\nthree\n", "d": None, "d/e.txt": b"deep\n"}
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    grow(tmp_path, BEFORE)
+    return tmp_path
+
+
+@pytest.fixture
+async def files(root: Path) -> AsyncIterator[FileToolsFacade]:
+    async with filetools.open(root, settings=QUIET) as opened:
+        yield opened.for_actor(ANN)
+
+
+@pytest.mark.parametrize("name", ["", "  ", "x" * 201])
+async def test_a_checkpoint_needs_a_name(files: FileToolsFacade, name: str) -> None:
+    await refused("INVALID_ARGUMENT", files.checkpoint(name))
+    assert (await files.checkpoints()).checkpoints == []
+
+
+async def test_a_name_is_given_once_unless_it_may_be_moved(files: FileToolsFacade) -> None:
+    first = await files.checkpoint("start")
+    await files.write_file("a.txt", "x\n")
+    error = await refused("INVALID_ARGUMENT", files.checkpoint("start"))
+    assert "already" in error.message
+    moved = await files.checkpoint("start", replace=True)
+    assert moved.number > first.number
+    assert (await files.checkpoints()).checkpoints == [moved]
+
+
+async def test_a_checkpoint_that_does_not_exist_is_neither_restored_nor_deleted(files: FileToolsFacade) -> None:
+    await files.checkpoint("start")
+    error = await refused("INVALID_ARGUMENT", files.restore("strat"))
+    assert "known are start" in error.message
+    await refused("INVALID_ARGUMENT", files.delete_checkpoint("strat"))
+    await files.delete_checkpoint("start")
+    await refused("INVALID_ARGUMENT", files.restore("start"))
+
+
+async def test_restoring_takes_back_the_changes_of_all_and_is_undoable(files: FileToolsFacade, root: Path) -> None:
+    alice = files.for_actor(ALICE)
+    await alice.edit_file("a.txt", [Edit(old="one", new="1")])
+    then = snapshot(root)
+    await files.checkpoint("start")
+    await alice.write_file("new/n.txt", "n")
+    await files.edit_file("a.txt", [Edit(old="two", new="2")])
+    (root / "a.txt").write_text("1\n2\nthree\nforeign\n")
+    await alice.edit_file("a.txt", [Edit(old="three", new="3")])
+    await alice.move_file("d", "t")
+    await alice.delete_directory("t", recursive=True)
+    after = snapshot(root)
+    preview = await files.restore("start", dry_run=True)
+    assert (snapshot(root), preview.dry_run, preview.conflicts) == (after, True, [])
+    done = await files.restore("start")
+    assert snapshot(root) == then
+    assert {change.actor["kind"] for change in done.changes} == {"agent", "editor", "external"}
+    await assert_at_rest(files, root)
+    await files.redo()
+    assert snapshot(root) == after
+    await files.restore("start")
+    assert snapshot(root) == then
+
+
+async def test_a_restore_with_nothing_after_it_does_nothing(files: FileToolsFacade, root: Path) -> None:
+    await files.write_file("a.txt", "x\n")
+    await files.checkpoint("now")
+    assert (await files.restore("now")).changes == []
+
+
+async def test_undone_changes_stay_undone_by_a_restore(files: FileToolsFacade, root: Path) -> None:
+    await files.checkpoint("start")
+    await files.write_file("a.txt", "x\n")
+    await files.undo()
+    await files.write_file("d/e.txt", "y\n")
+    await files.restore("start")
+    assert snapshot(root) == BEFORE
+
+
+async def test_what_nobody_knows_is_listed_and_stays(files: FileToolsFacade, root: Path) -> None:
+    await files.checkpoint("start")
+    content = b"foreign\n"
+    (root / "a.txt").write_bytes(content)
+    change = Change(
+        operation=Operation.MODIFY, path="a.txt", key="a.txt", before_unknown=True, after=version(content),
+        content=content, size=len(content), mode=0o644, applied=True, external=True,
+    )  # fmt: skip
+    files._parts.journal.commit([change], EXTERNAL)
+    await files.write_file("d/e.txt", "y\n")
+    result = await files.restore("start")
+    assert [(one.path, one.outcome) for one in result.changes] == [("d/e.txt", "undone"), ("a.txt", "unknown")]
+    assert snapshot(root) == {**BEFORE, "a.txt": content}
+
+
+async def test_a_folder_that_another_program_took_away_comes_back_as_far_as_it_is_known(
+    files: FileToolsFacade, root: Path
+) -> None:
+    await files.write_file("d/e.txt", "mine\n")
+    await files.write_file("d/sub/f.txt", "f\n")
+    await files.checkpoint("start")
+    (root / "d").rename(root.parent / "elsewhere")
+    change = Change(operation=Operation.DELETE_DIRECTORY, path="d", key="d", applied=True, external=True)
+    files._parts.journal.commit([change], EXTERNAL)
+    await files.restore("start")
+    assert snapshot(root) == {**BEFORE, "d/e.txt": b"mine\n", "d/sub": None, "d/sub/f.txt": b"f\n"}
+    await assert_at_rest(files, root)
+
+
+async def test_the_trash_is_kept_as_long_as_a_checkpoint_before_it(files: FileToolsFacade, root: Path) -> None:
+    parts = files._parts
+    tight = replace(parts, settings=parts.settings.model_copy(update={"retention_bytes": 0}))
+    await files.checkpoint("start")
+    await files.delete_directory("d", recursive=True)
+    assert (tidy_trash(tight), len(parts.store.trash_names())) == (0, 1)
+    await files.restore("start")
+    assert snapshot(root) == BEFORE
+    await files.delete_directory("d", recursive=True)
+    await files.delete_checkpoint("start")
+    assert (tidy_trash(tight), len(parts.store.trash_names())) == (1, 0)
+
+
+async def test_all_after_a_checkpoint_is_kept_whatever_the_limits_say(root: Path) -> None:
+    async with filetools.open(root, settings=QUIET) as opened:
+        files = opened.for_actor(ANN)
+        for number in range(30):
+            await files.write_file("a.txt", f"before {number}\n" * 20)
+        await files.checkpoint("start")
+        then = snapshot(root)
+        for number in range(30):
+            await files.write_file("a.txt", f"after {number}\n" * 20)
+            await files.write_file(f"{number}.txt", "x" * 200)
+        journal = files._parts.journal
+        journal.marks.flush()
+        journal.marks.synced(range(1, journal.position() + 1))
+        removed = journal.maintain(retention_bytes=2000, retention_records=10)
+        assert removed > 20
+        await files.restore("start")
+        assert snapshot(root) == then
+        await files.delete_checkpoint("start")
+        journal.marks.flush()
+        journal.marks.synced(range(1, journal.position() + 1))
+        assert journal.maintain(retention_bytes=2000, retention_records=10) > 30

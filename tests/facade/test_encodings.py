@@ -1,0 +1,139 @@
+"""The encoding an actor read a file in is the one its changes are written in, until it reads it otherwise."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Awaitable, Callable
+from pathlib import Path
+
+import pytest
+
+import filetools
+from filetools import Actor, Edit
+from filetools.facade import FileToolsFacade
+from tests.support.crashing import QUIET
+from tests.support.opened import refused
+
+TEXT = "一行\n二行\n三行\n"
+SJIS = TEXT.encode("shift_jis")
+PATCH = "*** Begin Patch\n*** Update File: a.txt\n@@\n 一行\n-二行\n+{new}\n*** End Patch\n"
+CALLS: dict[str, Callable[[FileToolsFacade, str], Awaitable[object]]] = {
+    "write": lambda files, new: files.write_file("a.txt", TEXT.replace("二行", new)),
+    "write several": lambda files, new: files.write_multiple([{"path": "a.txt", "content": TEXT.replace("二行", new)}]),
+    "edit": lambda files, new: files.edit_file("a.txt", [Edit(old="二行", new=new)]),
+    "insert": lambda files, new: files.insert_lines("a.txt", 1, f"{new}\n"),
+    "append": lambda files, new: files.append_file("a.txt", f"{new}\n"),
+    "patch": lambda files, new: files.apply_patch(PATCH.format(new=new)),
+}
+
+
+@pytest.fixture
+async def files(tmp_path: Path) -> AsyncIterator[FileToolsFacade]:
+    (tmp_path / "a.txt").write_bytes(SJIS)
+    async with filetools.open(tmp_path, settings=QUIET) as opened:
+        yield opened
+
+
+def other(files: FileToolsFacade) -> FileToolsFacade:
+    return files.for_actor(Actor(kind="agent", id="bob"))
+
+
+@pytest.mark.parametrize("name", CALLS)
+async def test_what_the_encoding_read_in_lacks_is_refused(files: FileToolsFacade, tmp_path: Path, name: str) -> None:
+    await files.read_file("a.txt", encoding="shift_jis")
+    error = await refused("BATCH_FAILED" if name == "write several" else "ENCODING_ERROR", CALLS[name](files, "é"))
+    assert (error.details["character"], "position" in error.details) == ("U+00E9", True)
+    assert (tmp_path / "a.txt").read_bytes() == SJIS
+
+
+@pytest.mark.parametrize("name", CALLS)
+async def test_a_change_is_written_in_the_encoding_its_actor_read_in(
+    files: FileToolsFacade, tmp_path: Path, name: str
+) -> None:
+    await files.read_file("a.txt", encoding="shift_jis")
+    await CALLS[name](files, "新")
+    written = (tmp_path / "a.txt").read_bytes().decode("shift_jis")
+    assert written.replace("新", "").replace("\n", "") in ("一行三行", "一行二行三行")
+    assert "新" in written
+
+
+@pytest.mark.parametrize("name", ["edit", "patch"])
+async def test_a_dry_run_sees_the_text_as_its_actor_does(files: FileToolsFacade, name: str) -> None:
+    await files.read_file("a.txt", encoding="shift_jis")
+    if name == "edit":
+        planned: str | None = (await files.edit_file("a.txt", [Edit(old="二行", new="新")], dry_run=True)).version
+    else:
+        planned = (await files.apply_patch(PATCH.format(new="新"), dry_run=True)).files[0].version
+    await CALLS[name](files, "新")
+    assert (await files.read_file("a.txt")).version == planned
+
+
+async def test_a_read_that_names_no_encoding_ends_it(files: FileToolsFacade) -> None:
+    await files.read_file("a.txt", encoding="shift_jis")
+    await files.read_file("a.txt")
+    await refused("EDIT_NOT_FOUND", CALLS["edit"](files, "新"))
+
+
+async def test_it_is_the_actors_own(files: FileToolsFacade) -> None:
+    await files.read_file("a.txt", encoding="shift_jis")
+    await refused("EDIT_NOT_FOUND", CALLS["edit"](other(files), "新"))
+
+
+async def test_it_outlives_own_changes_and_the_opening(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_bytes(SJIS)
+    actor = Actor(kind="agent", id="alice")
+    async with filetools.open(tmp_path, settings=QUIET) as opened:
+        files = opened.for_actor(actor)
+        await files.read_file("a.txt", encoding="shift_jis", limit=1)
+        await files.edit_file("a.txt", [Edit(old="二行", new="2")])
+        await files.append_file("a.txt", "四行\n")
+    async with filetools.open(tmp_path, settings=QUIET) as opened:
+        await opened.for_actor(actor).edit_file("a.txt", [Edit(old="2", new="弐")])
+    assert (tmp_path / "a.txt").read_bytes() == "一行\n弐\n三行\n四行\n".encode("shift_jis")
+
+
+async def test_a_text_written_in_a_named_encoding_is_known_in_it(files: FileToolsFacade, tmp_path: Path) -> None:
+    await files.write_file("b.txt", TEXT, encoding="shift_jis")
+    await files.write_file("b.txt", TEXT + "四行\n")
+    assert (tmp_path / "b.txt").read_bytes() == (TEXT + "四行\n").encode("shift_jis")
+
+
+async def test_a_stale_write_is_merged_in_it(files: FileToolsFacade, tmp_path: Path) -> None:
+    bob = other(files)
+    for each in (files, bob):
+        await each.read_file("a.txt", encoding="shift_jis")
+    await bob.edit_file("a.txt", [Edit(old="三行", new="参行")])
+    result = await files.write_file("a.txt", TEXT.replace("一行", "壱行"))
+    assert result.merged
+    assert (tmp_path / "a.txt").read_bytes() == "壱行\n二行\n参行\n".encode("shift_jis")
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16"])
+async def test_a_file_that_was_converted_since_is_written_as_it_is_now(
+    files: FileToolsFacade, tmp_path: Path, encoding: str
+) -> None:
+    (tmp_path / "a.txt").write_bytes(TEXT.encode("latin-1", "replace") + "é\n".encode("latin-1"))
+    await files.read_file("a.txt", encoding="latin-1")
+    (tmp_path / "a.txt").write_bytes((TEXT + "é\n").encode(encoding))
+    await files.edit_file("a.txt", [Edit(old="é", new="日")])
+    assert (tmp_path / "a.txt").read_bytes() == (TEXT + "日\n").encode(encoding)
+
+
+async def test_what_others_read_does_not_depend_on_who_wrote(files: FileToolsFacade) -> None:
+    await files.read_file("a.txt", encoding="shift_jis")
+    await CALLS["edit"](files, "新")
+    assert (await other(files).read_file("a.txt")).encoding == "latin-1"
+    await files.write_file("b.txt", TEXT, encoding="shift_jis")
+    assert (await other(files).read_file("b.txt")).encoding == "latin-1"
+
+
+async def test_one_latin_1_byte_stays_beside_every_change(files: FileToolsFacade, tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_bytes(b"caf\xe9\r\none\ntwo\r\nlast")
+    await files.edit_file("a.txt", [Edit(old="one", new="1")])
+    await files.insert_lines("a.txt", 2, "new\n")
+    await files.apply_patch("*** Begin Patch\n*** Update File: a.txt\n@@\n-two\n+2\n*** End Patch\n")
+    await files.append_file("a.txt", "!")
+    await other(files).read_file("a.txt")
+    known = (await files.read_file("a.txt")).content
+    await other(files).edit_file("a.txt", [Edit(old="1", new="I")])
+    await files.write_file("a.txt", known.replace("2", "II"))
+    assert (tmp_path / "a.txt").read_bytes() == b"caf\xe9\r\nI\nnew\nII\r\nlast!"

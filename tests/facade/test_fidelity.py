@@ -1,0 +1,59 @@
+"""Every byte that a call was not asked to touch stays, through the facade and on a real disk; docs/fidelity.md says so."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.support import fidelity, fidelity_attributes, fidelity_page
+from tests.support.fidelity import COLUMNS, OPERATIONS, WRITING
+from tests.support.fidelity_attributes import ATTRIBUTES
+
+
+@pytest.mark.parametrize("encoding", COLUMNS)
+@pytest.mark.parametrize("operation", OPERATIONS)
+def test_bytes_outside_the_touched_span_stay(operation: str, encoding: str) -> None:
+    assert fidelity_page.changed(operation, encoding) == []
+
+
+@pytest.mark.parametrize("encoding", COLUMNS)
+@pytest.mark.parametrize("operation", WRITING)
+def test_a_character_the_encoding_lacks_is_named_and_nothing_written(operation: str, encoding: str) -> None:
+    assert fidelity_page.accepted(operation, encoding) == []
+
+
+@pytest.mark.parametrize("name", ATTRIBUTES)
+@pytest.mark.parametrize("operation", OPERATIONS)
+def test_what_a_file_has_beside_its_bytes_stays(tmp_path: Path, operation: str, name: str) -> None:
+    if not fidelity_attributes.is_supported(tmp_path):
+        pytest.skip("needs root, and a disk with extended attributes and access lists")
+    found = fidelity_page.verdict(operation, name)
+    assert found == fidelity_attributes.wanted(operation, name)
+
+
+def test_the_page_is_up_to_date(tmp_path: Path) -> None:
+    if not fidelity_attributes.is_supported(tmp_path):
+        pytest.skip("needs root, and a disk with extended attributes and access lists")
+    assert fidelity_page.PAGE.read_text(encoding="utf-8") == fidelity_page.text()
+
+
+async def test_a_lost_attribute_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The table is worth nothing if it is green whatever happens."""
+
+    async def replaced(case: fidelity.Case, _new: str) -> bool:
+        case.place.unlink()
+        case.place.write_bytes(case.column.bytes_of(case.new_text))
+        return True
+
+    monkeypatch.setitem(OPERATIONS, "`edit_file`", replaced)
+    assert await fidelity_attributes.verdict(tmp_path, "`edit_file`", "mode") == "lost"
+
+
+async def test_a_rewritten_byte_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def rewritten(case: fidelity.Case, _new: str) -> bool:
+        case.place.write_bytes(case.new_text.encode("utf-8", "replace"))
+        return case.holds(case.new_text)
+
+    monkeypatch.setitem(OPERATIONS, "`edit_file`", rewritten)
+    assert len(await fidelity.failures(tmp_path, "`edit_file`", "Latin-1")) == 8

@@ -1,0 +1,98 @@
+"""Searching contents through the facade: unsaved documents, refusals, being stopped, and a loop that goes on."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import filetools
+from filetools.facade import FileToolsFacade
+from filetools.models import GrepResult
+from tests.support.crashing import QUIET, grow
+from tests.support.opened import refused
+from tests.support.people import ALICE, EDITOR
+
+
+@pytest.fixture
+async def files(tmp_path: Path) -> AsyncIterator[FileToolsFacade]:
+    grow(tmp_path, {"a.txt": b"first\nsaved\n", "b.txt": b"saved\n"})
+    async with filetools.open(tmp_path, settings=QUIET) as opened:
+        yield opened.for_actor(ALICE)
+
+
+def facts(result: GrepResult) -> list[tuple[str, int, str, str]]:
+    return [(match.path, match.line, match.text, match.origin) for match in result.matches]
+
+
+@pytest.mark.parametrize(
+    ("options", "code"),
+    [
+        ({"pattern": "("}, "INVALID_ARGUMENT"),
+        ({"pattern": "a", "path": ".filetools"}, "PERMISSION_DENIED"),
+        ({"pattern": "a", "path": "../x"}, "PATH_TRAVERSAL"),
+        ({"pattern": "a", "path": "nowhere"}, "FILE_NOT_FOUND"),
+        ({"pattern": "a", "cursor": "nonsense"}, "INVALID_ARGUMENT"),
+        ({"pattern": "a", "abort": lambda: True}, "ABORTED"),
+    ],
+)
+async def test_a_search_refuses(files: FileToolsFacade, options: dict[str, Any], code: str) -> None:
+    await refused(code, files.grep_files(**options))
+
+
+async def test_what_an_editor_has_not_saved_is_found_and_what_it_took_away_is_not(files: FileToolsFacade) -> None:
+    buffers = files.for_actor(EDITOR).buffers
+    opened = await buffers.open("a.txt")
+    assert facts(await files.grep_files("saved")) == [("a.txt", 2, "saved", "disk"), ("b.txt", 1, "saved", "disk")]
+    await buffers.change(opened.handle, buffer_version=opened.buffer_version, text="first\ntyped, not saved\n")
+    assert facts(await files.grep_files("saved")) == [
+        ("a.txt", 2, "typed, not saved", "buffer"), ("b.txt", 1, "saved", "disk"),
+    ]  # fmt: skip
+    assert facts(await files.grep_files("^saved", path="a.txt")) == []
+    await buffers.save(opened.handle)
+    assert facts(await files.grep_files("typed")) == [("a.txt", 2, "typed, not saved", "disk")]
+
+
+async def test_unsaved_text_of_a_file_that_is_gone_is_found(files: FileToolsFacade, tmp_path: Path) -> None:
+    buffers = files.for_actor(EDITOR).buffers
+    opened = await buffers.open("a.txt")
+    await buffers.change(opened.handle, buffer_version=opened.buffer_version, text="typed\n")
+    (tmp_path / "a.txt").unlink()
+    assert facts(await files.grep_files("typed")) == [("a.txt", 1, "typed", "buffer")]
+
+
+async def test_unsaved_text_of_another_process_is_found(files: FileToolsFacade, tmp_path: Path) -> None:
+    async with filetools.open(tmp_path, settings=QUIET) as other:
+        buffers = other.for_actor(EDITOR).buffers
+        opened = await buffers.open("b.txt")
+        await buffers.change(opened.handle, buffer_version=opened.buffer_version, text="typed elsewhere\n")
+        assert facts(await files.grep_files("typed")) == [("b.txt", 1, "typed elsewhere", "buffer")]
+
+
+async def test_a_cancelled_search_ends_its_thread_soon(files: FileToolsFacade, tmp_path: Path) -> None:
+    (tmp_path / "evil").write_text("a" * 20_000 + "!\n")
+    search = asyncio.create_task(files.grep_files("(a+)+$", path="evil"))
+    await asyncio.sleep(0.05)
+    search.cancel()
+    ended, _ = await asyncio.wait([search], timeout=3)
+    assert ended == {search}
+    assert search.cancelled()
+
+
+@pytest.mark.parametrize("pattern", [r"\w+ \w+ \w+ \w+ \w+ \w+", "WOR[a-c]", "[0-9a-f]{9,12}"])
+async def test_the_loop_goes_on_while_megabytes_are_searched(
+    files: FileToolsFacade, tmp_path: Path, pattern: str
+) -> None:
+    (tmp_path / "large").write_text("word after word 0a1b2c3d without\n" * 60_000)
+    search = asyncio.create_task(files.grep_files(pattern, ignore_case=True))
+    turns, started = 0, time.perf_counter()
+    while not search.done():
+        await asyncio.sleep(0)
+        turns += 1
+    assert (await search).total == 0
+    # Turns, not seconds: a loop that is held for the whole search makes hardly any.
+    assert turns > 10, f"{turns} turns in {time.perf_counter() - started:.3f} s"

@@ -1,0 +1,106 @@
+"""Random schedules of agents, people and programs: nothing disappears, nothing unsaved is saved, editors converge.
+
+A failure prints its seed and all deeds. `FILETOOLS_DOSE=7` runs about 1,000 schedules in order; each planted bug, put
+into the product by this test alone, must be found within the default dose.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from filetools.content import TextEdit
+from filetools.editors import documents
+from filetools.facade import batches, conflict_calls, editing, look, writing
+from filetools.facade.parts import Parts
+from filetools.facade.steps import Decision, PutFile, put
+from filetools.models import Actor
+from tests.support.schedules.running import run_at_once, run_in_order
+from tests.support.swapper import dose
+
+IN_ORDER = dose(150)
+AT_ONCE = dose(60)
+LOTS = 6
+"""In how many tests a dose is run, so that none takes long."""
+
+
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("lot", range(LOTS))
+async def test_nothing_is_lost_in_order(lot: int, tmp_path: Path) -> None:
+    for seed in range(lot, IN_ORDER, LOTS):
+        faults = await run_in_order(tmp_path, seed)
+        assert not faults, "\n".join(faults)
+
+
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("lot", range(LOTS))
+async def test_nothing_is_lost_at_once(lot: int, tmp_path: Path) -> None:
+    for seed in range(lot, AT_ONCE, LOTS):
+        faults = await run_at_once(tmp_path, seed)
+        assert not faults, "\n".join(faults)
+
+
+async def first_fault(folder: Path) -> str | None:
+    """Return the first fault within the default dose, without its story."""
+    for seed in range(150):
+        faults = await run_in_order(folder, seed)
+        if faults:
+            return faults[1]
+    return None
+
+
+async def test_a_stamp_of_the_merged_text_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def note_merged(parts: Parts, actor: Actor, steps: Sequence[PutFile]) -> None:
+        for step in steps:
+            parts.knowledge.note(actor, step.seen.key, step.version, content=step.content)
+
+    monkeypatch.setattr(conflict_calls, "note_sent", note_merged)
+    monkeypatch.setattr(batches, "note_sent", note_merged)
+    fault = await first_fault(tmp_path)
+    assert fault is not None
+    assert fault.startswith("lost")
+
+
+async def test_an_agent_that_ignores_documents_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def as_is(_parts: Parts, _seen: object, decision: Decision) -> Decision:
+        return decision
+
+    monkeypatch.setattr(put, "followed", as_is)
+    for module in (writing, editing):
+        monkeypatch.setattr(module, "unsaved_text", lambda _parts, _seen: None)
+    fault = await first_fault(tmp_path)
+    assert fault is not None
+
+
+async def test_edits_that_are_not_carried_past_others_are_found(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def as_typed(mine: Sequence[TextEdit], _history: object) -> tuple[list[TextEdit], tuple[TextEdit, ...]]:
+        return list(mine), ()
+
+    monkeypatch.setattr(documents, "_crossed", as_typed)
+    assert await first_fault(tmp_path) is not None
+
+
+async def test_displaced_bytes_that_are_thrown_away_are_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def none(*_: Any) -> tuple[()]:
+        return ()
+
+    monkeypatch.setattr(PutFile, "surprises", none)
+    fault = await first_fault(tmp_path)
+    assert fault is not None
+    assert fault.startswith("lost")
+
+
+async def test_foreign_changes_that_are_not_recorded_are_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(look, "_adoption", lambda _seen: None)
+    assert await first_fault(tmp_path) is not None
+
+
+def test_a_dose_reaches_every_seed_once() -> None:
+    lots = [range(lot, IN_ORDER, LOTS) for lot in range(LOTS)]
+    assert sorted(itertools.chain(*lots)) == list(range(IN_ORDER))

@@ -1,0 +1,614 @@
+"""Taking changes back: refused where others have worked on top, left standing what they did beside, and undone itself."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import AsyncIterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import filetools
+from filetools import Actor, Edit
+from filetools.facade import FileToolsFacade
+from tests.support.crashing import QUIET, Tree, grow, snapshot
+from tests.support.opened import assert_at_rest, recorded, refused, told, version
+
+ALICE = Actor(kind="agent", id="alice", session="s1")
+BOB = Actor(kind="agent", id="bob", session="s2")
+ANN = Actor(kind="editor", id="ann")
+BEFORE: Tree = {
+    "a.txt": b"one\ntwo\nthree\nfour\nfive\n",
+    "d": None,
+    "d/e.txt": b"deep\n",
+    "d/f.bin": b"\x89PNG\x00\x01\xff",
+}
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    grow(tmp_path, BEFORE)
+    return tmp_path
+
+
+@pytest.fixture
+async def files(root: Path) -> AsyncIterator[FileToolsFacade]:
+    async with filetools.open(root, settings=QUIET) as opened:
+        yield opened
+
+
+@pytest.fixture
+def alice(files: FileToolsFacade) -> FileToolsFacade:
+    return files.for_actor(ALICE)
+
+
+@pytest.fixture
+def bob(files: FileToolsFacade) -> FileToolsFacade:
+    return files.for_actor(BOB)
+
+
+@pytest.fixture
+def ann(files: FileToolsFacade) -> FileToolsFacade:
+    return files.for_actor(ANN)
+
+
+def edit(old: str, new: str) -> list[Edit]:
+    return [Edit(old=old, new=new)]
+
+
+def text(root: Path, path: str = "a.txt") -> str:
+    return (root / path).read_text()
+
+
+# Refusals
+
+
+async def test_what_somebody_changed_since_in_the_same_place_is_a_conflict_and_nothing_is_written(
+    alice: FileToolsFacade, bob: FileToolsFacade, root: Path
+) -> None:
+    await alice.edit_file("a.txt", edit("two", "TWO"))
+    await bob.edit_file("a.txt", edit("TWO", "Two!"))
+    before, heard = snapshot(root), told(alice)
+    error = await refused("EDIT_CONFLICT", alice.undo())
+    (conflict,) = error.details["conflicts"]
+    assert (conflict["path"], conflict["code"]) == ("a.txt", "EDIT_CONFLICT")
+    assert conflict["conflicts"] == [{"base": "TWO\n", "ours": "Two!\n", "theirs": "two\n", "line": 2}]
+    assert (snapshot(root), heard) == (before, [])
+
+
+async def test_a_created_file_that_others_edited_is_a_conflict_and_stays(
+    alice: FileToolsFacade, bob: FileToolsFacade, root: Path
+) -> None:
+    await alice.write_file("new.txt", "mine\n")
+    await bob.append_file("new.txt", "yours\n")
+    await refused("EDIT_CONFLICT", alice.undo())
+    assert text(root, "new.txt") == "mine\nyours\n"
+
+
+async def test_a_deleted_file_does_not_come_back_over_another(
+    alice: FileToolsFacade, bob: FileToolsFacade, root: Path
+) -> None:
+    await alice.delete_file("a.txt")
+    await bob.write_file("a.txt", "another\n")
+    await refused("EDIT_CONFLICT", alice.undo())
+    assert text(root) == "another\n"
+
+
+async def test_a_moved_file_does_not_go_back_over_another(
+    alice: FileToolsFacade, bob: FileToolsFacade, root: Path
+) -> None:
+    await alice.move_file("a.txt", "b.txt")
+    await bob.write_file("a.txt", "another\n")
+    error = await refused("EDIT_CONFLICT", alice.undo())
+    assert "something else stands at a.txt" in error.message
+    assert (text(root), text(root, "b.txt")) == ("another\n", "one\ntwo\nthree\nfour\nfive\n")
+
+
+async def test_a_file_that_others_deleted_does_not_come_back_by_undoing_an_edit(
+    alice: FileToolsFacade, bob: FileToolsFacade, root: Path
+) -> None:
+    await alice.edit_file("a.txt", edit("two", "TWO"))
+    await bob.delete_file("a.txt")
+    error = await refused("EDIT_CONFLICT", alice.undo())
+    assert "no longer there" in error.message
+    assert not (root / "a.txt").exists()
+
+
+async def test_a_binary_file_that_moved_on_is_a_conflict(
+    alice: FileToolsFacade, bob: FileToolsFacade, root: Path
+) -> None:
+    await alice.write_file("d/f.bin", b"\x89PNG\x00\x02\xff")
+    await bob.write_file("d/f.bin", b"\x89PNG\x00\x03\xff")
+    error = await refused("EDIT_CONFLICT", alice.undo())
+    assert "binary" in error.message
+    assert (root / "d/f.bin").read_bytes() == b"\x89PNG\x00\x03\xff"
+
+
+async def test_an_agent_reaches_its_own_changes_only(alice: FileToolsFacade, bob: FileToolsFacade, root: Path) -> None:
+    done = await bob.edit_file("a.txt", edit("two", "TWO"))
+    assert (await alice.undo()).changes == []
+    await refused("INVALID_ARGUMENT", alice.undo(numbers=[done.number or 0]))
+    assert (await alice.undo(session="s2")).changes == []
+    assert (await alice.undo(path="a.txt")).changes == []
+    await refused("INVALID_ARGUMENT", alice.undo(call="nope"))
+    assert "TWO" in text(root)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"since": "yesterday"}, {"until": 1.5}, {"since": True}, {"numbers": ["1"]}, {"numbers": []}, {"actor": 7}],
+)
+async def test_what_is_not_understood_does_not_widen_what_is_undone(
+    alice: FileToolsFacade, root: Path, options: dict[str, Any]
+) -> None:
+    await alice.edit_file("a.txt", edit("two", "TWO"))
+    await refused("INVALID_ARGUMENT", alice.undo(**options))
+    assert "TWO" in text(root)
+
+
+async def test_nothing_to_undo_changes_nothing(alice: FileToolsFacade) -> None:
+    assert (await alice.undo()).to_dict() == {
+        "changes": [], "files": [], "conflicts": [], "dry_run": False, "mirror": "off", "warnings": []
+    }  # fmt: skip
+    assert (await alice.redo()).changes == []
+
+
+async def test_a_protected_path_asks_as_every_change_of_it_does(root: Path) -> None:
+    async with filetools.open(root, settings=QUIET) as files:
+        await files.for_actor(ALICE).write_file("d/e.txt", "written\n")
+        await files.for_actor(ALICE).move_file("d", "t")
+    async with filetools.open(root, settings={**QUIET, "protected_paths": ("d/**",)}) as files:
+        await refused("APPROVAL_REQUIRED", files.for_actor(ALICE).undo())
+        assert text(root, "t/e.txt") == "written\n"
+
+
+# One change
+
+
+async def test_an_edit_is_taken_back_and_what_others_did_beside_it_stays(
+    alice: FileToolsFacade, bob: FileToolsFacade, root: Path
+) -> None:
+    done = await alice.edit_file("a.txt", edit("two", "TWO"))
+    await bob.edit_file("a.txt", edit("four", "FOUR"))
+    result = await alice.undo()
+    assert text(root) == "one\ntwo\nthree\nFOUR\nfive\n"
+    (change,) = result.changes
+    assert (change.number, change.operation, change.path, change.outcome) == (done.number, "modify", "a.txt", "undone")
+    (file,) = result.files
+    assert (file.path, file.action, file.version) == ("a.txt", "write", version(text(root)))
+    assert file.structured_patch[0]["lines"][1:3] == ["-TWO", "+two"]
+    await assert_at_rest(alice, root)
+
+
+async def test_a_dry_run_tells_all_and_does_nothing(alice: FileToolsFacade, bob: FileToolsFacade, root: Path) -> None:
+    await alice.write_multiple([{"path": "a.txt", "content": "x\n"}, {"path": "n.txt", "content": "n\n"}])
+    await bob.append_file("n.txt", "more\n")
+    before = snapshot(root)
+    result = await alice.undo(dry_run=True)
+    assert [(file.path, file.action) for file in result.files] == [("a.txt", "write")]
+    assert [conflict.path for conflict in result.conflicts] == ["n.txt"]
+    assert (result.dry_run, result.number, snapshot(root)) == (True, None, before)
+
+
+async def test_partial_does_what_is_clean_and_lists_the_rest(
+    alice: FileToolsFacade, bob: FileToolsFacade, root: Path
+) -> None:
+    await alice.write_multiple([{"path": "a.txt", "content": "x\n"}, {"path": "n.txt", "content": "n\n"}])
+    await bob.append_file("n.txt", "more\n")
+    result = await alice.undo(partial=True)
+    assert [conflict.path for conflict in result.conflicts] == ["n.txt"]
+    assert (text(root), text(root, "n.txt")) == ("one\ntwo\nthree\nfour\nfive\n", "n\nmore\n")
+
+
+async def test_a_creation_is_taken_back_with_the_folders_it_made(alice: FileToolsFacade, root: Path) -> None:
+    await alice.create_file("x/y/z.txt", "z")
+    result = await alice.undo()
+    assert snapshot(root) == BEFORE
+    assert [(file.path, file.action) for file in result.files] == [
+        ("x/y/z.txt", "delete"), ("x/y", "delete_directory"), ("x", "delete_directory")
+    ]  # fmt: skip
+    await assert_at_rest(alice, root)
+
+
+async def test_a_folder_that_others_use_stays(alice: FileToolsFacade, bob: FileToolsFacade, root: Path) -> None:
+    await alice.create_file("x/y/z.txt", "z")
+    await bob.create_file("x/b.txt", "b")
+    result = await alice.undo()
+    assert snapshot(root) == {**BEFORE, "x": None, "x/b.txt": b"b"}
+    assert [change.outcome for change in result.changes] == ["undone", "undone", "kept"]
+
+
+async def test_a_deleted_file_comes_back_with_its_mode(alice: FileToolsFacade, root: Path) -> None:
+    (root / "a.txt").chmod(0o750)
+    await alice.delete_file("a.txt")
+    await alice.undo()
+    assert snapshot(root) == BEFORE
+    assert (root / "a.txt").stat().st_mode & 0o777 == 0o750
+
+
+async def test_a_mode_that_others_changed_meanwhile_is_not_set_back(alice: FileToolsFacade, root: Path) -> None:
+    await alice.edit_file("a.txt", edit("two", "TWO"))
+    (root / "a.txt").chmod(0o755)
+    await alice.edit_file("a.txt", edit("four", "FOUR"))
+    await alice.undo(since=1)
+    assert text(root) == "one\ntwo\nthree\nfour\nfive\n"
+    assert (root / "a.txt").stat().st_mode & 0o777 == 0o755
+
+
+async def test_a_change_of_mode_alone_is_taken_back(alice: FileToolsFacade, root: Path) -> None:
+    (root / "a.txt").chmod(0o644)
+    await alice.apply_patch("diff --git a/a.txt b/a.txt\nold mode 100644\nnew mode 100755\n")
+    assert (root / "a.txt").stat().st_mode & 0o777 == 0o755
+    await alice.undo()
+    assert (root / "a.txt").stat().st_mode & 0o777 == 0o644
+    await alice.redo()
+    assert (root / "a.txt").stat().st_mode & 0o777 == 0o755
+
+
+async def test_a_moved_file_goes_back_with_the_edits_made_since(
+    alice: FileToolsFacade, bob: FileToolsFacade, root: Path
+) -> None:
+    await alice.move_file("a.txt", "x/b.txt")
+    await bob.edit_file("x/b.txt", edit("two", "TWO"))
+    await alice.undo()
+    assert snapshot(root) == {**BEFORE, "a.txt": b"one\nTWO\nthree\nfour\nfive\n"}
+    await assert_at_rest(alice, root)
+
+
+async def test_a_move_over_another_file_gives_both_back(alice: FileToolsFacade, root: Path) -> None:
+    await alice.move_file("a.txt", "d/e.txt", overwrite=True)
+    await alice.undo()
+    assert snapshot(root) == BEFORE
+    await assert_at_rest(alice, root)
+
+
+async def test_an_edit_is_found_under_the_name_that_others_gave_the_file(
+    alice: FileToolsFacade, bob: FileToolsFacade, root: Path
+) -> None:
+    await alice.edit_file("a.txt", edit("two", "TWO"))
+    await bob.move_file("a.txt", "d/b.txt")
+    await bob.move_file("d", "t")
+    await alice.undo()
+    assert text(root, "t/b.txt") == "one\ntwo\nthree\nfour\nfive\n"
+
+
+async def test_a_moved_folder_goes_back(alice: FileToolsFacade, bob: FileToolsFacade, root: Path) -> None:
+    await alice.move_file("d", "x/t")
+    await bob.write_file("x/t/e.txt", "edited\n")
+    result = await alice.undo()
+    assert snapshot(root) == {**BEFORE, "d/e.txt": b"edited\n"}
+    assert [file.action for file in result.files] == ["move_directory", "delete_directory"]
+    await assert_at_rest(alice, root)
+
+
+async def test_a_deleted_folder_comes_back_with_what_nobody_had_recorded(alice: FileToolsFacade, root: Path) -> None:
+    (root / "d" / "link").symlink_to("e.txt")
+    (root / "d" / "e.txt").chmod(0o700)
+    await alice.delete_directory("d", recursive=True)
+    result = await alice.undo()
+    assert [file.action for file in result.files] == ["restore_directory"]
+    assert {**snapshot(root), "d/link": b""} == {**BEFORE, "d/link": b""}
+    assert os.readlink(root / "d" / "link") == "e.txt"
+    assert (root / "d" / "e.txt").stat().st_mode & 0o777 == 0o700
+    await assert_at_rest(alice, root)
+    await alice.redo()
+    assert snapshot(root) == {"a.txt": BEFORE["a.txt"]}
+    await alice.undo()
+    assert os.readlink(root / "d" / "link") == "e.txt"
+
+
+async def test_an_empty_folder_is_not_in_the_way_of_one_that_comes_back(
+    alice: FileToolsFacade, bob: FileToolsFacade, root: Path
+) -> None:
+    await alice.move_file("d", "t")
+    (root / "d").mkdir()
+    await alice.undo()
+    assert snapshot(root) == BEFORE
+    await alice.delete_directory("d", recursive=True)
+    await bob.create_directory("d")
+    await alice.undo()
+    assert snapshot(root) == BEFORE
+    await alice.delete_directory("d", recursive=True)
+    await bob.write_file("d/new.txt", "n")
+    await refused("EDIT_CONFLICT", alice.undo())
+    assert snapshot(root) == {"a.txt": BEFORE["a.txt"], "d": None, "d/new.txt": b"n"}
+
+
+async def test_an_empty_folder_that_was_removed_is_made_again(alice: FileToolsFacade, root: Path) -> None:
+    await alice.create_directory("n")
+    await alice.delete_directory("n")
+    await alice.undo()
+    assert (root / "n").is_dir()
+
+
+async def test_a_patch_over_several_files_is_taken_back_as_one(alice: FileToolsFacade, root: Path) -> None:
+    patch = """*** Begin Patch
+*** Update File: a.txt
+*** Move to: b.txt
+@@
+-two
++TWO
+*** Delete File: d/e.txt
+*** Add File: new.txt
++new
+*** End Patch
+"""
+    await alice.apply_patch(patch)
+    await alice.undo()
+    assert snapshot(root) == BEFORE
+
+
+async def test_a_file_with_two_names_is_taken_back_at_both(alice: FileToolsFacade, root: Path) -> None:
+    os.link(root / "a.txt", root / "d" / "b.txt")
+    await alice.edit_file("a.txt", edit("two", "TWO"))
+    assert text(root, "d/b.txt") == "one\nTWO\nthree\nfour\nfive\n"
+    for act, wanted in [(alice.undo, "two"), (alice.redo, "TWO"), (alice.undo, "two")]:
+        await act()
+        assert wanted in text(root)
+        assert text(root, "d/b.txt") == text(root)
+        assert (root / "a.txt").stat().st_ino == (root / "d" / "b.txt").stat().st_ino
+    assert (await alice.undo()).changes == []
+
+
+async def test_a_transaction_is_taken_back_as_one(alice: FileToolsFacade, root: Path) -> None:
+    async with alice.transaction() as tx:
+        await tx.write_file("n.txt", "n\n")
+        await tx.edit_file("a.txt", edit("two", "TWO"))
+        await tx.delete_file("d/e.txt")
+    result = await alice.undo()
+    assert (len(result.changes), snapshot(root)) == (3, BEFORE)
+
+
+# Several changes
+
+
+async def test_of_several_changes_those_of_others_in_between_are_left_standing(
+    alice: FileToolsFacade, bob: FileToolsFacade, root: Path
+) -> None:
+    await alice.edit_file("a.txt", edit("one", "ONE"))
+    await bob.edit_file("a.txt", edit("three", "THREE"))
+    await alice.edit_file("a.txt", edit("five", "FIVE"))
+    await bob.edit_file("a.txt", edit("THREE", "3"))
+    await alice.undo(since=1)
+    assert text(root) == "one\ntwo\n3\nfour\nfive\n"
+
+
+async def test_own_changes_on_top_of_each_other_are_no_conflict(
+    alice: FileToolsFacade, bob: FileToolsFacade, root: Path
+) -> None:
+    await alice.edit_file("a.txt", edit("two", "TWO"))
+    await alice.edit_file("a.txt", edit("TWO", "Two!"))
+    await alice.write_file("n.txt", "1\n")
+    await alice.write_file("n.txt", "2\n")
+    await bob.edit_file("a.txt", edit("five", "FIVE"))
+    await alice.undo(session="s1")
+    assert snapshot(root) == {**BEFORE, "a.txt": b"one\ntwo\nthree\nfour\nFIVE\n"}
+
+
+async def test_one_conflict_of_several_changes_refuses_all(
+    alice: FileToolsFacade, bob: FileToolsFacade, root: Path
+) -> None:
+    await alice.write_file("n.txt", "n\n")
+    await alice.edit_file("a.txt", edit("two", "TWO"))
+    await bob.append_file("n.txt", "more\n")
+    before = snapshot(root)
+    await refused("EDIT_CONFLICT", alice.undo(since=1))
+    assert snapshot(root) == before
+
+
+async def test_a_folder_that_moved_and_whose_files_changed_comes_back_as_it_was(
+    alice: FileToolsFacade, root: Path
+) -> None:
+    await alice.edit_file("d/e.txt", edit("deep", "DEEP"))
+    await alice.move_file("d", "x/t")
+    await alice.edit_file("x/t/e.txt", edit("DEEP", "deeper"))
+    await alice.write_file("x/t/new.txt", "n")
+    await alice.undo(since=1)
+    assert snapshot(root) == BEFORE
+    await assert_at_rest(alice, root)
+
+
+async def test_links_go_with_a_folder_whose_files_changed(alice: FileToolsFacade, root: Path) -> None:
+    (root / "d" / "s").mkdir()
+    (root / "d" / "s" / "link").symlink_to("../e.txt")
+    await alice.move_file("d", "x/t")
+    await alice.edit_file("x/t/e.txt", edit("deep", "DEEP"))
+    after = snapshot(root)
+    await alice.undo(since=1)
+    assert os.readlink(root / "d" / "s" / "link") == "../e.txt"
+    assert text(root, "d/s/link") == "deep\n"
+    assert not (root / "x").exists()
+    await alice.redo()
+    assert snapshot(root) == after
+    await alice.delete_directory("x", recursive=True)
+    before = snapshot(root)
+    error = await refused("EDIT_CONFLICT", alice.undo(since=1))
+    assert "link" in error.message
+    assert snapshot(root) == before
+
+
+async def test_a_file_and_a_folder_do_not_change_places_in_one_undo(alice: FileToolsFacade, root: Path) -> None:
+    await alice.delete_file("a.txt")
+    await alice.create_directory("a.txt")
+    before = snapshot(root)
+    await refused("EDIT_CONFLICT", alice.undo(since=1))
+    assert snapshot(root) == before
+    await alice.undo()
+    await alice.undo()
+    assert snapshot(root) == BEFORE
+
+
+async def test_a_folder_whose_files_changed_before_it_was_deleted_comes_back_as_it_was(
+    alice: FileToolsFacade, root: Path
+) -> None:
+    await alice.edit_file("d/e.txt", edit("deep", "DEEP"))
+    await alice.delete_directory("d", recursive=True)
+    await alice.undo(since=1)
+    assert snapshot(root) == BEFORE
+    await assert_at_rest(alice, root)
+
+
+async def test_changes_are_chosen_by_call_number_path_time_and_actor(
+    files: FileToolsFacade, bob: FileToolsFacade, ann: FileToolsFacade, root: Path
+) -> None:
+    alice = files.for_actor(Actor(kind="agent", id="alice", session="s1", call="c1"))
+    await alice.edit_file("a.txt", edit("one", "ONE"))
+    await alice.write_file("d/e.txt", "E\n")
+    between = datetime.now(UTC)
+    other = await bob.edit_file("a.txt", edit("five", "FIVE"))
+    dry = [
+        await ann.undo(call="c1", dry_run=True),
+        await ann.undo(path="d", actor="*", dry_run=True),
+        await ann.undo(since=between, actor="*", dry_run=True),
+        await ann.undo(until=between, actor="alice", dry_run=True),
+        await ann.undo(numbers=[other.number or 0], dry_run=True),
+        await ann.undo(session="s2", dry_run=True),
+        await ann.undo(actor=BOB, dry_run=True),
+        await ann.undo(dry_run=True),
+    ]
+    found = [[(change.actor["id"], change.path) for change in each.changes] for each in dry]
+    alices = [("alice", "d/e.txt"), ("alice", "a.txt")]
+    bobs = [("bob", "a.txt")]
+    assert found == [alices, alices[:1], bobs, alices, bobs, bobs, bobs, []]
+
+
+async def test_foreign_changes_are_left_standing_though_nobody_saw_them_yet(alice: FileToolsFacade, root: Path) -> None:
+    await alice.edit_file("a.txt", edit("two", "TWO"))
+    (root / "a.txt").write_text("one\nTWO\nthree\nfour\nfive\nsix\n")
+    await alice.undo()
+    assert text(root) == "one\ntwo\nthree\nfour\nfive\nsix\n"
+    assert [fact[::2] for fact in await recorded(alice)] == [
+        ("modify", "agent"), ("modify", "external"), ("modify", "agent")
+    ]  # fmt: skip
+
+
+# Undo and redo
+
+
+async def test_undo_goes_back_step_by_step_and_redo_forth_again(alice: FileToolsFacade, root: Path) -> None:
+    texts = [text(root)]
+    for old, new in [("one", "1"), ("two", "2"), ("three", "3")]:
+        await alice.edit_file("a.txt", edit(old, new))
+        texts.append(text(root))
+    for wanted in texts[2::-1]:
+        await alice.undo()
+        assert text(root) == wanted
+    assert (await alice.undo()).changes == []
+    for wanted in texts[1:]:
+        await alice.redo()
+        assert text(root) == wanted
+    assert (await alice.redo()).changes == []
+    await alice.undo()
+    assert text(root) == texts[2]
+
+
+async def test_undo_and_redo_of_everything_is_the_identity(alice: FileToolsFacade, root: Path) -> None:
+    await alice.move_file("a.txt", "x/a.txt")
+    await alice.edit_file("x/a.txt", edit("two", "TWO"))
+    await alice.delete_file("d/e.txt")
+    await alice.write_file("d/f.bin", b"\x00\x05")
+    await alice.create_directory("empty")
+    after = snapshot(root)
+    await alice.undo(since=1)
+    assert snapshot(root) == BEFORE
+    await alice.redo()
+    assert snapshot(root) == after
+    await alice.undo(since=1)
+    assert snapshot(root) == BEFORE
+    await assert_at_rest(alice, root)
+
+
+async def test_folders_that_an_undo_makes_belong_to_it(alice: FileToolsFacade, root: Path) -> None:
+    await alice.write_file("d/e.txt", "other\n")
+    await alice.create_file("x/y.txt", "y")
+    await alice.delete_file("x/y.txt")
+    await alice.delete_directory("x")
+    await alice.undo(numbers=[(await alice.latest_changes(2))[1].number])
+    assert text(root, "x/y.txt") == "y"
+    await alice.undo()  # the removal of the folder, which stands again already
+    assert text(root, "x/y.txt") == "y"
+    await alice.redo()
+    assert not (root / "x").exists()
+
+
+async def test_undoing_a_span_leaves_out_what_was_undone_in_it(alice: FileToolsFacade, root: Path) -> None:
+    await alice.edit_file("a.txt", edit("one", "1"))
+    await alice.edit_file("a.txt", edit("two", "2"))
+    await alice.undo()
+    result = await alice.undo(since=1)
+    assert [change.outcome for change in result.changes] == ["undone"]
+    assert snapshot(root) == BEFORE
+
+
+async def test_an_undo_of_many_records_counts_as_one_in_a_span(alice: FileToolsFacade, root: Path) -> None:
+    await alice.delete_directory("d", recursive=True)
+    await alice.undo()
+    assert (await alice.undo(since=1)).changes == []
+    await alice.redo()
+    await alice.undo(since=1)
+    assert snapshot(root) == BEFORE
+    assert (await alice.undo(since=1)).changes == []
+
+
+async def test_what_a_person_took_back_is_not_taken_back_again(
+    alice: FileToolsFacade, ann: FileToolsFacade, root: Path
+) -> None:
+    await alice.edit_file("a.txt", edit("one", "1"))
+    await alice.edit_file("a.txt", edit("two", "2"))
+    await ann.undo(session="s1")
+    assert (await alice.undo()).changes == []
+    assert snapshot(root) == BEFORE
+    await ann.redo()
+    assert text(root) == "1\n2\nthree\nfour\nfive\n"
+
+
+async def test_after_an_undo_its_actor_may_delete_what_it_knows(alice: FileToolsFacade) -> None:
+    await alice.write_file("a.txt", "mine\n")
+    await alice.undo()
+    await alice.delete_file("a.txt")
+
+
+async def test_the_replaced_text_of_an_undo_stays_a_version(alice: FileToolsFacade) -> None:
+    done = await alice.edit_file("a.txt", edit("two", "TWO"))
+    await alice.undo()
+    found = (await alice.versions("a.txt")).versions
+    assert [entry.version for entry in found][:2] == [done.replaced_version, done.version]
+    assert (await alice.read_file("a.txt", version=done.version)).content == "one\nTWO\nthree\nfour\nfive\n"
+
+
+async def test_a_text_that_is_not_kept_any_more_is_a_conflict(alice: FileToolsFacade, root: Path) -> None:
+    await alice.write_file("a.txt", "1\n")
+    await alice.write_file("a.txt", "2\n")
+    parts = alice._parts
+    gone = version(BEFORE["a.txt"] or b"").removeprefix("sha256:")
+    query = "DELETE FROM contents WHERE hash = ?"
+    database = parts.journal._database  # type: ignore[attr-defined]
+    database.write(lambda connection: connection.execute(query, (bytes.fromhex(gone),)))
+    error = await refused("EDIT_CONFLICT", alice.undo(since=1))
+    assert error.details["conflicts"][0]["code"] == "VERSION_GONE"
+    assert text(root) == "2\n"
+
+
+async def test_a_redo_of_several_changes_is_taken_back_as_one(alice: FileToolsFacade, root: Path) -> None:
+    before = snapshot(root)
+    await alice.checkpoint("c")
+    for name in ("x", "y", "z"):
+        await alice.write_file(name, name)
+    after = snapshot(root)
+    await alice.restore("c")
+    for _ in range(2):
+        await alice.redo()
+        assert snapshot(root) == after
+        await alice.undo()
+        assert snapshot(root) == before
+    assert (await alice.undo()).changes == []
+
+
+@pytest.mark.parametrize("moment", [-1, 10**20])
+async def test_a_number_that_no_journal_has_is_refused(alice: FileToolsFacade, moment: int) -> None:
+    await alice.write_file("n.txt", "n")
+    await refused("INVALID_ARGUMENT", alice.undo(since=moment))
+    await refused("INVALID_ARGUMENT", alice.undo(until=moment))
+    await refused("INVALID_ARGUMENT", alice.undo(numbers=[moment]))

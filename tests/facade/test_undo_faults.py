@@ -1,0 +1,161 @@
+"""An undo that fails in the middle leaves everything as it was and counts for nothing; mirrors follow one that succeeds."""
+
+from __future__ import annotations
+
+import asyncio
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+import filetools
+from filetools import Actor, Edit
+from filetools.errors import DiskFullError
+from tests.facade.test_mirror import QUICK, caught_up
+from tests.support.crashing import QUIET, Tree, grow, snapshot
+from tests.support.opened import Once, ScriptedOpening, assert_at_rest, failing, recorded, refused, version
+
+ALICE = Actor(kind="agent", id="alice", session="s1")
+BEFORE: Tree = {"a.txt": b"a\n", "d": None, "d/e.txt": b"deep\n", "d/s": None, "d/s/f.txt": b"f\n", "z.txt": b"z\n"}
+
+
+def save(place: Path, text: str) -> None:
+    place.write_text(text)
+
+
+def full_disk() -> DiskFullError:
+    return DiskFullError("z.txt")
+
+
+@pytest.mark.parametrize("method", ["Prepared.exchange", "restore", "move", "remove_empty_directory"])
+async def test_an_undo_that_fails_while_it_is_made_real_goes_back_and_can_be_repeated(
+    tmp_path: Path, method: str
+) -> None:
+    grow(tmp_path, BEFORE)
+    async with filetools.open(tmp_path, settings=QUIET) as files:
+        alice = files.for_actor(ALICE)
+        await alice.write_file("z.txt", "changed\n")
+        await alice.move_file("a.txt", "n/m/a.txt")
+        await alice.delete_directory("d", recursive=True)
+    after = snapshot(tmp_path)
+    hook = Once(method, failing(full_disk))
+    async with ScriptedOpening(tmp_path, before=hook) as files:
+        alice = files.for_actor(ALICE)
+        told_before = await recorded(files)
+        await refused("DISK_FULL", alice.undo(since=1))
+        assert snapshot(tmp_path) == after
+        assert await recorded(files) == told_before
+        await assert_at_rest(files, tmp_path)
+        await alice.undo(since=1)
+        assert snapshot(tmp_path) == BEFORE
+        await assert_at_rest(files, tmp_path)
+        await alice.redo()
+        assert snapshot(tmp_path) == after
+
+
+async def test_folders_left_by_a_failed_undo_do_not_make_it_count(tmp_path: Path) -> None:
+    grow(tmp_path, BEFORE)
+    async with filetools.open(tmp_path, settings=QUIET) as files:
+        alice = files.for_actor(ALICE)
+        await alice.write_file("n/m/new.txt", "n\n")
+        await alice.delete_file("n/m/new.txt")
+    (tmp_path / "n" / "m").rmdir()
+    (tmp_path / "n").rmdir()
+    async with ScriptedOpening(tmp_path, before=Once("Prepared.exchange", failing(full_disk))) as files:
+        alice = files.for_actor(ALICE)
+        await refused("DISK_FULL", alice.undo())
+        result = await alice.undo()
+        assert [(change.operation, change.outcome) for change in result.changes] == [("delete", "undone")]
+        assert (tmp_path / "n" / "m" / "new.txt").read_text() == "n\n"
+
+
+async def test_nothing_is_written_where_preparing_fails(tmp_path: Path) -> None:
+    grow(tmp_path, BEFORE)
+    async with ScriptedOpening(tmp_path, before=Once("prepare", failing(full_disk), at=3)) as files:
+        alice = files.for_actor(ALICE)
+        await alice.write_file("a.txt", "A\n")
+        await alice.write_file("z.txt", "Z\n")
+        after = snapshot(tmp_path)
+        await refused("DISK_FULL", alice.undo(since=1))
+        assert snapshot(tmp_path) == after
+        await alice.undo(since=1)
+        assert snapshot(tmp_path) == BEFORE
+
+
+@pytest.mark.parametrize("policy", ["eventual", "strict"])
+async def test_a_mirror_follows_undo_redo_and_folders_out_of_the_trash(tmp_path: Path, policy: str) -> None:
+    root, mirror = tmp_path / "root", tmp_path / "mirror"
+    grow(root, BEFORE)
+    async with filetools.open(root, mirror=mirror, mirror_policy=policy, settings=QUICK) as files:  # type: ignore[arg-type]
+        alice = files.for_actor(ALICE)
+        await files.sync_all()
+        await alice.edit_file("a.txt", [Edit(old="a", new="A")])
+        await alice.move_file("z.txt", "y/z.txt")
+        await alice.delete_directory("d", recursive=True)
+        after = snapshot(root)
+        await caught_up(files)
+        assert snapshot(mirror) == after
+        await alice.undo(since=1)
+        await caught_up(files)
+        assert snapshot(root) == snapshot(mirror) == BEFORE
+        await alice.redo()
+        await caught_up(files)
+        assert snapshot(root) == snapshot(mirror) == after
+
+
+async def test_a_strict_mirror_moves_a_file_that_nobody_has_recorded_yet(tmp_path: Path) -> None:
+    root, mirror = tmp_path / "root", tmp_path / "mirror"
+    grow(root, BEFORE)
+    async with filetools.open(root, mirror=mirror, mirror_policy="strict", settings=QUICK) as files:
+        await files.sync_all()
+        await files.move_file("z.txt", "y/z.txt")
+        assert snapshot(root) == snapshot(mirror)
+
+
+async def test_unsaved_text_is_kept_by_an_undo(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("one\ntwo\nthree\nfour\nfive\n")
+    async with filetools.open(tmp_path, settings=QUIET) as files:
+        alice, ann = files.for_actor(ALICE), files.for_actor(Actor(kind="editor", id="ann", session="w1"))
+        await alice.edit_file("a.txt", [Edit(old="two", new="TWO")])
+        opened = await ann.buffers.open("a.txt")
+        typed = opened.text.replace("five", "FIVE")
+        await ann.buffers.change(opened.handle, text=typed, buffer_version=opened.buffer_version)
+        await alice.undo()
+        assert (tmp_path / "a.txt").read_text() == "one\ntwo\nthree\nfour\nfive\n"
+        assert (await ann.read_file("a.txt")).content == "one\ntwo\nthree\nfour\nFIVE\n"
+
+
+@pytest.mark.parametrize("at", range(1, 7))
+@pytest.mark.parametrize("method", ["stat", "read"])
+async def test_what_another_program_saves_while_an_undo_is_worked_out_stands(
+    tmp_path: Path, method: str, at: int
+) -> None:
+    place = tmp_path / "a.txt"
+    place.write_text("one\ntwo\nthree\nfour\nfive\n")
+    async with filetools.open(tmp_path, settings=QUIET) as files:
+        await files.for_actor(ALICE).edit_file("a.txt", [Edit(old="two", new="TWO")])
+
+    foreign = "one\nTWO\nthree\nfour\nFIVE and more\n"
+    hook = Once(method, partial(save, place, foreign), at=at, path="a.txt")
+    async with ScriptedOpening(tmp_path, before=hook) as files:
+        await files.for_actor(ALICE).undo()
+        found = place.read_text()
+        if "FIVE" not in found and hook._left <= 0:
+            assert version(foreign) in [entry.version for entry in (await files.versions("a.txt")).versions]
+        # Saved after the undo it stands as it was saved.
+        assert found == foreign or found.startswith("one\ntwo\nthree\nfour\n")
+
+
+async def test_a_change_by_another_agent_after_the_plan_is_merged_and_not_overwritten(tmp_path: Path) -> None:
+    place = tmp_path / "a.txt"
+    place.write_text("one\ntwo\nthree\nfour\nfive\n")
+    async with filetools.open(tmp_path, settings=QUIET) as files:
+        alice, bob = files.for_actor(ALICE), files.for_actor(Actor(kind="agent", id="bob"))
+        await alice.edit_file("a.txt", [Edit(old="two", new="TWO")])
+        key = files._parts.workspace.key(files._runner.resolve("a.txt"))
+        async with files._parts.locks.hold([key], path="a.txt", owner="test"):
+            undo = asyncio.create_task(alice.undo())
+            write = asyncio.create_task(bob.edit_file("a.txt", [Edit(old="five", new="FIVE")]))
+            await asyncio.wait([undo, write], timeout=0.2)  # both wait for the lock by now, in whatever order
+        await asyncio.gather(undo, write)
+        assert place.read_text() == "one\ntwo\nthree\nfour\nFIVE\n"

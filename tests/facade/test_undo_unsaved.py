@@ -1,0 +1,85 @@
+"""Undo beside people who type: what an agent put into unsaved text goes from there, and what they typed stays."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+import filetools
+from filetools import Actor, Edit
+from filetools.facade import FileToolsFacade
+from filetools.models import BufferResult
+from tests.support.crashing import QUIET
+from tests.support.opened import refused
+
+ALICE = Actor(kind="agent", id="alice", session="s1")
+ANN = Actor(kind="editor", id="ann", session="w1")
+LINES = "one\ntwo\nthree\nfour\nfive\n"
+TYPED = "one\ntyped two\nthree\nfour\nfive\n"
+
+
+@pytest.fixture
+async def files(tmp_path: Path) -> AsyncIterator[FileToolsFacade]:
+    (tmp_path / "a.txt").write_text(LINES)
+    async with filetools.open(tmp_path, settings=QUIET) as opened:
+        yield opened
+
+
+@pytest.fixture
+async def document(files: FileToolsFacade) -> BufferResult:
+    """A document with unsaved text, into which an agent has put something."""
+    ann = files.for_actor(ANN)
+    opened = await ann.buffers.open("a.txt")
+    await ann.buffers.change(opened.handle, text=TYPED, buffer_version=opened.buffer_version)
+    done = await files.for_actor(ALICE).edit_file("a.txt", [Edit(old="typed two", new="typed TWO")])
+    assert done.in_buffer
+    return await ann.buffers.read(opened.handle)
+
+
+async def test_what_a_person_typed_over_is_a_conflict(
+    files: FileToolsFacade, document: BufferResult, tmp_path: Path
+) -> None:
+    ann = files.for_actor(ANN)
+    text = document.text.replace("typed TWO", "my own words")
+    await ann.buffers.change(document.handle, text=text, buffer_version=document.buffer_version)
+    await refused("EDIT_CONFLICT", files.for_actor(ALICE).undo())
+    assert (await ann.buffers.read(document.handle)).text == text
+    assert (tmp_path / "a.txt").read_text() == LINES
+
+
+async def test_an_agents_part_of_unsaved_text_is_taken_back_and_put_back(
+    files: FileToolsFacade, document: BufferResult, tmp_path: Path
+) -> None:
+    ann, alice = files.for_actor(ANN), files.for_actor(ALICE)
+    text = document.text.replace("five", "FIVE")
+    await ann.buffers.change(document.handle, text=text, buffer_version=document.buffer_version)
+    result = await alice.undo()
+    assert [(change.outcome, change.path) for change in result.changes] == [("undone", "a.txt")]
+    now = await ann.buffers.read(document.handle)
+    assert (now.text, now.dirty) == (TYPED.replace("five", "FIVE"), True)
+    assert (tmp_path / "a.txt").read_text() == LINES
+    assert (await alice.undo()).changes == []
+    await alice.redo()
+    assert (await ann.buffers.read(document.handle)).text == text
+    assert (tmp_path / "a.txt").read_text() == LINES
+
+
+async def test_after_the_save_it_is_taken_back_from_the_file(
+    files: FileToolsFacade, document: BufferResult, tmp_path: Path
+) -> None:
+    await files.for_actor(ANN).buffers.save(document.handle)
+    names = [(part.first, (part.actor or {}).get("id")) for part in (await files.provenance("a.txt")).ranges]
+    assert (2, "alice") in names
+    await files.for_actor(ALICE).undo()
+    assert (tmp_path / "a.txt").read_text() == TYPED
+
+
+async def test_of_a_document_that_was_given_up_nothing_is_left(
+    files: FileToolsFacade, document: BufferResult, tmp_path: Path
+) -> None:
+    await files.for_actor(ANN).buffers.close(document.handle)
+    result = await files.for_actor(ALICE).undo()
+    assert [change.outcome for change in result.changes] == ["unchanged"]
+    assert (tmp_path / "a.txt").read_text() == LINES

@@ -1,0 +1,102 @@
+"""Waiting for changes: what is refused, what wakes a waiter, and what does not."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import filetools
+from filetools.facade import FileToolsFacade
+from filetools.models import WatchResult
+from tests.support.crashing import QUIET
+from tests.support.opened import refused
+from tests.support.people import ALICE
+
+
+@pytest.fixture
+async def files(tmp_path: Path) -> AsyncIterator[FileToolsFacade]:
+    async with filetools.open(tmp_path, settings=QUIET) as opened:
+        yield opened.for_actor(ALICE)
+
+
+def facts(result: WatchResult) -> list[tuple[str, str, str]]:
+    return [(change.operation, change.path, change.actor["id"]) for change in result.changes]
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"since": "nonsense"}, {"limit": 0}, {"limit": 1001}, {"wait_seconds": -1}, {"wait_seconds": 50.5}],
+)
+async def test_what_makes_no_sense_is_refused(files: FileToolsFacade, options: dict[str, Any]) -> None:
+    await refused("INVALID_ARGUMENT", files.watch_changes(**options))
+
+
+async def test_a_position_of_another_journal_says_that_everything_must_be_read_again(files: FileToolsFacade) -> None:
+    await files.write_file("a", "1")
+    answer = await files.watch_changes("abcdef:7", wait_seconds=50)
+    assert (answer.changes, answer.resync) == ([], True)
+    await files.write_file("b", "1")
+    assert facts(await files.watch_changes(answer.position)) == [("create", "b", ALICE.id)]
+
+
+async def test_without_a_position_only_what_comes_counts(files: FileToolsFacade) -> None:
+    await files.write_file("old", "1")
+    start = await files.watch_changes()
+    assert start.changes == []
+    await files.write_file("new", "1")
+    answer = await files.watch_changes(start.position)
+    assert facts(answer) == [("create", "new", ALICE.id)]
+    assert (await files.watch_changes(answer.position)).changes == []
+
+
+async def test_a_waiter_is_woken_by_a_change_of_its_path_alone(files: FileToolsFacade) -> None:
+    start = await files.watch_changes()
+    waiter = asyncio.create_task(files.watch_changes(start.position, path="src", wait_seconds=50))
+    await files.write_file("elsewhere", "1")
+    await files.write_file("src-not", "1")
+    await asyncio.sleep(0)
+    assert not waiter.done()
+    await files.move_file("elsewhere", "src/here")
+    async with asyncio.timeout(10):
+        answer = await waiter
+    assert [change.path for change in answer.changes][-1] in ("src", "src/here")
+
+
+async def test_moving_away_is_a_change_of_the_folder_left(files: FileToolsFacade) -> None:
+    await files.write_file("src/a", "1")
+    start = await files.watch_changes()
+    await files.move_file("src/a", "b")
+    (change,) = (await files.watch_changes(start.position, path="src")).changes
+    assert (change.operation, change.path, change.old_path) == ("move", "b", "src/a")
+
+
+async def test_a_wait_in_vain_ends_in_time_with_a_position(files: FileToolsFacade) -> None:
+    start = await files.watch_changes()
+    await files.write_file("other", "1")
+    async with asyncio.timeout(10):
+        answer = await files.watch_changes(start.position, path="src", wait_seconds=0.05)
+    assert (answer.changes, answer.resync) == ([], False)
+    assert answer.position != start.position
+
+
+async def test_more_changes_than_a_page_come_page_by_page(files: FileToolsFacade) -> None:
+    start = await files.watch_changes()
+    for number in range(5):
+        await files.write_file(f"f{number}", "1")
+    seen, position = [], start.position
+    while page := (answer := await files.watch_changes(position, limit=2)).changes:
+        seen += [change.path for change in page]
+        position = answer.position
+    assert seen == [f"f{number}" for number in range(5)]
+
+
+async def test_closing_the_workspace_ends_a_wait(tmp_path: Path) -> None:
+    async with filetools.open(tmp_path, settings=QUIET) as opened:
+        waiter = asyncio.create_task(opened.watch_changes(wait_seconds=50))
+        await asyncio.sleep(0)
+    async with asyncio.timeout(10):
+        await refused("WORKSPACE_GONE", waiter)

@@ -1,0 +1,563 @@
+"""Transactions of a caller's own: nothing before the end of the block, then all of it or nothing."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import AsyncIterator, Awaitable, Callable
+from pathlib import Path
+
+import pytest
+
+import filetools
+from filetools.errors import DiskFullError
+from filetools.facade import FileToolsFacade
+from filetools.facade.transactions import Transaction
+from filetools.permissions import ApprovalDecision
+from tests.support.crashing import QUIET, Tree, grow, snapshot
+from tests.support.opened import (
+    Once,
+    ScriptedOpening,
+    assert_at_rest,
+    failing,
+    names_of,
+    recorded,
+    refused,
+    steps_until,
+    told,
+    version,
+)
+
+TREE: Tree = {
+    "a.txt": b"one\ntwo\nthree\nfour\nfive\n",
+    "b.txt": b"b\n",
+    "d": None,
+    "d/e.txt": b"deep\n",
+    "d/s": None,
+    "d/s/f.txt": b"f\n",
+    "z.bin": b"\x00\x01",
+}
+ALICE = filetools.Actor(kind="agent", id="alice")
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    grow(tmp_path, TREE)
+    return tmp_path
+
+
+@pytest.fixture
+async def files(root: Path) -> AsyncIterator[FileToolsFacade]:
+    async with filetools.open(root, settings=QUIET) as opened:
+        yield opened
+
+
+def after(changes: Tree, *gone: str) -> Tree:
+    return {path: content for path, content in {**TREE, **changes}.items() if path not in gone}
+
+
+class StopError(Exception):
+    """Ends a block in the middle."""
+
+
+async def transacted(tx: Transaction, work: Callable[[Transaction], Awaitable[None]]) -> None:
+    async with tx:
+        await work(tx)
+
+
+async def test_an_exception_in_the_block_leaves_everything_as_it_was(files: FileToolsFacade, root: Path) -> None:
+    events = told(files)
+    tx = files.transaction()
+
+    async def work(tx: Transaction) -> None:
+        await tx.write_file("a.txt", "new")
+        await tx.delete_file("b.txt")
+        raise StopError
+
+    with pytest.raises(StopError):
+        await transacted(tx, work)
+    assert (snapshot(root), events, await recorded(files)) == (TREE, [], [])
+    with pytest.raises(filetools.FileToolsError, match="only if it was done"):
+        _ = tx.result
+
+
+async def test_a_refusal_in_the_block_can_be_caught_and_leaves_what_was_before_it(
+    files: FileToolsFacade, root: Path
+) -> None:
+    async with files.transaction() as tx:
+        await tx.write_file("new.txt", "new")
+        await refused("FILE_EXISTS", tx.create_file("a.txt", ""))
+        items = [{"path": "c.txt", "content": "C"}, {"path": "a.txt", "content": "A", "expected_version": "0" * 64}]
+        await refused("BATCH_FAILED", tx.write_multiple(items))
+    assert snapshot(root) == after({"new.txt": b"new"})
+
+
+async def test_a_cancelled_block_leaves_everything_as_it_was(files: FileToolsFacade, root: Path) -> None:
+    inside = asyncio.Event()
+
+    async def work() -> None:
+        async with files.transaction() as tx:
+            await tx.write_file("a.txt", "new")
+            inside.set()
+            await asyncio.Event().wait()
+
+    task = asyncio.create_task(work())
+    await inside.wait()
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert snapshot(root) == TREE
+    await files.write_file("a.txt", "later")
+
+
+async def test_one_cancelled_while_it_waits_for_a_lock_changes_nothing(files: FileToolsFacade, root: Path) -> None:
+    tx, reached = files.transaction(), asyncio.Event()
+
+    async def work() -> None:
+        async with tx:
+            await tx.write_file("a.txt", "new")
+            await tx.write_file("b.txt", "new")
+            reached.set()
+
+    async with files._parts.locks.hold(["b.txt"], path="b.txt", owner="somebody"):
+        task = asyncio.create_task(work())
+        await reached.wait()
+        await steps_until(lambda: tx._buffer.is_over)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+    assert snapshot(root) == TREE
+    assert not await files.is_locked("a.txt")
+    await files.write_file("a.txt", "later")
+
+
+async def test_one_that_outlives_its_workspace_is_refused(root: Path) -> None:
+    async with filetools.open(root, settings=QUIET) as files:
+        tx = await files.transaction().__aenter__()
+        await tx.write_file("a.txt", "new")
+    await refused("WORKSPACE_GONE", tx.write_file("a.txt", "newer"))
+    await refused("WORKSPACE_GONE", tx.__aexit__(None, None, None))
+    assert snapshot(root) == TREE
+
+
+async def test_nothing_can_be_done_with_a_transaction_before_its_block_and_after_it(files: FileToolsFacade) -> None:
+    tx = files.transaction()
+    await refused("INVALID_ARGUMENT", tx.write_file("a.txt", "new"))
+    async with tx:
+        await tx.write_file("a.txt", "new")
+    for call in (tx.write_file("a.txt", "x"), tx.read_file("a.txt"), tx.exists("a.txt"), tx.list_files()):
+        error = await refused("INVALID_ARGUMENT", call)
+        assert "files.transaction()" in error.message
+    await refused("INVALID_ARGUMENT", tx.__aenter__())
+
+
+async def test_transactions_are_not_nested(files: FileToolsFacade, tmp_path: Path) -> None:
+    (tmp_path / "d/other").mkdir()
+    async with files.transaction() as tx:
+        await refused("INVALID_ARGUMENT", files.transaction().__aenter__())
+        await refused("INVALID_ARGUMENT", files.for_actor(ALICE).transaction().__aenter__())
+        with pytest.raises(filetools.FileToolsError, match="cannot be nested"):
+            tx.transaction()
+        async with filetools.open(tmp_path / "d/other", settings=QUIET) as others, others.transaction() as another:
+            await another.write_file("x.txt", "x")
+    async with files.transaction() as tx:
+        await tx.write_file("a.txt", "one after the other")
+
+
+async def test_two_tasks_have_a_transaction_each(files: FileToolsFacade, root: Path) -> None:
+    barrier = asyncio.Barrier(2)
+
+    async def work(old: str) -> None:
+        async with files.for_actor(filetools.Actor(kind="agent", id=old)).transaction() as tx:
+            await tx.edit_file("a.txt", [filetools.Edit(old=old, new=old.upper())])
+            await barrier.wait()
+
+    await asyncio.gather(work("one"), work("five"))
+    assert (root / "a.txt").read_bytes() == b"ONE\ntwo\nthree\nfour\nFIVE\n"
+
+
+async def test_calls_of_one_transaction_side_by_side_are_all_done(files: FileToolsFacade, root: Path) -> None:
+    (root / "lines.txt").write_text("".join(f"{number}\n" for number in range(40)))
+    async with files.transaction() as tx:
+        edits = [filetools.Edit(old=f"{number}\n", new=f"{number}!\n", count=1) for number in range(10, 40)]
+        await asyncio.gather(*(tx.edit_file("lines.txt", [edit]) for edit in edits))
+    assert (root / "lines.txt").read_text().count("!") == 30
+
+
+async def test_a_path_cannot_change_between_file_and_folder(files: FileToolsFacade, root: Path) -> None:
+    async with files.transaction() as tx:
+        await tx.delete_file("a.txt")
+        await tx.delete_directory("d", recursive=True)
+        for call in (
+            tx.write_file("d", "x"),
+            tx.create_directory("a.txt"),
+            tx.write_file("a.txt/x", "x"),
+            tx.move_file("b.txt", "d"),
+        ):
+            error = await refused("INVALID_ARGUMENT", call)
+            assert "another kind" in error.message
+    assert snapshot(root) == after({}, "a.txt", "d", "d/e.txt", "d/s", "d/s/f.txt")
+
+
+@pytest.mark.parametrize("change", ["delete", "move", "move away", "move folder", "delete folder", "new in folder"])
+async def test_what_others_changed_is_neither_deleted_nor_moved(
+    files: FileToolsFacade, root: Path, change: str
+) -> None:
+    path = "d/new.txt" if change == "new in folder" else "d/e.txt" if "folder" in change else "a.txt"
+    others = files.for_actor(ALICE)
+
+    async def work(tx: Transaction) -> None:
+        await tx.write_file("b.txt", "mine\n")
+        if change == "delete":
+            await tx.delete_file("a.txt")
+        elif change == "move":
+            await tx.move_file("a.txt", "c.txt")
+        elif change == "move away":
+            await tx.move_file("b.txt", "a.txt", overwrite=True)
+        elif change == "move folder":
+            await tx.move_file("d", "t")
+        else:
+            await tx.delete_directory("d", recursive=True)
+        await others.write_file(path, "theirs\n")
+
+    with pytest.raises(filetools.FileToolsError) as caught:
+        await transacted(files.transaction(), work)
+    assert (caught.value.code, caught.value.path) == ("VERSION_MISMATCH", path)
+    assert snapshot(root) == after({path: b"theirs\n"})
+    await assert_at_rest(files, root)
+
+
+async def test_a_file_that_others_created_meanwhile_is_not_replaced(files: FileToolsFacade, root: Path) -> None:
+    async def work(tx: Transaction) -> None:
+        await tx.write_file("b.txt", "mine\n")
+        await tx.write_file("new.txt", "mine\n")
+        (root / "new.txt").write_text("theirs\n")
+
+    with pytest.raises(filetools.FileToolsError) as caught:
+        await transacted(files.transaction(), work)
+    assert (caught.value.code, caught.value.path) == ("FILE_EXISTS", "new.txt")
+    assert snapshot(root) == after({"new.txt": b"theirs\n"})
+
+
+async def test_changes_that_overlap_are_refused_with_both_sides(files: FileToolsFacade, root: Path) -> None:
+    async def work(tx: Transaction) -> None:
+        await tx.write_file("b.txt", "mine\n")
+        await tx.edit_file("a.txt", [filetools.Edit(old="three", new="3")])
+        await files.for_actor(ALICE).edit_file("a.txt", [filetools.Edit(old="three", new="drei")])
+
+    with pytest.raises(filetools.FileToolsError) as caught:
+        await transacted(files.transaction(), work)
+    assert (caught.value.code, caught.value.path) == ("EDIT_CONFLICT", "a.txt")
+    assert caught.value.details["conflicts"] == [{"base": "three\n", "ours": "drei\n", "theirs": "3\n", "line": 3}]
+    assert snapshot(root) == after({"a.txt": b"one\ntwo\ndrei\nfour\nfive\n"})
+
+
+@pytest.mark.parametrize(("path", "mine"), [("a.txt", "mine\n"), ("z.bin", b"\x00\x03")])
+async def test_a_file_gone_or_binary_since_is_a_conflict(
+    files: FileToolsFacade, root: Path, path: str, mine: str | bytes
+) -> None:
+    async def work(tx: Transaction) -> None:
+        await tx.write_file(path, mine)
+        (root / "a.txt").unlink()
+        (root / "z.bin").write_bytes(b"\x00\x02")
+
+    with pytest.raises(filetools.FileToolsError) as caught:
+        await transacted(files.transaction(), work)
+    assert (caught.value.code, caught.value.path) == ("EDIT_CONFLICT", path)
+
+
+@pytest.mark.parametrize("name", ["edit_file", "write_file", "write_multiple", "copy_file"])
+async def test_a_version_that_was_named_is_not_merged(files: FileToolsFacade, root: Path, name: str) -> None:
+    before = await files.read_file("a.txt")
+    edit = [filetools.Edit(old="five", new="5")]
+
+    async def work(tx: Transaction) -> None:
+        if name == "edit_file":
+            await tx.edit_file("a.txt", edit, expected_version=before.version)
+        elif name == "write_file":
+            await tx.write_file("a.txt", before.content + "6\n", expected_version=before.version)
+        elif name == "write_multiple":
+            await tx.write_multiple([{"path": "a.txt", "content": "x", "expected_version": before.version}])
+        else:
+            await tx.copy_file("b.txt", "a.txt", overwrite=True)
+        (root / "a.txt").write_bytes(b"ONE\ntwo\nthree\nfour\nfive\n")
+
+    error = await refused("VERSION_MISMATCH", transacted(files.transaction(), work))
+    assert error.path == "a.txt"
+    assert (root / "a.txt").read_bytes() == b"ONE\ntwo\nthree\nfour\nfive\n"
+
+
+async def test_what_others_changed_elsewhere_in_a_file_is_merged(files: FileToolsFacade, root: Path) -> None:
+    async with files.transaction() as tx:
+        await tx.edit_file("a.txt", [filetools.Edit(old="two", new="2")])
+        await tx.append_file("b.txt", "more\n")
+        await files.for_actor(ALICE).edit_file("a.txt", [filetools.Edit(old="five", new="5")])
+    assert (root / "a.txt").read_bytes() == b"one\n2\nthree\nfour\n5\n"
+    first = tx.result.changes[0]
+    assert (first.path, first.merged, len(first.foreign)) == ("a.txt", True, 1)
+    assert first.version == version(b"one\n2\nthree\nfour\n5\n")
+    # The stamp is what the transaction knew: a later write of that text does not undo what others did.
+    mine = await files.read_file("b.txt")
+    assert mine.content == "b\nmore\n"
+
+
+async def test_the_stamp_after_a_merge_is_what_was_sent(files: FileToolsFacade, root: Path) -> None:
+    await files.read_file("a.txt")
+    async with files.transaction() as tx:
+        await tx.write_file("a.txt", "one\n2\nthree\nfour\nfive\n")
+        await files.for_actor(ALICE).edit_file("a.txt", [filetools.Edit(old="five", new="5")])
+    result = await files.write_file("a.txt", "one\n2\n3\nfour\nfive\n")
+    assert result.merged
+    assert (root / "a.txt").read_bytes() == b"one\n2\n3\nfour\n5\n"
+
+
+async def test_a_write_in_a_transaction_is_merged_onto_what_its_actor_has_not_seen(
+    files: FileToolsFacade, root: Path
+) -> None:
+    known = await files.read_file("a.txt")
+    await files.for_actor(ALICE).edit_file("a.txt", [filetools.Edit(old="five", new="5")])
+    async with files.transaction() as tx:
+        written = await tx.write_file("a.txt", known.content.replace("one", "1"))
+        assert written.merged
+        again = await tx.write_file("a.txt", known.content.replace("one", "1").replace("two", "2"))
+        assert again.merged
+    assert (root / "a.txt").read_bytes() == b"1\n2\nthree\nfour\n5\n"
+
+
+async def test_a_text_read_in_a_transaction_that_came_to_nothing_is_known(files: FileToolsFacade, root: Path) -> None:
+    texts = []
+
+    async def work(tx: Transaction) -> None:
+        texts.append((await tx.read_file("a.txt")).content)
+        raise StopError
+
+    with pytest.raises(StopError):
+        await transacted(files.transaction(), work)
+    (root / "a.txt").write_bytes(b"one\ntwo\nthree\nfour\n5\n")
+    assert (await files.write_file("a.txt", texts[0].replace("one", "1"))).merged
+    assert (root / "a.txt").read_bytes() == b"1\ntwo\nthree\nfour\n5\n"
+
+
+async def test_nothing_is_changed_locked_or_told_before_the_end(files: FileToolsFacade, root: Path) -> None:
+    events = told(files)
+    async with files.transaction() as tx:
+        results = [
+            await tx.write_file("a.txt", "new\n"),
+            await tx.create_file("x/y.txt", "y"),
+            await tx.delete_file("b.txt"),
+            await tx.move_file("d", "t"),
+            await tx.read_file("t/e.txt"),
+            await tx.list_files(recursive=True),
+        ]
+        assert all(getattr(result, "number", None) is None for result in results)
+        assert (snapshot(root), events, await recorded(files)) == (TREE, [], [])
+        assert not await files.is_locked("a.txt")
+        assert await files.exists("b.txt")
+    assert snapshot(root) == {
+        "a.txt": b"new\n", "x": None, "x/y.txt": b"y", "t": None, "t/e.txt": b"deep\n", "t/s": None,
+        "t/s/f.txt": b"f\n", "z.bin": b"\x00\x01",
+    }  # fmt: skip
+    assert names_of(events) == [
+        ("directory:renamed", "t"), ("file:modified", "a.txt"), ("file:deleted", "b.txt"), ("directory:created", "x"),
+        ("file:created", "x/y.txt"),
+    ]  # fmt: skip
+    records = (await files.changes()).records
+    assert len({record.transaction for record in records}) == 1
+    assert tx.result.number == records[-1].number
+    assert [(one.operation, one.path, one.old_path) for one in tx.result.changes] == [
+        ("move_directory", "t", "d"), ("modify", "a.txt", None), ("delete", "b.txt", None), ("create", "x/y.txt", None),
+    ]  # fmt: skip
+    await assert_at_rest(files, root)
+
+
+async def test_reads_see_what_the_transaction_has_made(files: FileToolsFacade) -> None:
+    async with files.transaction() as tx:
+        await tx.write_file("a.txt", "1\n2\n3\n")
+        assert (await tx.read_file("a.txt", offset=2, limit=1)).content == "2\n"
+        assert (await tx.read_file("a.txt", byte_offset=4, byte_count=1)).content == "3"
+        assert b"".join([chunk async for chunk in tx.stream_file("a.txt", offset=2, count=3)]) == b"2\n3"
+        assert b"".join([chunk async for chunk in tx.stream_file("b.txt")]) == b"b\n"
+        info = await tx.file_info("a.txt")
+        assert (info.size, info.version, info.total_lines) == (6, version("1\n2\n3\n"), 3)
+        edited = await tx.edit_file("a.txt", [filetools.Edit(old="2", new="two")], dry_run=True)
+        assert (edited.dry_run, (await tx.read_file("a.txt")).content) == (True, "1\n2\n3\n")
+        await tx.move_file("d", "t")
+        await tx.create_file("t/new.txt", "n")
+        assert [await tx.exists(path) for path in ("d", "d/e.txt", "t", "t/s/f.txt")] == [False, False, True, True]
+        listed = await tx.list_files("t")
+        assert [(entry.path, entry.type, entry.size) for entry in listed.entries] == [
+            ("t/s", "directory", None), ("t/e.txt", "file", 5), ("t/new.txt", "file", 1),
+        ]  # fmt: skip
+        both = await tx.read_multiple(["t/e.txt", "d/e.txt"])
+        assert [item.result and item.result.content for item in both.items] == ["deep\n", None]
+
+
+async def test_what_cancels_out_leaves_no_trace(files: FileToolsFacade, root: Path) -> None:
+    events = told(files)
+    async with files.transaction() as tx:
+        await tx.create_file("x/y.txt", "y")
+        await tx.delete_file("x/y.txt")
+        await tx.move_file("a.txt", "c.txt")
+        await tx.move_file("c.txt", "a.txt")
+        await tx.write_file("b.txt", "other\n")
+        await tx.write_file("b.txt", "b\n")
+        await tx.create_directory("n")
+        await tx.delete_directory("n")
+        await tx.move_file("d", "t")
+        await tx.move_file("t", "d")
+    assert (tx.result.changes, tx.result.number, events, await recorded(files)) == ([], None, [], [])
+    assert snapshot(root) == TREE
+
+
+async def test_several_changes_of_one_file_are_one_record(files: FileToolsFacade, root: Path) -> None:
+    async with files.transaction() as tx:
+        await tx.edit_file("a.txt", [filetools.Edit(old="one", new="1")])
+        await tx.insert_lines("a.txt", 0, "zero\n")
+        await tx.append_file("a.txt", "six\n")
+    assert await recorded(files) == [("modify", "a.txt", "agent")]
+    assert (root / "a.txt").read_bytes() == b"zero\n1\ntwo\nthree\nfour\nfive\nsix\n"
+
+
+async def test_a_file_written_and_moved_is_a_new_one_and_a_deletion(files: FileToolsFacade, root: Path) -> None:
+    os.chmod(root / "a.txt", 0o750)
+    async with files.transaction() as tx:
+        await tx.write_file("a.txt", "new\n")
+        await tx.move_file("a.txt", "c.txt")
+    assert await recorded(files) == [("delete", "a.txt", "agent"), ("create", "c.txt", "agent")]
+    assert snapshot(root) == after({"c.txt": b"new\n"}, "a.txt")
+    assert (root / "c.txt").stat().st_mode & 0o777 == 0o750
+
+
+async def test_a_file_only_moved_is_a_move_however_often(files: FileToolsFacade, root: Path) -> None:
+    inode = (root / "a.txt").stat().st_ino
+    async with files.transaction() as tx:
+        await tx.move_file("a.txt", "n/c.txt")
+        await tx.move_file("n/c.txt", "b.txt", overwrite=True)
+    assert await recorded(files) == [("delete", "b.txt", "agent"), ("move", "b.txt", "agent")]
+    assert (root / "b.txt").stat().st_ino == inode
+    assert snapshot(root) == after({"b.txt": TREE["a.txt"]}, "a.txt")
+
+
+async def test_files_exchange_their_names(files: FileToolsFacade, root: Path) -> None:
+    async with files.transaction() as tx:
+        await tx.move_file("a.txt", "t")
+        await tx.move_file("b.txt", "a.txt")
+        await tx.move_file("t", "b.txt")
+    assert snapshot(root) == after({"a.txt": TREE["b.txt"], "b.txt": TREE["a.txt"]})
+    await assert_at_rest(files, root)
+
+
+async def test_a_folder_is_made_anew(files: FileToolsFacade, root: Path) -> None:
+    async with files.transaction() as tx:
+        await tx.delete_directory("d", recursive=True)
+        await refused("FILE_NOT_FOUND", tx.read_file("d/e.txt"))
+        await tx.write_file("d/e.txt", "new\n")
+        await tx.write_file("d/g.txt", "g\n")
+        assert [entry.path for entry in (await tx.list_files("d")).entries] == ["d/e.txt", "d/g.txt"]
+    assert snapshot(root) == after({"d/e.txt": b"new\n", "d/g.txt": b"g\n"}, "d/s", "d/s/f.txt")
+
+
+async def test_who_deletes_or_moves_a_folder_is_not_surprised_that_its_files_are_gone(files: FileToolsFacade) -> None:
+    for path in ("d/e.txt", "d/s/f.txt"):
+        await files.read_file(path)
+    async with files.transaction() as tx:
+        await tx.move_file("d/s", "t")
+        await tx.delete_directory("d", recursive=True)
+        await tx.write_file("d/e.txt", "new\n")
+    assert (await files.write_file("d/s/f.txt", "again\n")).created
+
+
+async def test_what_is_moved_out_of_a_folder_outlives_it(files: FileToolsFacade, root: Path) -> None:
+    async with files.transaction() as tx:
+        await tx.move_file("d/s/f.txt", "f.txt")
+        await tx.move_file("d/e.txt", "n/e.txt")
+        await tx.delete_directory("d", recursive=True)
+    gone = ("d", "d/e.txt", "d/s", "d/s/f.txt")
+    assert snapshot(root) == after({"f.txt": b"f\n", "n": None, "n/e.txt": b"deep\n"}, *gone)
+    await assert_at_rest(files, root)
+
+
+async def test_a_folder_moved_and_changed_inside_is_put_together(files: FileToolsFacade, root: Path) -> None:
+    async with files.transaction() as tx:
+        await tx.move_file("d", "t")
+        await tx.edit_file("t/e.txt", [filetools.Edit(old="deep", new="deeper")])
+        await tx.delete_file("t/s/f.txt")
+    gone = ("d", "d/e.txt", "d/s", "d/s/f.txt")
+    assert snapshot(root) == after({"t": None, "t/e.txt": b"deeper\n", "t/s": None}, *gone)
+    await assert_at_rest(files, root)
+
+
+async def test_a_patch_and_a_copy_work_inside(files: FileToolsFacade, root: Path) -> None:
+    patch = (
+        "*** Begin Patch\n*** Add File: p.txt\n+p\n*** Update File: a.txt\n*** Move to: q.txt\n@@\n-two\n+2\n"
+        "*** Delete File: c.txt\n*** End Patch\n"
+    )
+    async with files.transaction() as tx:
+        await tx.copy_file("b.txt", "c.txt")
+        result = await tx.apply_patch(patch)
+        assert (result.dry_run, result.number, len(result.files)) == (False, None, 3)
+    assert snapshot(root) == after({"p.txt": b"p\n", "q.txt": b"one\n2\nthree\nfour\nfive\n"}, "a.txt")
+
+
+async def test_permissions_are_asked_at_the_end_about_what_comes_of_it(root: Path) -> None:
+    settings = {**QUIET, "permissions": "guarded"}
+    async with filetools.open(root, settings=settings) as files:
+        asked: list[tuple[str, tuple[str, ...], str | None]] = []
+
+        async def answer(request: filetools.ApprovalRequest) -> filetools.ApprovalAnswer:
+            asked.append((request.tool, tuple(request.paths), request.new_text))
+            return "allow"
+
+        files.answer_approvals(answer)
+        async with files.transaction() as tx:
+            await tx.write_file("new.txt", "n")
+            await tx.delete_file("new.txt")
+            await tx.write_file("a.txt", "A")
+            assert asked == []
+        assert asked == [("write_file", ("a.txt",), "A")]
+
+        async def work(tx: Transaction) -> None:
+            await tx.write_file("b.txt", "B")
+            await tx.delete_file("a.txt")
+
+        with pytest.raises(filetools.FileToolsError) as caught:
+            await transacted(files.transaction(), work)
+        assert (caught.value.code, caught.value.path) == ("TOOL_BLOCKED", "a.txt")
+    assert snapshot(root) == after({"a.txt": b"A"})
+
+
+async def test_a_text_that_a_person_gives_instead_is_written(root: Path) -> None:
+    async with filetools.open(root, settings={**QUIET, "permissions": "ask"}) as files:
+        seen = []
+
+        async def answer(request: filetools.ApprovalRequest) -> ApprovalDecision:
+            seen.append((request.old_text, request.new_text))
+            return ApprovalDecision(answer="merge", edited_text="a person's\n")
+
+        async def work(tx: Transaction) -> None:
+            await tx.edit_file("b.txt", [filetools.Edit(old="b", new="B")])
+            (root / "b.txt").write_bytes(b"saved meanwhile\n")
+
+        files.answer_approvals(answer)
+        await transacted(files.transaction(), work)
+    assert seen == [("saved meanwhile\n", "B\n")]
+    assert (root / "b.txt").read_bytes() == b"a person's\n"
+
+
+async def test_a_failure_in_the_middle_sets_all_back(root: Path) -> None:
+    hook = Once("Prepared.exchange", failing(lambda: DiskFullError("c.txt")), at=3)
+    async with ScriptedOpening(root, before=hook) as files:
+        events = told(files)
+
+        async def work(tx: Transaction) -> None:
+            await tx.write_file("a.txt", "A")
+            await tx.write_file("b.txt", "B")
+            await tx.move_file("d", "t")
+            await tx.write_file("c.txt", "C")
+            await tx.delete_file("z.bin")
+
+        with pytest.raises(filetools.FileToolsError) as caught:
+            await transacted(files.transaction(), work)
+        assert (caught.value.code, caught.value.path) == ("DISK_FULL", "c.txt")
+        assert (snapshot(root), events, await recorded(files)) == (TREE, [], [])
+        await assert_at_rest(files, root)

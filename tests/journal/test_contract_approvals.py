@@ -1,0 +1,206 @@
+"""The contract of every journal: requests are seen by all, answered once, used once, and end with their process or time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+import pytest
+
+from filetools.journal import Journal
+from filetools.journal.approvals import LEASE_SECONDS, MOST_BYTES, MOST_REQUESTS, ApprovalRow
+from filetools.journal.journal import Approvals
+from tests.support.journals import OpenJournal
+
+NOW: Final = 1000.0
+LATER: Final = NOW + 600
+
+
+@pytest.fixture
+def mine(journal: Journal) -> Approvals:
+    return journal.approvals
+
+
+@pytest.fixture
+def others(journal: Journal, open_journal: OpenJournal) -> Approvals:
+    return open_journal().approvals
+
+
+def ask(
+    approvals: Approvals, name: str = "r1", call: str = "c1", *, now: float = NOW, is_heard: bool = False
+) -> tuple[ApprovalRow, bool]:
+    asked = approvals.ask(name, call, f"{name}?", now=now, expires=now + 600, is_heard=is_heard)
+    assert asked is not None
+    return asked
+
+
+def answer(approvals: Approvals, name: str = "r1", said: str = "allow", *, now: float = NOW) -> bool:
+    return approvals.answer(name, said, None, now=now, expires=now + 600)
+
+
+def names(approvals: Approvals, now: float = NOW) -> list[str]:
+    return [row.id for row in approvals.live(now=now)[0]]
+
+
+def test_what_is_not_open_is_neither_answered_nor_used(mine: Approvals) -> None:
+    assert not answer(mine, "unknown")
+    assert not mine.take("unknown")
+    ask(mine)
+    assert not mine.take("r1")
+    assert answer(mine)
+    assert not answer(mine, said="deny")
+
+
+def test_a_request_is_seen_and_answered_by_another_process(mine: Approvals, others: Approvals) -> None:
+    ask(mine)
+    assert (names(others), others.request("r1")) == (["r1"], "r1?")
+    assert others.answer("r1", "merge", "text", now=NOW, expires=LATER)
+    (row,), _ = mine.live(now=NOW)
+    assert row == ApprovalRow(
+        id="r1", call="c1", asks=0, expires=LATER, answer="merge", edited_text="text", is_used=False
+    )
+
+
+def test_of_two_answers_the_first_counts(mine: Approvals, others: Approvals) -> None:
+    ask(mine)
+    assert [answer(others, said="deny"), answer(mine, said="allow")] == [True, False]
+    assert mine.live(now=NOW)[0][0].answer == "deny"
+
+
+def test_an_answer_is_used_once_by_whatever_process(mine: Approvals, others: Approvals) -> None:
+    ask(mine)
+    answer(others)
+    assert [mine.take("r1"), others.take("r1")] == [True, False]
+    (row,), _ = others.live(now=NOW)
+    assert (row.is_used, others.request("r1")) == (True, None)
+
+
+def test_identical_calls_share_a_request_until_it_was_used(mine: Approvals, others: Approvals) -> None:
+    assert ask(mine)[0].id == ask(others, "r2")[0].id == "r1"
+    answer(mine)
+    assert ask(others, "r3")[0].answer == "allow"
+    mine.take("r1")
+    assert ask(others, "r4")[0].id == "r4"
+
+
+def test_other_calls_have_requests_of_their_own(mine: Approvals) -> None:
+    ask(mine)
+    ask(mine, "r2", "c2")
+    assert names(mine) == ["r1", "r2"]
+
+
+def test_what_has_expired_is_gone(mine: Approvals, others: Approvals) -> None:
+    ask(mine)
+    assert names(mine, LATER) == []
+    assert not answer(mine, now=LATER)
+    assert ask(mine, "r2", now=LATER)[0].id == "r2"
+    mine.attend(now=LATER, listens=False)
+    assert others.request("r1") is None
+
+
+def test_the_keeper_removes_what_dead_processes_left(journal: Journal, others: Approvals) -> None:
+    ask(others)  # long ago, by the clock of the wall
+    journal.maintain(retention_bytes=10**9, retention_records=10**9)
+    assert not journal.approvals.has_any()
+    assert others.request("r1") is None
+
+
+def test_a_request_ends_with_the_lease_of_its_process_and_comes_back_with_it(
+    mine: Approvals, others: Approvals
+) -> None:
+    ask(mine)
+    late = NOW + LEASE_SECONDS + 1
+    assert (names(others, late), names(mine, late)) == ([], ["r1"])
+    assert not answer(others, now=late)
+    mine.attend(now=late, listens=False)
+    assert names(others, late) == ["r1"]
+
+
+def test_an_answer_outlives_its_process(mine: Approvals, others: Approvals) -> None:
+    """A server that its client starts anew repeats the call."""
+    ask(mine)
+    answer(others)
+    mine.leave()
+    assert ask(others, "r2")[0] == ApprovalRow(
+        id="r1", call="c1", asks=0, expires=LATER, answer="allow", edited_text=None, is_used=False
+    )
+
+
+def test_whoever_asked_last_keeps_a_request_open(mine: Approvals, others: Approvals) -> None:
+    ask(mine)
+    ask(others, "r2")
+    mine.leave()
+    assert names(others) == ["r1"]
+    others.leave()
+    assert names(mine) == []
+
+
+def test_listeners_of_other_processes_count_while_their_lease_lasts(mine: Approvals, others: Approvals) -> None:
+    assert not ask(mine)[1]
+    others.attend(now=NOW, listens=True)
+    assert ask(mine)[1]
+    assert mine.live(now=NOW)[1]
+    assert not others.live(now=NOW)[1]
+    assert not ask(mine, now=NOW + LEASE_SECONDS + 1)[1]
+    others.attend(now=NOW, listens=False)
+    assert not mine.live(now=NOW)[1]
+
+
+def test_asking_does_not_end_the_listening(mine: Approvals, others: Approvals) -> None:
+    mine.attend(now=NOW, listens=True)
+    ask(mine)
+    assert others.live(now=NOW)[1]
+
+
+def test_every_wait_is_counted_and_no_call_that_waits_for_nobody(mine: Approvals, others: Approvals) -> None:
+    assert ask(mine)[0].asks == 0
+    assert ask(mine, is_heard=True)[0].asks == 1
+    others.attend(now=NOW, listens=True)
+    assert ask(mine)[0].asks == 2
+
+
+def test_too_many_requests_are_refused(mine: Approvals, others: Approvals) -> None:
+    for number in range(MOST_REQUESTS):
+        ask(mine, f"r{number}", f"c{number}")
+    assert others.ask("more", "another", "?", now=NOW, expires=LATER, is_heard=False) is None
+    assert ask(others, "same", "c0")[0].id == "r0"
+    answer(mine, "r0")
+    mine.take("r0")
+    ask(others, "more", "another")
+
+
+def test_too_large_requests_are_refused(mine: Approvals) -> None:
+    assert mine.ask("r1", "c1", "x" * (MOST_BYTES + 1), now=NOW, expires=LATER, is_heard=False) is None
+    assert names(mine) == []
+
+
+@pytest.mark.parametrize(
+    "act",
+    [
+        ask,
+        answer,
+        lambda approvals: approvals.attend(now=NOW, listens=True),
+        lambda approvals: approvals.leave(),
+    ],
+)
+def test_others_are_woken_by_what_they_wait_for(open_journal: OpenJournal, act: Callable[[Approvals], object]) -> None:
+    rung: list[bool] = []
+    approvals = open_journal(on_visible=lambda: rung.append(True)).approvals
+    act(approvals)
+    assert rung == [True]
+
+
+def test_saying_again_that_one_lives_wakes_nobody(open_journal: OpenJournal) -> None:
+    rung: list[bool] = []
+    approvals = open_journal(on_visible=lambda: rung.append(True)).approvals
+    approvals.attend(now=NOW, listens=True)
+    approvals.attend(now=NOW + 1, listens=True)
+    assert rung == [True]
+
+
+def test_there_is_nothing_to_look_at_before_the_first_and_after_the_last(mine: Approvals, others: Approvals) -> None:
+    assert not others.has_any()
+    ask(mine)
+    assert others.has_any()
+    mine.leave()
+    assert not others.has_any()

@@ -1,0 +1,182 @@
+"""The contract of every journal: documents that editors have open."""
+
+from __future__ import annotations
+
+import os
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from filetools.content import TextEdit, TextFormat
+from filetools.journal import (
+    Document,
+    DocumentChange,
+    DocumentClosing,
+    Handle,
+    HeadMovedError,
+    Journal,
+    NewDocument,
+    SqliteJournal,
+    rescue_journal,
+)
+from filetools.models import Actor, RecordState
+from tests.support.journals import ALICE, OpenJournal, draft, move_folder, put
+from tests.support.journals import version as v
+
+ANN = Actor(kind="editor", id="ann", session="window")
+UTF_8 = TextFormat(encoding="utf-8", bom=b"")
+
+
+def opened(journal: Journal, key: str = "a", text: str = "one\n", handle: str = "h") -> Document:
+    new = NewDocument(id=f"doc-{key}", key=key, path=key, base=None, text_format=UTF_8, text=text)
+    held = Handle(name=f"{handle}-{key}", document_id="", actor=ANN, leased_until=time.time() + 60)
+    return journal.documents.open(new, held)
+
+
+def typed(document: Document, text: str, *, dirty: bool = True) -> DocumentChange:
+    return DocumentChange(
+        id=document.id, key=document.key, expected_version=document.version, text=text,
+        edits=(TextEdit(0, 0, "x"),), removed=("",), base=document.base, text_format=document.text_format,
+        is_dirty=dirty, reason="typed",
+    )  # fmt: skip
+
+
+def text_of(journal: Journal, document: Document) -> str | None:
+    found = journal.documents.text(document.id)
+    return None if found is None else found[1]
+
+
+def test_a_change_on_an_older_version_is_refused_and_leaves_no_trace(journal: Journal) -> None:
+    document = opened(journal)
+    assert journal.documents.advance(typed(document, "two\n"), ANN)
+    assert not journal.documents.advance(typed(document, "late\n"), ANN)
+    assert text_of(journal, document) == "two\n"
+    assert [edit.version for edit in journal.documents.history(document.id, 0)] == [2]
+
+
+def test_a_commit_on_an_older_document_records_nothing(journal: Journal) -> None:
+    document = opened(journal)
+    change = draft(journal, "a", b"1", document=typed(document, "merged\n"))
+    journal.documents.advance(typed(document, "typed\n"), ANN)
+    with pytest.raises(HeadMovedError):
+        journal.commit([change], ALICE)
+    with pytest.raises(HeadMovedError):
+        journal.commit([replace(change, view=None)], ALICE)
+    assert (journal.position(), text_of(journal, document)) == (0, "typed\n")
+
+
+def test_a_view_from_before_the_opening_does_not_hold(journal: Journal) -> None:
+    change = draft(journal, "a", b"1")
+    opened(journal)
+    with pytest.raises(HeadMovedError):
+        journal.commit([change], ALICE)
+
+
+def test_a_document_somebody_holds_is_not_closed(journal: Journal) -> None:
+    document = opened(journal)
+    closing = DocumentClosing(id=document.id, key="a", expected_version=1)
+    with pytest.raises(HeadMovedError):
+        journal.commit([draft(journal, "a", b"1", document=closing)], ALICE)
+    assert text_of(journal, document) == "one\n"
+
+
+def test_file_and_document_change_in_one_commit(journal: Journal) -> None:
+    document = opened(journal)
+    journal.commit([draft(journal, "a", b"1", document=typed(document, "both\n"))], ALICE)
+    found = journal.documents.text(document.id)
+    assert found == (replace(document, version=2, is_dirty=True), "both\n")
+    (edit,) = journal.documents.history(document.id, 1)
+    assert (edit.actor.id, edit.edits) == ("alice", (TextEdit(0, 0, "x"),))
+
+
+def test_the_view_of_a_path_has_its_document(journal: Journal) -> None:
+    assert journal.view("a").document is None
+    document = opened(journal)
+    assert journal.view("a").document == document
+    journal.documents.advance(typed(document, "two\n"), ANN)
+    assert journal.view("a").document == replace(document, version=2, is_dirty=True)
+
+
+def test_a_change_of_the_document_alone_becomes_no_head(journal: Journal) -> None:
+    document = opened(journal)
+    change = replace(typed(document, "agent\n"), is_parent=True)
+    (record,) = journal.commit([draft(journal, "a", b"agent\n", buffered=True, document=change)], ALICE, mirrors=["m"])
+    assert record.state is RecordState.BUFFER
+    assert (journal.view("a").head, journal.debts.count("m")) == (None, 0)
+    found = journal.documents.text(document.id)
+    assert found is not None
+    assert found[0].parents == (record.number,)
+    assert journal.contents.get(v(b"agent\n")) == b"agent\n"
+
+
+def test_every_instance_sees_what_one_does(open_journal: OpenJournal) -> None:
+    rung: list[None] = []
+    first, second = open_journal(), open_journal(on_visible=lambda: rung.append(None))
+    document = opened(first)
+    assert second.documents.all() == [document]
+    assert second.documents.advance(typed(document, "two\n"), ANN)
+    assert rung
+    assert text_of(first, document) == "two\n"
+
+
+def test_the_second_editor_joins_the_first_ones_document(journal: Journal) -> None:
+    document = opened(journal)
+    journal.documents.advance(typed(document, "two\n"), ANN)
+    again = opened(journal, text="other\n", handle="i")
+    assert (again.id, again.version, text_of(journal, again)) == (document.id, 2, "two\n")
+
+
+def test_a_clean_document_goes_with_its_last_handle_and_a_dirty_one_stays(journal: Journal) -> None:
+    clean, dirty = opened(journal, "a"), opened(journal, "b")
+    journal.documents.advance(typed(dirty, "two\n"), ANN)
+    assert journal.documents.release("h-a") is None
+    left = journal.documents.release("h-b")
+    assert left == replace(dirty, version=2, is_dirty=True)
+    assert journal.documents.all() == journal.documents.abandoned() == [left]
+    assert text_of(journal, clean) is None
+    assert journal.documents.release("h-b") is None
+
+
+def test_leases_only_grow(journal: Journal) -> None:
+    opened(journal)
+    handle = journal.documents.handle("h-a")
+    assert handle is not None
+    assert journal.documents.renew("h-a", handle.leased_until + 10)
+    assert journal.documents.renew("h-a", handle.leased_until - 10)
+    renewed = journal.documents.handle("h-a")
+    assert renewed == replace(handle, leased_until=handle.leased_until + 10)
+    assert not journal.documents.renew("other", 0)
+
+
+def test_documents_below_a_moved_folder_move_with_it(journal: Journal) -> None:
+    put(journal, "d/a", b"1")
+    inside, beside = opened(journal, "d/a"), opened(journal, "da")
+    journal.commit([move_folder(journal, "d", "e")], ALICE)
+    assert {document.key: document.path for document in journal.documents.all()} == {"e/a": "e/a", "da": "da"}
+    assert journal.documents.below("e") == [replace(inside, key="e/a", path="e/a")]
+    assert beside.key == "da"
+
+
+def test_what_a_document_builds_on_is_never_forgotten(relaxed: SqliteJournal) -> None:
+    for index in range(30):
+        relaxed.marks.synced([put(relaxed, "a", os.urandom(100) + b"%d" % index).number])
+    content = b"base of an open document"
+    relaxed.contents.keep(content, v(content))
+    new = NewDocument(id="doc", key="a", path="a", base=v(content), text_format=UTF_8, text=content.decode())
+    relaxed.documents.open(new, Handle(name="h", document_id="", actor=ANN, leased_until=0))
+    relaxed.maintain(retention_bytes=0, retention_records=0)
+    assert relaxed.contents.get(v(content)) == content
+
+
+def test_unsaved_text_is_rescued_from_a_damaged_journal(state: Path) -> None:
+    journal = SqliteJournal(state)
+    document = opened(journal)
+    journal.documents.advance(typed(document, "typed for an hour\n"), ANN)
+    journal.close()
+    rescue_journal(state, state / "aside")
+    journal = SqliteJournal(state)
+    assert text_of(journal, document) == "typed for an hour\n"
+    assert journal.documents.abandoned() == [replace(document, version=2, is_dirty=True)]
+    journal.close()

@@ -1,0 +1,121 @@
+"""Asking the past: what is left out, who made what, what undoes what; and moments with a name."""
+
+from __future__ import annotations
+
+import pytest
+
+from filetools.journal import Change, Journal, Relation, Selection
+from filetools.models import Actor, Operation
+from tests.support.journals import ALICE, OpenJournal, draft, put
+
+BOB = Actor(kind="agent", id="bob", session="t", call="d")
+
+
+def undoing(*numbers: int) -> tuple[Relation, ...]:
+    return tuple(Relation(kind="undoes", number=number) for number in numbers)
+
+
+def numbers(journal: Journal, wanted: Selection, **options: int) -> list[int]:
+    return [record.number for record in journal.history.select(wanted, **options)]
+
+
+def test_what_was_set_back_or_merely_found_or_is_pending_is_no_past(journal: Journal) -> None:
+    found = put(journal, "a", b"0", operation=Operation.FOUND, applied=True)
+    failed = put(journal, "a", b"1", noted=False)
+    back = put(journal, "a", b"0", compensates=failed.number, applied=True, relations=undoing(found.number))
+    pending = put(journal, "b", b"2", noted=False)
+    assert numbers(journal, Selection()) == []
+    assert journal.history.undoers([found.number]) == {}
+    journal.marks.applied([pending.number])
+    journal.marks.flush()
+    assert numbers(journal, Selection()) == [pending.number]
+    assert journal.history.targets([back.number], "undoes") == {back.number: [found.number]}
+
+
+def test_records_are_selected_by_every_field_newest_first_and_by_pages(journal: Journal) -> None:
+    first = put(journal, "a/x", b"1")
+    second = put(journal, "b", b"2")
+    (third,) = journal.commit([draft(journal, "ab", b"3", applied=True)], BOB)
+    move = Change(
+        operation=Operation.MOVE, path="c", key="c", old_path="b", old_key="b", before=second.after, after=second.after,
+        size=1, applied=True,
+    )  # fmt: skip
+    (fourth,) = journal.commit([move], BOB)
+    everything = [fourth.number, third.number, second.number, first.number]
+    assert numbers(journal, Selection()) == everything
+    assert numbers(journal, Selection(), limit=3) == everything[:3]
+    assert numbers(journal, Selection(), below=everything[2]) == everything[3:]
+    assert numbers(journal, Selection(kind="agent", id="bob")) == everything[:2]
+    assert numbers(journal, Selection(session="s", call="c")) == everything[2:]
+    assert numbers(journal, Selection(since=second.number, until=third.number)) == everything[1:3]
+    assert numbers(journal, Selection(since_time=third.time, until_time=third.time)) == [third.number]
+    assert numbers(journal, Selection(key="a")) == [first.number]
+    assert numbers(journal, Selection(key="b")) == [fourth.number, second.number]
+    assert numbers(journal, Selection(moves_only=True)) == [fourth.number]
+    assert numbers(journal, Selection(numbers=(first.number, 999))) == [first.number]
+    assert numbers(journal, Selection(kind="editor")) == []
+    assert [record.number for record in journal.history.of_key("c")] == [fourth.number]
+    assert [record.number for record in journal.history.of_folder("a", below=99)] == [first.number]
+
+
+def test_records_of_one_commit_are_told_from_those_of_the_next(journal: Journal) -> None:
+    alone = put(journal, "a", b"1")
+    several = journal.commit([draft(journal, "b", b"2"), draft(journal, "c", b"3")], ALICE)
+    others = journal.commit([draft(journal, "d", b"4"), draft(journal, "e", b"5")], ALICE)
+    put(journal, "f", b"6")
+    assert [record.number for record in journal.history.together_with(alone)] == [alone.number]
+    for group in (several, others):
+        for record in group:
+            found = journal.history.together_with(record)
+            assert [each.number for each in found] == [each.number for each in group]
+
+
+def test_relations_are_found_from_both_ends_for_any_number_of_records(journal: Journal) -> None:
+    first = put(journal, "a", b"1")
+    undo = put(journal, "a", b"0", relations=undoing(first.number, 7))
+    save = put(journal, "a", b"2", relations=(Relation(kind="parent", number=first.number),))
+    many = range(1, 3000)
+    assert journal.history.undoers(many) == {first.number: [undo.number], 7: [undo.number]}
+    assert journal.history.targets(many, "undoes") == {undo.number: [first.number, 7]}
+    assert journal.history.targets(many, "parent") == {save.number: [first.number]}
+    assert journal.history.children(many) == {first.number: [save.number]}
+
+
+def test_folders_that_went_are_told_newest_first(journal: Journal) -> None:
+    assert journal.history.removals() == []
+    gone = Change(operation=Operation.DELETE_DIRECTORY, path="d", key="d", applied=True)
+    moved = Change(
+        operation=Operation.MOVE_DIRECTORY, path="f", key="f", old_path="e", old_key="e", applied=True
+    )  # fmt: skip
+    (first,), (second,) = journal.commit([gone], ALICE), journal.commit([moved], ALICE)
+    assert [tuple(each) for each in journal.history.removals()] == [
+        (second.number, Operation.MOVE_DIRECTORY, "f", "e"), (first.number, Operation.DELETE_DIRECTORY, "d", None)
+    ]  # fmt: skip
+
+
+def test_a_checkpoint_has_the_number_of_its_moment_and_outlives_the_process(open_journal: OpenJournal) -> None:
+    journal = open_journal()
+    assert (journal.checkpoints.get("x"), journal.checkpoints.remove("x"), journal.checkpoints.all()) == (
+        None,
+        False,
+        [],
+    )
+    empty = journal.checkpoints.save("empty")
+    record = put(journal, "a", b"1")
+    made = journal.checkpoints.save("x")
+    assert (empty is not None and empty.number, made is not None and made.number) == (0, record.number)
+    put(journal, "a", b"2")
+    assert journal.checkpoints.save("x") is None
+    other = open_journal()
+    assert other.checkpoints.get("x") == made
+    moved = other.checkpoints.save("x", replace=True)
+    assert moved is not None
+    assert [each.name for each in journal.checkpoints.all()] == ["empty", "x"]
+    assert journal.checkpoints.get("x") == moved
+    assert (journal.checkpoints.remove("x"), journal.checkpoints.get("x")) == (True, None)
+
+
+@pytest.mark.parametrize("name", ["'; DROP TABLE records; --", "ü 😀", "x" * 10_000])
+def test_a_checkpoint_may_have_any_name(journal: Journal, name: str) -> None:
+    journal.checkpoints.save(name)
+    assert [each.name for each in journal.checkpoints.all()] == [name]

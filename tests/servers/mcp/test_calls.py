@@ -1,0 +1,239 @@
+from __future__ import annotations
+
+import asyncio
+import base64
+import json
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+from mcp import Client
+from mcp_types import INVALID_PARAMS, AudioContent, ImageContent, ResourceLink, TextContent
+
+from filetools.content import version_of
+from filetools.errors import InvalidArgumentError
+from filetools.events import Event
+from filetools.models import Actor
+from filetools.servers.mcp import Door, DoorOptions
+from filetools.tools import FILE_TOOLS
+from tests.support.mcp_clients import ERAS, facts, failure, opened_door, refused, text, text_of
+from tests.support.opened import ScriptedOpening, assert_at_rest, steps_until, told
+
+PNG = base64.b64decode(
+    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+)
+EDITOR = Actor(kind="editor", id="ann")
+
+
+@pytest.mark.parametrize("mode", ERAS)
+async def test_an_unknown_tool_is_an_error_of_the_protocol(root: Path, mode: str) -> None:
+    async with opened_door(root, mode) as (client, _):
+        error = await refused(INVALID_PARAMS, client.call_tool("raed_file", {"path": "notes.md"}))
+        assert "read_file" in error.data["available"]
+
+
+@pytest.mark.parametrize("mode", ERAS)
+@pytest.mark.parametrize("arguments", [{}, {"path": 1}, {"path": "a", "nope": 1}, {"path": "notes.md", "limit": 0}])
+async def test_bad_arguments_are_an_error_of_the_tool(root: Path, mode: str, arguments: dict[str, Any]) -> None:
+    async with opened_door(root, mode) as (client, _):
+        assert (await failure(client, "read_file", **arguments)).startswith("INVALID_ARGUMENT: ")
+
+
+def test_a_group_that_does_not_exist_is_refused() -> None:
+    with pytest.raises(InvalidArgumentError, match="did you mean 'core'"):
+        DoorOptions(tools=("cor",)).selected()
+
+
+async def test_replacing_a_file_needs_its_version(root: Path) -> None:
+    async with opened_door(root) as (client, _):
+        await text(client, "read_file", path="notes.md")
+        told = await failure(client, "write_file", path="notes.md", content="new\n")
+        assert told.startswith("VERSION_MISMATCH: ")
+        present = version_of(b"notes\n")
+        assert f"current_version: {present}" in told
+        short = present.removeprefix("sha256:")[:12]
+        assert (await facts(client, "write_file", path="notes.md", content="new\n", expected_version=short))["number"]
+    assert (root / "notes.md").read_text() == "new\n"
+
+
+async def test_a_door_that_only_reads_offers_nothing_else(root: Path) -> None:
+    async with opened_door(root, only_reads=True, settings={"permissions": "read_only"}) as (client, _):
+        assert {tool.annotations.read_only_hint for tool in (await client.list_tools()).tools if tool.annotations} == {
+            True
+        }
+        await refused(INVALID_PARAMS, client.call_tool("write_file", {"path": "x", "content": ""}))
+
+
+@pytest.mark.parametrize("mode", ERAS)
+async def test_every_tool_says_what_it_does_to_the_tree(root: Path, mode: str) -> None:
+    async with opened_door(root, mode, tools=tuple({tool.group for tool in FILE_TOOLS})) as (client, _):
+        published = {tool.name: tool for tool in (await client.list_tools()).tools}
+    assert list(published) == [tool.name for tool in FILE_TOOLS]
+    for tool in FILE_TOOLS:
+        hints = published[tool.name].annotations
+        assert hints is not None
+        assert (hints.read_only_hint, hints.destructive_hint, hints.idempotent_hint, hints.open_world_hint) == (
+            tool.effect == "read",
+            tool.effect != "read" and not tool.is_additive,
+            tool.is_idempotent,
+            False,
+        )
+        assert hints.title
+        assert (published[tool.name].meta is not None) is tool.has_body
+    assert published["read_file"].meta == {"anthropic/maxResultSizeChars": 60_000}
+
+
+async def test_a_body_travels_once(root: Path) -> None:
+    async with opened_door(root) as (client, _):
+        schemas = {tool.name: tool.output_schema for tool in (await client.list_tools()).tools}
+        read = await client.call_tool("read_file", {"path": "src/app.py", "offset": 2, "limit": 1})
+        assert schemas["read_file"] is None
+        assert read.structured_content is None
+        version = version_of(b"one\ntwo\nthree\n")[7:19]
+        assert text_of(read) == f"two\n[src/app.py · lines 2\u20132 of 3 · version {version} · next_offset 3]"
+        assert schemas["write_file"] is not None
+
+
+async def test_small_results_tell_models_and_programs_the_same(root: Path) -> None:
+    async with opened_door(root) as (client, _):
+        result = await client.call_tool("write_file", {"path": "new.txt", "content": "new\n"})
+        assert json.loads(text_of(result)) == result.structured_content
+        assert result.structured_content["created"] is True
+
+
+async def test_programs_can_have_bodies_with_a_schema(root: Path) -> None:
+    async with opened_door(root, structured=True) as (client, _):
+        schemas = {tool.name: tool.output_schema for tool in (await client.list_tools()).tools}
+        assert [name for name, schema in schemas.items() if schema is None] == []
+        assert (await facts(client, "read_file", path="notes.md"))["content"] == "notes\n"
+        assert [each["path"] for each in (await facts(client, "list_files"))["entries"]] == ["src", "notes.md"]
+
+
+async def test_pictures_and_sounds_are_shown_and_other_binaries_are_linked(root: Path) -> None:
+    (root / "dot.png").write_bytes(PNG)
+    (root / "a.wav").write_bytes(b"RIFF\x24\x00\x00\x00WAVEfmt " + bytes(20))
+    (root / "a.zip").write_bytes(b"PK\x03\x04" + bytes(40))
+    async with opened_door(root) as (client, _):
+        seen = [(await client.call_tool("read_file", {"path": name})).content for name in ("dot.png", "a.wav", "a.zip")]
+    assert isinstance(seen[0][1], ImageContent)
+    assert base64.b64decode(seen[0][1].data) == PNG
+    assert isinstance(seen[1][1], AudioContent)
+    assert isinstance(seen[2][1], ResourceLink)
+    assert (seen[2][1].uri, seen[2][1].size) == ("filetools:///files/a.zip", 44)
+    assert all(isinstance(each[0], TextContent) and "binary" in each[0].text for each in seen)
+
+
+async def test_a_long_text_is_cut_and_linked_and_goes_on_where_it_was_cut(root: Path) -> None:
+    lines = "".join(f"line {number}\n" for number in range(1, 101))
+    (root / "long.txt").write_text(lines)
+    async with opened_door(root, settings={"max_text_lines": 40}) as (client, _):
+        result = await client.call_tool("read_file", {"path": "long.txt"})
+        assert isinstance(result.content[1], ResourceLink)
+        read, offset = "", 1
+        while offset:
+            body, _, footer = (await text(client, "read_file", path="long.txt", offset=offset)).rpartition("[")
+            read += body
+            offset = int(footer.partition("next_offset ")[2].rstrip("]") or 0)
+    assert read == lines
+
+
+def session(name: str) -> Any:
+    return {"filetools/session": name}
+
+
+async def test_the_session_of_a_call_is_the_one_it_names(root: Path) -> None:
+    async with opened_door(root) as (client, files):
+        await client.call_tool("write_file", {"path": "a", "content": ""}, meta=session("s1"))
+        await client.call_tool("write_file", {"path": "b", "content": ""}, meta=session("s2"))
+        await client.call_tool("write_file", {"path": "c", "content": ""})
+        records = {record.path: record.actor for record in (await files.changes()).records}
+    assert (records["a"].session, records["b"].session) == ("s1", "s2")
+    assert records["c"].session not in ("s1", "s2", None)
+    assert {actor.kind for actor in records.values()} == {"agent"}
+
+
+async def test_an_editor_acts_for_a_person_only_if_the_operator_says_so(root: Path) -> None:
+    async with opened_door(root, is_editor=True) as (client, files):
+        await text(client, "buffer_open", path="notes.md")
+        await text(client, "write_file", path="a", content="")
+        assert {record.actor.kind for record in (await files.changes()).records if record.path == "a"} == {"editor"}
+
+
+async def test_a_model_is_told_what_others_changed_since_it_read(root: Path) -> None:
+    async with opened_door(root) as (client, files):
+        await text(client, "read_file", path="notes.md")
+        await files.for_actor(EDITOR).append_file("notes.md", "more\n")
+        told = await text(client, "read_file", path="src/app.py")
+        version = version_of(b"notes\nmore\n")[7:19]
+        assert told.endswith(f"changed since you read it: notes.md by editor ann, version {version}")
+        assert "changed" not in await text(client, "read_file", path="src/app.py")
+
+
+@pytest.mark.parametrize("mode", ERAS)
+async def test_progress_arrives_in_order(root: Path, mode: str) -> None:
+    told: list[float] = []
+
+    async def note(progress: float, total: float | None, message: str | None) -> None:
+        told.append(progress)
+
+    async with opened_door(root, mode, tools=("batches",)) as (client, _):
+        await client.call_tool("read_multiple", {"paths": ["notes.md", "src/app.py"] * 20}, progress_callback=note)
+        await steps_until(lambda: told and told[-1] == 100)
+    assert told == sorted(set(told))
+    assert len(told) > 2
+
+
+@pytest.mark.parametrize("mode", ERAS)
+async def test_a_cancelled_call_that_waits_for_a_lock_never_happens(root: Path, mode: str) -> None:
+    edit = {"path": "notes.md", "old_string": "notes", "new_string": "changed"}
+    async with opened_door(root, mode) as (client, files):
+        started: list[Event] = told(files, "agent:tool:started")
+        failed: list[Event] = told(files, "agent:tool:failed")
+        async with files._parts.locks.hold(["notes.md"], path="notes.md", owner="test"):
+            call = asyncio.create_task(client.call_tool("edit_file", edit))
+            await steps_until(lambda: started)
+            call.cancel()
+            await asyncio.gather(call, return_exceptions=True)
+            await steps_until(lambda: failed)
+        await steps_until(lambda: not files._parts.locks.is_locked("notes.md"))
+        await text(client, "edit_file", path="notes.md", old_string="notes", new_string="after")
+    assert (root / "notes.md").read_text() == "after\n"
+
+
+@pytest.mark.parametrize("mode", ERAS)
+@pytest.mark.parametrize("method", ["prepare", "Prepared.exchange"])
+async def test_a_call_cancelled_amid_its_work_is_done_or_undone_and_leaves_no_lock(
+    root: Path, mode: str, method: str
+) -> None:
+    reached, go_on = threading.Event(), threading.Event()
+
+    def block(called: str, path: str) -> None:
+        if called == method and path == "notes.md" and not reached.is_set():
+            reached.set()
+            assert go_on.wait(20)
+
+    edit = {"path": "notes.md", "old_string": "notes", "new_string": "changed"}
+    async with (
+        ScriptedOpening(root, before=block) as files,
+        Door(files, DoorOptions()) as door,
+        Client(door.server, mode=mode) as client,
+    ):
+        call = asyncio.create_task(client.call_tool("edit_file", edit))
+        await steps_until(reached.is_set)
+        call.cancel()
+        await asyncio.gather(call, return_exceptions=True)
+        go_on.set()
+        await steps_until(lambda: not files._parts.locks.is_locked("notes.md"))
+        await assert_at_rest(files, root)
+        await text(client, "write_file", path="next.txt", content="")
+    assert (root / "notes.md").read_text() in ("notes\n", "changed\n")
+
+
+async def test_waiting_ends_at_once_when_it_is_cancelled(root: Path) -> None:
+    async with opened_door(root) as (client, _):
+        call = asyncio.create_task(client.call_tool("watch_changes", {"wait_seconds": 50}))
+        await asyncio.sleep(0)
+        call.cancel()
+        await asyncio.gather(call, return_exceptions=True)
+        await text(client, "file_info", path="notes.md")

@@ -1,0 +1,96 @@
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+import uvicorn
+from mcp import Client
+from mcp.client.streamable_http import streamable_http_client
+from mcp.client.subscriptions import ResourceUpdated
+
+import filetools
+from filetools.facade import FileToolsFacade
+from filetools.servers.mcp import DoorOptions, http_application
+from tests.support.mcp_clients import ERAS, RELAXED, facts, refused, text
+from tests.support.opened import steps_until
+
+NOTES = "filetools:///files/notes.md"
+
+
+@asynccontextmanager
+async def served(root: Path) -> AsyncIterator[tuple[str, FileToolsFacade]]:
+    """Serve a root over HTTP on a free port."""
+    async with (
+        filetools.open(root, settings=RELAXED) as files,
+        http_application(files, DoorOptions(file_root=root)) as application,
+    ):
+        config = uvicorn.Config(application, port=0, lifespan="off", log_level="error", timeout_graceful_shutdown=1)
+        server = uvicorn.Server(config)
+        serving = asyncio.create_task(server.serve())
+        await steps_until(lambda: server.started)
+        port = server.servers[0].sockets[0].getsockname()[1]
+        try:
+            yield f"http://127.0.0.1:{port}/mcp", files
+        finally:
+            server.should_exit = True
+            await serving
+
+
+@pytest.mark.parametrize("mode", ERAS)
+async def test_tools_and_resources_over_http(root: Path, mode: str) -> None:
+    async with served(root) as (url, files), Client(url, mode=mode) as client:
+        await text(client, "write_file", path="new.txt", content="new\n")
+        assert (await text(client, "read_file", path="new.txt")).startswith("new\n")
+        [contents] = (await client.read_resource(NOTES)).contents
+        assert contents.model_dump()["text"] == "notes\n"
+        [record] = [each for each in (await files.changes()).records if each.path == "new.txt"]
+        assert record.actor.session
+
+
+async def test_addresses_of_the_machine_are_refused_over_http(root: Path) -> None:
+    async with served(root) as (url, _), Client(url) as client:
+        await refused(-32602, client.read_resource((root / "notes.md").as_uri()))
+
+
+async def test_other_hosts_and_origins_are_refused(root: Path) -> None:
+    async with served(root) as (url, _), httpx2.AsyncClient() as client:
+        for headers in ({"host": "evil.example"}, {"origin": "http://evil.example"}):
+            answer = await client.post(url, json={}, headers=headers)
+            assert answer.status_code in (403, 421)
+
+
+@pytest.mark.parametrize("mode", ERAS)
+async def test_a_header_names_the_session(root: Path, mode: str) -> None:
+    async with served(root) as (url, files), httpx2.AsyncClient(headers={"Filetools-Session": "mine"}) as http:
+        async with Client(streamable_http_client(url, http_client=http), mode=mode) as client:
+            await facts(client, "write_file", path="new.txt", content="")
+        [record] = [each for each in (await files.changes()).records if each.path == "new.txt"]
+        assert record.actor.session == "mine"
+
+
+async def test_changes_are_told_over_http(root: Path) -> None:
+    async with (
+        served(root) as (url, files),
+        Client(url) as client,
+        client.listen(resource_subscriptions=[NOTES]) as stream,
+    ):
+        await files.append_file("notes.md", "more\n")
+        assert await anext(stream) == ResourceUpdated(uri=NOTES)
+
+
+async def test_closing_the_stream_cancels_the_call(root: Path) -> None:
+    ended: list[Any] = []
+    async with served(root) as (url, files), Client(url) as client:
+        files.on("agent:tool:failed", ended.append)
+        started: list[Any] = []
+        files.on("agent:tool:started", started.append)
+        call = asyncio.create_task(client.call_tool("watch_changes", {"wait_seconds": 50}))
+        await steps_until(lambda: started)
+        call.cancel()
+        await asyncio.gather(call, return_exceptions=True)
+        await steps_until(lambda: ended)

@@ -1,0 +1,129 @@
+"""The table of what a file has beside its bytes, and which operations keep it."""
+
+from __future__ import annotations
+
+import os
+import stat
+import struct
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import filetools
+from filetools import Actor
+from tests.support.crashing import QUIET
+from tests.support.fidelity import COLUMNS, ENDS, OPERATIONS, Case, text_of
+
+PATH, SECOND = "file", "second"
+KEPT: Final = "kept"
+OWN: Final = "its own"
+"""A copy is a new file: it takes over bytes and mode."""
+TARGET: Final = "the target is moved"
+_ACCESS: Final = "system.posix_acl_access"
+RENAMING: Final = "`apply_patch` that renames, too"
+_AFTER: Final = {"`copy_file`": f"{PATH}.copy", "`move_file`": f"{PATH}.moved", RENAMING: f"{PATH}.renamed"}
+
+
+def access_list(user: int) -> bytes:
+    """Return an access list in the kernel's form: owner rw, one more user r, the group r, a mask of rw, others nothing."""
+    rows = [(0x01, 6, 0xFFFFFFFF), (0x02, 4, user), (0x04, 4, 0xFFFFFFFF), (0x10, 6, 0xFFFFFFFF), (0x20, 0, 0xFFFFFFFF)]
+    return struct.pack("<I", 2) + b"".join(struct.pack("<HHI", *row) for row in rows)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Attribute:
+    """One thing that a file has."""
+
+    give: Callable[[Path], object]
+    look: Callable[[Path], object]
+    """What there is of it; the same before and after where it was kept."""
+
+
+def _owner(place: Path) -> tuple[int, int]:
+    found = place.stat()
+    return found.st_uid, found.st_gid
+
+
+def _extended(place: Path, name: str) -> bytes | None:
+    return os.getxattr(place, name) if name in os.listxattr(place) else None
+
+
+def _become_link(place: Path) -> None:
+    place.rename(place.parent / SECOND)
+    place.symlink_to(SECOND)
+
+
+def _names(place: Path) -> bool:
+    """Whether both names are those of one file."""
+    second = place.parent / SECOND
+    return second.exists() and place.exists() and place.samefile(second)
+
+
+ATTRIBUTES: Final[dict[str, Attribute]] = {
+    "mode": Attribute(give=lambda place: place.chmod(0o751), look=lambda place: stat.S_IMODE(place.stat().st_mode)),
+    "owner and group": Attribute(give=lambda place: os.chown(place, 12345, 54321), look=_owner),
+    "extended attributes": Attribute(
+        give=lambda place: os.setxattr(place, "user.note", b"a\0b"), look=lambda place: _extended(place, "user.note")
+    ),
+    "access list": Attribute(
+        give=lambda place: os.setxattr(place, _ACCESS, access_list(12345)),
+        look=lambda place: (_extended(place, _ACCESS), place.stat().st_mode),
+    ),
+    "hard links": Attribute(give=lambda place: os.link(place, place.parent / SECOND), look=_names),
+    "symbolic link": Attribute(
+        give=_become_link,
+        look=lambda place: place.is_symlink() and str(place.readlink()),
+    ),
+}
+
+
+def is_supported(root: Path) -> bool:
+    """Whether this process and this disk can have everything that the table is about."""
+    probe = root / "probe"
+    probe.touch()
+    try:
+        for name in ("owner and group", "extended attributes", "access list"):
+            ATTRIBUTES[name].give(probe)
+    except OSError:
+        return False
+    finally:
+        probe.unlink()
+    return True
+
+
+async def verdict(root: Path, operation: str, name: str) -> str:
+    """Do one operation with a file that has an attribute; returns what became of it."""
+    column, attribute = COLUMNS["UTF-8"], ATTRIBUTES[name]
+    place = root / PATH
+    text = text_of(column, "LF", has_final_end=True)
+    place.write_bytes(column.bytes_of(text))
+    attribute.give(place)
+    before = attribute.look(place)
+    async with filetools.open(root, settings={**QUIET, "follow_symlinks": name == "symbolic link"}) as opened:
+        actors = [opened.for_actor(Actor(kind="agent", id=one)) for one in ("ann", "bob")]
+        case = Case(
+            files=actors[0], other=actors[1], root=root, path=PATH, column=column, ends=ENDS["LF"], text=text
+        )  # fmt: skip
+        try:
+            is_done = await OPERATIONS[operation](case, f"{column.sample} there")
+        except filetools.FileToolsError as exc:
+            return exc.code
+    after = root / _AFTER.get(operation, PATH)
+    if is_done and attribute.look(after) == before:
+        return KEPT
+    if operation == RENAMING and name == "hard links":
+        return OWN if is_done and (root / SECOND).read_bytes() == column.bytes_of(text) else "lost"
+    is_left = is_done and attribute.look(place) == before
+    return {"`copy_file`": OWN, "`move_file`": TARGET, RENAMING: TARGET}.get(operation, "lost") if is_left else "lost"
+
+
+def wanted(operation: str, name: str) -> str:
+    """Return the verdict that is good."""
+    if operation == "`copy_file`" and name != "mode":
+        return OWN
+    if operation in ("`move_file`", RENAMING) and name == "symbolic link":
+        return TARGET
+    if operation == RENAMING and name == "hard links":
+        return OWN
+    return KEPT

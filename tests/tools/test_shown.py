@@ -1,0 +1,171 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from filetools.tools import FILE_TOOLS, AnyTool, Shown, TextLimits, shown
+
+HASH = "0123456789abcdef" * 4
+VERSION = f"sha256:{HASH}"
+TOOLS = {tool.name: tool for tool in FILE_TOOLS}
+LIMITS = TextLimits(lines=5, characters=60)
+
+
+def read(content: str, **more: Any) -> dict[str, Any]:
+    return {
+        "path": "a.txt", "content": content, "encoding": "utf-8", "size": len(content), "version": VERSION,
+        "newline": "lf", "is_binary": False, "truncated": False, **more,
+    }  # fmt: skip
+
+
+def seen(name: str, data: dict[str, Any], limits: TextLimits = LIMITS, **beside: Any) -> Shown:
+    return shown(TOOLS[name], {"success": True, "data": data, **beside}, limits)
+
+
+def failed(**more: Any) -> str:
+    envelope = {
+        "success": False, "error": "it failed", "error_code": "EDIT_NOT_FOUND", "retryable": False, "details": {},
+        "attempts": 1, **more,
+    }  # fmt: skip
+    result = shown(TOOLS["edit_file"], envelope, TextLimits())
+    assert result.is_error
+    assert result.structured is None
+    return result.text
+
+
+@pytest.mark.parametrize(
+    ("data", "text"),
+    [
+        (read("a\nb\n", total_lines=2), "a\nb\n[a.txt · lines 1\u20132 of 2 · version 0123456789ab]"),
+        (read("", total_lines=0), "[a.txt · no lines of 0 · version 0123456789ab]"),
+        (read("b", total_lines=2), "b\n[a.txt · lines 2\u20132 of 2 · version 0123456789ab · no final newline]"),
+        (
+            read("b\n", total_lines=3, truncated=True, next_offset=3),
+            "b\n[a.txt · lines 2\u20132 of 3 · version 0123456789ab · next_offset 3]",
+        ),
+        (
+            read("b\n", version="stat:1-2-3", truncated=True, next_offset=7),
+            "b\n[a.txt · lines 6\u20136 · version stat:1-2-3 · next_offset 7]",
+        ),
+        (read("b\n"), "b\n[a.txt · 1 lines · version 0123456789ab]"),
+        (
+            read("1\n2\n3\n4\n5\n6\n7\n", total_lines=7),
+            "1\n2\n3\n4\n5\n[a.txt · lines 1\u20135 of 7 · version 0123456789ab · next_offset 6]",
+        ),
+        (
+            read("x" * 70 + "\ny\n", total_lines=2),
+            "x" * 60 + "\n[a.txt · lines 1\u20131 of 2 · version 0123456789ab · next_offset 2"
+            " · the line is longer than the 60 characters shown]",
+        ),
+        (
+            read("x" * 70, total_lines=1),
+            "x" * 60 + "\n[a.txt · lines 1\u20131 of 1 · version 0123456789ab · no final newline"
+            " · the line is longer than the 60 characters shown]",
+        ),
+        (
+            read("a\r\n", total_lines=1, newline="crlf", encoding="cp1252", origin="buffer", disk_is_newer=True, stale=True),
+            "a\r\n[a.txt · lines 1\u20131 of 1 · version 0123456789ab · cp1252 · crlf line ends · unsaved text of an editor"
+            " · the file has newer text · being written just now]",
+        ),
+        (
+            read("", is_binary=True, encoding="base64", size=9, mime_type="application/zip"),
+            "[a.txt · binary · application/zip · 9 bytes · version 0123456789ab]",
+        ),
+    ],
+)  # fmt: skip
+def test_a_read_ends_with_a_line_of_facts(data: dict[str, Any], text: str) -> None:
+    assert seen("read_file", data).text == text
+
+
+def test_news_stand_below_the_facts() -> None:
+    changed = [
+        {"path": "b.txt", "by": {"kind": "agent", "id": "bob"}, "version": VERSION},
+        {"path": "c.txt", "by": {"kind": "external", "id": "external"}, "deleted": True},
+    ]
+    warnings = [{"code": "SYNC_FAILED", "message": "the mirror is away"}]
+    beside: dict[str, Any] = {"changed_since_read": changed, "changed_since_read_more": 3, "warnings": warnings}
+    result = seen("read_file", read("a\n", total_lines=1), **beside)
+    assert result.text.splitlines()[2:] == [
+        "warning: SYNC_FAILED: the mirror is away",
+        "changed since you read it: b.txt by agent bob, version 0123456789ab",
+        "changed since you read it: c.txt by external external, deleted",
+        "changed since you read them: 3 more files",
+    ]
+    small = seen("delete_file", {"path": "a.txt"}, **beside)
+    assert small.structured == {"path": "a.txt", **beside}
+
+
+def test_a_page_shows_kinds_sizes_and_where_to_go_on() -> None:
+    entries = [
+        {"name": "src", "path": "src", "type": "directory"},
+        {"name": "l", "path": "l", "type": "symlink", "size": 3},
+        {"name": "a\nb", "path": "a\nb", "type": "file", "size": 3},
+        {"name": "x", "path": "x", "type": "file", "size": 0, "addressable": False},
+    ]
+    data = {"path": "", "entries": entries, "truncated": True, "next_cursor": "abc"}
+    assert seen("list_files", data).text == (
+        "src/\nl@\na\\nb  3\nx  0  (cannot be addressed)\n[. · 4 entries · next_cursor abc]"
+    )
+    found = seen("search_files", {**data, "total": 9, "total_is_complete": False}, TextLimits(lines=2))
+    assert found.text == (
+        "src/\nl@\n[. · 4 entries · 9 so far, there may be more · only 2 shown: call again with a smaller limit]"
+    )
+
+
+def test_matches_look_as_those_of_grep() -> None:
+    data = {
+        "path": "", "output_mode": "content", "total": 2, "total_is_complete": True,
+        "matches": [
+            {"path": "a", "line": 3, "column": 1, "text": "hit", "before": ["one", "two"], "after": ["four"]},
+            {"path": "b", "line": 1, "column": 1, "text": "x\ny", "end_line": 2, "after": ["z"], "origin": "buffer"},
+            {"path": "c", "line": 1, "column": 1, "text": "part", "clipped": True},
+        ],
+        "files": [{"path": "d", "count": 2}, {"path": "e"}],
+    }  # fmt: skip
+    result = shown(TOOLS["search_files"], {"success": True, "data": data}, TextLimits())
+    unsaved = "  (unsaved text of an editor)"
+    assert result.text.splitlines() == [
+        "a-1-one", "a-2-two", "a:3:hit", "a-4-four", f"b:1:x{unsaved}", f"b:2:y{unsaved}", "b-3-z", "c:1:…part…",
+        "d:2", "e", "[. · 10 lines · 2 in all]",
+    ]  # fmt: skip
+
+
+def test_several_files_share_one_limit() -> None:
+    items = [{"path": name, "result": read("1\n2\n3\n", total_lines=3) | {"path": name}} for name in ("a", "b", "c")]
+    items.append({"path": "d", "error": {"error": "File not found: d", "error_code": "FILE_NOT_FOUND"}})
+    result = seen("read_multiple", {"items": items, "failed": 1})
+    assert result.text.splitlines() == [
+        "1", "2", "3", "[a · lines 1\u20133 of 3 · version 0123456789ab]",
+        "1", "[b · lines 1\u20131 of 3 · version 0123456789ab · next_offset 2]",
+        "[c · too much for one answer: read it by itself]",
+        "[d · FILE_NOT_FOUND: File not found: d]",
+        "[4 files · 1 failed]",
+    ]  # fmt: skip
+
+
+def test_an_error_tells_all_that_is_needed_to_mend_the_call() -> None:
+    told = failed(
+        suggested_action="Read again.",
+        details={"path": "a.txt", "lines": [1, 7], "diff": "-a\n+b\n", "current_version": VERSION},
+    )
+    assert told == (
+        "EDIT_NOT_FOUND: it failed\nhint: Read again.\npath: a.txt\nlines: [1,7]\ndiff:\n-a\n+b"
+        f"\ncurrent_version: {VERSION}"
+    )
+
+
+def test_an_error_keeps_the_limits() -> None:
+    envelope = {"success": False, "error": "no", "error_code": "X", "details": {"a": "1\n" * 100}}
+    assert shown(TOOLS["edit_file"], envelope, LIMITS).text == "X: no\na:\n1\n1\n1\n"
+
+
+@pytest.mark.parametrize("tool", FILE_TOOLS, ids=lambda tool: tool.name)
+def test_a_tool_that_tells_programs_has_a_shape_for_it(tool: AnyTool) -> None:
+    assert tool.result is not None or tool.name == "exists"
+
+
+def test_an_editor_gets_the_text_of_a_document_once() -> None:
+    result = seen("buffer_open", {"handle": "h", "text": "long"})
+    assert result.structured == {"handle": "h", "text": "long"}
+    assert result.text == '{"handle":"h"}'
