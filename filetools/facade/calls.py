@@ -40,6 +40,11 @@ class Calls:
         """The settings in force."""
         return self._parts.settings
 
+    @property
+    def root_paths(self) -> tuple[str, ...]:
+        """The absolute paths of the root: as it was given, and with its links resolved, if that is another."""
+        return self._parts.workspace.spellings
+
     async def _authorise(
         self,
         tool: str,

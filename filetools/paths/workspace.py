@@ -105,6 +105,12 @@ class Workspace:
             close_root(descriptor)
             raise
 
+    @property
+    def spellings(self) -> tuple[str, ...]:
+        """The absolute paths of the root, with "/": as given, and with its links resolved, if that is another."""
+        start = "" if os.name == "nt" else "/"
+        return tuple(start + "/".join(segments) for segments in self._rules.roots)
+
     def resolve(self, raw_path: str, *, allow_root: bool = False) -> WorkspacePath:
         r"""Return the normal form of a raw path, without looking at the disk.
 

@@ -12,10 +12,12 @@ from filetools.tools.files import Files
 from filetools.tools.media import FileLink, Medium
 from filetools.tools.registry import FILE_TOOLS, ToolRegistry, chosen
 from filetools.tools.retrying import RetryPolicy, retry
+from filetools.tools.roots import Place, Root, Roots
 from filetools.tools.schemas import output_schema
-from filetools.tools.shown import Shown, has_schema, shown
+from filetools.tools.seen import Shown
+from filetools.tools.shown import has_schema, shown, shown_failure
 from filetools.tools.step_counter import StepCounter
-from filetools.tools.tool import AnyTool, Effect, Tool, ToolContext
+from filetools.tools.tool import AnyTool, Effect, Published, Tool, ToolContext
 
 __all__ = [
     "FILE_TOOLS",
@@ -30,7 +32,11 @@ __all__ = [
     "Medium",
     "NoParameters",
     "Parameters",
+    "Place",
+    "Published",
     "RetryPolicy",
+    "Root",
+    "Roots",
     "Shown",
     "StepCounter",
     "TextLimits",
@@ -43,5 +49,6 @@ __all__ = [
     "output_schema",
     "retry",
     "shown",
+    "shown_failure",
     "success_envelope",
 ]

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import Any, Final, TypeVar, get_args
 
 from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails
 
 from filetools.errors import InvalidArgumentError
@@ -37,9 +38,16 @@ _EXPECTED: Final = {
 
 
 class Parameters(BaseModel):
-    """Base of the parameters of tools: nothing is converted, nothing unknown is taken."""
+    """Base of the parameters of tools: nothing is converted, nothing unknown is taken.
+
+    A field with an alias, such as "oldText" or "-A", is published, and told of in errors, by that alone.
+    """
 
     model_config = ConfigDict(strict=True, extra="forbid", frozen=True)
+
+    def about(self) -> str | None:
+        """Return the path that the call is mainly about, for logs and events."""
+        return getattr(self, "path", None) or getattr(self, "source", None)
 
 
 class NoParameters(Parameters):
@@ -84,34 +92,43 @@ def _canonical(model: type[BaseModel], arguments: object, where: str) -> dict[st
             )
         if named.get(name) is None:
             named[name], given[name] = value, str(raw_name)
+    fields = _published(model)
     return {
-        name: _canonical_value(model, name, value, where)
+        name: _canonical_value(fields[name], value, where + name)
         for name, value in named.items()
-        if value is not None or model.model_fields[name].is_required()
+        if value is not None or fields[name].is_required()
     }
 
 
-def _canonical_value(model: type[BaseModel], name: str, value: Any, where: str) -> Any:
+def _published(model: type[BaseModel]) -> dict[str, FieldInfo]:
+    """Return the fields by the names that callers know."""
+    return {field.alias or name: field for name, field in model.model_fields.items()}
+
+
+def _canonical_value(field: FieldInfo, value: Any, where: str) -> Any:
     """Go on inside lists of objects; every other value is for the validator."""
-    nested = _item_model(model, name)
+    nested = _item_model(field)
     if nested is None or not isinstance(value, list):
         return value
-    return [_canonical(nested, item, f"{where}{name}[{index}].") for index, item in enumerate(value)]
+    return [_canonical(nested, item, f"{where}[{index}].") for index, item in enumerate(value)]
 
 
-def _item_model(model: type[BaseModel], name: str) -> type[BaseModel] | None:
-    for candidate in get_args(model.model_fields[name].annotation):
+def _item_model(field: FieldInfo) -> type[BaseModel] | None:
+    for candidate in get_args(field.annotation):
         if isinstance(candidate, type) and issubclass(candidate, BaseModel):
             return candidate
     return None
 
 
 def _known_name(model: type[BaseModel], raw_name: str, where: str) -> str:
-    fields = model.model_fields
+    fields = _published(model)
+    by_field = {name: field.alias or name for name, field in model.model_fields.items()}
     snake = _CAPITAL.sub(lambda match: f"_{match[0].lower()}", raw_name[:MAX_SHOWN_CHARACTERS])
     for name in (raw_name, snake, ALIASES.get(snake, "")):
         if name in fields:
             return name
+        if name in by_field:
+            return by_field[name]
     nearest = nearest_name(snake, list(fields))
     hint = f"did you mean {nearest!r}?" if nearest else f"known are {', '.join(fields) or 'none'}"
     raise InvalidArgumentError(

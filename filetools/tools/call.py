@@ -19,6 +19,7 @@ from filetools.tools.deadline import WARNING_SHARE, Deadline
 from filetools.tools.envelope import failure_envelope, news_of, success_envelope
 from filetools.tools.files import Files
 from filetools.tools.retrying import Retrier, RetryPolicy
+from filetools.tools.roots import Roots
 from filetools.tools.tool import AnyTool, ReportProgress, ToolContext
 
 logger = logging.getLogger(__name__)
@@ -36,6 +37,13 @@ class CallDesk:
     log: CallLog
     retries: RetryPolicy
     require_read: bool
+    roots: Roots | None = None
+    """What is served by absolute paths; `files` is the first of it."""
+
+    @property
+    def known(self) -> Files | Roots:
+        """What the actor may know files of."""
+        return self.files if self.roots is None else self.roots
 
 
 class ToolCall:
@@ -63,7 +71,7 @@ class ToolCall:
     async def run(self, arguments: object) -> dict[str, Any]:
         """Return the envelope of the call; raises nothing but CancelledError."""
         envelope = await self._enveloped(arguments)
-        return envelope | news_of(self._desk.files.changed_since_read())
+        return envelope | news_of(self._desk.known.changed_since_read())
 
     async def _enveloped(self, arguments: object) -> dict[str, Any]:
         self._report.begin(arguments)
@@ -98,13 +106,13 @@ class ToolCall:
     async def _perform(self, arguments: object) -> Result | Mapping[str, Any]:
         tool = self._desk.find(self._name)
         parameters = parse_arguments(tool.parameters, arguments)
-        self._report.path = getattr(parameters, "path", None) or getattr(parameters, "source", None)
+        self._report.path = parameters.about()
         if tool.level == "block":
             raise ToolBlockedError(tool.name, self._report.path, "this tool is switched off")
         if self._abort is not None and self._abort.is_aborted():
             raise AbortedError(self._name)
         self._report.accepted()
-        await self._desk.files.recall()
+        await self._desk.known.recall()
         try:
             return await self._within_limit(tool, parameters)
         except (CallTimeoutError, AbortedError) as error:
@@ -128,9 +136,12 @@ class ToolCall:
                 self._abort.remove_callback(deadline.abort)
 
     def _context(self) -> ToolContext:
-        files = self._desk.files
+        files, roots = self._desk.files, self._desk.roots
+        actor = replace(files.actor, call=self._id)
+        served = None if roots is None else roots.for_actor(actor)
         return ToolContext(
-            files=files.for_actor(replace(files.actor, call=self._id)),
+            files=files.for_actor(actor) if served is None else served.first.files,
+            served=served,
             call_id=self._id,
             report=self._report.progress,
             abort=self._abort,

@@ -69,6 +69,10 @@ class Files(Protocol):
         """The event bus of the workspace."""
 
     @property
+    def root_paths(self) -> tuple[str, ...]:
+        """The absolute paths of the root: as given, and with its links resolved, if that is another."""
+
+    @property
     def settings(self) -> Settings:
         """The settings in force."""
 

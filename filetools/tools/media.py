@@ -12,12 +12,14 @@ IMAGES: Final = frozenset(("image/png", "image/jpeg", "image/gif", "image/webp")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Medium:
-    """A picture or a sound."""
+    """A picture, a sound, or any other bytes that a program wants."""
 
-    kind: Literal["image", "audio"]
+    kind: Literal["image", "audio", "bytes"]
     data: str
     """In base64."""
     mime_type: str
+    uri: str = ""
+    """Where bytes of other kinds come from."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

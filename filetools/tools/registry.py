@@ -19,6 +19,7 @@ from filetools.tools.files import Files
 from filetools.tools.history import HISTORY
 from filetools.tools.reading import READING
 from filetools.tools.retrying import RetryPolicy
+from filetools.tools.roots import Roots
 from filetools.tools.searching import SEARCHING
 from filetools.tools.tool import AnyTool, ReportProgress
 from filetools.tools.writing import WRITING
@@ -57,6 +58,8 @@ class ToolRegistry:
         require_version: Whether replacing an existing file needs `expected_version`; doors for models switch it on.
         require_read: Whether replacing one without `expected_version` needs an actor that has read all of it; for doors
             whose tools have no such parameter.
+        roots: Folders that handlers may reach by absolute paths, the first of them in `files`; news of changed files
+            are then told by absolute paths, too.
         retries: How calls are repeated that met a network error, a rate limit or a strict mirror that failed.
         log: Where calls are logged; registries may share one.
     """
@@ -68,6 +71,7 @@ class ToolRegistry:
         *,
         require_version: bool = False,
         require_read: bool = False,
+        roots: Roots | None = None,
         retries: RetryPolicy | None = None,
         log: CallLog | None = None,
     ) -> None:
@@ -79,6 +83,7 @@ class ToolRegistry:
             log=self.log,
             retries=retries or RetryPolicy(),
             require_read=require_read,
+            roots=roots,
         )
         for tool in tools:
             self.register(tool)

@@ -4,29 +4,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any, Final
 
 from filetools.tools.bodies import Body, body_of, short
 from filetools.tools.clipping import TextLimits, clipped
-from filetools.tools.media import FileLink, Medium, media_of
+from filetools.tools.media import FileLink, media_of
+from filetools.tools.seen import Shown
 from filetools.tools.tool import AnyTool
 
 NEWS: Final = ("warnings", "changed_since_read", "changed_since_read_more")
 """What an envelope tells beside its data."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Shown:
-    """One call as a model sees it."""
-
-    text: str
-    is_error: bool = False
-    structured: Mapping[str, Any] | None = None
-    """The same facts for programs, where the tool has an output schema."""
-    media: Medium | None = None
-    links: tuple[FileLink, ...] = ()
-    """Files to fetch instead of reading them in the text."""
 
 
 def shown(tool: AnyTool, envelope: Mapping[str, Any], limits: TextLimits, *, structured: bool = False) -> Shown:
@@ -38,8 +25,10 @@ def shown(tool: AnyTool, envelope: Mapping[str, Any], limits: TextLimits, *, str
         limits: Most lines and characters of the text.
         structured: Whether tools that return a body give it to programs, too.
     """
+    if tool.present is not None:
+        return tool.present(envelope, limits)
     if not envelope["success"]:
-        return Shown(text=failure_text(envelope, limits), is_error=True)
+        return shown_failure(envelope, limits)
     facts = {**envelope["data"], **{name: envelope[name] for name in NEWS if name in envelope}}
     program = facts if structured or has_schema(tool) else None
     if not tool.has_body:
@@ -47,8 +36,13 @@ def shown(tool: AnyTool, envelope: Mapping[str, Any], limits: TextLimits, *, str
     media, links = media_of(envelope["data"])
     body = body_of(envelope["data"], limits)
     cut = (FileLink.of(envelope["data"]),) if body.is_cut and not links and "size" in envelope["data"] else ()
-    text = _joined(body, list(_news_lines(envelope)))
+    text = _joined(body, list(news_lines(envelope)))
     return Shown(text=text, structured=program, media=media, links=links or cut)
+
+
+def shown_failure(envelope: Mapping[str, Any], limits: TextLimits) -> Shown:
+    """Return what a model gets to see of a failure, of whatever tool."""
+    return Shown(text=failure_text(envelope, limits), is_error=True)
 
 
 def has_schema(tool: AnyTool) -> bool:
@@ -66,7 +60,7 @@ def failure_text(envelope: Mapping[str, Any], limits: TextLimits) -> str:
             lines += [f"{name}:", value.rstrip("\n")]
         else:
             lines.append(f"{name}: {value if isinstance(value, str) else _compact(value)}")
-    text, _ = clipped("\n".join([*lines, *_news_lines(envelope)]), limits)
+    text, _ = clipped("\n".join([*lines, *news_lines(envelope)]), limits)
     return text
 
 
@@ -76,7 +70,8 @@ def _joined(body: Body, news: list[str]) -> str:
     return f"{body.text}{ending}{below}"
 
 
-def _news_lines(envelope: Mapping[str, Any]) -> Iterator[str]:
+def news_lines(envelope: Mapping[str, Any]) -> Iterator[str]:
+    """Yield what an envelope tells beside its data, a line each."""
     for warning in envelope.get("warnings", ()):
         yield f"warning: {warning.get('code', '')}: {warning.get('message', '')}"
     for changed in envelope.get("changed_since_read", ()):

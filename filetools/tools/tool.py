@@ -10,8 +10,11 @@ from filetools.models import Result
 from filetools.permissions import Level
 from filetools.tools.abort import AbortSignal
 from filetools.tools.arguments import P, Parameters
+from filetools.tools.clipping import TextLimits
 from filetools.tools.files import Files
+from filetools.tools.roots import Roots
 from filetools.tools.schemas import input_schema
+from filetools.tools.seen import Shown
 
 Effect = Literal["read", "change", "delete"]
 ReportProgress = Callable[[int, int | None, str | None], None]
@@ -29,6 +32,13 @@ class ToolContext:
     abort: AbortSignal | None = None
     require_read: bool = False
     """Whether replacing a file without its version needs a caller that has read all of it."""
+    served: Roots | None = None
+    """The folders that the door serves by absolute paths; None for the workspace alone."""
+
+    @property
+    def roots(self) -> Roots:
+        """The folders whose absolute paths the caller may use."""
+        return Roots.of(self.files) if self.served is None else self.served
 
     def is_aborted(self) -> bool:
         """Whether the caller wants the call to stop; for work in other threads, which cancelling does not reach."""
@@ -37,6 +47,19 @@ class ToolContext:
     def percent(self, done: int) -> None:
         """Tell progress from 0 to 100."""
         self.report(done, 100, None)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Published:
+    """What a tool publishes to the letter, because others know it by that."""
+
+    title: str | None = None
+    input_schema: Mapping[str, Any] | None = None
+    """None for the one made from the parameters."""
+    output_schema: Mapping[str, Any] | None = None
+    """None for none."""
+    annotations: Mapping[str, Any] | None = None
+    """Hints by the names of MCP; None for those that follow from the tool."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,12 +86,18 @@ class Tool(Generic[P]):
     """The shape of its data, where that is a model."""
     time_limit_seconds: float | None = None
     """Its own time limit; None for that of the settings."""
+    published: Published | None = None
+    """What a dialect publishes of it, where that must be exact."""
+    present: Callable[[Mapping[str, Any], TextLimits], Shown] | None = None
+    """How an envelope of it, of a success or a failure, is shown to a model; None for the usual way."""
 
     def definition(self) -> dict[str, Any]:
         """Return name, description and JSON schema of the parameters."""
-        return {"name": self.name, "description": self.description, "input_schema": input_schema(self.parameters)}
+        exact = None if self.published is None else self.published.input_schema
+        schema = input_schema(self.parameters) if exact is None else dict(exact)
+        return {"name": self.name, "description": self.description, "input_schema": schema}
 
 
 AnyTool = Tool[Any]
 
-__all__ = ["AnyTool", "Effect", "Parameters", "ReportProgress", "Tool", "ToolContext"]
+__all__ = ["AnyTool", "Effect", "Parameters", "Published", "ReportProgress", "Tool", "ToolContext"]

@@ -169,6 +169,10 @@ class MemoryFiles:
         return MemoryFiles(self.tree, actor, self.bus, self.settings, require_version=require)
 
     @property
+    def root_paths(self) -> tuple[str, ...]:
+        return ("/project",)
+
+    @property
     def buffers(self) -> MemoryDocuments:
         return MemoryDocuments(self)
 

@@ -109,3 +109,34 @@ def test_an_alias_counts_only_where_the_tool_has_the_parameter() -> None:
 )
 def test_other_names_and_nulls_are_understood(arguments: dict[str, Any], expected: dict[str, Any]) -> None:
     assert parse_arguments(Sample, arguments) == Sample.model_validate(expected)
+
+
+class Renamed(Parameters):
+    old_text: Annotated[str, Field(alias="oldText")]
+    before: Annotated[int | None, Field(alias="-B")] = None
+    edits: Annotated[list[Item], Field(alias="theEdits", default_factory=list)]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({}, "Missing parameter 'oldText'"),
+        ({"oldText": 1}, "Parameter 'oldText': expected a string, got 1 (an integer)"),
+        ({"oldText": "a", "old_text": "b"}, "Parameter 'oldText' is given twice with different values"),
+        ({"oldText": "a", "-C": 1}, "Unknown parameter '-C'; known are oldText, -B, theEdits"),
+        ({"oldText": "a", "theEdits": [{"pth": "b"}]}, "Unknown parameter 'theEdits[0].pth'"),
+    ],
+)
+def test_errors_call_a_renamed_parameter_by_its_published_name(arguments: object, message: str) -> None:
+    with pytest.raises(InvalidArgumentError) as caught:
+        parse_arguments(Renamed, arguments)
+    assert caught.value.message.startswith(message)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [{"oldText": "a", "-B": 2}, {"old_text": "a", "before": 2}, {"oldText": "a", "old_text": "a", "-B": 2, "theEdits": None}],
+)  # fmt: skip
+def test_a_renamed_parameter_is_taken_by_both_names(arguments: object) -> None:
+    parsed = parse_arguments(Renamed, arguments)
+    assert (parsed.old_text, parsed.before, parsed.edits) == ("a", 2, [])

@@ -16,11 +16,11 @@ from filetools.cli.desk import Desk
 from filetools.cli.exit_codes import FAILED
 from filetools.cli.terminal import print_note
 from filetools.models import Preset
-from filetools.tools import FILE_TOOLS, chosen
+from filetools.tools.dialects import dialect_named
 
 _PANEL: Final = "Serve programs"
 Groups = Annotated[
-    str, typer.Option("--tools", help="Groups or names of tools, separated by commas.", metavar="NAME,…")
+    str | None, typer.Option("--tools", help="Groups or names of tools, separated by commas.", metavar="NAME,…")
 ]
 
 
@@ -36,7 +36,10 @@ def mcp(
     desk: Desk,
     root: Annotated[Path, typer.Argument(metavar="ROOT", exists=True, file_okay=False, help="Root of the workspace.")],
     *,
-    tools: Groups = "core",
+    tools: Groups = None,
+    dialect: Annotated[
+        str | None, typer.Option(help="Offer the tools of another product, by their names.", metavar="NAME")
+    ] = None,
     permissions: Annotated[Preset | None, typer.Option(help="What agents may do where no rule speaks.")] = None,
     read_only: Annotated[bool, typer.Option("--read-only", help="Offer and allow only what reads.")] = False,
     structured: Annotated[
@@ -56,10 +59,16 @@ def mcp(
     # Half a second to import, and only this command needs it.
     from filetools.servers.mcp import DoorOptions, serve_stdio
 
-    wanted = tuple(name.strip() for name in tools.split(",") if name.strip())
-    chosen(FILE_TOOLS, wanted)
     place = root.resolve()
-    options = DoorOptions(tools=wanted, is_editor=editor, only_reads=read_only, structured=structured, file_root=place)
+    options = DoorOptions(
+        tools=None if tools is None else tuple(name.strip() for name in tools.split(",") if name.strip()),
+        dialect=None if dialect is None else dialect_named(dialect),
+        is_editor=editor,
+        only_reads=read_only,
+        structured=structured,
+        file_root=place,
+    )
+    options.selected()
     at_root = Desk(replace(desk.options, root=place))
     settings, _ = at_root.settings(permissions="read_only" if read_only else permissions)
 

@@ -57,9 +57,10 @@ class Callers:
         who = (_client_of(request), self.session(request))
         if who not in self._known:
             actor = Actor(kind=self._options.kind, id=who[0], session=who[1])
-            # Callers may share a session without knowing of each other: a stamp must not justify another's overwrite.
-            files = self._files.for_actor(actor, require_version=True)
-            self._known[who] = files, ToolRegistry(files, self._tools, log=self._log)
+            # Callers may share a session without knowing of each other: a stamp must not justify another's overwrite. The
+            # tools of a dialect cannot name a version; there the stamps of the session must do.
+            files = self._files.for_actor(actor, require_version=self._options.dialect is None)
+            self._known[who] = files, self._options.registry(files, self._tools, self._log)
         self._known.move_to_end(who)
         if len(self._known) > MOST_CALLERS:
             self._known.popitem(last=False)

@@ -137,35 +137,54 @@ class Calls:
                 await asyncio.wait(self._running)
 
     def _publish(self, tool: AnyTool) -> wire.Tool:
-        definition = tool.definition()
-        wants_schema = tool.result is not None and (has_schema(tool) or self._structured)
+        exact = tool.published
         return wire.Tool(
             name=tool.name,
+            title=None if exact is None else exact.title,
             description=tool.description,
-            input_schema=definition["input_schema"],
-            output_schema=output_schema(tool.result) if wants_schema and tool.result is not None else None,
-            annotations=wire.ToolAnnotations(
-                title=tool.name.replace("_", " ").capitalize(),
-                read_only_hint=tool.effect == "read",
-                destructive_hint=tool.effect != "read" and not tool.is_additive,
-                idempotent_hint=tool.is_idempotent,
-                open_world_hint=False,
-            ),
+            input_schema=tool.definition()["input_schema"],
+            output_schema=self._output_schema(tool),
+            annotations=_annotations(tool),
             _meta={RESULT_SIZE_KEY: self._limits.characters + _FOOTER_CHARACTERS} if tool.has_body else None,
         )
 
+    def _output_schema(self, tool: AnyTool) -> dict[str, Any] | None:
+        if tool.published is not None:
+            exact = tool.published.output_schema
+            return None if exact is None else dict(exact)
+        is_wanted = has_schema(tool) or self._structured
+        return output_schema(tool.result) if is_wanted and tool.result is not None else None
+
+
+def _annotations(tool: AnyTool) -> wire.ToolAnnotations:
+    if tool.published is not None and tool.published.annotations is not None:
+        return wire.ToolAnnotations.model_validate(tool.published.annotations)
+    return wire.ToolAnnotations(
+        title=tool.name.replace("_", " ").capitalize(),
+        read_only_hint=tool.effect == "read",
+        destructive_hint=tool.effect != "read" and not tool.is_additive,
+        idempotent_hint=tool.is_idempotent,
+        open_world_hint=False,
+    )
+
 
 def _result(seen: Shown) -> wire.CallToolResult:
-    content: list[wire.ContentBlock] = [wire.TextContent(text=seen.text)]
+    content: list[wire.ContentBlock] = []
+    if seen.text or seen.media is None:
+        content.append(wire.TextContent(text=seen.text))
     if seen.media is not None:
         content.append(_medium(seen.media))
     content += [_link(link) for link in seen.links]
+    content += [wire.TextContent(text=note) for note in seen.notes]
     return wire.CallToolResult(content=content, structured_content=seen.structured, is_error=seen.is_error)
 
 
 def _medium(media: Medium) -> wire.ContentBlock:
     if media.kind == "image":
         return wire.ImageContent(data=media.data, mime_type=media.mime_type)
+    if media.kind == "bytes":
+        contents = wire.BlobResourceContents(uri=media.uri, mime_type=media.mime_type, blob=media.data)
+        return wire.EmbeddedResource(resource=contents)
     return wire.AudioContent(data=media.data, mime_type=media.mime_type)
 
 

@@ -47,7 +47,7 @@ class Door:
             "filetools",
             version=_version(),
             title="filetools",
-            instructions=INSTRUCTIONS,
+            instructions=INSTRUCTIONS if options.dialect is None else options.dialect.instructions,
             on_list_tools=self._calls.list_tools,
             on_call_tool=self._calls.call_tool,
             on_list_resources=resources.list_resources,

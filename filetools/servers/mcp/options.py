@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from filetools.tools import FILE_TOOLS, AnyTool, chosen
+from filetools.app import FileToolsFacade
+from filetools.tools import FILE_TOOLS, AnyTool, CallLog, ToolRegistry, chosen
+from filetools.tools.dialects import Dialect
 
 DEFAULT_GROUP = "core"
 EDITOR_GROUP = "editor"
@@ -17,8 +19,10 @@ EDITOR_GROUP = "editor"
 class DoorOptions:
     """How one door is built."""
 
-    tools: tuple[str, ...] = (DEFAULT_GROUP,)
-    """Names of groups and of single tools."""
+    tools: tuple[str, ...] | None = None
+    """Names of groups and of single tools; None for the group "core", or all of the dialect."""
+    dialect: Dialect | None = None
+    """Whose names and shapes the tools have; None for our own."""
     is_editor: bool = False
     """Whether the client is an editor that a person uses: its calls are the person's, and it gets the group "editor"."""
     only_reads: bool = False
@@ -39,5 +43,16 @@ class DoorOptions:
         Raises:
             InvalidArgumentError: There is no group and no tool of a name.
         """
-        wanted = (*self.tools, EDITOR_GROUP) if self.is_editor else self.tools
-        return [tool for tool in chosen(registered, wanted) if tool.effect == "read" or not self.only_reads]
+        if self.dialect is not None:
+            present, wanted = self.dialect.tools, self.tools or (self.dialect.name,)
+        else:
+            present, wanted = tuple(registered), self.tools or (DEFAULT_GROUP,)
+        if self.is_editor:
+            wanted = (*wanted, EDITOR_GROUP)
+        return [tool for tool in chosen(present, wanted) if tool.effect == "read" or not self.only_reads]
+
+    def registry(self, files: FileToolsFacade, tools: Sequence[AnyTool], log: CallLog) -> ToolRegistry:
+        """Return the tools of one caller."""
+        if self.dialect is not None:
+            return self.dialect.registry(files, tools=tools, log=log)
+        return ToolRegistry(files, tools, log=log)

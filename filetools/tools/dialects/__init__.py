@@ -1,0 +1,29 @@
+"""Dialects: the tools of other products, by their names and in their shapes, on our engine."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from filetools.errors import InvalidArgumentError
+from filetools.tools.arguments import nearest_name
+from filetools.tools.dialects.dialect import Dialect
+
+DIALECTS: Final[tuple[Dialect, ...]] = ()
+"""All there are."""
+
+
+def dialect_named(name: str) -> Dialect:
+    """Return a dialect by its name.
+
+    Raises:
+        InvalidArgumentError: There is none; names the nearest, or all there are.
+    """
+    names = [each.name for each in DIALECTS]
+    if name in names:
+        return DIALECTS[names.index(name)]
+    nearest = nearest_name(name, names)
+    hint = f"did you mean {nearest!r}?" if nearest else f"known are {', '.join(names)}"
+    raise InvalidArgumentError(f"There is no dialect named {name!r}; {hint}")
+
+
+__all__ = ["DIALECTS", "Dialect", "dialect_named"]

@@ -1,0 +1,53 @@
+"""What a dialect is: the tools of somebody else's product, by their names and in their shapes, on our engine."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from filetools.tools.call_log import CallLog
+from filetools.tools.files import Files
+from filetools.tools.registry import ToolRegistry
+from filetools.tools.roots import Roots
+from filetools.tools.tool import AnyTool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Dialect:
+    """A set of tools that models or programs know from elsewhere. Their group is the name of the dialect."""
+
+    name: str
+    tools: tuple[AnyTool, ...]
+    instructions: str | None = None
+    """What a client is told of all of them together."""
+    require_read: bool = True
+    """Whether replacing a file needs an actor that has read all of it: for tools that cannot name a version."""
+    takes_absolute_paths: bool = False
+    """Whether its paths are those of the machine, inside a root."""
+    takes_several_roots: bool = False
+    """Whether one set of its tools serves several roots."""
+    hosted: Mapping[str, Any] | None = None
+    """What a provider that knows the tools by itself wants in place of their definitions."""
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    """Settings that differ from the usual ones where nobody has set them."""
+
+    def registry(
+        self,
+        *files: Files,
+        roots: Roots | None = None,
+        tools: Iterable[AnyTool] | None = None,
+        log: CallLog | None = None,
+    ) -> ToolRegistry:
+        """Return the tools of one actor.
+
+        Args:
+            files: The workspace, or the workspaces, of the actor.
+            roots: What of them is served, if that is not all.
+            tools: Those to offer, if not all.
+            log: Where calls are logged.
+        """
+        served = roots or (Roots.of(*files) if self.takes_absolute_paths else None)
+        first = files[0] if served is None else served.first.files
+        offered = self.tools if tools is None else tools
+        return ToolRegistry(first, offered, require_read=self.require_read, roots=served, log=log)

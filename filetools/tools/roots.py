@@ -1,0 +1,135 @@
+"""The folders that a door serves by absolute paths: which workspace a path belongs to, and what it is called there."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+from filetools.errors import AbsolutePathError, PathTooLongError
+from filetools.models import Actor
+from filetools.tools.files import Files
+from filetools.versions import ChangedFile
+
+MAX_PATH_CHARACTERS: Final = 4096
+_IS_WINDOWS: Final = os.name == "nt"
+_DRIVE: Final = re.compile(r"[A-Za-z]:")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Root:
+    """A folder that is served: all of a workspace, or a part of it."""
+
+    files: Files
+    spellings: tuple[str, ...]
+    """Its absolute paths: as given, and with links resolved."""
+    base: str = ""
+    """What it is called in the workspace."""
+
+    @classmethod
+    def of(cls, files: Files) -> Root:
+        """Return the root that is all of a workspace."""
+        return cls(files=files, spellings=files.root_paths)
+
+    def absolute(self, path: str) -> str:
+        """Return the absolute path, as given, of a path in the workspace."""
+        inside = path.removeprefix(self.base).removeprefix("/")
+        return "/".join((self.spellings[0].rstrip("/"), inside)) if inside else self.spellings[0]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """What a path of a caller names."""
+
+    root: Root
+    path: str
+    """In the workspace; not validated, which every method of `files` does."""
+    absolute: str
+    """In the caller's own spelling."""
+
+    @property
+    def files(self) -> Files:
+        """The workspace."""
+        return self.root.files
+
+
+class Roots:
+    """The folders that one actor is served; lives as long as its registry of tools.
+
+    Args:
+        roots: At least one; paths that are not absolute are relative to the first.
+    """
+
+    def __init__(self, roots: Sequence[Root]) -> None:
+        self._roots = tuple(roots)
+        forms = ((_segments(spelling), spelling, root) for root in roots for spelling in root.spellings)
+        self._longest_first = sorted(forms, key=lambda form: len(form[0]), reverse=True)
+
+    @classmethod
+    def of(cls, *files: Files) -> Roots:
+        """Return the roots of whole workspaces."""
+        return cls([Root.of(each) for each in files])
+
+    @property
+    def first(self) -> Root:
+        """The root that other than absolute paths are relative to."""
+        return self._roots[0]
+
+    @property
+    def folders(self) -> list[str]:
+        """The absolute paths of all roots, in all their spellings."""
+        return list(dict.fromkeys(spelling for root in self._roots for spelling in root.spellings))
+
+    def locate(self, raw_path: str) -> Place:
+        """Return what a path names, absolute or relative; by its name only, the rules of paths are the workspace's.
+
+        Raises:
+            AbsolutePathError: It is absolute and lies in none of the roots.
+            PathTooLongError
+        """
+        if len(raw_path) > MAX_PATH_CHARACTERS:
+            raise PathTooLongError(raw_path)
+        text = raw_path.replace("\\", "/")
+        if not (text.startswith("/") or _DRIVE.match(text)):
+            inside = "/".join(filter(None, (self.first.base, *_segments(text))))
+            return Place(root=self.first, path=inside, absolute=self.first.absolute(inside))
+        segments = _segments(text)
+        if _IS_WINDOWS or not raw_path.startswith("\\\\"):
+            for form, spelling, root in self._longest_first:
+                if _starts_with(segments, form):
+                    rest = segments[len(form) :]
+                    inside = "/".join(filter(None, (root.base, *rest)))
+                    return Place(root=root, path=inside, absolute="/".join((spelling.rstrip("/"), *rest)) or "/")
+        raise AbsolutePathError(raw_path)
+
+    def for_actor(self, actor: Actor) -> Roots:
+        """Return the same folders for another actor."""
+        known = {id(files): files.for_actor(actor) for files in self._workspaces()}
+        return Roots([replace(root, files=known[id(root.files)]) for root in self._roots])
+
+    async def recall(self) -> None:
+        """Load what the actor knew in earlier openings."""
+        for files in self._workspaces():
+            await files.recall()
+
+    def changed_since_read(self) -> tuple[ChangedFile, ...]:
+        """Return the files that the actor knows and others have changed since, by their absolute paths."""
+        return tuple(
+            replace(each, path=root.absolute(each.path))
+            for root in {id(root.files): root for root in self._roots}.values()
+            for each in root.files.changed_since_read()
+        )
+
+    def _workspaces(self) -> Iterable[Files]:
+        return {id(root.files): root.files for root in self._roots}.values()
+
+
+def _segments(text: str) -> tuple[str, ...]:
+    return tuple(segment for segment in text.replace("\\", "/").split("/") if segment and segment != ".")
+
+
+def _starts_with(segments: Sequence[str], root: Sequence[str]) -> bool:
+    head = segments[: len(root)]
+    return head == root or (_IS_WINDOWS and [*map(str.casefold, head)] == [*map(str.casefold, root)])
