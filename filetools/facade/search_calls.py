@@ -74,6 +74,7 @@ class SearchCalls(Calls):
         literal: bool = False,
         multiline: bool = False,
         context: int = 0,
+        only_matching: bool = False,
         all: bool = False,  # noqa: A002 - the word of the tool
         limit: int = PAGE_MATCHES,
         cursor: str | None = None,
@@ -95,6 +96,8 @@ class SearchCalls(Calls):
             literal: Whether every character of the pattern stands for itself.
             multiline: Whether a match may go over several lines; then `.` matches line ends, too.
             context: Lines above and below each match, 0 to 20.
+            only_matching: Whether each line comes with every match in it that is not empty, as `matched`; lines that
+                have none are left out.
             all: Whether ignored, hidden and binary files, and those that listings leave out, are searched too.
             limit: Most matches, or files, 1 to 1000.
             cursor: `next_cursor` of the page before; it stays valid while files come and go.
@@ -108,8 +111,8 @@ class SearchCalls(Calls):
         await self._authorise("grep_files", [where], {}, change=False)
         options = GrepOptions(
             pattern=pattern, glob=glob, output_mode=output_mode, ignore_case=ignore_case, literal=literal,
-            multiline=multiline, context=context, all=all, limit=limit, default_excludes=self.settings.exclude,
-            max_file_bytes=self.settings.max_read_bytes,
+            multiline=multiline, context=context, only_matching=only_matching, all=all, limit=limit,
+            default_excludes=self.settings.exclude, max_file_bytes=self.settings.max_read_bytes,
         )  # fmt: skip
         return await stoppable(self._parts.crew, partial(grep, self._parts, where, options, cursor), abort)
 

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from filetools.content import Edit
+from filetools.content import Edit, TextEdit
 from filetools.facade import batches
 from filetools.facade.answered import WriteInstead, appended_text, change_instead, changed_text, whole_text
 from filetools.facade.conflict_calls import ConflictCalls
 from filetools.facade.editing import (
     PatchCall,
     TextChange,
+    computed_change,
     edit_result,
     edits_change,
     insertion,
@@ -119,6 +120,31 @@ class WriteCalls(ConflictCalls):
         where = self._runner.resolve(path)
         change = insertion(where, line, text, self.actor, expected_version=expected_version)
         return await self._change_text("insert_lines", change, {"line": line, "text": text}, dry_run=dry_run)
+
+    async def change_text(
+        self,
+        path: str,
+        compute: Callable[[str], Sequence[TextEdit]],
+        *,
+        arguments: Mapping[str, Any],
+        expected_version: str | None = None,
+        dry_run: bool = False,
+    ) -> EditResult:
+        """Replace parts of a file's text that a function picks out of what stands there. Otherwise as `edit_file`.
+
+        For formats in which exact old text says too little. What the caller has not read is not counted as known.
+
+        Args:
+            path: Workspace-relative path.
+            compute: Gets the whole text, under the file's lock; returns replacements in order, not overlapping. It may be
+                called several times, and what it raises ends the call.
+            arguments: What the change follows from, for the approval of a person: JSON-compatible.
+            expected_version: Refuse unless this version stands there.
+            dry_run: Only say what would change.
+        """
+        where = self._runner.resolve(path)
+        change = computed_change(where, compute, self.actor, expected_version=expected_version)
+        return await self._change_text("edit_file", change, arguments, dry_run=dry_run)
 
     async def apply_patch(self, patch: str, *, dry_run: bool = False) -> PatchResult:
         """Apply a patch over any number of files, all or nothing: the Codex form, or a unified diff.

@@ -40,6 +40,8 @@ class GrepMatch(Result):
     """Lines above, as many as `context` says."""
     after: list[str] | None = None
     """Lines below."""
+    matched: list[str] | None = None
+    """With `only_matching` every match that begins in the line."""
     origin: Literal["disk", "buffer"] = "disk"
     """"buffer" if it stands in text that an editor has not saved; such a line may not be in the file."""
 

@@ -111,6 +111,16 @@ class Files(Protocol):
     async def insert_lines(self, path: str, line: int, text: str, *, dry_run: bool = False) -> EditResult:
         """Insert text after a line."""
 
+    async def change_text(
+        self,
+        path: str,
+        compute: Callable[[str], Sequence[TextEdit]],
+        *,
+        arguments: Mapping[str, Any],
+        dry_run: bool = False,
+    ) -> EditResult:
+        """Replace parts of a file's text that a function picks out of what stands there."""
+
     async def apply_patch(self, patch: str, *, dry_run: bool = False) -> PatchResult:
         """Apply a patch over several files, all or nothing."""
 
@@ -181,6 +191,7 @@ class Files(Protocol):
         literal: bool = False,
         multiline: bool = False,
         context: int = 0,
+        only_matching: bool = False,
         all: bool = False,  # noqa: A002 - the word of the tool
         limit: int = 100,
         cursor: str | None = None,

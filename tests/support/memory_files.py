@@ -229,6 +229,18 @@ class MemoryFiles:
         before = self._text(path)
         return self._edited(path, before, insert_lines(before, line, text).text, counts=[], dry_run=dry_run)
 
+    async def change_text(
+        self,
+        path: str,
+        compute: Callable[[str], Sequence[TextEdit]],
+        *,
+        arguments: Mapping[str, Any],
+        dry_run: bool = False,
+    ) -> EditResult:
+        await self._enter("change_text")
+        before = self._text(path)
+        return self._edited(path, before, apply_text_edits(before, compute(before)), counts=[], dry_run=dry_run)
+
     async def apply_patch(self, patch: str, *, dry_run: bool = False) -> PatchResult:
         await self._enter("apply_patch")
         files = [PatchedFile(path=each.path, kind=each.kind) for each in parse_patch(patch)]
@@ -373,6 +385,7 @@ class MemoryFiles:
         literal: bool = False,
         multiline: bool = False,
         context: int = 0,
+        only_matching: bool = False,
         all: bool = False,  # noqa: A002 - the word of the tool
         limit: int = 100,
         cursor: str | None = None,

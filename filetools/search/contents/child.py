@@ -53,7 +53,7 @@ class MatchingProcess:
             raise
         self._deadline = 0.0
 
-    def find(self, text: str, what: str, *, multiline: bool, most: int) -> list[int]:
+    def find(self, text: str, what: str, *, multiline: bool, most: int, every: bool = False) -> list[int]:
         """Return the spans of a text, see `find_spans`.
 
         Raises:
@@ -62,7 +62,7 @@ class MatchingProcess:
         """
         content = text.encode("utf-8", "surrogatepass")
         self._deadline = time.monotonic() + self._limit_seconds
-        self._write(spans.HEADER.pack(len(content), most, multiline), content)
+        self._write(spans.HEADER.pack(len(content), most, multiline, every), content)
         (size,) = spans.LENGTH.unpack(self._read(spans.LENGTH.size, what))
         found = array("Q", self._read(size, what)).tolist()
         self._deadline = 0.0

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from typing import Any, Final
 
@@ -11,7 +11,7 @@ from filetools.errors import FileTooLargeError, InvalidArgumentError, NotRegular
 from filetools.models import GrepResult
 from filetools.paths import WorkspacePath
 from filetools.search.contents.candidates import Candidates
-from filetools.search.contents.lines import described, numbered
+from filetools.search.contents.lines import by_line, described, numbered
 from filetools.search.contents.matcher import Matcher, plain_lines
 from filetools.search.contents.options import GrepOptions
 from filetools.search.contents.reading import FileReader
@@ -134,9 +134,10 @@ class _Page:
         skipped = self._skipped_lines(path)
         mode = self._options.output_mode
         most = 1 if mode == "files" else MOST_COUNTED
-        if mode == "content" and not skipped:
+        every = self._options.only_matching
+        if mode == "content" and not skipped and not every:
             most = self._options.limit + 1 - len(self._rows)
-        spans = self._matcher.find(text, path, most=most)
+        spans = self._matcher.find(text, path, most=most, every=every)
         if not spans:
             return
         shown = path if is_addressable(path) else escaped(path)
@@ -144,12 +145,22 @@ class _Page:
             count = {} if mode == "files" else {"count": len(spans) // 2}
             self._add({"path": shown, "origin": origin, **count}, path, 0)
             return
+        if every:
+            self._add_matched(text, spans, path, {"path": shown, "origin": origin}, skipped)
+            return
         for span in numbered(text, spans):
             if span.line > skipped:
                 fields = described(text, span, self._options.context)
                 self._add({"path": shown, "origin": origin, **fields}, path, span.end_line)
                 if self._is_full:
                     return
+
+    def _add_matched(self, text: str, spans: Sequence[int], path: str, facts: dict[str, Any], skipped: int) -> None:
+        """Add a row for every line in which a match begins, with all that do."""
+        for span, matched in by_line(text, numbered(text, spans)):
+            if span.line > skipped and not self._is_full:
+                fields = described(text, span, self._options.context)
+                self._add({**facts, **fields, "matched": matched}, path, span.line)
 
     def _skipped_lines(self, path: str) -> int:
         """Return up to which line the pages before have been."""

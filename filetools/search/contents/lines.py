@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from typing import Any, Final
 
 MAX_SHOWN: Final = 500
@@ -31,6 +32,13 @@ def numbered(text: str, spans: Sequence[int]) -> Iterator[Span]:
         counted = start
         last = end - 1 if end > start and text[end - 1] == "\n" else end
         yield Span(start, end, line, line + text.count("\n", start, last))
+
+
+def by_line(text: str, spans: Iterator[Span]) -> Iterator[tuple[Span, list[str]]]:
+    """Yield the first span of every line in which one begins, and the texts of all of them."""
+    for _, group in groupby(spans, key=lambda span: span.line):
+        first, *others = group
+        yield first, [text[span.start : min(span.end, span.start + MAX_SHOWN)] for span in (first, *others)]
 
 
 def described(text: str, span: Span, context: int) -> dict[str, Any]:

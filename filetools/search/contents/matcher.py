@@ -72,13 +72,14 @@ class Matcher:
                 return True
         return False
 
-    def find(self, text: str, what: str, *, most: int) -> list[int]:
+    def find(self, text: str, what: str, *, most: int, every: bool = False) -> list[int]:
         """Return where the first match of each line begins and ends, one after the other; see `find_spans`.
 
         Args:
             text: With LF as its only line end.
             what: Its path, for errors.
             most: Matches after which to stop.
+            every: Whether all matches of a line count that are not empty.
 
         Raises:
             CallTimeoutError: It took too long.
@@ -87,12 +88,12 @@ class Matcher:
         if not text:
             return []
         window = self._window(text)
-        spans = None if window is None else self._found_here(text, window, most)
+        spans = None if window is None else self._found_here(text, window, most, every)
         if spans is None:
-            return self._started().find(text, what, multiline=self.pattern.multiline, most=most)
+            return self._started().find(text, what, multiline=self.pattern.multiline, most=most, every=every)
         return spans
 
-    def _found_here(self, text: str, window: int, most: int) -> list[int] | None:
+    def _found_here(self, text: str, window: int, most: int, every: bool) -> list[int] | None:
         """Return the spans of a text, searched in windows of whole lines; None if one has too long a line."""
         multiline, end = self.pattern.multiline, len(text)
         spans: list[int] = []
@@ -102,7 +103,8 @@ class Matcher:
             stop = end if stop < 0 else stop
             if stop - position > 2 * MAX_WINDOW:
                 return None
-            spans += find_spans(self._search, text, position, stop, multiline=multiline, most=most - len(spans) // 2)
+            left = most - len(spans) // 2
+            spans += find_spans(self._search, text, position, stop, multiline=multiline, most=left, every=every)
             position = stop + 1
         return spans
 

@@ -31,6 +31,8 @@ class GrepOptions:
     literal: bool = False
     multiline: bool = False
     context: int = 0
+    only_matching: bool = False
+    """Whether rows hold every match of their line that is not empty; a line without such a match is none."""
     all: bool = False
     limit: int = 100
     default_excludes: tuple[str, ...] = ()
@@ -65,7 +67,7 @@ class GrepOptions:
         """Return a short text that is equal for the pages of one search only."""
         facts = (
             self.pattern, self.glob, self.output_mode, self.ignore_case, self.literal, self.multiline,
-            self.listing().fingerprint(path),
+            self.only_matching, self.listing().fingerprint(path),
         )  # fmt: skip
         return hashlib.sha256(json.dumps(facts).encode()).hexdigest()[:12]
 

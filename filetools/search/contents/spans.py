@@ -13,14 +13,16 @@ from array import array
 from collections.abc import Callable
 from typing import BinaryIO
 
-HEADER = struct.Struct(">QQ?")
-"""Bytes of the text that follows, most matches, whether a match may go over several lines."""
+HEADER = struct.Struct(">QQ??")
+"""Bytes of the text that follows, most matches, whether a match may go over several lines, whether all of a line count."""
 LENGTH = struct.Struct(">Q")
 
 Search = Callable[[str, int, int], "re.Match[str] | None"]
 
 
-def find_spans(search: Search, text: str, start: int, end: int, *, multiline: bool, most: int) -> list[int]:
+def find_spans(
+    search: Search, text: str, start: int, end: int, *, multiline: bool, most: int, every: bool = False
+) -> list[int]:
     """Return where the first match of each line begins and ends, one after the other.
 
     Args:
@@ -30,6 +32,7 @@ def find_spans(search: Search, text: str, start: int, end: int, *, multiline: bo
         end: Where to stop, at the end of a line.
         multiline: Whether matches may go over several lines; those do not share lines.
         most: Matches after which to stop.
+        every: Whether every match counts that is not empty, and not only the first of a line.
     """
     spans: list[int] = []
     position = start
@@ -40,6 +43,10 @@ def find_spans(search: Search, text: str, start: int, end: int, *, multiline: bo
         first, last = found.span()
         if first == len(text) and text.endswith("\n"):
             break  # what follows the last line end is no line
+        if every:
+            spans += (first, last) if last > first else ()
+            position = max(last, first + 1)
+            continue
         spans += (first, last)
         ends_line = multiline and last > first and text[last - 1] == "\n"
         following = text.find("\n", last - 1 if ends_line else last, end)
@@ -54,9 +61,10 @@ def serve(requests: BinaryIO, answers: BinaryIO) -> None:
     answers.write(b"+")
     answers.flush()
     while head := requests.read(HEADER.size):
-        size, most, multiline = HEADER.unpack(head)
+        size, most, multiline, every = HEADER.unpack(head)
         text = requests.read(size).decode("utf-8", "surrogatepass")
-        spans = array("Q", find_spans(search, text, 0, len(text), multiline=multiline, most=most)).tobytes()
+        found = find_spans(search, text, 0, len(text), multiline=multiline, most=most, every=every)
+        spans = array("Q", found).tobytes()
         answers.write(LENGTH.pack(len(spans)) + spans)
         answers.flush()
 

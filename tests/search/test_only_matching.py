@@ -1,0 +1,94 @@
+"""Every match of a line instead of the first: what is left out, what a page holds, and the same in a process of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from filetools.models import GrepResult
+from filetools.paths import WorkspacePath
+from filetools.search import GrepOptions, grep_page
+from filetools.search.contents.matcher import Matcher
+from filetools.search.contents.syntax import read_pattern
+from tests.support.crashing import grow
+from tests.support.direct_store import DirectStore, open_store
+
+TREE: dict[str, bytes | None] = {
+    "a.txt": b"x1 x22\nnone\nx3\n",
+    "b.txt": b"begin\nmid x4\nend x5\n",
+    "long.txt": b"x" + b"9" * 2000 + b"\n",
+}
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[DirectStore]:
+    grow(tmp_path, TREE)
+    store = open_store(tmp_path)
+    yield store
+    store.close()
+    store.workspace.close()
+
+
+def grep(store: DirectStore, pattern: str, cursor: str | None = None, **options: Any) -> GrepResult:
+    chosen = GrepOptions(pattern=pattern, only_matching=True, **options)
+    return grep_page(store, WorkspacePath(""), chosen, cursor)
+
+
+def rows(result: GrepResult) -> list[tuple[str, int, list[str] | None]]:
+    return [(match.path, match.line, match.matched) for match in result.matches]
+
+
+def test_empty_matches_are_none(store: DirectStore) -> None:
+    assert rows(grep(store, "y*", glob="a.txt")) == []
+    assert rows(grep(store, "(x\\d)?", glob="a.txt")) == [("a.txt", 1, ["x1", "x2"]), ("a.txt", 3, ["x3"])]
+
+
+def test_a_line_comes_with_every_match_in_it(store: DirectStore) -> None:
+    assert rows(grep(store, "x\\d+", glob="a.txt")) == [("a.txt", 1, ["x1", "x22"]), ("a.txt", 3, ["x3"])]
+    assert rows(grep(store, "^x\\d", glob="a.txt")) == [("a.txt", 1, ["x1"]), ("a.txt", 3, ["x3"])]
+
+
+def test_a_match_over_lines_is_whole_and_the_next_begins_behind_it(store: DirectStore) -> None:
+    found = grep(store, "begin.mid|x\\d", glob="b.txt", multiline=True)
+    assert rows(found) == [("b.txt", 1, ["begin\nmid"]), ("b.txt", 2, ["x4"]), ("b.txt", 3, ["x5"])]
+
+
+def test_pages_of_one_line_hold_the_same_as_one_page(store: DirectStore) -> None:
+    whole, paged, cursor = rows(grep(store, "begin.mid|x\\d", glob="*.txt", multiline=True)), [], None
+    for _ in whole:
+        page = grep(store, "begin.mid|x\\d", cursor, glob="*.txt", multiline=True, limit=1)
+        paged += rows(page)
+        cursor = page.next_cursor
+    assert cursor is None
+    assert paged == whole
+
+
+def test_a_cursor_of_the_other_kind_of_search_is_refused(store: DirectStore) -> None:
+    cursor = grep(store, "x", limit=1).next_cursor
+    with pytest.raises(ValueError, match="another search"):
+        grep_page(store, WorkspacePath(""), GrepOptions(pattern="x"), cursor)
+
+
+def test_a_long_match_is_cut_as_lines_are(store: DirectStore) -> None:
+    assert [len(text) for match in grep(store, "x9+").matches for text in match.matched or ()] == [500]
+
+
+def test_counting_counts_matches(store: DirectStore) -> None:
+    assert [(each.path, each.count) for each in grep(store, "x\\d", glob="a.txt", output_mode="count").files] == [
+        ("a.txt", 3)
+    ]
+
+
+def test_a_process_of_its_own_finds_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = "aab ab\nb\naaab b\n"
+    pattern = read_pattern("a+b|b", literal=False, ignore_case=False, multiline=False)
+    with Matcher(pattern) as here:
+        expected = here.find(text, "t", most=99, every=True)
+    monkeypatch.setattr("filetools.search.contents.matcher.MAX_STEPS", 0)
+    with Matcher(pattern) as apart:
+        assert apart.find(text, "t", most=99, every=True) == expected
+        assert len(expected) == 10
+        assert apart._process is not None
