@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +12,7 @@ import pytest
 import filetools
 from filetools.facade import FileToolsFacade
 from filetools.models import BatchResult, DeleteResult, WriteResult
-from tests.support.crashing import QUIET, grow, leftovers, snapshot
+from tests.support.crashing import grow, leftovers, snapshot
 from tests.support.opened import assert_at_rest, names_of, outcome_of, recorded, refused, told, version
 
 BEFORE: dict[str, bytes | None] = {"a.txt": b"a", "b.txt": b"b", "d": None, "d/e.txt": b"e"}
@@ -23,12 +22,6 @@ BEFORE: dict[str, bytes | None] = {"a.txt": b"a", "b.txt": b"b", "d": None, "d/e
 def root(tmp_path: Path) -> Path:
     grow(tmp_path, BEFORE)
     return tmp_path
-
-
-@pytest.fixture
-async def files(root: Path) -> AsyncIterator[FileToolsFacade]:
-    async with filetools.open(root, settings=QUIET) as opened:
-        yield opened
 
 
 def item(path: Any, content: Any = "x", **options: Any) -> dict[str, Any]:

@@ -13,8 +13,8 @@ import filetools
 from filetools import Actor, Edit
 from filetools.content import TextEdit
 from filetools.facade import FileToolsFacade
-from tests.support.crashing import QUIET, count_calls, die_at, grow, leftovers
-from tests.support.faulty import Call, Moment, Plan
+from tests.support.crashing import QUIET, count_calls, die_at, grow, leftovers, moments_of
+from tests.support.faulty import Plan
 
 LINES = "".join(f"line {number}\n" for number in range(1, 21))
 EDITED = LINES.replace("line 15", "LINE 15")
@@ -65,15 +65,6 @@ CASES: dict[str, tuple[Callable[[FileToolsFacade], Awaitable[None]], Found]] = {
     "replace": (replace, ("new\n", "new\n")),
     "close": (close, (LINES, None)),
 }
-
-
-def moments_of(calls: list[Call]) -> list[tuple[int, Moment]]:
-    return [
-        (call.number, moment)
-        for call in calls
-        if call.is_changing or call.store == "journal"
-        for moment in call.moments
-    ]
 
 
 @pytest.mark.parametrize("name", CASES)

@@ -12,8 +12,8 @@ import pytest
 
 import filetools
 from filetools.facade import FileToolsFacade
-from tests.support.crashing import QUIET, Tree, count_calls, die_at, grow, leftovers, snapshot
-from tests.support.faulty import Call, Moment, Plan
+from tests.support.crashing import QUIET, Tree, count_calls, die_at, grow, leftovers, moments_of, snapshot
+from tests.support.faulty import Plan
 
 DOSE = int(os.environ.get("FILETOOLS_DOSE", "1"))
 BEFORE: Tree = {"a.txt": b"old\n", "b.txt": b"other\n", "d": None, "d/e.txt": b"deep\n", "d/f.bin": b"\x00\x01"}
@@ -48,15 +48,6 @@ CASES: dict[str, tuple[Callable[[FileToolsFacade], Awaitable[object]], Tree]] = 
     ),
     "delete several": (lambda files: files.delete_multiple(["a.txt", "b.txt"]), after({}, "a.txt", "b.txt")),
 }
-
-
-def moments_of(calls: list[Call]) -> list[tuple[int, Moment]]:
-    return [
-        (call.number, moment)
-        for call in calls
-        if call.is_changing or call.store == "journal"
-        for moment in call.moments
-    ]
 
 
 @pytest.mark.parametrize("name", CASES)

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-import filetools
 from filetools.facade import FileToolsFacade
 from filetools.models import DeleteResult
-from tests.support.crashing import QUIET, grow, leftovers
+from tests.support.crashing import grow, leftovers
 from tests.support.opened import names_of, recorded, refused, told, version
 
 
@@ -22,12 +20,6 @@ def root(tmp_path: Path) -> Path:
     os.mkfifo(tmp_path / "pipe")
     (tmp_path / "link").symlink_to("a.txt")
     return tmp_path
-
-
-@pytest.fixture
-async def files(root: Path) -> AsyncIterator[FileToolsFacade]:
-    async with filetools.open(root, settings=QUIET) as opened:
-        yield opened
 
 
 @pytest.mark.parametrize(

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.facade.test_crash_points import BEFORE, CASES, DOSE, moments_of, reopened, with_empty_parents
-from tests.support.crashing import QUIET, CrashingOpening, Tree, count_calls, die_at, grow, leftovers
+from tests.facade.test_crash_points import BEFORE, CASES, DOSE, reopened, with_empty_parents
+from tests.support.crashing import QUIET, CrashingOpening, Tree, count_calls, die_at, grow, leftovers, moments_of
 from tests.support.faulty import EXIT_CODE, Call, Moment, Plan
 
 Death = tuple[int, Moment]

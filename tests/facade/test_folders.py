@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import os
 import random
-from collections.abc import AsyncIterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -37,12 +36,6 @@ BEFORE: dict[str, bytes | None] = {"a.txt": b"a", "d": None, "d/e.txt": b"e", "d
 def root(tmp_path: Path) -> Path:
     grow(tmp_path, BEFORE)
     return tmp_path
-
-
-@pytest.fixture
-async def files(root: Path) -> AsyncIterator[FileToolsFacade]:
-    async with filetools.open(root, settings=QUIET) as opened:
-        yield opened
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import shutil
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 import pytest
@@ -13,9 +13,9 @@ import pytest
 import filetools
 from filetools.errors import DiskFullError
 from filetools.facade import FileToolsFacade
-from tests.facade.test_crash_points import DOSE, moments_of
+from tests.facade.test_crash_points import DOSE
 from tests.facade.test_kill import reopen
-from tests.support.crashing import QUIET, Tree, count_calls, die_at, grow, leftovers, snapshot
+from tests.support.crashing import QUIET, Tree, count_calls, die_at, grow, leftovers, moments_of, snapshot
 from tests.support.faulty import Plan
 from tests.support.opened import (
     Once,
@@ -66,12 +66,6 @@ def root(tmp_path: Path) -> Path:
     root = tmp_path / "root"
     plant(root)
     return root
-
-
-@pytest.fixture
-async def files(root: Path) -> AsyncIterator[FileToolsFacade]:
-    async with filetools.open(root, settings=QUIET) as opened:
-        yield opened
 
 
 @pytest.mark.parametrize("name", CHANGES)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import random
-from collections.abc import AsyncIterator
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -31,12 +30,6 @@ def root(tmp_path: Path) -> Path:
     for place in tmp_path.rglob("*"):
         os.utime(place, (SECONDS, SECONDS), follow_symlinks=False)
     return tmp_path
-
-
-@pytest.fixture
-async def files(root: Path) -> AsyncIterator[FileToolsFacade]:
-    async with filetools.open(root, settings=QUIET) as opened:
-        yield opened
 
 
 @pytest.mark.parametrize(

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import shutil
 import time
-from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
 
-import filetools
 from filetools import Actor, Edit
 from filetools.facade import FileToolsFacade
 from filetools.journal import Change, Relation
 from filetools.models import Operation
-from tests.support.crashing import QUIET, Tree, grow
+from tests.support.crashing import Tree, grow
 from tests.support.opened import refused, version
 
 ALICE = Actor(kind="agent", id="alice", session="s1", call="c1")
@@ -32,12 +30,6 @@ BEFORE: Tree = {
 def root(tmp_path: Path) -> Path:
     grow(tmp_path, BEFORE)
     return tmp_path
-
-
-@pytest.fixture
-async def files(root: Path) -> AsyncIterator[FileToolsFacade]:
-    async with filetools.open(root, settings=QUIET) as opened:
-        yield opened
 
 
 async def lines_of(files: FileToolsFacade, path: str) -> list[str]:

@@ -6,7 +6,6 @@ import asyncio
 import base64
 import os
 import threading
-from collections.abc import AsyncIterator
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -33,12 +32,6 @@ def root(tmp_path: Path) -> Path:
     (tmp_path / "link").symlink_to("a.txt")
     (tmp_path / "away").symlink_to("/etc/passwd")
     return tmp_path
-
-
-@pytest.fixture
-async def files(root: Path) -> AsyncIterator[FileToolsFacade]:
-    async with filetools.open(root, settings=QUIET) as opened:
-        yield opened
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import AsyncIterator
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -31,12 +30,6 @@ BEFORE: Tree = {
 def root(tmp_path: Path) -> Path:
     grow(tmp_path, BEFORE)
     return tmp_path
-
-
-@pytest.fixture
-async def files(root: Path) -> AsyncIterator[FileToolsFacade]:
-    async with filetools.open(root, settings=QUIET) as opened:
-        yield opened
 
 
 @pytest.fixture

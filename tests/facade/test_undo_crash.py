@@ -13,8 +13,8 @@ import pytest
 import filetools
 from filetools import Actor, Edit
 from filetools.facade import FileToolsFacade
-from tests.facade.test_crash_points import moments_of, reopened
-from tests.support.crashing import QUIET, Tree, count_calls, die_at, grow, leftovers, snapshot
+from tests.facade.test_crash_points import reopened
+from tests.support.crashing import QUIET, Tree, count_calls, die_at, grow, leftovers, moments_of, snapshot
 from tests.support.faulty import Plan
 
 ALICE = Actor(kind="agent", id="alice", session="s1")

@@ -5,16 +5,14 @@ from __future__ import annotations
 import asyncio
 import base64
 import os
-from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-import filetools
 from filetools.facade import FileToolsFacade
 from filetools.models import WriteResult
-from tests.support.crashing import QUIET, grow, leftovers, snapshot
+from tests.support.crashing import grow, leftovers, snapshot
 from tests.support.opened import names_of, recorded, refused, told, version
 
 
@@ -25,12 +23,6 @@ def root(tmp_path: Path) -> Path:
     (tmp_path / "link").symlink_to("a.txt")
     (tmp_path / "dangling").symlink_to(tmp_path.with_name("outside"))
     return tmp_path
-
-
-@pytest.fixture
-async def files(root: Path) -> AsyncIterator[FileToolsFacade]:
-    async with filetools.open(root, settings=QUIET) as opened:
-        yield opened
 
 
 def standing(root: Path) -> dict[str, bytes | None]:

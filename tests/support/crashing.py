@@ -16,7 +16,7 @@ from filetools.models import Actor, ChangeRecord
 from filetools.paths import Workspace
 from filetools.settings import Settings
 from filetools.stores import Store
-from tests.support.faulty import EXIT_CODE, FaultyStore, Plan
+from tests.support.faulty import EXIT_CODE, Call, FaultyStore, Moment, Plan
 
 Action = Callable[[FileToolsFacade], Awaitable[object]]
 Tree = dict[str, bytes | None]
@@ -67,6 +67,16 @@ def count_calls(root: Path, action: Action, mirror: Path | None = None) -> Plan:
 
     asyncio.run(main())
     return plan
+
+
+def moments_of(calls: Sequence[Call]) -> list[tuple[int, Moment]]:
+    """Return every moment to die at: before and after each call that changes something, or reaches the journal."""
+    return [
+        (call.number, moment)
+        for call in calls
+        if call.is_changing or call.store == "journal"
+        for moment in call.moments
+    ]
 
 
 def die_at(root: Path, action: Action, plan: Plan, mirror: Path | None = None) -> bool:

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import filetools
 from filetools.facade import FileToolsFacade
-from tests.facade.test_crash_points import DOSE, moments_of
+from tests.facade.test_crash_points import DOSE
 from tests.facade.test_kill import reopen
-from tests.support.crashing import QUIET, Tree, count_calls, die_at, grow, leftovers, snapshot
+from tests.support.crashing import QUIET, Tree, count_calls, die_at, grow, leftovers, moments_of, snapshot
 from tests.support.faulty import Plan
 
 DEATHS = 36

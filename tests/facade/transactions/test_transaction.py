@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 import pytest
@@ -44,12 +44,6 @@ ALICE = filetools.Actor(kind="agent", id="alice")
 def root(tmp_path: Path) -> Path:
     grow(tmp_path, TREE)
     return tmp_path
-
-
-@pytest.fixture
-async def files(root: Path) -> AsyncIterator[FileToolsFacade]:
-    async with filetools.open(root, settings=QUIET) as opened:
-        yield opened
 
 
 def after(changes: Tree, *gone: str) -> Tree:

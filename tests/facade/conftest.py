@@ -1,0 +1,19 @@
+"""A workspace on each test's own tree, with nothing going on in the background."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+import filetools
+from filetools.facade import FileToolsFacade
+from tests.support.crashing import QUIET
+
+
+@pytest.fixture
+async def files(root: Path) -> AsyncIterator[FileToolsFacade]:
+    """Open the tree that the fixture `root` of the test's module has made."""
+    async with filetools.open(root, settings=QUIET) as opened:
+        yield opened
