@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import json
 import re
 from collections.abc import Mapping
 from typing import Any, Final, TypeVar, get_args
@@ -81,7 +82,10 @@ def parse_arguments(model: type[P], arguments: object) -> P:
 def _canonical(model: type[BaseModel], arguments: object, where: str) -> dict[str, Any]:
     if not isinstance(arguments, Mapping):
         what = f"Parameter {where!r}" if where else "Arguments"
-        raise InvalidArgumentError(f"{what}: expected an object, got {_shown(arguments)}")
+        raise InvalidArgumentError(
+            f"{what}: expected an object, got {_shown(arguments)}{_why_no_json(arguments)}",
+            suggested_action="Correct the arguments and call again.",
+        )
     named: dict[str, Any] = {}
     given: dict[str, str] = {}
     for raw_name, value in arguments.items():
@@ -114,10 +118,14 @@ def _canonical_value(field: FieldInfo, value: Any, where: str) -> Any:
 
 
 def _item_model(field: FieldInfo) -> type[BaseModel] | None:
-    for candidate in get_args(field.annotation):
-        if isinstance(candidate, type) and issubclass(candidate, BaseModel):
-            return candidate
-    return None
+    return _model_in(field.annotation)
+
+
+def _model_in(annotation: object) -> type[BaseModel] | None:
+    """Return the model of the objects in `list[Item]`, also where it is one choice of several."""
+    if isinstance(annotation, type) and not get_args(annotation):
+        return annotation if issubclass(annotation, BaseModel) else None
+    return next((found for each in get_args(annotation) if (found := _model_in(each))), None)
 
 
 def _known_name(model: type[BaseModel], raw_name: str, where: str) -> str:
@@ -179,6 +187,17 @@ def _shown(value: object) -> str:
     # A number of thousands of digits would be refused by int-to-text conversion, or fill the message.
     is_long = isinstance(value, int) and value.bit_length() > 256
     return "a very large integer" if is_long else f"{value!r} ({_type_name(value)})"
+
+
+def _why_no_json(value: object) -> str:
+    """Models write their arguments as JSON text: where that breaks is what they need to know."""
+    if not isinstance(value, str):
+        return ""
+    try:
+        json.loads(value)
+    except (ValueError, RecursionError) as exc:
+        return f", which is no JSON: {exc}"
+    return ""
 
 
 def _type_name(value: object) -> str:

@@ -14,6 +14,7 @@ from filetools.tools.batches import BATCHES
 from filetools.tools.buffers import BUFFERS
 from filetools.tools.call import CallDesk, ToolCall
 from filetools.tools.call_log import CallLog
+from filetools.tools.clipping import TextLimits
 from filetools.tools.editing import EDITING
 from filetools.tools.files import Files
 from filetools.tools.history import HISTORY
@@ -21,6 +22,8 @@ from filetools.tools.reading import READING
 from filetools.tools.retrying import RetryPolicy
 from filetools.tools.roots import Roots
 from filetools.tools.searching import SEARCHING
+from filetools.tools.seen import Shown
+from filetools.tools.shown import shown, shown_failure
 from filetools.tools.tool import AnyTool, ReportProgress
 from filetools.tools.writing import WRITING
 
@@ -134,6 +137,24 @@ class ToolRegistry:
                 raise InvalidArgumentError(f"There is no group of tools named {group!r}; known are {known}")
             wanted |= members
         return [tool for tool in self._tools.values() if tool.name in wanted]
+
+    @property
+    def limits(self) -> TextLimits:
+        """Most of a text that a model gets at once."""
+        settings = self._desk.files.settings
+        return TextLimits(lines=settings.max_text_lines, characters=settings.max_text_characters)
+
+    def show(self, name: str, envelope: Mapping[str, Any]) -> Shown:
+        """Return what a model gets to see of the envelope that a call of a tool returned.
+
+        Args:
+            name: The tool that was called, known or not.
+            envelope: What `call` returned.
+        """
+        tool = self._tools.get(name)
+        if tool is None:
+            return shown_failure(envelope, self.limits)
+        return shown(tool, envelope, self.limits)
 
     def definitions(
         self, *, names: Iterable[str] | None = None, groups: Iterable[str] | None = None

@@ -7,6 +7,12 @@ from typing import Any, Final
 from pydantic import BaseModel
 
 _UNPUBLISHED: Final = ("title", "default", "minimum", "maximum")
+NEWS_PROPERTIES: Final[dict[str, Any]] = {
+    "warnings": {"type": "array", "items": {"type": "object"}},
+    "changed_since_read": {"type": "array", "items": {"type": "object"}},
+    "changed_since_read_more": {"type": "integer"},
+}
+"""What an envelope tells beside its data."""
 
 
 def input_schema(model: type[BaseModel]) -> dict[str, Any]:
@@ -56,16 +62,17 @@ def _without_null(schema: dict[str, Any]) -> dict[str, Any]:
 
 def output_schema(model: type[BaseModel]) -> dict[str, Any]:
     """Return the JSON schema of what a tool tells programs: its data, and the news that an envelope carries beside it."""
+    schema = data_schema(model)
+    return schema | {"properties": schema["properties"] | NEWS_PROPERTIES}
+
+
+def data_schema(model: type[BaseModel]) -> dict[str, Any]:
+    """Return the JSON schema of a tool's data."""
     raw = model.model_json_schema(mode="serialization")
     definitions = {name: _sparing(each) for name, each in raw.pop("$defs", {}).items()}
     schema = _compact(_sparing(raw), definitions)
     schema.pop("description", None)
-    news = {
-        "warnings": {"type": "array", "items": {"type": "object"}},
-        "changed_since_read": {"type": "array", "items": {"type": "object"}},
-        "changed_since_read_more": {"type": "integer"},
-    }
-    return schema | {"type": "object", "properties": schema["properties"] | news}
+    return schema | {"type": "object"}
 
 
 def _sparing(schema: dict[str, Any]) -> dict[str, Any]:

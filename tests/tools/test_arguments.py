@@ -23,6 +23,7 @@ class Sample(Parameters):
     pattern: str = ""
     items: Annotated[list[Item], Field(max_length=2, default_factory=list)]
     names: Annotated[list[str], Field(default_factory=list)]
+    parts: Annotated[list[Item] | None, Field(max_length=2)] = None
 
 
 @pytest.mark.parametrize(
@@ -52,6 +53,8 @@ class Sample(Parameters):
         ({"path": "a", "recursiv": True}, "Unknown parameter 'recursiv'; did you mean 'recursive'?"),
         ({"path": "a", "xyzzy": 1}, "Unknown parameter 'xyzzy'; known are path, limit, recursive"),
         ({"path": "a", "items": [{"pth": "b"}]}, "Unknown parameter 'items[0].pth'; did you mean 'path'?"),
+        ({"path": "a", "parts": [{"pth": "b"}]}, "Unknown parameter 'parts[0].pth'; did you mean 'path'?"),
+        ('{"path": "a"', "which is no JSON: Expecting ',' delimiter: line 1 column 13 (char 12)"),
         ({"path": "a", "command": "b"}, "Unknown parameter 'command'"),
         ({"path": "a", "file_path": "b"}, "Parameter 'path' is given twice with different values, as 'path' and 'file_path'"),
         ({"filePath": "a", "filename": "b"}, "as 'filePath' and 'filename'"),
@@ -105,6 +108,8 @@ def test_an_alias_counts_only_where_the_tool_has_the_parameter() -> None:
         ({"path": "a", "expectedVersion": "v"}, {"path": "a", "expected_version": "v"}),
         ({"path": "a", "limit": None, "recursive": None, "items": None}, {"path": "a"}),
         ({"path": "a", "items": [{"filePath": "b", "expectedVersion": None}]}, {"path": "a", "items": [{"path": "b"}]}),
+        ({"path": "a", "parts": [{"filePath": "b", "expectedVersion": None}]}, {"path": "a", "parts": [{"path": "b"}]}),
+        ({"path": "a", "parts": None}, {"path": "a"}),
     ],
 )
 def test_other_names_and_nulls_are_understood(arguments: dict[str, Any], expected: dict[str, Any]) -> None:

@@ -14,9 +14,12 @@ from filetools.cli.command import workspace_command
 from filetools.cli.desk import CHANGING, Desk
 from filetools.cli.exit_codes import exit_code
 from filetools.cli.terminal import STDOUT, print_json, print_table
-from filetools.tools import FILE_TOOLS
+from filetools.tools import FILE_TOOLS, AnyTool, chosen
+from filetools.tools.exports import ExportFormat, exported
 
 _PANEL: Final = "Tools"
+DEFAULT_GROUP: Final = "core"
+"""What a model gets if nobody says more: each definition costs it attention."""
 
 
 def register(app: typer.Typer) -> None:
@@ -26,8 +29,9 @@ def register(app: typer.Typer) -> None:
         examples=("filetools call read_file '{\"path\": \"src/app.py\"}'", "echo '{}' | filetools call list_files -"),
     )(call)  # fmt: skip
     workspace_command(
-        app, (), panel=_PANEL, examples=("filetools tools", "filetools tools --format json > tools.json")
-    )(tools)
+        app, (), panel=_PANEL,
+        examples=("filetools tools", "filetools tools --format anthropic --tools core,batches > tools.json"),
+    )(tools)  # fmt: skip
 
 
 def call(
@@ -58,17 +62,44 @@ def call(
 def tools(
     desk: Desk,
     *,
-    form: Annotated[Literal["table", "json"], typer.Option("--format", help="How to print them.")] = "table",
+    form: Annotated[
+        Literal["table", "json", ExportFormat], typer.Option("--format", help="How to print them.")
+    ] = "table",
+    wanted: Annotated[
+        str | None,
+        typer.Option(
+            "--tools",
+            metavar="NAME,…",
+            help="Groups or names of tools, separated by commas; else all, and for an interface of models the group core.",
+        ),
+    ] = None,
 ) -> None:
-    """List the tools that agents get, or print their definitions."""
-    if form == "json":
-        print(json.dumps([tool.definition() for tool in FILE_TOOLS], indent=2, ensure_ascii=False))  # noqa: T201
-        return
+    """List the tools that agents get, or print their definitions for the interface of a model."""
+    if form == "table":
+        _print_table(_chosen(wanted, default=None))
+    elif form == "json":
+        _print_definitions([tool.definition() for tool in _chosen(wanted, default=None)])
+    else:
+        _print_definitions(exported(_chosen(wanted, default=DEFAULT_GROUP), form))
+
+
+def _chosen(wanted: str | None, *, default: str | None) -> list[AnyTool]:
+    named = wanted if wanted is not None else default
+    if named is None:
+        return list(FILE_TOOLS)
+    return chosen(FILE_TOOLS, [name.strip() for name in named.split(",") if name.strip()])
+
+
+def _print_definitions(definitions: object) -> None:
+    print(json.dumps(definitions, indent=2, ensure_ascii=False))  # noqa: T201
+
+
+def _print_table(tools: list[AnyTool]) -> None:
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
     for heading in ("tool", "group", "effect"):
         table.add_column(heading, header_style="dim", no_wrap=True)
     table.add_column("what it does", header_style="dim", overflow="fold")
-    for tool in FILE_TOOLS:
+    for tool in tools:
         table.add_row(tool.name, tool.group, tool.effect, tool.description.partition(". ")[0].rstrip(".") + ".")
     print_table(table)
 

@@ -22,10 +22,9 @@ from filetools.tools import (
     Medium,
     Shown,
     failure_envelope,
-    has_schema,
-    output_schema,
     shown,
 )
+from filetools.tools.exports import mcp_tool
 
 RESULT_SIZE_KEY: Final = "anthropic/maxResultSizeChars"
 _FOOTER_CHARACTERS: Final = 10_000
@@ -137,35 +136,10 @@ class Calls:
                 await asyncio.wait(self._running)
 
     def _publish(self, tool: AnyTool) -> wire.Tool:
-        exact = tool.published
-        return wire.Tool(
-            name=tool.name,
-            title=None if exact is None else exact.title,
-            description=tool.description,
-            input_schema=tool.definition()["input_schema"],
-            output_schema=self._output_schema(tool),
-            annotations=_annotations(tool),
-            _meta={RESULT_SIZE_KEY: self._limits.characters + _FOOTER_CHARACTERS} if tool.has_body else None,
-        )
-
-    def _output_schema(self, tool: AnyTool) -> dict[str, Any] | None:
-        if tool.published is not None:
-            exact = tool.published.output_schema
-            return None if exact is None else dict(exact)
-        is_wanted = has_schema(tool) or self._structured
-        return output_schema(tool.result) if is_wanted and tool.result is not None else None
-
-
-def _annotations(tool: AnyTool) -> wire.ToolAnnotations:
-    if tool.published is not None and tool.published.annotations is not None:
-        return wire.ToolAnnotations.model_validate(tool.published.annotations)
-    return wire.ToolAnnotations(
-        title=tool.name.replace("_", " ").capitalize(),
-        read_only_hint=tool.effect == "read",
-        destructive_hint=tool.effect != "read" and not tool.is_additive,
-        idempotent_hint=tool.is_idempotent,
-        open_world_hint=False,
-    )
+        published = wire.Tool.model_validate(mcp_tool(tool, structured=self._structured))
+        if not tool.has_body:
+            return published
+        return published.model_copy(update={"meta": {RESULT_SIZE_KEY: self._limits.characters + _FOOTER_CHARACTERS}})
 
 
 def _result(seen: Shown) -> wire.CallToolResult:

@@ -4,7 +4,8 @@ import json
 
 import pytest
 
-from filetools.tools import FILE_TOOLS
+from filetools.tools import FILE_TOOLS, chosen
+from filetools.tools.exports import FORMATS, ExportFormat, exported
 from tests.support.terminal import CommandLine
 
 
@@ -31,3 +32,23 @@ def test_tools_lists_every_tool_and_makes_no_workspace(run: CommandLine) -> None
     assert definitions == [tool.definition() for tool in FILE_TOOLS]
     assert [tool.name for tool in FILE_TOOLS if tool.name not in run("tools").text] == []
     assert not (run.folder / ".filetools").exists()
+
+
+def test_a_tool_that_there_is_not_is_not_left_out_in_silence(run: CommandLine) -> None:
+    done = run("tools", "--format", "anthropic", "--tools", "core,raed_file")
+    assert (done.code, done.text) == (2, "")
+    assert "did you mean 'read_file'" in done.error
+
+
+@pytest.mark.parametrize("form", FORMATS)
+def test_tools_prints_the_default_set_for_the_interface_of_a_model(run: CommandLine, form: ExportFormat) -> None:
+    assert json.loads(run("tools", "--format", form).text) == exported(chosen(FILE_TOOLS, ["core"]), form)
+    assert json.loads(run("tools", "--format", form, "--tools", "exists, batches").text) == exported(
+        chosen(FILE_TOOLS, ["exists", "batches"]), form
+    )
+
+
+def test_tools_lists_those_that_were_asked_for(run: CommandLine) -> None:
+    listed = run("tools", "--tools", "batches").text
+    assert "read_multiple" in listed
+    assert "read_file" not in listed.split()
