@@ -2,12 +2,14 @@
 
 from filetools.app.health import Health, Repair, examine, repair
 from filetools.app.opening import Opening, open_workspace
+from filetools.app.token import TOKEN_FILE, own_token, read_token
 from filetools.content import Edit, TextEdit
 from filetools.events import BufferEvent, Event, Subscription, TreeEvent
 from filetools.facade import FileToolsFacade
 from filetools.permissions import ApprovalAnswer, ApprovalDecision, ApprovalRequest
 
 __all__ = [
+    "TOKEN_FILE",
     "ApprovalAnswer",
     "ApprovalDecision",
     "ApprovalRequest",
@@ -23,5 +25,7 @@ __all__ = [
     "TreeEvent",
     "examine",
     "open_workspace",
+    "own_token",
+    "read_token",
     "repair",
 ]

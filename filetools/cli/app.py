@@ -20,6 +20,7 @@ from filetools.cli.commands import (
     reading,
     searching,
     serving,
+    serving_http,
     tools,
     writing,
 )
@@ -34,7 +35,7 @@ app: Final = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 for part in (
-    playing, reading, searching, writing, editing, arranging, feed, looking_back, going_back, mirror, tools, serving,
+    playing, reading, searching, writing, editing, arranging, feed, looking_back, going_back, mirror, tools, serving, serving_http,
     answering, checking
 ):  # fmt: skip
     part.register(app)

@@ -155,10 +155,11 @@ class Desk:
     def _actor(self) -> Actor:
         if self.options.actor is not None:
             return Actor(kind="agent", id=self.options.actor)
-        return Actor(kind="editor", id=_user_name())
+        return Actor(kind="editor", id=user_name())
 
 
-def _user_name() -> str:
+def user_name() -> str:
+    """Return the name of whoever runs the command."""
     try:
         return getpass.getuser()
     except (KeyError, OSError):  # a user without a name, as in containers

@@ -61,7 +61,7 @@ LENT: Final[Mapping[tuple[str, str], str]] = {
 
 AT_HOME: Final[Mapping[str, frozenset[str]]] = {
     "cli": frozenset({"typer", "rich", "platformdirs"}),
-    "servers": frozenset({"mcp", "mcp_types"}),
+    "servers": frozenset({"mcp", "mcp_types", "fastapi", "starlette", "uvicorn"}),
 }
 """Extras that a unit may import at the top of its modules, because nobody imports the unit without them."""
 
@@ -73,6 +73,7 @@ DISK: Final[Mapping[str, str]] = {
     "watch/": "scans folders where the kernel does not tell, and touches the bell",
     "settings.py": "reads settings.toml before there is a workspace",
     "app/state.py": "makes the state directory before there is a store",
+    "app/token.py": "owns the token in the state directory",
     "app/opening.py": "compares the places of root, mirror and state directory",
     "app/mirrors.py": "makes the folder of a mirror before there is a store on it",
     "app/health.py": "examines a root that perhaps cannot be opened",

@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 from mcp.server.stdio import stdio_server
+from mcp.server.transport_security import TransportSecuritySettings
 
 from filetools.app import FileToolsFacade
 from filetools.servers.mcp.door import Door
@@ -40,7 +41,7 @@ async def serve_stdio(files: FileToolsFacade, options: DoorOptions) -> None:
 
 @asynccontextmanager
 async def http_application(
-    files: FileToolsFacade, options: DoorOptions, *, path: str = "/mcp"
+    files: FileToolsFacade, options: DoorOptions, *, path: str = "/mcp", is_guarded: bool = False
 ) -> AsyncIterator[AsgiApplication]:
     """Make the ASGI application of the door, for a server that listens on this machine only.
 
@@ -50,8 +51,10 @@ async def http_application(
         files: The opened workspace.
         options: What the clients may do; they cannot use `file://`.
         path: Where the door is.
+        is_guarded: Whether the server around it has made sure of host names and origins already.
     """
+    security = TransportSecuritySettings(enable_dns_rebinding_protection=False) if is_guarded else None
     async with Door(files, replace(options, file_root=None)) as door:
-        application = door.server.streamable_http_app(streamable_http_path=path)
+        application = door.server.streamable_http_app(streamable_http_path=path, transport_security=security)
         async with door.server.session_manager.run():
             yield application

@@ -1,0 +1,60 @@
+"""The token of the HTTP server: a secret in the state directory, readable by its owner alone."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from contextlib import suppress
+from pathlib import Path
+from typing import Final
+
+from filetools.errors import AccessDeniedError, InvalidArgumentError
+
+TOKEN_FILE: Final = "token"  # noqa: S105 - the name of the file
+_SHORTEST: Final = 16
+_FLAGS: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
+
+
+def read_token(file: Path) -> str:
+    """Return the token that a file holds.
+
+    Raises:
+        InvalidArgumentError: There is no such file, or it holds no token.
+    """
+    try:
+        token = file.read_text(encoding="ascii").strip()
+    except (OSError, UnicodeDecodeError) as exc:
+        raise InvalidArgumentError(f"Cannot read a token from {file.name!r}: {exc.__class__.__name__}") from exc
+    if len(token) < _SHORTEST or not token.isprintable() or " " in token:
+        raise InvalidArgumentError(f"{file.name!r} holds no token: one word of at least {_SHORTEST} characters")
+    return token
+
+
+def own_token(state_directory: Path) -> str:
+    """Return the token of a root, made at the first need; several processes get the same.
+
+    Raises:
+        AccessDeniedError: It cannot be made.
+        InvalidArgumentError: What stands in its place is no token.
+    """
+    file = state_directory / TOKEN_FILE
+    if not file.exists():
+        temporary = state_directory / f"{TOKEN_FILE}-{secrets.token_hex(4)}"
+        try:
+            _write(temporary, secrets.token_urlsafe(32))
+            with suppress(FileExistsError):  # another process was quicker, and its token counts
+                os.link(temporary, file)
+        except OSError as exc:
+            raise AccessDeniedError(TOKEN_FILE, exc.strerror or "denied") from exc
+        finally:
+            temporary.unlink(missing_ok=True)
+    return read_token(file)
+
+
+def _write(file: Path, text: str) -> None:
+    """Write a file whole that nobody else may ever read."""
+    descriptor = os.open(file, _FLAGS, 0o600)
+    with open(descriptor, "w", encoding="ascii") as opened:
+        opened.write(text + "\n")
+        opened.flush()
+        os.fsync(descriptor)

@@ -1,0 +1,101 @@
+"""The command that serves people and programs over HTTP: `serve`."""
+
+from __future__ import annotations
+
+import asyncio
+import importlib.util
+import sys
+import webbrowser
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated, Final
+
+import typer
+
+from filetools.app import TOKEN_FILE, open_workspace, own_token, read_token
+from filetools.cli.command import workspace_command
+from filetools.cli.commands.serving import Groups
+from filetools.cli.desk import Desk, user_name
+from filetools.cli.exit_codes import FAILED
+from filetools.cli.terminal import print_line, print_note, printable
+from filetools.models import Preset
+from filetools.settings import STATE_DIRECTORY
+
+_PANEL: Final = "Serve programs"
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command of this file."""
+    workspace_command(
+        app, ("state_dir", "mirror", "durability"), panel=_PANEL,
+        examples=("filetools serve . --open", "filetools serve ~/project --host 0.0.0.0 --permissions guarded"),
+    )(serve)  # fmt: skip
+
+
+def serve() -> None:
+        async with open_workspace(place, mirror=mirror, state_dir=state, settings=settings) as files:
+            await serve_stdio(files, options)
+
+    asyncio.run(serve())
+
+
+def serve(
+    desk: Desk,
+    root: Annotated[Path, typer.Argument(metavar="ROOT", exists=True, file_okay=False, help="Root of the workspace.")],
+    *,
+    host: Annotated[
+        str, typer.Option(help="Address to listen at; any but this machine's own needs a token.")
+    ] = "127.0.0.1",
+    port: Annotated[int, typer.Option(help="Port to listen at; 0 for any that is free.", min=0, max=65535)] = 8765,
+    name: Annotated[
+        list[str] | None, typer.Option(help="Further name under which clients call this machine.", metavar="NAME")
+    ] = None,
+    open_page: Annotated[
+        bool, typer.Option("--open", help="Log your browser in: you may edit and approve there.")
+    ] = False,
+    tools: Groups = None,
+    permissions: Annotated[Preset | None, typer.Option(help="What agents may do where no rule speaks.")] = None,
+    token_file: Annotated[
+        Path | None, typer.Option(help="File with the token that callers must know.", dir_okay=False)
+    ] = None,
+) -> None:
+    """Serve files, tools and changes over HTTP, and MCP at /mcp.
+
+    On this machine's own address nobody needs a token. The first line printed tells the address.
+    """
+    for package in ("fastapi", "uvicorn", "mcp"):
+        if importlib.util.find_spec(package) is None:
+            print_note(f"error: serving HTTP needs the package {package!r}\nhint: pip install 'filetools[server]'")
+            raise typer.Exit(FAILED)
+    # A second to import, and only this command needs it.
+    from filetools.servers.http import HttpOptions, Listener, ServerApplication, is_loopback, listen
+    from filetools.servers.http import serve as serve_http
+
+    wanted = None if tools is None else tuple(each.strip() for each in tools.split(",") if each.strip())
+    place = root.resolve()
+    mirror, state = desk.options.mirror, desk.options.state_dir
+    settings, _ = Desk(replace(desk.options, root=place)).settings(permissions=permissions)
+    token = None if token_file is None else read_token(token_file)
+    options = HttpOptions(host=host, port=port, names=tuple(name or ()), tools=wanted, person=user_name(), token=token)
+    listener = listen(options)
+
+    async def run() -> None:
+        async with open_workspace(place, mirror=mirror, state_dir=state, settings=settings) as files:
+            guarded = listener
+            if token is None and not is_loopback(host):
+                guarded = listener.guarded_by(own_token(state or place / STATE_DIRECTORY))
+            await serve_http(files, guarded, lambda application: announce(guarded, application))
+
+    def announce(at: Listener, application: ServerApplication) -> None:
+        print_line(f"Serving {printable(str(place))} at {at.address}")
+        if at.options.token is not None:
+            print_line(
+                f"Callers need the token in {printable(str(token_file or (state or place / STATE_DIRECTORY) / TOKEN_FILE))}"
+            )
+        if open_page:
+            link = f"{at.address}/login#code={application.shared.logins.new_code()}"
+            print_line(f"Log in, once and within a minute: {link}")
+            webbrowser.open(link)
+        sys.stdout.flush()
+
+    asyncio.run(run())

@@ -1,0 +1,19 @@
+"""The door over HTTP: files as resources, tools, documents and changes of one workspace, for programs and one page."""
+
+from __future__ import annotations
+
+from filetools.servers.http.application import ServerApplication, http_application
+from filetools.servers.http.hosts import is_loopback
+from filetools.servers.http.options import HttpOptions, Limits
+from filetools.servers.http.serving import Listener, listen, serve
+
+__all__ = [
+    "HttpOptions",
+    "Limits",
+    "Listener",
+    "ServerApplication",
+    "http_application",
+    "is_loopback",
+    "listen",
+    "serve",
+]

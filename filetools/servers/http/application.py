@@ -1,0 +1,142 @@
+"""The application: everything of one server in its place, from an opened workspace and the options."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Final
+
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import Response
+from starlette.exceptions import HTTPException
+
+from filetools.app import FileToolsFacade
+from filetools.errors import FileToolsError, InternalError
+from filetools.servers.http.asgi import Application, Message, Receive, Scope, Send
+from filetools.servers.http.bodies import Bodies
+from filetools.servers.http.callers import Callers
+from filetools.servers.http.logins import Logins
+from filetools.servers.http.metrics import Metrics
+from filetools.servers.http.options import HttpOptions
+from filetools.servers.http.problems import Problem, Refusal, problem_of
+from filetools.servers.http.routes import ROUTERS
+from filetools.servers.http.security import Guard
+from filetools.servers.http.shared import Shared
+from filetools.servers.mcp import DoorOptions
+from filetools.servers.mcp import http_application as mcp_application
+from filetools.tools import CallLog
+
+MCP_PATH: Final = "/mcp"
+
+
+@asynccontextmanager
+async def http_application(files: FileToolsFacade, options: HttpOptions) -> AsyncIterator[ServerApplication]:
+    """Make the application of a workspace; what it began ends with the block.
+
+    Args:
+        files: The opened workspace.
+        options: Where the server listens and whom it answers; the port is the one that it really has.
+
+    Raises:
+        InvalidArgumentError: The options name a tool or a group that there is none of.
+    """
+    log = CallLog()
+    callers = Callers(files, person=options.person, log=log)
+    shared = Shared(files=files, options=options, callers=callers, log=log, logins=Logins(), metrics=Metrics())
+    door = DoorOptions(tools=options.tools)
+    async with mcp_application(files, door, path=MCP_PATH, is_guarded=True) as mcp:
+        try:
+            yield ServerApplication(shared, mcp)
+        finally:
+            shared.closing.set()
+            shared.running.abort_all()
+
+
+class ServerApplication:
+    """The whole of one server as an ASGI application: counted, guarded, within limits, then routed.
+
+    Args:
+        shared: What all routes share.
+        mcp: What answers at `/mcp`.
+    """
+
+    def __init__(self, shared: Shared, mcp: Application) -> None:
+        self.shared = shared
+        self._mcp = mcp
+        self._rest = _rest(shared)
+        guarded = Guard(Bodies(self._routed, shared.options.limits), shared.options, shared.logins)
+        self._guarded: Application = guarded
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request, or serve one WebSocket."""
+        # Routes are found by what was sent: decoding comes once, later, and where a path is meant.
+        scope["path"] = scope["raw_path"].decode("ascii", "backslashreplace")
+        if scope["type"] != "http":
+            await self._guarded(scope, receive, send)
+            return
+        metrics, started, status = self.shared.metrics, time.monotonic(), 500
+
+        async def counted(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+            await send(message)
+
+        metrics.open_requests += 1
+        try:
+            await self._guarded(scope, receive, counted)
+        finally:
+            metrics.open_requests -= 1
+            metrics.note(scope["method"], status, time.monotonic() - started)
+
+    async def _routed(self, scope: Scope, receive: Receive, send: Send) -> None:
+        is_mcp = scope["type"] == "http" and scope["path"] == MCP_PATH
+        await (self._mcp if is_mcp else self._rest)(scope, receive, send)
+
+
+def _rest(shared: Shared) -> FastAPI:
+    application = FastAPI(
+        title="filetools",
+        version="1",
+        docs_url=None,
+        redoc_url=None,
+        redirect_slashes=False,
+        openapi_url="/openapi.json",
+    )
+    application.state.shared = shared
+    for router in ROUTERS:
+        application.include_router(router)
+    application.add_exception_handler(FileToolsError, _failed)
+    application.add_exception_handler(Refusal, _refused)
+    application.add_exception_handler(RequestValidationError, _invalid)
+    application.add_exception_handler(HTTPException, _unrouted)
+    application.add_exception_handler(Exception, _broken)
+    return application
+
+
+async def _failed(request: Request, error: Exception) -> Response:
+    assert isinstance(error, FileToolsError)
+    return problem_of(error).response()
+
+
+async def _refused(request: Request, error: Exception) -> Response:
+    assert isinstance(error, Refusal)
+    return error.problem.response()
+
+
+async def _invalid(request: Request, error: Exception) -> Response:
+    assert isinstance(error, RequestValidationError)
+    faults = [f"{'.'.join(map(str, each['loc']))}: {each['msg']}" for each in error.errors()]
+    return Problem(422, "INVALID_ARGUMENT", "; ".join(faults)[:2000]).response()
+
+
+async def _unrouted(request: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)
+    code = {404: "NO_SUCH_ROUTE", 405: "METHOD_NOT_ALLOWED"}.get(error.status_code, "INVALID_ARGUMENT")
+    return Problem(error.status_code, code, str(error.detail), dict(error.headers or {})).response()
+
+
+async def _broken(request: Request, error: Exception) -> Response:
+    return problem_of(InternalError("The request failed unexpectedly; the log of the server says why")).response()

@@ -1,0 +1,120 @@
+"""What a client may send: bodies that are too large, too deep or too slow are refused before a route sees them.
+
+Every body is taken in whole first, so that no route meets a half one; but that of a PUT, which is passed on as it comes.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from typing import Final
+
+from filetools.servers.http.asgi import Application, Message, Receive, Scope, Send, header_values, only_header
+from filetools.servers.http.depth import depth_of
+from filetools.servers.http.options import Limits
+from filetools.servers.http.problems import Refusal
+from filetools.servers.http.refusing import refuse
+
+STREAMED: Final = ("PUT", "/v1/files/")
+"""Method and beginning of the path of requests whose bodies are passed on as they come."""
+_CLOSE: Final = {"Connection": "close"}
+
+
+class Bodies:
+    """Takes bodies in within the limits; lives as long as the server.
+
+    Args:
+        application: What gets the requests.
+        limits: How much, and how slowly.
+    """
+
+    def __init__(self, application: Application, limits: Limits) -> None:
+        self._application = application
+        self._limits = limits
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request, or refuse its body."""
+        if scope["type"] != "http":
+            await self._application(scope, receive, send)
+            return
+        is_streamed = scope["method"] == STREAMED[0] and scope["path"].startswith(STREAMED[1])
+        most = self._limits.upload_bytes if is_streamed else self._limits.body_bytes
+        arriving = _Arriving(receive, self._limits, most)
+        try:
+            _refuse_length(scope, most)
+            incoming = arriving.receive if is_streamed else await self._taken_in(scope, arriving)
+        except Refusal as refusal:
+            await refuse(refusal.problem, scope, receive, send)
+            return
+        await self._application(scope, incoming, send)
+
+    async def _taken_in(self, scope: Scope, arriving: _Arriving) -> Receive:
+        """The body whole, to be received at once; then what comes after it."""
+        body = bytearray()
+        while True:
+            message = await arriving.receive()
+            if message["type"] != "http.request":
+                return _again([message], arriving.receive)
+            body += message.get("body", b"")
+            if not message.get("more_body", False):
+                break
+        if body and _is_json(scope) and depth_of(body, self._limits.depth) > self._limits.depth:
+            raise Refusal(422, "INVALID_ARGUMENT", f"The JSON is nested deeper than {self._limits.depth}")
+        whole: Message = {"type": "http.request", "body": bytes(body), "more_body": False}
+        return _again([whole], arriving.receive)
+
+
+class _Arriving:
+    """One body on its way; raises where it breaks a limit."""
+
+    def __init__(self, receive: Receive, limits: Limits, most: int) -> None:
+        self._receive = receive
+        self._limits = limits
+        self._most = most
+        self._count = 0
+        self._is_whole = False
+        self._started: float | None = None
+
+    async def receive(self) -> Message:
+        """Return the next part.
+
+        Raises:
+            Refusal: There is too much of it, or it comes too slowly.
+        """
+        if self._is_whole:
+            return await self._receive()
+        now = time.monotonic()
+        self._started = now if self._started is None else self._started
+        allowed = self._limits.body_seconds + self._count / self._limits.bytes_per_second
+        try:
+            async with asyncio.timeout(max(0.0, self._started + allowed - now)):
+                message = await self._receive()
+        except TimeoutError:
+            raise Refusal(408, "TOO_SLOW", "The body came too slowly", _CLOSE) from None
+        self._count += len(message.get("body", b""))
+        if self._count > self._most:
+            raise _too_large(self._most)
+        self._is_whole = not message.get("more_body", False)
+        return message
+
+
+def _again(messages: list[Message], receive: Receive) -> Receive:
+    async def received() -> Message:
+        return messages.pop(0) if messages else await receive()
+
+    return received
+
+
+def _refuse_length(scope: Scope, most: int) -> None:
+    """Refuse a body that is announced as too large, before any of it is taken."""
+    length = only_header(scope, b"content-length")
+    if length is not None and length.isascii() and length.isdigit() and (len(length) > 18 or int(length) > most):
+        raise _too_large(most)
+
+
+def _too_large(most: int) -> Refusal:
+    return Refusal(413, "FILE_TOO_LARGE", f"The body is over the limit of {most} bytes", _CLOSE)
+
+
+def _is_json(scope: Scope) -> bool:
+    return scope["path"] == "/mcp" or any("json" in value.lower() for value in header_values(scope, b"content-type"))

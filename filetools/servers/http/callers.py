@@ -1,0 +1,94 @@
+"""Who calls: the actor of each request, and the files and tools bound to it.
+
+What sort of party calls is decided by how it was let in, never by what it says of itself.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections import OrderedDict
+from dataclasses import dataclass
+from typing import Final
+
+from filetools.app import FileToolsFacade
+from filetools.models import Actor
+from filetools.tools import CallLog, ToolRegistry
+
+AGENT: Final = "http"
+"""Name of every agent: clients have none that can be trusted."""
+MOST_CALLERS: Final = 1000
+LONGEST_SESSION: Final = 120
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Admission:
+    """How a request was let in."""
+
+    login: str | None = None
+    """Id of the login of a person; None for everybody else."""
+
+    @property
+    def is_person(self) -> bool:
+        """Whether a person has logged in, who may edit and approve."""
+        return self.login is not None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Caller:
+    """One party that calls, with all that is bound to it."""
+
+    files: FileToolsFacade
+    """The workspace as this caller's; replacing a file needs no version."""
+    registry: ToolRegistry
+    """Its tools; an agent's replace a file only if they name its version."""
+    is_person: bool
+
+    @property
+    def actor(self) -> Actor:
+        """Whom the calls belong to."""
+        return self.files.actor
+
+    @property
+    def owner(self) -> str:
+        """What tells this caller from others."""
+        return f"{self.actor.kind}:{self.actor.id}:{self.actor.session}"
+
+
+class Callers:
+    """The callers of one server; lives as long as it.
+
+    Args:
+        files: The opened workspace.
+        person: Name of whoever logs in.
+        log: Where the calls of tools are logged.
+    """
+
+    def __init__(self, files: FileToolsFacade, *, person: str, log: CallLog) -> None:
+        self._files = files
+        self._person = person
+        self._log = log
+        self._process = f"process-{secrets.token_hex(4)}"
+        self._known: OrderedDict[tuple[str, str], Caller] = OrderedDict()
+
+    def caller(self, admission: Admission, session: str | None = None) -> Caller:
+        """Return the caller that was let in, in the session that it names; else in that of its login, or of this process."""
+        kind = "editor" if admission.is_person else "agent"
+        named = (session or "").strip()[:LONGEST_SESSION] or admission.login or self._process
+        key = (kind, named)
+        if key not in self._known:
+            self._known[key] = self._made(admission.is_person, named)
+        self._known.move_to_end(key)
+        if len(self._known) > MOST_CALLERS:
+            self._known.popitem(last=False)
+        return self._known[key]
+
+    def _made(self, is_person: bool, session: str) -> Caller:
+        actor = (
+            Actor(kind="editor", id=self._person, session=session)
+            if is_person
+            else Actor(kind="agent", id=AGENT, session=session)
+        )
+        files = self._files.for_actor(actor, require_version=False)
+        # Agents may share a session without knowing of each other: a stamp must not justify another's overwrite.
+        registry = ToolRegistry(files, require_version=not is_person, log=self._log)
+        return Caller(files=files, registry=registry, is_person=is_person)

@@ -1,0 +1,48 @@
+"""What whoever starts the server decides about it; no client can."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Final
+
+MIB: Final = 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """How much a client may send, and how slowly."""
+
+    body_bytes: int = 4 * MIB
+    """Of every body but that of a PUT."""
+    upload_bytes: int = 1024 * MIB
+    """Of the body of a PUT."""
+    depth: int = 100
+    """Of JSON."""
+    header_bytes: int = 64 * 1024
+    """Of the first line and all headers together."""
+    header_seconds: float = 10.0
+    """From the first byte of a request to the end of its headers."""
+    body_seconds: float = 30.0
+    """For a body, beside what `bytes_per_second` allows it."""
+    bytes_per_second: int = 16 * 1024
+    """Slower bodies than this are given up after `body_seconds`."""
+    send_seconds: float = 60.0
+    """How long a client may leave unread what it was sent."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HttpOptions:
+    """How one server is built."""
+
+    host: str = "127.0.0.1"
+    """Address or name that it listens at."""
+    port: int = 8765
+    token: str | None = None
+    """What callers must know; None asks nobody, and is for addresses of this machine only."""
+    names: tuple[str, ...] = ()
+    """Further names under which clients may call this machine."""
+    person: str = "person"
+    """Name of whoever logs in."""
+    tools: tuple[str, ...] | None = None
+    """Names of groups and of single tools that agents are offered over MCP; None is the usual choice."""
+    limits: Limits = field(default_factory=Limits)

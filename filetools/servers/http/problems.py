@@ -1,0 +1,105 @@
+"""Errors as `application/problem+json` (RFC 9457), with our code and the status that belongs to it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from fastapi.responses import Response
+
+from filetools.errors import FileToolsError
+from filetools.tools import failure_envelope
+
+MEDIA_TYPE: Final = "application/problem+json"
+STATUS: Final[Mapping[int, tuple[str, ...]]] = {
+    400: ("INVALID_PATH", "ABSOLUTE_PATH", "PATH_TRAVERSAL", "PATH_TOO_LONG"),
+    403: (
+        "SYMLINK_NOT_ALLOWED", "SYMLINK_ESCAPE", "PERMISSION_DENIED", "APPROVAL_REQUIRED", "APPROVAL_DENIED",
+        "TOOL_BLOCKED", "HARD_LINKED",
+    ),
+    404: ("FILE_NOT_FOUND", "DIR_NOT_FOUND", "VERSION_GONE", "BUFFER_CLOSED", "UNKNOWN_TOOL"),
+    409: (
+        "FILE_EXISTS", "IS_A_DIRECTORY", "NOT_A_DIRECTORY", "NOT_A_REGULAR_FILE", "DIR_NOT_EMPTY", "EDIT_CONFLICT",
+        "EDIT_NOT_FOUND", "EDIT_AMBIGUOUS", "ABORTED", "VERSION_MISMATCH", "CHANGED_MEANWHILE", "RESYNC",
+    ),
+    413: ("FILE_TOO_LARGE",),
+    422: ("INVALID_ARGUMENT", "ENCODING_ERROR"),
+    423: ("LOCK_TIMEOUT", "FILE_BUSY"),
+    429: ("RATE_LIMITED",),
+    500: ("INTERNAL",),
+    503: (
+        "SYNC_FAILED", "NETWORK_ERROR", "WORKSPACE_GONE", "STATE_DAMAGED", "STATE_TOO_NEW", "STATE_ELSEWHERE",
+        "OUTCOME_UNKNOWN",
+    ),
+    504: ("TIMEOUT",),
+    507: ("DISK_FULL",),
+}  # fmt: skip
+"""The codes of each status."""
+_STATUS_OF: Final = {code: status for status, codes in STATUS.items() for code in codes}
+_RETRY_SECONDS: Final = {"RATE_LIMITED": 1}
+_USUAL_RETRY_SECONDS: Final = 5
+_TOLD: Final[tuple[str, ...]] = ("retryable", "suggested_action", "details")
+_TITLES: Final = {
+    400: "Bad request", 401: "Unauthorized", 403: "Forbidden", 404: "Not found", 405: "Method not allowed",
+    408: "Request timeout", 409: "Conflict", 411: "Length required", 412: "Precondition failed",
+    413: "Content too large", 415: "Unsupported media type", 416: "Range not satisfiable",
+    421: "Misdirected request", 422: "Unprocessable content", 423: "Locked", 429: "Too many requests",
+    431: "Request header fields too large", 500: "Internal error", 503: "Unavailable", 504: "Timeout",
+    507: "Insufficient storage",
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """One error on its way to a client."""
+
+    status: int
+    code: str
+    detail: str
+    headers: Mapping[str, str] = field(default_factory=dict)
+    more: Mapping[str, Any] = field(default_factory=dict)
+    """Further members of the JSON object."""
+
+    def body(self) -> bytes:
+        """Return the JSON object."""
+        plain = {
+            "title": _TITLES.get(self.status, "Error"),
+            "status": self.status,
+            "detail": self.detail,
+            "code": self.code,
+            **self.more,
+        }
+        return json.dumps(plain, ensure_ascii=True, separators=(",", ":")).encode("ascii")
+
+    def response(self) -> Response:
+        """Return the answer."""
+        return Response(self.body(), self.status, dict(self.headers), MEDIA_TYPE)
+
+
+class Refusal(Exception):  # noqa: N818 - it is the answer to a request, not a failure of ours
+    """Raised where a request is refused by the protocol, before any file tool is asked."""
+
+    def __init__(self, status: int, code: str, detail: str, headers: Mapping[str, str] | None = None) -> None:
+        super().__init__(detail)
+        self.problem = Problem(status, code, detail, headers or {})
+
+
+def problem_of(error: FileToolsError, *, is_condition: bool = False) -> Problem:
+    """Return the problem that tells of a failed file tool.
+
+    Args:
+        error: What went wrong.
+        is_condition: Whether the request named the version in a header, so that another version is 412.
+    """
+    told: dict[str, Any] = failure_envelope(error)
+    cause = error.details.get("cause") if error.code == "BATCH_FAILED" else error.code
+    status = _STATUS_OF.get(str(cause), 500)
+    if is_condition and error.code == "VERSION_MISMATCH":
+        status = 412
+    headers = {}
+    if error.retryable and status in (423, 429, 503):
+        headers["Retry-After"] = str(_RETRY_SECONDS.get(error.code, _USUAL_RETRY_SECONDS))
+    more = {name: told[name] for name in _TOLD if name in told}
+    return Problem(status, error.code, error.message, headers, more)

@@ -1,0 +1,11 @@
+"""The routes of the server, one router a theme."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from fastapi import APIRouter
+
+from filetools.servers.http.routes import about
+
+ROUTERS: Final[tuple[APIRouter, ...]] = (about.router,)

@@ -1,0 +1,98 @@
+"""The guard: every request passes it first, before any route, and is refused here if it must not be answered."""
+
+from __future__ import annotations
+
+import hmac
+from typing import Final
+
+from filetools.servers.http.asgi import Application, Receive, Scope, Send, header_values, only_header
+from filetools.servers.http.callers import Admission
+from filetools.servers.http.hosts import Hosts
+from filetools.servers.http.logins import Logins
+from filetools.servers.http.options import HttpOptions
+from filetools.servers.http.problems import Refusal
+from filetools.servers.http.refusing import refuse
+from filetools.servers.http.shared import ADMISSION
+
+OPEN_PATHS: Final = frozenset({"/healthz", "/login"})
+"""What is answered to everybody who names the right host."""
+OPEN_PREFIXES: Final = ("/assets/",)
+"""Below these stands what is the same for everybody, and no secret: the parts of the page."""
+_SAFE_METHODS: Final = frozenset({"GET", "HEAD"})
+_OWN_SITES: Final = frozenset({"same-origin", "none"})
+
+
+def cookie_name(port: int) -> str:
+    """Return the name of a login's cookie: browsers keep cookies by host, and servers differ in their ports."""
+    return f"filetools_{port}"
+
+
+class Guard:
+    """Lets requests in or refuses them, and notes who was let in; lives as long as the server.
+
+    Args:
+        application: What gets the requests that are let in.
+        options: Where the server listens, and the token.
+        logins: Who has logged in.
+    """
+
+    def __init__(self, application: Application, options: HttpOptions, logins: Logins) -> None:
+        self._application = application
+        self._hosts = Hosts(options)
+        self._token = None if options.token is None else options.token.encode("utf-8")
+        self._cookie = cookie_name(options.port)
+        self._logins = logins
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request, or refuse it."""
+        try:
+            scope[ADMISSION] = self._admitted(scope)
+        except Refusal as refusal:
+            await refuse(refusal.problem, scope, receive, send)
+            return
+        await self._application(scope, receive, send)
+
+    def _admitted(self, scope: Scope) -> Admission:
+        host = only_header(scope, b"host")
+        if not self._hosts.is_own_host(host, scope):
+            raise Refusal(421, "WRONG_HOST", "This server is not called that; call it by the address it printed")
+        origin = self._own_origin(scope, host)
+        login = self._login(scope)
+        if login is not None:
+            self._require_origin(scope, origin)
+            return Admission(login=login)
+        path = scope["path"]
+        if self._token is not None and not (path in OPEN_PATHS or path.startswith(OPEN_PREFIXES)):
+            self._require_token(scope, self._token)
+        return Admission()
+
+    def _own_origin(self, scope: Scope, host: str | None) -> str | None:
+        """The origin that a browser tells; that of a stranger's page is refused, and so is what such a page embeds."""
+        origins = header_values(scope, b"origin")
+        if origins and not (len(origins) == 1 and self._hosts.is_own_origin(origins[0], host, scope)):
+            raise Refusal(403, "WRONG_ORIGIN", "Pages of other origins may not call this server")
+        is_harmless = scope["path"] in OPEN_PATHS and scope.get("method") in _SAFE_METHODS
+        if not is_harmless and set(header_values(scope, b"sec-fetch-site")) - _OWN_SITES:
+            raise Refusal(403, "WRONG_ORIGIN", "Pages of other sites may not call this server")
+        return origins[0] if origins else None
+
+    def _require_origin(self, scope: Scope, origin: str | None) -> None:
+        # Browsers tell no origin with a page's own plain requests that only read; all others carry it.
+        if origin is None and (scope["type"] != "http" or scope["method"] not in _SAFE_METHODS):
+            raise Refusal(403, "WRONG_ORIGIN", "A login counts only for requests that tell their origin")
+
+    def _login(self, scope: Scope) -> str | None:
+        secrets = [
+            value
+            for line in header_values(scope, b"cookie")
+            for name, _, value in (part.strip().partition("=") for part in line.split(";"))
+            if name == self._cookie
+        ]
+        return self._logins.login_of(secrets[0]) if len(secrets) == 1 else None
+
+    def _require_token(self, scope: Scope, token: bytes) -> None:
+        scheme, _, given = (only_header(scope, b"authorization") or "").partition(" ")
+        is_right = hmac.compare_digest(given.strip().encode("latin-1", "replace"), token)
+        if scheme.lower() != "bearer" or not is_right:
+            headers = {"WWW-Authenticate": 'Bearer realm="filetools"'}
+            raise Refusal(401, "TOKEN_REQUIRED", "Send the token: 'Authorization: Bearer …'", headers)

@@ -1,0 +1,146 @@
+"""Listening at an address, and serving one workspace there until the process is told to stop."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import errno
+import signal
+import socket
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Final
+
+import uvicorn
+
+from filetools.app import FileToolsFacade
+from filetools.errors import AccessDeniedError, InvalidArgumentError
+from filetools.servers.http.application import ServerApplication, http_application
+from filetools.servers.http.connection import connections
+from filetools.servers.http.hosts import shown_host
+from filetools.servers.http.options import HttpOptions
+
+GRACE_SECONDS: Final = 1
+"""What answers under way are given when the server stops; then they are cancelled."""
+_CANCEL_SECONDS: Final = 0.5
+_BACKLOG: Final = 512
+
+
+@dataclass(frozen=True, slots=True)
+class Listener:
+    """A socket that listens already."""
+
+    socket: socket.socket
+    options: HttpOptions
+    """With the port that the socket really has."""
+
+    @property
+    def address(self) -> str:
+        """What clients call."""
+        return f"http://{shown_host(self.options.host)}:{self.options.port}"
+
+    def guarded_by(self, token: str) -> Listener:
+        """Return the same for callers that know a token."""
+        return replace(self, options=replace(self.options, token=token))
+
+
+def listen(options: HttpOptions) -> Listener:
+    """Listen at the address of the options; port 0 stands for any that is free.
+
+    Raises:
+        InvalidArgumentError: The port is taken, or this machine has no such address; names both.
+        AccessDeniedError: The system keeps the port to itself.
+    """
+    try:
+        family, _, _, _, place = socket.getaddrinfo(options.host, options.port, type=socket.SOCK_STREAM)[0]
+        listening = socket.create_server(place[:2], family=family, backlog=_BACKLOG)
+    except OSError as exc:
+        raise _explained(exc, options) from exc
+    return Listener(listening, replace(options, port=listening.getsockname()[1]))
+
+
+async def serve(files: FileToolsFacade, listener: Listener, ready: Callable[[ServerApplication], None]) -> None:
+    """Serve a workspace until SIGTERM or SIGINT; ends within two seconds, whatever is open then.
+
+    Args:
+        files: The opened workspace.
+        listener: Where.
+        ready: Called once clients are answered.
+
+    Raises:
+        InvalidArgumentError: The options name a tool or a group that there is none of.
+    """
+    async with http_application(files, listener.options) as application:
+        limits = listener.options.limits
+        config = uvicorn.Config(
+            application,
+            http=connections(limits),
+            ws="websockets-sansio",
+            ws_max_size=limits.body_bytes,
+            lifespan="off",
+            log_config=None,
+            log_level="warning",
+            access_log=False,
+            proxy_headers=False,
+            server_header=False,
+            timeout_graceful_shutdown=GRACE_SECONDS,
+            h11_max_incomplete_event_size=limits.header_bytes,
+        )
+        server = _Server(config, application.shared.closing, partial(ready, application))
+        with server.stopping_by_signals():
+            await server.serve(sockets=[listener.socket])
+
+
+class _Server(uvicorn.Server):
+    """Uvicorn's server, which tells what goes on for long that it stops, and ends nothing but itself."""
+
+    def __init__(self, config: uvicorn.Config, closing: asyncio.Event, ready: Callable[[], None]) -> None:
+        super().__init__(config)
+        self._closing = closing
+        self._ready = ready
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Leave the signals alone: uvicorn would raise them again at its end, before the workspace is closed."""
+        yield
+
+    @contextlib.contextmanager
+    def stopping_by_signals(self) -> Iterator[None]:
+        """Stop at SIGTERM and SIGINT as long as the block runs."""
+        loop = asyncio.get_running_loop()
+        for each in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(each, self.stop)
+        try:
+            yield
+        finally:
+            for each in (signal.SIGTERM, signal.SIGINT):
+                loop.remove_signal_handler(each)
+
+    def stop(self) -> None:
+        """Take no new requests and end."""
+        self._closing.set()
+        self.should_exit = True
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Answer from now on, and tell it."""
+        await super().startup(sockets)
+        self._ready()
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """End the answers under way, and wait until those that were cancelled have ended, too."""
+        await super().shutdown(sockets)
+        if self.server_state.tasks:
+            await asyncio.wait(list(self.server_state.tasks), timeout=_CANCEL_SECONDS)
+
+
+def _explained(error: OSError, options: HttpOptions) -> InvalidArgumentError | AccessDeniedError:
+    where = f"port {options.port} of {options.host}"
+    if error.errno == errno.EADDRINUSE:
+        return InvalidArgumentError(
+            f"{where[0].upper()}{where[1:]} is in use by another program",
+            suggested_action="Choose another port, or 0 for any that is free.",
+        )
+    if error.errno in (errno.EACCES, errno.EPERM):
+        return AccessDeniedError(where, "the system keeps this port to itself")
+    return InvalidArgumentError(f"Cannot listen at {where}: {error.strerror or error}")

@@ -1,0 +1,64 @@
+"""What all routes of one server share, and how a route gets at it and at its caller."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, field
+from typing import Annotated, Final
+
+from fastapi import Depends
+from fastapi.requests import HTTPConnection
+
+from filetools.app import FileToolsFacade
+from filetools.servers.http.callers import Admission, Caller, Callers
+from filetools.servers.http.logins import Logins
+from filetools.servers.http.metrics import Metrics
+from filetools.servers.http.options import HttpOptions
+from filetools.servers.http.running import RunningCalls
+from filetools.tools import CallLog
+
+SESSION_HEADER: Final = "filetools-session"
+ADMISSION: Final = "filetools.admission"
+"""Key of the ASGI scope under which the guard notes how a request was let in."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shared:
+    """What all routes share; lives as long as the server."""
+
+    files: FileToolsFacade
+    """The opened workspace, of an actor of its own."""
+    options: HttpOptions
+    callers: Callers
+    log: CallLog
+    """All calls of tools, of all callers."""
+    logins: Logins
+    metrics: Metrics
+    running: RunningCalls = field(default_factory=RunningCalls)
+    closing: asyncio.Event = field(default_factory=asyncio.Event)
+    """Set when the server is told to stop: whatever would go on for long ends now."""
+
+
+def shared_of(connection: HTTPConnection) -> Shared:
+    """Return what the routes of a request's server share."""
+    found = connection.app.state.shared
+    assert isinstance(found, Shared)
+    return found
+
+
+def admission_of(connection: HTTPConnection) -> Admission:
+    """Return how a request, or a WebSocket, was let in."""
+    found = connection.scope.get(ADMISSION)
+    return found if isinstance(found, Admission) else Admission()
+
+
+def caller_of(connection: HTTPConnection) -> Caller:
+    """Return the caller of a request, or of a WebSocket, in the session that its header names."""
+    callers = shared_of(connection).callers
+    return callers.caller(admission_of(connection), connection.headers.get(SESSION_HEADER))
+
+
+SharedParts = Annotated[Shared, Depends(shared_of)]
+"""A parameter of a route: what all routes share."""
+Calling = Annotated[Caller, Depends(caller_of)]
+"""A parameter of a route: who calls."""

@@ -1,0 +1,130 @@
+"""Real processes that serve a root over HTTP, and raw sockets to speak with them as no library would."""
+
+from __future__ import annotations
+
+import os
+import re
+import select
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Final
+
+from tests.support.declared import REPOSITORY
+
+START_SECONDS: Final = 60.0
+STOP_SECONDS: Final = 30.0
+
+
+@dataclass(frozen=True)
+class HttpServer:
+    """One process of `filetools serve`."""
+
+    process: subprocess.Popen[str]
+    root: Path
+    address: str
+    """Such as "http://127.0.0.1:40123"."""
+    first_line: str
+    errors: Path
+    """What it wrote to standard error."""
+
+    @property
+    def host(self) -> str:
+        """Host and port, as the header names them."""
+        return self.address.removeprefix("http://")
+
+    @property
+    def port(self) -> int:
+        """Its port."""
+        return int(self.address.rpartition(":")[2])
+
+    def line(self) -> str:
+        """Return the next line of its output."""
+        return line_of(self.process)
+
+    @contextmanager
+    def socket(self, seconds: float = 30.0) -> Iterator[socket.socket]:
+        """Connect to it."""
+        with socket.create_connection(("127.0.0.1", self.port), timeout=seconds) as connected:
+            yield connected
+
+    def raw(self, *parts: bytes) -> bytes:
+        """Send bytes, and return all that it answers until it closes the connection."""
+        with self.socket() as connected:
+            for part in parts:
+                connected.sendall(part)
+            return read_all(connected)
+
+    def stop(self, by: int = signal.SIGTERM) -> float:
+        """Tell it to stop, and return the seconds until it has ended."""
+        started = time.monotonic()
+        self.process.send_signal(by)
+        self.process.wait(timeout=STOP_SECONDS)
+        return time.monotonic() - started
+
+
+@contextmanager
+def http_server(root: Path, *arguments: str, environment: dict[str, str] | None = None) -> Iterator[HttpServer]:
+    """Serve a root in a process of its own, on a free port, until the block ends."""
+    errors = root.parent / f"{root.name}-errors.txt"
+    with errors.open("w") as stderr:
+        process = start(root, "--port", "0", *arguments, environment=environment, stderr=stderr)
+    try:
+        first = line_of(process)
+        found = re.search(r"http://\S+", first)
+        assert found is not None, (first, errors.read_text())
+        yield HttpServer(process, root, found[0], first, errors)
+    finally:
+        if process.poll() is None:
+            process.kill()
+        process.wait(timeout=STOP_SECONDS)
+        assert process.stdout is not None
+        process.stdout.close()
+
+
+def start(
+    root: Path, *arguments: str, environment: dict[str, str] | None = None, stderr: IO[str] | int = subprocess.PIPE
+) -> subprocess.Popen[str]:
+    """Start `filetools serve ROOT`."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("FILETOOLS_")}
+    return subprocess.Popen(
+        [sys.executable, "-m", "filetools", "serve", str(root), *arguments],
+        env={**kept, "PYTHONPATH": str(REPOSITORY), "FILETOOLS_DURABILITY": "relaxed", **(environment or {})},
+        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=stderr, text=True, cwd=root,
+    )  # fmt: skip
+
+
+def line_of(process: subprocess.Popen[str]) -> str:
+    """Return the next line of a process's output; empty once it has ended."""
+    assert process.stdout is not None
+    ready, _, _ = select.select([process.stdout], [], [], START_SECONDS)
+    assert ready, "it prints nothing"
+    return process.stdout.readline()
+
+
+def read_all(connected: socket.socket) -> bytes:
+    """Return all that comes until the other side closes, or breaks the connection off."""
+    received = b""
+    try:
+        while part := connected.recv(65536):
+            received += part
+    except ConnectionResetError:
+        pass
+    return received
+
+
+def request(target: str, host: str, *headers: str, method: str = "GET", body: bytes = b"") -> bytes:
+    """Return a request as it goes over the wire; the connection ends after it."""
+    lines = [f"{method} {target} HTTP/1.1", f"Host: {host}", "Connection: close", *headers, "", ""]
+    return "\r\n".join(lines).encode("latin-1") + body
+
+
+def statuses(answer: bytes) -> Sequence[int]:
+    """Return the status of each answer in what came over one connection."""
+    return [int(found) for found in re.findall(rb"^HTTP/1\.1 (\d{3})", answer, re.MULTILINE)]
