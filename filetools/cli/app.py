@@ -35,8 +35,8 @@ app: Final = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 for part in (
-    playing, reading, searching, writing, editing, arranging, feed, looking_back, going_back, mirror, tools, serving, serving_http,
-    answering, checking
+    playing, reading, searching, writing, editing, arranging, feed, looking_back, going_back, mirror, tools, serving,
+    serving_http, answering, checking
 ):  # fmt: skip
     part.register(app)
 

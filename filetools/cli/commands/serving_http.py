@@ -32,13 +32,6 @@ def register(app: typer.Typer) -> None:
     )(serve)  # fmt: skip
 
 
-def serve() -> None:
-        async with open_workspace(place, mirror=mirror, state_dir=state, settings=settings) as files:
-            await serve_stdio(files, options)
-
-    asyncio.run(serve())
-
-
 def serve(
     desk: Desk,
     root: Annotated[Path, typer.Argument(metavar="ROOT", exists=True, file_okay=False, help="Root of the workspace.")],
@@ -89,9 +82,8 @@ def serve(
     def announce(at: Listener, application: ServerApplication) -> None:
         print_line(f"Serving {printable(str(place))} at {at.address}")
         if at.options.token is not None:
-            print_line(
-                f"Callers need the token in {printable(str(token_file or (state or place / STATE_DIRECTORY) / TOKEN_FILE))}"
-            )
+            file = token_file or (state or place / STATE_DIRECTORY) / TOKEN_FILE
+            print_line(f"Callers need the token in {printable(str(file))}")
         if open_page:
             link = f"{at.address}/login#code={application.shared.logins.new_code()}"
             print_line(f"Log in, once and within a minute: {link}")
