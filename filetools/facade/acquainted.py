@@ -27,7 +27,7 @@ def require_acquaintance(parts: Parts, seen: Look, request: WriteRequest, actor:
     if request.require_read:
         stamp = parts.knowledge.stamp(actor, seen.key)
         if stamp is None or not stamp.is_whole:
-            _refuse(parts, seen, "you have not read all of it; read the whole file first, or give expected_version")
+            _refuse(parts, seen, "you have not read all of it; read the whole file first")
 
 
 def _refuse(parts: Parts, seen: Look, reason: str) -> None:

@@ -13,17 +13,14 @@ from filetools.content import (
     Edit,
     EditOutcome,
     FilePatch,
-    TextEdit,
     TextFormat,
     apply_edits_to_bytes,
     apply_file_patch,
-    apply_text_edits,
     decode,
     describe,
     insert_lines_in_bytes,
     inspect,
     parse_patch,
-    splice,
     structured_patch,
     unified_diff,
     version_of,
@@ -179,24 +176,6 @@ def insertion(path: WorkspacePath, line: int, text: str, actor: Actor, *, expect
 
     def apply(content: bytes, text_format: TextFormat) -> BytesOutcome:
         return insert_lines_in_bytes(content, text_format, line, text, path=path)
-
-    return TextChange(path, apply, actor, expected_version=expected_version)
-
-
-def computed_change(
-    path: WorkspacePath,
-    compute: Callable[[str], Sequence[TextEdit]],
-    actor: Actor,
-    *,
-    expected_version: str | None,
-) -> TextChange:
-    """Return the change of the replacements that a function picks out of the text that stands there."""
-
-    def apply(content: bytes, text_format: TextFormat) -> BytesOutcome:
-        text = decode(content, text_format, path=path)
-        spans = tuple(compute(text))
-        outcome = EditOutcome(text=apply_text_edits(text, spans), spans=spans, counts=(len(spans),))
-        return BytesOutcome(content=splice(content, text_format, spans, path=path), outcome=outcome)
 
     return TextChange(path, apply, actor, expected_version=expected_version)
 

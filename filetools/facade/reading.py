@@ -83,14 +83,14 @@ def read(parts: Parts, path: WorkspacePath, request: ReadRequest, actor: Actor) 
     taken_ns = time.time_ns()
     content, stat = parts.store.read(path, limit=parts.settings.max_read_bytes)
     if request.is_whole:
-        result = _whole(parts, path, content, stat, taken_ns)
+        result = whole = _whole(parts, path, content, stat, taken_ns)
     else:
         facts, text = inspect(content, name=path, encoding=request.encoding)
         whole = _result(path, facts, _shown(content, text), stat)
         result = _part(whole, facts, content, request) if is_part else whole
     parts.knowledge.note(
         actor, parts.workspace.key(path), result.version,
-        content=content, is_whole=not is_part, encoding=request.encoding,
+        content=content, is_whole=not is_part or result.content == whole.content, encoding=request.encoding,
     )  # fmt: skip
     return result
 
@@ -118,8 +118,10 @@ def _buffer(parts: Parts, path: WorkspacePath, request: ReadRequest, actor: Acto
         }
     )
     is_part = request.is_lines or request.is_bytes
-    parts.knowledge.note(actor, key, version, content=content, is_whole=not is_part)
-    return _part(whole, facts, content, request) if is_part else whole
+    result = _part(whole, facts, content, request) if is_part else whole
+    is_whole = not is_part or result.content == whole.content
+    parts.knowledge.note(actor, key, version, content=content, is_whole=is_whole)
+    return result
 
 
 def _whole(parts: Parts, path: WorkspacePath, content: bytes, stat: FileStat, taken_ns: int) -> ReadResult:

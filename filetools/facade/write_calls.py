@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from filetools.content import Edit, TextEdit
+from filetools.content import Edit
 from filetools.facade import batches
 from filetools.facade.answered import WriteInstead, appended_text, change_instead, changed_text, whole_text
+from filetools.facade.computing import Compute, ComputedChange
 from filetools.facade.conflict_calls import ConflictCalls
 from filetools.facade.editing import (
     PatchCall,
     TextChange,
-    computed_change,
     edit_result,
     edits_change,
     insertion,
@@ -124,10 +124,10 @@ class WriteCalls(ConflictCalls):
     async def change_text(
         self,
         path: str,
-        compute: Callable[[str], Sequence[TextEdit]],
+        compute: Compute,
         *,
         arguments: Mapping[str, Any],
-        expected_version: str | None = None,
+        require_read: bool = False,
         dry_run: bool = False,
     ) -> EditResult:
         """Replace parts of a file's text that a function picks out of what stands there. Otherwise as `edit_file`.
@@ -136,14 +136,18 @@ class WriteCalls(ConflictCalls):
 
         Args:
             path: Workspace-relative path.
-            compute: Gets the whole text, under the file's lock; returns replacements in order, not overlapping. It may be
+            compute: Gets the whole text, under the file's lock, and, if others have changed the file since this actor read or
+                wrote it, the text that it knows, else None; returns replacements in order, not overlapping. It may be
                 called several times, and what it raises ends the call.
             arguments: What the change follows from, for the approval of a person: JSON-compatible.
-            expected_version: Refuse unless this version stands there.
+            require_read: Refuse unless this actor has read or written all of the file.
             dry_run: Only say what would change.
+
+        Raises:
+            PathNotFoundError, VersionMismatchError, EncodingError, InvalidArgumentError
         """
         where = self._runner.resolve(path)
-        change = computed_change(where, compute, self.actor, expected_version=expected_version)
+        change = ComputedChange(where, compute, self.actor, require_read=require_read)
         return await self._change_text("edit_file", change, arguments, dry_run=dry_run)
 
     async def apply_patch(self, patch: str, *, dry_run: bool = False) -> PatchResult:

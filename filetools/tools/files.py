@@ -114,9 +114,10 @@ class Files(Protocol):
     async def change_text(
         self,
         path: str,
-        compute: Callable[[str], Sequence[TextEdit]],
+        compute: Callable[[str, str | None], Sequence[TextEdit]],
         *,
         arguments: Mapping[str, Any],
+        require_read: bool = False,
         dry_run: bool = False,
     ) -> EditResult:
         """Replace parts of a file's text that a function picks out of what stands there."""

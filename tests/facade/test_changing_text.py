@@ -23,14 +23,14 @@ async def files(tmp_path: Path) -> AsyncIterator[FileToolsFacade]:
         yield opened
 
 
-def shout(text: str) -> Sequence[TextEdit]:
+def shout(text: str, _known: str | None = None) -> Sequence[TextEdit]:
     """Put the first word of a text in capitals."""
     end = len(text.split()[0])
     return [TextEdit(0, end, text[:end].upper())]
 
 
 async def test_what_the_function_refuses_changes_nothing(files: FileToolsFacade, tmp_path: Path) -> None:
-    def refuse(text: str) -> Sequence[TextEdit]:
+    def refuse(text: str, _known: str | None) -> Sequence[TextEdit]:
         raise InvalidArgumentError(f"not in {len(text)} characters")
 
     (tmp_path / "a.txt").write_text("text")
@@ -58,12 +58,12 @@ async def test_only_the_bytes_of_the_span_change(files: FileToolsFacade, tmp_pat
 async def test_a_dry_run_and_no_replacement_leave_the_file(files: FileToolsFacade, tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("one")
     assert (await files.change_text("a.txt", shout, arguments={}, dry_run=True)).dry_run
-    assert (await files.change_text("a.txt", lambda _: (), arguments={})).unchanged
+    assert (await files.change_text("a.txt", lambda *_: (), arguments={})).unchanged
     assert (tmp_path / "a.txt").read_text() == "one"
 
 
 async def test_twenty_at_once_are_all_there(files: FileToolsFacade, tmp_path: Path) -> None:
-    def more(text: str) -> Sequence[TextEdit]:
+    def more(text: str, _known: str | None) -> Sequence[TextEdit]:
         return [TextEdit(0, len(text), str(int(text) + 1))]
 
     (tmp_path / "count").write_text("0")
@@ -79,6 +79,33 @@ async def test_a_change_does_not_make_the_text_known(files: FileToolsFacade, tmp
     merged = await alice.write_file("a.txt", "one\ntwo\nthree\n4\nfive\nsix\n")
     assert merged.merged
     assert (tmp_path / "a.txt").read_text() == "ONE\ntwo\nthree\n4\nfive\n6\n"
+
+
+async def test_who_has_not_read_it_is_refused_where_that_is_asked_for(files: FileToolsFacade, tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("one\ntwo\n")
+    alice = files.for_actor(ALICE)
+    await refused("VERSION_MISMATCH", alice.change_text("a.txt", shout, arguments={}, require_read=True))
+    await alice.read_file("a.txt", limit=1)
+    await refused("VERSION_MISMATCH", alice.change_text("a.txt", shout, arguments={}, require_read=True))
+    await alice.read_file("a.txt", offset=1, limit=2)
+    await alice.change_text("a.txt", shout, arguments={}, require_read=True)
+    assert (tmp_path / "a.txt").read_text() == "ONE\ntwo\n"
+
+
+async def test_the_function_is_told_what_its_actor_knew(files: FileToolsFacade) -> None:
+    told: list[tuple[str, str | None]] = []
+
+    def ask(text: str, known: str | None) -> Sequence[TextEdit]:
+        told.append((text, known))
+        return [TextEdit(0, 0, "!")]
+
+    alice, bob = files.for_actor(ALICE), files.for_actor(BOB)
+    await alice.write_file("a.txt", "one")
+    await alice.change_text("a.txt", ask, arguments={})
+    await alice.change_text("a.txt", ask, arguments={})
+    await bob.change_text("a.txt", ask, arguments={})
+    await alice.change_text("a.txt", ask, arguments={})
+    assert told == [("one", None), ("!one", None), ("!!one", None), ("!!!one", "one")]
 
 
 async def test_unsaved_text_is_changed_where_it_is(files: FileToolsFacade, tmp_path: Path) -> None:

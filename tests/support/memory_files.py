@@ -232,14 +232,15 @@ class MemoryFiles:
     async def change_text(
         self,
         path: str,
-        compute: Callable[[str], Sequence[TextEdit]],
+        compute: Callable[[str, str | None], Sequence[TextEdit]],
         *,
         arguments: Mapping[str, Any],
+        require_read: bool = False,
         dry_run: bool = False,
     ) -> EditResult:
         await self._enter("change_text")
         before = self._text(path)
-        return self._edited(path, before, apply_text_edits(before, compute(before)), counts=[], dry_run=dry_run)
+        return self._edited(path, before, apply_text_edits(before, compute(before, None)), counts=[], dry_run=dry_run)
 
     async def apply_patch(self, patch: str, *, dry_run: bool = False) -> PatchResult:
         await self._enter("apply_patch")
