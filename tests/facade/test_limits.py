@@ -352,7 +352,7 @@ async def test_what_is_neither_file_nor_folder_is_refused_by_every_call_at_once(
             if kind.startswith(("link", "dangling", "loop")) and error.code != "BATCH_FAILED":
                 assert error.code == "SYMLINK_NOT_ALLOWED", (name, error)
             assert str(tmp_path) not in error.message + str(error.details)
-        assert slowest < 2.0
+        assert slowest < 20
         assert (await files.file_info("odd")).type == (
             "symlink" if kind.startswith(("link", "d", "l")) and kind != "device" else "other"
         )

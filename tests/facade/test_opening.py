@@ -283,7 +283,7 @@ async def test_two_openings_in_one_process_are_two_workspaces_of_one_root(tmp_pa
         await asyncio.gather(*(files.append_file("a.txt", "x") for files in (first, second) * 10))
         assert (tmp_path / "a.txt").read_text() == "2" + "x" * 20
         await steps_until(lambda: len(heard) >= 22)
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(25):
             while len((await first.changes()).records) < 22:
                 await asyncio.sleep(0.002)
 
@@ -303,7 +303,7 @@ async def test_an_opening_is_entered_once(tmp_path: Path) -> None:
 async def test_a_closed_workspace_says_so(tmp_path: Path, name: str) -> None:
     async with filetools.open(tmp_path, settings=QUIET) as files:
         pass
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(25):
         error = await refused("WORKSPACE_GONE", CALLS[name](files))
     assert error.message == "The workspace is gone: it was closed"
 
@@ -313,7 +313,7 @@ async def test_a_follower_of_a_closed_workspace_ends(tmp_path: Path) -> None:
         follower = asyncio.create_task(collect(files.follow()))
         await steps_until(lambda: not follower.done())
         await asyncio.sleep(0)
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(25):
         assert await follower == []
         await refused("WORKSPACE_GONE", collect(files.follow()))
 
@@ -333,7 +333,7 @@ class Held:
     def __call__(self, method: str, path: str) -> None:
         if method == self._method:
             self.reached.set()
-            assert self.free.wait(30)
+            assert self.free.wait(60)
 
 
 @pytest.mark.parametrize(
@@ -388,7 +388,7 @@ async def test_closing_while_a_call_waits_for_an_approval_ends_the_call(tmp_path
 
     files.answer_approvals(silent)
     call = asyncio.ensure_future(outcome_of(files.write_file("a.txt", "x")))
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(25):
         await asked.wait()
         await opening.__aexit__(None, None, None)
         assert await call in ("APPROVAL_REQUIRED", "WORKSPACE_GONE")
@@ -409,7 +409,7 @@ async def test_a_pending_change_whose_place_was_taken_holds_nothing_up(tmp_path:
     else:
         os.mkfifo(root / "a.txt")
     async with filetools.open(root, settings={**QUIET, "sync_after_seconds": 0.01}) as files:
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(25):
             while (await files.status())["pending"]:
                 await asyncio.sleep(0.002)
         await files.write_file("b.txt", "goes on")
@@ -457,7 +457,7 @@ class TestMirrors:
             assert (status["state"], status["behind"]) == ("not_ready", 1)
             assert str(tmp_path) not in status["last_error"]
             (tmp_path / "mirror").unlink()
-            async with asyncio.timeout(10):
+            async with asyncio.timeout(60):
                 while (await files.status())["mirrors"]["mirror"]["behind"]:
                     await asyncio.sleep(0.01)
             assert (await files.write_file("a.txt", "2")).mirror == "in_sync"
@@ -478,7 +478,7 @@ class TestMirrors:
             await refused("SYNC_FAILED", files.write_file("a.txt", "1"))
             assert snapshot(root) == {"a.txt": b"old"}
             mirror.unlink()
-            async with asyncio.timeout(10):
+            async with asyncio.timeout(60):
                 while await outcome_of(files.write_file("a.txt", "2")) != "done":
                     await asyncio.sleep(0.01)
         assert snapshot(mirror) == {"a.txt": b"2"}
@@ -490,7 +490,7 @@ class TestMirrors:
             await files.write_file("a.txt", "1")
             shutil.rmtree(mirror)
             await files.write_file("b.txt", "2")
-            async with asyncio.timeout(10):
+            async with asyncio.timeout(60):
                 while not (mirror / "b.txt").exists():
                     await asyncio.sleep(0.01)
             assert (await files.sync_all(verify=True)).success
@@ -504,11 +504,11 @@ class TestMirrors:
         opening = filetools.open(root, mirror=tmp_path / "mirror", settings={**QUIET, "mirror_wait_seconds": 0.05})
 
         def never() -> Any:
-            free.wait(30)
+            free.wait(60)
             raise filetools.FileToolsError("never")
 
         opening._mirror = LateStore(never, name="mirror")
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(25):
             async with opening as files:
                 assert (await files.write_file("a.txt", "1")).mirror == "pending"
                 assert (await files.write_file("a.txt", "2")).mirror == "pending"

@@ -135,7 +135,7 @@ class Workers:
 
     def end(self) -> None:
         for process in self.processes:
-            process.communicate(timeout=30)
+            process.communicate(timeout=60)
 
 
 @pytest.fixture(scope="module")

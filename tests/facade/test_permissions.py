@@ -87,7 +87,7 @@ async def test_presets_do_not_bind_people(tmp_path: Path, preset: Preset) -> Non
 
 @pytest.mark.parametrize("preset", ["ask", "guarded", "read_only"])
 async def test_a_refused_call_says_why_and_nobody_waits_where_nobody_listens(tmp_path: Path, preset: Preset) -> None:
-    async with opened(tmp_path, preset, approval_wait_seconds=60.0) as files, asyncio.timeout(5):
+    async with opened(tmp_path, preset, approval_wait_seconds=60.0) as files, asyncio.timeout(30):
         code = "TOOL_BLOCKED" if preset == "read_only" else "APPROVAL_REQUIRED"
         error = await refused(code, files.write_file("a.txt", "new"))
         assert (error.path, error.details["tool"], error.retryable) == ("a.txt", "write_file", False)

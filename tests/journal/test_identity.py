@@ -25,7 +25,7 @@ def sure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Path, Identit
     for part in PARTS:
         (place / part).write_bytes(b"")
     identities = Identities(place)
-    deadline = time.monotonic() + 5
+    deadline = time.monotonic() + 60
     while identities._checked is None and time.monotonic() < deadline:
         identities.check()
     assert identities._checked is not None

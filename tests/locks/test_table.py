@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import gc
 import os
+import re
 import threading
 import time
 from collections.abc import Callable
@@ -91,10 +92,8 @@ async def test_one_try_refuses_at_once_and_names_the_holder(directory: Path) -> 
                 async with asking.hold(["a"], path="./src/a.py", owner="bob", timeout_seconds=0):
                     pass
             assert caught.value.path == "./src/a.py"
-            assert caught.value.details == {
-                "seconds": 0,
-                "holder": f"alice (process {os.getpid()}, for 0.0 s)",
-            }
+            assert caught.value.details["seconds"] == 0
+            assert re.fullmatch(rf"alice \(process {os.getpid()}, for \d+\.\d s\)", caught.value.details["holder"])
     assert await is_free(other, "a")
     await table.aclose()
     await other.aclose()
@@ -382,7 +381,7 @@ async def test_closing_ends_waiting_for_either_half_and_keeps_what_is_held(direc
         await steps()
         await table.aclose()
         await table.aclose()
-        await asyncio.wait_for(asyncio.gather(*waiting), 5)
+        await asyncio.wait_for(asyncio.gather(*waiting), 60)
         assert held.is_valid()
         assert not await is_free(other, own)
     assert await is_free(other, own)
@@ -442,7 +441,7 @@ async def story(table: LockTable, other: LockTable, victim_started: Callable[[as
     ]
     with contextlib.suppress(asyncio.CancelledError):
         await victim
-    await asyncio.wait_for(asyncio.gather(*occupying, *behind), 20)
+    await asyncio.wait_for(asyncio.gather(*occupying, *behind), 60)
     return entered
 
 

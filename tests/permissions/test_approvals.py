@@ -107,7 +107,7 @@ async def refused_id(desk: Desk, asked: Case) -> str:
 
 
 async def test_with_nobody_there_the_call_is_refused_at_once_and_the_request_stays_open(desk: Desk) -> None:
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(20):
         approval_id = await refused_id(desk, case())
     assert [request.id for request in desk.approvals.open_requests()] == [approval_id]
 
@@ -150,7 +150,7 @@ async def test_a_late_permission_that_no_call_uses_expires_too(book: ApprovalBoo
     await desk.approvals.answer(approval_id, "allow", by=EDITOR)
     ticket = desk.approvals._ledger.tickets.of_id(approval_id)
     assert ticket is not None
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(20):
         while not ticket.is_over:
             await asyncio.sleep(0.001)
     assert await refused_id(desk, case()) != approval_id
@@ -281,7 +281,7 @@ async def test_an_approver_that_fails_has_not_answered(desk: Desk, caplog: pytes
         raise RuntimeError("no screen")
 
     desk.approvals.listen(failing)
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(20):
         await refused_id(desk, case())
     assert "no screen" in caplog.text
 
@@ -291,7 +291,7 @@ async def test_an_approver_that_answers_nonsense_has_not_answered(desk: Desk, ca
         return True  # type: ignore[return-value]
 
     desk.approvals.listen(confused)
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(20):
         await refused_id(desk, case())
     assert "not True" in caplog.text
 
@@ -315,7 +315,7 @@ async def test_a_call_that_waits_is_told_at_once_when_the_last_person_leaves(des
     await asyncio.sleep(0)
     assert not waiting.done()
     page.close()
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(20):
         with pytest.raises(ApprovalRequiredError):
             await waiting
 

@@ -351,7 +351,7 @@ def test_writers_in_many_threads_displace_each_byte_once(world: World) -> None:
     start = threading.Barrier(4)
 
     def write(author: int) -> None:
-        start.wait(timeout=10)
+        start.wait(timeout=60)
         for number in range(25):
             displaced = exchanged(world, FILE, f"{author}-{number}".encode())
             taken.append(displaced.read())
@@ -365,7 +365,7 @@ def test_writers_in_many_threads_displace_each_byte_once(world: World) -> None:
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(timeout=30)
+        thread.join(timeout=60)
     last = world.look(FILE)
     assert last is not None
     assert sorted([*taken, last]) == sorted([b"one", *(f"{a}-{n}".encode() for a in range(authors) for n in range(25))])

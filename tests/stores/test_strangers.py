@@ -175,7 +175,7 @@ def test_who_opens_for_writing_while_a_lease_is_held_does_not_end_the_process(tm
     path.touch()
     ends = {}
     for way in ("careful", "careless"):
-        done = subprocess.run([sys.executable, "-c", LEASE, path, way], capture_output=True, check=False, timeout=20)
+        done = subprocess.run([sys.executable, "-c", LEASE, path, way], capture_output=True, check=False, timeout=60)
         ends[way] = (done.returncode, done.stdout)
     assert ends == {"careful": (0, b"False\n"), "careless": (-signal.SIGIO, b"")}
 
@@ -281,10 +281,10 @@ def test_watchers_of_the_tree_see_one_update_of_a_replaced_file(native: LocalWor
         displaced: Displaced = exchanged(native, FILE, b"two")
         displaced.discard()
         (native.root / "last").touch()
-        assert done.wait(timeout=10)
+        assert done.wait(timeout=60)
     finally:
         observer.stop()
-        observer.join(timeout=10)
+        observer.join(timeout=60)
     live = str(native.root / FILE)
     updates = [event for event in events if event.dest_path == live]
     assert [type(event) for event in updates] == [FileMovedEvent]

@@ -21,8 +21,10 @@ from tests.support.faulty import EXIT_CODE, Call, FaultyStore, Moment, Plan
 Action = Callable[[FileToolsFacade], Awaitable[object]]
 Tree = dict[str, bytes | None]
 """Files by path; None for a folder."""
-QUIET: dict[str, Any] = {"watch": False, "sync_after_seconds": 3600.0, "durability": "relaxed"}
-"""Settings under which nothing happens in the background that a plan would have to reckon with."""
+QUIET: dict[str, Any] = {
+    "watch": False, "sync_after_seconds": 3600.0, "durability": "relaxed", "mirror_wait_seconds": 60.0,
+}  # fmt: skip
+"""Settings under which nothing happens in the background that a plan would have to reckon with, on a busy machine either."""
 
 
 class FaultyJournal(SqliteJournal):

@@ -16,7 +16,6 @@ from typing import Any, TypeVar
 
 import filetools
 from filetools.content import TextEdit
-from filetools.editors import documents
 from filetools.facade import FileToolsFacade
 from filetools.models import BufferResult
 from tests.support.crashing import CrashingOpening
@@ -183,9 +182,8 @@ def is_told_of(files: FileToolsFacade, *, listens: bool) -> bool:
     return row is not None and bool(row[0]) == listens
 
 
-async def type_texts(root: Path, name: str, lease_seconds: str) -> None:
+async def type_texts(root: Path, name: str) -> None:
     """Be a person's editor: for each line of the input open a document, type at a line of it, or save it."""
-    setattr(documents, "LEASE_SECONDS", float(lease_seconds))  # noqa: B010  # a constant, to everybody else
     async with filetools.open(root, settings=RELAXED) as files:
         buffers = files.for_actor(filetools.Actor(kind="editor", id=name)).buffers
         opened: dict[str, BufferResult] = {}

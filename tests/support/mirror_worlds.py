@@ -8,7 +8,7 @@ import time
 from collections.abc import AsyncIterator, Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -24,7 +24,11 @@ from tests.support.faulty import FaultyStore, Plan
 
 T = TypeVar("T")
 ALICE = Actor(kind="agent", id="alice")
-LIMIT_SECONDS = 20.0
+LIMIT_SECONDS = 60.0
+PATIENCE_SECONDS = 60.0
+"""How long calls wait for a mirror that answers: on a busy machine a thread may get its turn late."""
+WAIT_SECONDS = 0.25
+"""How long they wait for one that hangs."""
 
 
 def at(path: str) -> WorkspacePath:
@@ -70,6 +74,12 @@ class Hang:
             self._free.wait()
 
 
+def hurry(manager: SyncManager, seconds: float = WAIT_SECONDS) -> None:
+    """Let calls wait for mirrors only so long from now on."""
+    times = replace(manager._context.times, wait_seconds=seconds)
+    manager._context = replace(manager._context, times=times)
+
+
 def ignore(method: str, path: str) -> None:
     """Do nothing before or after a call."""
 
@@ -111,7 +121,12 @@ class World:
             key=self.workspace.key,
             resolve=self.workspace.resolve,
             keep_foreign=self.keep,
-            **{"mirror_probe_seconds": 0.05, "sync_after_seconds": 0.01, **options},
+            **{
+                "mirror_wait_seconds": PATIENCE_SECONDS,
+                "mirror_probe_seconds": 0.05,
+                "sync_after_seconds": 0.01,
+                **options,
+            },
         )
         return self.manager
 

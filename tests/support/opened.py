@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -78,6 +79,13 @@ async def assert_at_rest(files: FileToolsFacade, root: Path) -> None:
         assert version((root / path).read_bytes()) == head, path
 
 
+def lapse_leases(files: FileToolsFacade, left_seconds: float = 0.0) -> None:
+    """Let the time of every editor be over, or nearly over, that does not use its documents any more."""
+    database = files._parts.journal._database  # type: ignore[attr-defined]
+    until = time.time() + left_seconds
+    database.write(lambda connection: connection.execute("UPDATE document_handles SET leased_until = ?", (until,)))
+
+
 class ScriptedOpening(Opening):
     """Opens a root whose store does something, or fails, before or after the calls that a test chooses."""
 
@@ -122,7 +130,7 @@ def failing(error: Callable[[], Exception]) -> Callable[[], None]:
     return act
 
 
-async def steps_until(condition: Callable[[], object], seconds: float = 10.0) -> None:
+async def steps_until(condition: Callable[[], object], seconds: float = 60.0) -> None:
     """Let the loop run until a condition holds; fails after a bounded time."""
     async with asyncio.timeout(seconds):
         while not condition():

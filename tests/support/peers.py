@@ -25,7 +25,7 @@ class Peer:
 
     async def hear(self) -> dict[str, Any]:
         assert self.process.stdout is not None
-        line = await asyncio.wait_for(self.process.stdout.readline(), 30)
+        line = await asyncio.wait_for(self.process.stdout.readline(), 60)
         said: dict[str, Any] = json.loads(line)
         return said
 

@@ -18,7 +18,7 @@ def excludes_nothing(path: str, is_directory: bool) -> bool:
     return False
 
 
-async def until(condition: Callable[[], bool], seconds: float = 10.0) -> None:
+async def until(condition: Callable[[], bool], seconds: float = 60.0) -> None:
     """Let the loop run until a condition holds; fails after a bounded time."""
     async with asyncio.timeout(seconds):
         while not condition():
@@ -80,7 +80,7 @@ async def watching(
     watcher = ForeignWatcher(root, excluded=excluded, on_hints=told.take, on_resync=told.resyncs.append, method=method)
     await watcher.start()
     try:
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             await watcher.ready()
         yield watcher, told
     finally:

@@ -10,7 +10,7 @@ from filetools.errors import DiskFullError
 from filetools.models import MirrorStatus
 from filetools.sync import Put
 from tests.support.crashing import leftovers
-from tests.support.mirror_worlds import Hang, World, at, local_store, memory_mirror, scripted, tree, world
+from tests.support.mirror_worlds import Hang, World, at, hurry, local_store, memory_mirror, scripted, tree, world
 
 
 def ahead_of(path: str, content: bytes, *, new: bool = False) -> Put:
@@ -107,6 +107,7 @@ async def test_a_mirror_that_hangs_ahead_of_the_commit_costs_its_wait_and_leaves
     inner, hang = local_store(tmp_path / "mirror"), Hang("prepare")
     async with world(tmp_path, scripted(inner, before=hang), is_keeper=lambda: False) as opened:
         await opened.write("a", b"old")
+        hurry(opened.manager)
         hang.on()
         assert await write_ahead(opened, "a", b"late") == "pending"
         assert opened.manager.status()["mirror"]["state"] == "not_ready"

@@ -20,6 +20,7 @@ from tests.support.mirror_worlds import (
     Hang,
     World,
     at,
+    hurry,
     local_store,
     memory_mirror,
     scripted,
@@ -329,8 +330,10 @@ async def test_a_mirror_that_hangs_while_catching_up_holds_no_lock_for_long(tmp_
         opened.manager.resume()
         hang.on()
         await opened.manager.start()
-        assert await opened.run(lambda: hang.reached.wait(10))
-        assert await asyncio.wait_for(opened.write("a", b"2"), 3) == "pending"
+        assert await opened.run(lambda: hang.reached.wait(60))
+        hurry(opened.manager)
+        async with asyncio.timeout(30):
+            assert await opened.write("a", b"2") == "pending"
         hang.off()
         await opened.until_paid()
         assert opened.mirror.read(at("a"))[0] == b"2"
@@ -351,7 +354,7 @@ async def test_nothing_is_written_while_a_call_that_was_given_up_may_still_excha
         hang.on()
         late = await opened.run(lambda: opened.put("a", b"late"))
         follower = opened.manager.begin([late])
-        assert await opened.run(lambda: hang.reached.wait(10))
+        assert await opened.run(lambda: hang.reached.wait(60))
         follower.abandon()
         opened.manager.pause()
         await opened.write("a", b"newest")
@@ -359,7 +362,7 @@ async def test_nothing_is_written_while_a_call_that_was_given_up_may_still_excha
         opened.manager.resume()
         await opened.manager.start()
         for _ in range(20):
-            await opened.manager._mirrors[0].back.perform(lambda job: None, seconds=10)
+            await opened.manager._mirrors[0].back.perform(lambda job: None, seconds=60)
             await asyncio.sleep(0.005)
         assert tree(inner) == {}
         hang.off()
@@ -372,8 +375,10 @@ async def test_closing_waits_for_no_hung_mirror(tmp_path: Path) -> None:
     async with world(tmp_path, scripted(memory_mirror(), before=hang)) as opened:
         await opened.manager.start()
         hang.on()
+        hurry(opened.manager)
         await opened.write("a", b"1")
-        await asyncio.wait_for(opened.manager.aclose(), 3)
+        async with asyncio.timeout(30):
+            await opened.manager.aclose()
         hang.off()
 
 
@@ -412,7 +417,7 @@ async def test_a_probe_that_was_asked_before_a_miss_says_nothing_about_what_came
     def wait(method: str, path: str) -> None:
         if method == "probe" and not probing.is_set():
             probing.set()
-            assert go_on.wait(10)
+            assert go_on.wait(60)
 
     async with world(tmp_path, scripted(memory_mirror(), before=wait), mirror_probe_seconds=3600) as opened:
         (mirror,) = opened.manager._mirrors

@@ -14,15 +14,14 @@ from filetools.events import SyncError, SyncPaused, SyncResumed
 from filetools.journal import Debt
 from filetools.sync import Follower, MakeDirectory, MirrorAction, Put
 from tests.support.faulty import Died, FaultyStore, Plan
-from tests.support.mirror_worlds import Hang, at, local_store, memory_mirror, scripted, tree, world
-
-WAIT_SECONDS = 0.25
+from tests.support.mirror_worlds import WAIT_SECONDS, Hang, at, hurry, local_store, memory_mirror, scripted, tree, world
 
 
 async def test_a_hung_mirror_costs_the_first_call_its_wait_and_later_calls_nothing(tmp_path: Path) -> None:
     hang = Hang()
     async with world(tmp_path, scripted(memory_mirror(), before=hang)) as opened:
         await opened.write("a", b"1")
+        hurry(opened.manager)
         hang.on()
         started = time.monotonic()
         assert await opened.write("a", b"2") == "pending"
@@ -32,8 +31,8 @@ async def test_a_hung_mirror_costs_the_first_call_its_wait_and_later_calls_nothi
         later = (time.monotonic() - started) / 20
         hang.off()
     assert set(statuses) == {"pending"}
-    assert WAIT_SECONDS <= first < WAIT_SECONDS + 2  # a busy machine adds to it, but waits of its own are longer
-    assert later < WAIT_SECONDS / 2
+    assert WAIT_SECONDS <= first < WAIT_SECONDS + 20  # a busy machine adds to it
+    assert later < WAIT_SECONDS
 
 
 async def test_a_hung_mirror_releases_everybody_who_waits_for_it_at_its_first_miss(tmp_path: Path) -> None:
@@ -41,14 +40,14 @@ async def test_a_hung_mirror_releases_everybody_who_waits_for_it_at_its_first_mi
     async with world(tmp_path, scripted(memory_mirror(), before=hang)) as opened:
         hang.on()
         actions = [Put(path=at("a"), key="a", number=1, content=b"1")]
-        patient = Follower(opened.manager._carriers, actions, 10.0)
+        patient = Follower(opened.manager._carriers, actions, 60.0)
         hasty = Follower(opened.manager._carriers, actions, 0.05)
         started = time.monotonic()
         statuses = await asyncio.gather(opened.run(patient.join), opened.run(hasty.join))
         seconds = time.monotonic() - started
         hang.off()
     assert set(statuses) == {"pending"}
-    assert seconds < 5
+    assert seconds < 30
 
 
 async def test_a_miss_is_told_before_those_who_wait_are_released(tmp_path: Path) -> None:
@@ -69,12 +68,13 @@ async def test_a_job_that_comes_out_of_its_hang_too_late_exchanges_nothing(tmp_p
     inner, hang = memory_mirror(), Hang("prepare")
     async with world(tmp_path, scripted(inner, before=hang)) as opened:
         await opened.write("a", b"old")
+        hurry(opened.manager)
         hang.on()
         assert await opened.write("a", b"late") == "pending"
         await opened.write("a", b"newest")
         hang.off()
         front = opened.manager._carriers[0].mirror.front
-        await front.perform(lambda job: None, seconds=10)
+        await front.perform(lambda job: None, seconds=60)
         assert inner.read(at("a"))[0] == b"old"
         assert opened.owed() == 1
 
@@ -82,8 +82,9 @@ async def test_a_job_that_comes_out_of_its_hang_too_late_exchanges_nothing(tmp_p
 async def test_an_exchange_that_hung_is_put_right_once_it_has_ended(tmp_path: Path) -> None:
     """The one case in which an older version can come late: inside the mirror's own system call."""
     inner, hang = memory_mirror(), Hang("Prepared.exchange")
-    async with world(tmp_path, scripted(inner, before=hang), mirror_wait_seconds=0.05) as opened:
+    async with world(tmp_path, scripted(inner, before=hang)) as opened:
         await opened.write("a", b"old")
+        hurry(opened.manager, 0.05)
         hang.on()
         assert await opened.write("a", b"late") == "pending"
         assert await opened.write("a", b"newest") == "pending"
@@ -227,11 +228,11 @@ async def test_begin_runs_beside_the_caller_and_can_be_abandoned(tmp_path: Path)
         hang.on()
         put = await opened.run(lambda: opened.put("a", b"1"))
         follower = opened.manager.begin([put])
-        assert await opened.run(lambda: hang.reached.wait(10))
+        assert await opened.run(lambda: hang.reached.wait(60))
         follower.abandon()
         hang.off()
         assert follower.join() == "pending"
-        await opened.manager._mirrors[0].front.perform(lambda job: None, seconds=10)
+        await opened.manager._mirrors[0].front.perform(lambda job: None, seconds=60)
         assert tree(inner) == {}
         assert opened.manager.status()["mirror"]["state"] == "ready"
 

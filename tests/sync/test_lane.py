@@ -14,7 +14,7 @@ import pytest
 from filetools.errors import CallTimeoutError, DiskFullError
 from filetools.sync.lane import AbandonedError, Job, Lane
 
-LIMIT_SECONDS = 10.0
+LIMIT_SECONDS = 60.0
 
 
 def _note(ran: list[int], number: int, job: Job[None]) -> None:

@@ -43,7 +43,7 @@ async def test_a_second_synchronisation_is_refused_while_one_runs(tmp_path: Path
         await opened.manager.start()
         hang.on()
         first = asyncio.create_task(opened.manager.sync_all())
-        assert await opened.run(lambda: hang.reached.wait(10))
+        assert await opened.run(lambda: hang.reached.wait(60))
         with pytest.raises(SyncFailedError, match="already running"):
             await opened.manager.sync_all()
         hang.off()
@@ -293,9 +293,10 @@ async def test_comparing_does_not_block_the_loop(tmp_path: Path) -> None:
         await opened.manager.start()
         await opened.manager.sync_all()
         sync = asyncio.create_task(opened.manager.sync_all(verify=True))
-        worst, last = 0.0, time.monotonic()
+        turns = 0
         while not sync.done():
             await asyncio.sleep(0)
-            worst, last = max(worst, time.monotonic() - last), time.monotonic()
+            turns += 1
         assert sync.result().total_files == 0
-        assert worst < 0.1
+        # Turns, not seconds: a loop that compares by itself makes a few for each file.
+        assert turns > 200

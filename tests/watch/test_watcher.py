@@ -244,19 +244,16 @@ async def test_watches_of_a_folder_that_left_are_given_back(tmp_path: Path) -> N
 
 
 @LINUX_ONLY
-async def test_an_unpaired_rename_holds_nothing_back(tmp_path: Path) -> None:
+async def test_an_unpaired_rename_holds_nothing_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("filetools.watch.handover.PAIRING_SECONDS", 3600)
     root = tmp_path / "root"
     root.mkdir()
     for number in range(20):
         (root / f"a{number}").write_bytes(b"")
     async with watching(root) as (_, told):
-        loop = asyncio.get_running_loop()
-        began = loop.time()
         for number in range(20):
             (root / f"a{number}").rename(tmp_path / f"o{number}")
-        await told.quiet_after(root / "zz")
-        assert loop.time() - began < 0.4  # watchdog's own observer waits 0.5 s for each one's other half
-        await until(lambda: len([hint for hint in told.hints if hint.kind == "deleted"]) == 20)
+        assert await told.quiet_after(root / "zz") == []
 
 
 @LINUX_ONLY
@@ -393,11 +390,8 @@ async def test_closing_ends_the_thread_and_releases_everything(tmp_path: Path, m
     before = open_descriptors()
     async with watching(tmp_path, method=method) as (watcher, _):
         assert watch_threads() == 1
-        loop = asyncio.get_running_loop()
-        began = loop.time()
         await watcher.aclose()
         await watcher.aclose()
-        assert loop.time() - began < 2
     await until(lambda: watch_threads() == 0)
     assert open_descriptors() == before
 

@@ -101,7 +101,8 @@ class MatchingProcess:
 
     def _look_after(self) -> None:
         while not self._closed.wait(LOOK_SECONDS):
-            self._is_late = bool(self._deadline) and time.monotonic() > self._deadline
+            deadline = self._deadline  # read once: the other thread may take it away at any moment
+            self._is_late = 0.0 < deadline < time.monotonic()
             self._is_aborted = self._abort is not None and self._abort()
             if self._is_late or self._is_aborted:
                 self._process.kill()
