@@ -16,7 +16,7 @@ from filetools.app import FileToolsFacade, Opening, open_workspace
 from filetools.cli.asking import Asker, open_terminal
 from filetools.cli.exit_codes import exit_code_of
 from filetools.cli.terminal import STDERR, print_error, print_json, print_warnings
-from filetools.cli.workplace import Workplace, find_workplace
+from filetools.cli.workplace import Workplace, find_workplace, refuse_file
 from filetools.errors import FileToolsError
 from filetools.models import Actor, Durability, Result
 from filetools.settings import STATE_DIRECTORY, Settings, load_settings
@@ -84,6 +84,7 @@ class Desk:
             arguments: Values that the command itself gives.
         """
         state = self.options.state_dir or self.workplace.root / STATE_DIRECTORY
+        refuse_file("state directory", state)
         user = platformdirs.user_config_path("filetools", appauthor=False)
         given = {"durability": self.options.durability, **arguments}
         return load_settings(given, state_directory=state, user_directory=user)

@@ -7,6 +7,7 @@ from typing import Final
 from filetools.errors import FileToolsError
 
 FAILED: Final = 1
+DIFFERS: Final = 1
 USAGE: Final = 2
 CONFLICT: Final = 3
 LOCKED: Final = 4

@@ -14,25 +14,12 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from filetools.cli.words import envelope_of, hint_of, sentence_of
 from filetools.errors import FileToolsError
-from filetools.tools import failure_envelope
 
 _UNSAFE_CATEGORIES: Final = ("Cc", "Cs", "Zl", "Zp")
 _REORDERING: Final = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 """Characters that show a name in another order than it has."""
-
-_HINTS: Final = {
-    "FILE_NOT_FOUND": "Look for it with 'filetools ls'.",
-    "DIR_NOT_FOUND": "Look for it with 'filetools ls', or make it with 'filetools mkdir'.",
-    "FILE_EXISTS": "Choose another path, or pass -f to replace a file.",
-    "DIR_NOT_EMPTY": "Pass -r to remove the folder with everything in it.",
-    "FILE_TOO_LARGE": "Read a part with --offset and --limit.",
-    "PATH_TRAVERSAL": "Name a path inside the workspace; --root says which it is.",
-    "ABSOLUTE_PATH": "Name a path inside the workspace; --root says which it is.",
-    "APPROVAL_REQUIRED": "Run the command at a terminal, where you are asked.",
-    "STATE_ELSEWHERE": "Pass --state-dir with the folder that the root was first opened with.",
-}
-"""Hints in the words of the command line, where those of the library name arguments of a call."""
 
 
 def leave_quietly() -> NoReturn:
@@ -62,6 +49,14 @@ def printable(text: str) -> str:
     return "".join(_escaped(character) if _is_unsafe(character) else character for character in text)
 
 
+def printable_text(text: str) -> str:
+    """Return lines that cannot steer the terminal; their ends and tabs stay."""
+    return "".join(
+        _escaped(character) if _is_unsafe(character) and character not in "\n\t" else character
+        for character in text.replace("\r\n", "\n")
+    )
+
+
 def print_line(*parts: str | tuple[str, str] | Text) -> None:
     """Print one line to standard output; a pair is text with its style."""
     STDOUT.print(Text.assemble(*parts))
@@ -81,10 +76,14 @@ def print_json(plain: Mapping[str, Any]) -> None:
 def print_error(error: FileToolsError, *, as_json: bool = False) -> None:
     """Print an error: as the envelope to standard output, or as a sentence and a hint to standard error."""
     if as_json:
-        print_json(failure_envelope(error))
+        print_json(envelope_of(error))
         return
-    STDERR.print(Text.assemble(("error", "bold red"), f" {error.code}: {printable(error.message)}"))
-    hint = _HINTS.get(error.code, error.suggested_action)
+    print_refusal(sentence_of(error), hint_of(error), code=f" {error.code}")
+
+
+def print_refusal(sentence: str, hint: str | None, *, code: str = "") -> None:
+    """Print what the command does not do, and what to do instead, to standard error."""
+    STDERR.print(Text.assemble(("error", "bold red"), f"{code}: {printable_text(sentence)}"))
     if hint:
         STDERR.print(Text.assemble(("hint", "bold"), f": {printable(hint)}"))
 

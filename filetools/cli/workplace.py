@@ -6,7 +6,7 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-from filetools.errors import AbsolutePathError, PathTraversalError, WorkspaceGoneError
+from filetools.errors import AbsolutePathError, InvalidArgumentError, PathTraversalError, WorkspaceGoneError
 from filetools.settings import STATE_DIRECTORY
 
 
@@ -47,8 +47,15 @@ def find_workplace(root: Path | None) -> Workplace:
     """Return the workplace: the root given, else the nearest folder upwards that has a state, else the working folder.
 
     Raises:
+        InvalidArgumentError: The root given is no folder.
         WorkspaceGoneError: The working folder was deleted.
     """
+    if root is not None:
+        refuse_file("root", root)
+        if not root.is_dir():
+            raise InvalidArgumentError(
+                f"The root was not found: {str(root)!r}", suggested_action="Make the folder first, or name another."
+            )
     try:
         folder = Path(os.path.realpath(os.getcwd()))
     except FileNotFoundError as exc:
@@ -57,3 +64,13 @@ def find_workplace(root: Path | None) -> Workplace:
         return Workplace(root=Path(os.path.abspath(root)), folder=folder)
     found = (place for place in (folder, *folder.parents) if (place / STATE_DIRECTORY).is_dir())
     return Workplace(root=next(found, folder), folder=folder)
+
+
+def refuse_file(what: str, place: Path) -> None:
+    """Refuse what is given for a folder and is none.
+
+    Raises:
+        InvalidArgumentError: Something else stands there.
+    """
+    if os.path.lexists(place) and not place.is_dir():
+        raise InvalidArgumentError(f"The {what} is no folder: {str(place)!r}", suggested_action="Name a folder.")

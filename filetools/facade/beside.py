@@ -52,7 +52,7 @@ def decide_unsaved(
         UnsavedQuestion: A person must decide first.
     """
     if request.on_conflict == "cancel":
-        raise unsaved_error(seen.path, opened.document.version)
+        raise unsaved_error(seen.path, opened.document.version, is_cancelled=True)
     if text is None:
         raise unsaved_error(seen.path, opened.document.version, "and what would replace it is binary")
     asked = request.asked

@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, Final
 
-from filetools.errors import ChangedMeanwhileError, EditConflictError
+from filetools.errors import ChangedMeanwhileError
 from filetools.facade.aside import keep_aside
 from filetools.facade.calls import MOST_QUESTIONS, Calls
 from filetools.facade.knowing import DecideWrite, note_sent, put_step
@@ -51,7 +51,7 @@ class ConflictCalls(Calls):
             tool, question.path, question.base_text, opened.text, question.proposed, arguments
         )
         if decision.answer == "deny":
-            raise unsaved_error(question.path, opened.document.version)
+            raise unsaved_error(question.path, opened.document.version, "and a person refused to replace them")
         asked = AskedAbout(buffer_version=opened.document.version, disk_version=question.disk_version)
         if decision.answer == "merge":
             text = decision.edited_text or ""
@@ -73,7 +73,7 @@ class ConflictCalls(Calls):
         if request.on_conflict == "ask":
             await self._ask_about(tool, where, request, text)
         elif request.on_conflict != "allow":
-            raise _dirty_error(where)
+            raise unsaved_error(where, None, is_cancelled=request.on_conflict == "cancel")
         if isinstance(text, str):
             keep = partial(
                 keep_aside, self._parts.journal, self._parts.workspace.key, where, text.encode("utf-8", "surrogatepass")
@@ -85,10 +85,4 @@ class ConflictCalls(Calls):
         ours = text if isinstance(text, str) else ""
         decision = await self._ask_about_conflict(tool, where, None, ours, theirs, {"content": request.content})
         if decision.answer != "allow":
-            raise _dirty_error(where)
-
-
-def _dirty_error(where: WorkspacePath) -> EditConflictError:
-    return EditConflictError(
-        f"File {where} has unsaved changes. Approval required.", path=where, details={"unsaved": True}
-    )
+            raise unsaved_error(where, None, "and a person refused to replace them")

@@ -10,6 +10,7 @@ from filetools.facade.expected import is_version
 from filetools.facade.look import Look
 from filetools.facade.parts import Parts
 from filetools.facade.requests import WriteRequest
+from filetools.facade.steps import unsaved_text
 from filetools.journal import Stamp
 from filetools.models import Actor, ChangeRecord, RecordState
 
@@ -30,9 +31,19 @@ def require_known(parts: Parts, actor: Actor, *looks: Look) -> None:
         VersionMismatchError: Somebody has changed it since.
     """
     for seen in looks:
-        if seen.stat is not None and parts.knowledge.is_surprised(actor, seen.key, seen.version):
+        if seen.stat is None or not parts.knowledge.is_surprised(actor, seen.key, seen.version):
+            continue
+        if not _knows_unsaved(parts, seen, actor):
             reason = "somebody changed it since you read or wrote it"
             raise VersionMismatchError(seen.path, None, seen.version, reason=reason)
+
+
+def _knows_unsaved(parts: Parts, seen: Look, actor: Actor) -> bool:
+    """Whether what an actor knows of a path is the text that an editor has not saved, which is what a read returns."""
+    opened = unsaved_text(parts, seen)
+    if opened is None:
+        return False
+    return not parts.knowledge.is_surprised(actor, seen.key, parts.documents.texts.bytes_of(opened)[1])
 
 
 def needs_rebase(parts: Parts, seen: Look, request: WriteRequest, actor: Actor) -> bool:

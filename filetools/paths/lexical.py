@@ -47,7 +47,7 @@ class LexicalRules:
         if not segments:
             if allow_root:
                 return ROOT
-            raise InvalidPathError(raw_path, "it names the workspace root, a file is needed")
+            raise InvalidPathError(raw_path, "it is the root of the workspace; name something in it")
         self._refuse_segments(raw_path, segments)
         return str.__new__(WorkspacePath, "/".join(segments))
 

@@ -42,9 +42,20 @@ def test_a_product_error_is_a_sentence_and_a_hint_without_a_traceback(run: Comma
     ]
 
 
-def test_a_root_that_is_missing_is_named_without_a_traceback(run: CommandLine, tmp_path: Path) -> None:
-    done = run("ls", "--root", str(tmp_path / "nope"))
-    assert (done.code, done.error.splitlines()[0].split(":")[0]) == (1, "error WORKSPACE_GONE")
+@pytest.mark.parametrize("command", [("ls",), ("write", "a", "--content", "x"), ("doctor",), ("doctor", "--settings")])
+def test_a_root_that_is_no_folder_is_refused_with_2_and_said_to_be_so(
+    run: CommandLine, tmp_path: Path, command: tuple[str, ...]
+) -> None:
+    done = run(*command, "--root", "nope")
+    assert (done.code, done.text) == (2, "")
+    assert done.error.splitlines()[0] == "error INVALID_ARGUMENT: The root was not found: 'nope'"
+    done = run(*command, "--root", "notes.md")
+    assert (done.code, "The root is no folder: 'notes.md'" in done.error) == (2, True)
+
+
+def test_a_state_directory_that_is_a_file_is_refused(run: CommandLine) -> None:
+    done = run("ls", "--state-dir", "notes.md")
+    assert (done.code, "The state directory is no folder: 'notes.md'" in done.error) == (2, True)
 
 
 def test_a_setting_out_of_range_names_its_source(run: CommandLine) -> None:

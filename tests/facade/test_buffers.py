@@ -131,7 +131,9 @@ async def test_an_agent_may_not_delete_or_cover_what_a_person_has_not_saved(desk
         desk.agent.write_file("a.txt", b"\0\1\2"),
         desk.agent.write_file("a.txt", "new", on_conflict="cancel"),
     ]
-    codes = [(await refusal(call)).code for call in refused]
+    errors = [await refusal(call) for call in refused]
+    assert ["Approval required." in str(error) for error in errors] == [*[False] * 5, True]
+    codes = [error.code for error in errors]
     assert codes == ["EDIT_CONFLICT", "BATCH_FAILED", *["EDIT_CONFLICT"] * 4]
     assert desk.on_disk == LINES
     assert (desk.root / "folder/b.txt").read_text() == "b\n"
@@ -401,6 +403,23 @@ async def test_a_document_follows_its_file_to_another_name(desk: Desk) -> None:
     assert not (desk.root / "a.txt").exists()
 
 
+async def test_who_has_read_the_unsaved_text_may_move_the_file_and_not_delete_it(desk: Desk) -> None:
+    opened = await desk.opened(typed="typed ")
+    await desk.agent.read_file("a.txt")
+    assert (await refusal(desk.agent.delete_file("a.txt"))).code == "EDIT_CONFLICT"
+    await desk.agent.move_file("a.txt", "b.txt")
+    await desk.ann.buffers.save(opened.handle)
+    assert (desk.root / "b.txt").read_text() == "typed " + LINES
+
+
+async def test_what_was_typed_since_a_read_refuses_a_move(desk: Desk) -> None:
+    opened = await desk.opened(typed="typed ")
+    await desk.agent.read_file("a.txt")
+    await desk.ann.buffers.change(opened.handle, buffer_version=2, text="more " + LINES)
+    assert (await refusal(desk.agent.move_file("a.txt", "b.txt"))).code == "VERSION_MISMATCH"
+    assert (desk.root / "a.txt").exists()
+
+
 async def test_a_refused_write_leaves_the_document_alone(desk: Desk) -> None:
     opened = await desk.opened()
     with pytest.raises(filetools.FileToolsError):
@@ -493,7 +512,9 @@ async def test_an_editor_that_says_it_is_dirty_is_heeded(desk: Desk) -> None:
     (desk.root / "a.txt").write_text(LINES)
     desk.ann.bus.answer("editor:is_dirty", lambda payload: {"text": "theirs\n"} if payload["path"] == "a.txt" else None)
     error = await refusal(desk.agent.write_file("a.txt", "new\n"))
-    assert (error.code, str(error)) == ("EDIT_CONFLICT", "File a.txt has unsaved changes. Approval required.")
+    assert (error.code, str(error)) == ("EDIT_CONFLICT", "File a.txt has unsaved changes.")
+    error = await refusal(desk.agent.write_file("a.txt", "new\n", on_conflict="cancel"))
+    assert str(error) == "File a.txt has unsaved changes. Approval required."
     assert (await refusal(desk.agent.edit_file("a.txt", [Edit(old="line 15", new="x")]))).code == "EDIT_CONFLICT"
     await desk.agent.write_file("b.txt", "other\n")
     await desk.agent.write_file("a.txt", "new\n", on_conflict="allow")
@@ -530,7 +551,8 @@ async def test_a_person_decides_about_unsaved_text(desk: Desk, answer: str, edit
     desk.ann.answer_approvals(decide)
     call = desk.agent.write_file("a.txt", "new\n", on_conflict="ask")
     if answer == "deny":
-        assert (await refusal(call)).code == "EDIT_CONFLICT"
+        error = await refusal(call)
+        assert (error.code, "a person refused" in str(error)) == ("EDIT_CONFLICT", True)
     else:
         await call
     assert desk.on_disk == expected

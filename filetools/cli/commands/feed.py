@@ -41,9 +41,13 @@ def log(
     async def work(files: FileToolsFacade) -> dict[str, Any]:
         where = None if path is None else desk.path(path)
         records = await files.latest_changes(number, path=where)
+        if not records and where is not None:
+            await files.file_info(where)  # raises if there is no such file either
         if not desk.options.as_json:
             for record in records:
                 STDOUT.print(change_line(record))
+            if not records:
+                print_note("No change is recorded.")
         epoch = (await files.status())["epoch"]
         return {"changes": [change_to_dict(record, epoch) for record in records]}
 

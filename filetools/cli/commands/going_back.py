@@ -187,14 +187,24 @@ def _show_conflicts(conflicts: list[UndoConflict]) -> None:
 
 
 def _summary(result: UndoResult, verb: str) -> str:
-    done = sum(change.outcome not in ("conflict", "unknown") for change in result.changes)
-    if not done:
+    if not any(change.outcome not in ("conflict", "unknown") for change in result.changes):
         return f"Nothing to {verb}."
-    changes = "1 change" if done == 1 else f"{done} changes"
+    if not result.files:
+        return "Nothing had to be done: it is as it was already."
+    amount = _amount(result.files)
     if result.dry_run:
-        return f"{changes} would be taken back; nothing was done."
+        return f"{amount} would be taken back; nothing was done."
     back = "undo" if verb == "redo" else "redo"
-    return f"{changes} taken back; 'filetools {back}' takes this back."
+    return f"{amount} taken back; 'filetools {back}' takes this back."
+
+
+def _amount(files: list[UndoneFile]) -> str:
+    """Return how many files and folders there are; folders that only lie on the way to others do not count."""
+    ends = {end for file in files for end in (file.path, file.old_path) if end is not None}
+    folders = [file for file in files if file.action in _FOLDERS]
+    apart = sum(not any(end.startswith(f"{folder.path}/") for end in ends) for folder in folders)
+    counts = ((len(files) - len(folders), "file"), (apart, "folder"))
+    return " and ".join(f"{count} {what}{'s' if count > 1 else ''}" for count, what in counts if count)
 
 
 def _show_checkpoint(result: CheckpointResult, word: str) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import Annotated, Final
 
 import typer
@@ -10,16 +9,15 @@ from rich.text import Text
 
 from filetools.app import FileToolsFacade
 from filetools.cli.command import workspace_command
-from filetools.cli.commands.parameters import PathArgument
+from filetools.cli.commands.parameters import PathArgument, whole_version
 from filetools.cli.desk import READING, Desk
+from filetools.cli.exit_codes import DIFFERS
 from filetools.cli.records import actor_style, moment, verb_of
 from filetools.cli.terminal import STDOUT, print_line, print_note, printable
-from filetools.errors import InvalidArgumentError
 from filetools.models import DiffResult, LineRange, Operation, ProvenanceResult, VersionEntry, VersionsResult
 
 _PANEL: Final = "Changes"
 _SHORT: Final = 12
-_PREFIX: Final = re.compile(r"(?:sha256:)?([0-9a-f]{4,64})")
 _DIFF_STYLES: Final = {"+": "green", "-": "red", "@": "cyan"}
 _MOST_VERSIONS: Final = 1000
 
@@ -50,17 +48,30 @@ def versions(
     """
 
     async def work(files: FileToolsFacade) -> VersionsResult:
-        return await files.versions(desk.path(path), limit=number)
+        where = desk.path(path)
+        result = await files.versions(where, limit=number)
+        if not result.versions:
+            await files.file_info(where)  # raises if there is no such file either
+        return result
 
     desk.perform(work, _show_versions)
 
 
 def diff(desk: Desk, path: PathArgument, old: Version = None, new: Version = None) -> None:
-    """Show what changed in a file: since its version before the last change, since another, or between two."""
+    """Show what changed in a file.
+
+    Since its version before the last change; since another; or between two. Exit code 1 if they differ.
+    """
 
     async def work(files: FileToolsFacade) -> DiffResult:
         where = desk.path(path)
-        return await files.diff(where, await _whole(files, where, old), await _whole(files, where, new))
+        if old is None and not await files.latest_changes(1, path=where):
+            await files.file_info(where)  # raises if there is no such file either
+        first, second = await whole_version(files, where, old), await whole_version(files, where, new)
+        result = await files.diff(where, first, second)
+        if result.diff:
+            desk.note_failure(DIFFERS)
+        return result
 
     desk.perform(work, _show_diff)
 
@@ -80,19 +91,6 @@ def who(desk: Desk, path: PathArgument) -> None:
         return result
 
     desk.perform(work, lambda _: None)
-
-
-async def _whole(files: FileToolsFacade, path: str, given: str | None) -> str | None:
-    """Return the version that some first digits name."""
-    match = _PREFIX.fullmatch(given or "")
-    if given is None or match is None or len(match[1]) == 64:
-        return given
-    known = {entry.version for entry in (await files.versions(path, limit=_MOST_VERSIONS)).versions}
-    found = [version for version in known if version.startswith(f"sha256:{match[1]}")]
-    if len(found) != 1:
-        how_many = "no version" if not found else f"{len(found)} versions"
-        raise InvalidArgumentError(f"{path} has {how_many} that begin with {match[1]!r}", path=path)
-    return found[0]
 
 
 def _show_versions(result: VersionsResult) -> None:

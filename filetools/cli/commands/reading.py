@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import codecs
+import shlex
 import sys
 from typing import Annotated, Any, Final
 
@@ -12,9 +13,18 @@ from rich.text import Text
 
 from filetools.app import FileToolsFacade
 from filetools.cli.command import workspace_command
-from filetools.cli.commands.parameters import PathArgument
+from filetools.cli.commands.parameters import PathArgument, whole_version
 from filetools.cli.desk import READING, Desk
-from filetools.cli.terminal import fact_table, print_line, print_note, print_table, printable
+from filetools.cli.exit_codes import FAILED
+from filetools.cli.terminal import (
+    fact_table,
+    print_line,
+    print_note,
+    print_refusal,
+    print_table,
+    printable,
+    printable_text,
+)
 from filetools.models import Entry, InfoResult, ListResult, ReadResult
 
 _PANEL: Final = "Files"
@@ -46,17 +56,22 @@ def read(
     *,
     offset: Annotated[int | None, typer.Option(help="First line, from 1; -1 is the last.")] = None,
     limit: Annotated[int | None, typer.Option(min=1, help="Most lines.")] = None,
-    version: Annotated[str | None, typer.Option(metavar="VERSION", help="Read this earlier version.")] = None,
+    version: Annotated[
+        str | None, typer.Option(metavar="VERSION", help="Read this earlier version; its first digits do.")
+    ] = None,
 ) -> None:
     """Print a file, or some of its lines.
 
-    To a pipe go the very bytes of the file; a terminal gets text, and of a binary file only a remark.
+    To a pipe go the very bytes of the file. A terminal gets text, its control characters shown escaped; a binary file is
+    refused there.
     """
 
     async def work(files: FileToolsFacade) -> ReadResult:
-        return await files.read_file(desk.path(path), offset=offset, limit=limit, version=version)
+        where = desk.path(path)
+        wanted = await whole_version(files, where, version)
+        return await files.read_file(where, offset=offset, limit=limit, version=wanted)
 
-    desk.perform(work, lambda result: _show_content(result, from_start=offset in (None, 1)))
+    desk.perform(work, lambda result: _show_content(desk, result, from_start=offset in (None, 1)))
 
 
 def ls(
@@ -97,12 +112,14 @@ def info(desk: Desk, path: PathArgument) -> None:
     desk.perform(work, _show_info)
 
 
-def _show_content(result: ReadResult, *, from_start: bool) -> None:
+def _show_content(desk: Desk, result: ReadResult, *, from_start: bool) -> None:
     if sys.stdout.isatty():
         if result.is_binary:
-            print_note(f"{result.path} is binary ({result.mime_type}, {result.size} bytes); pipe it to get its bytes.")
+            what = f"{result.path} is binary ({result.mime_type}, {result.size} bytes)"
+            print_refusal(what, f"Write it to a file: filetools read {shlex.quote(result.path)} > FILE")
+            desk.note_failure(FAILED)
             return
-        sys.stdout.write(result.content)
+        sys.stdout.write(printable_text(result.content))
     else:
         sys.stdout.flush()
         sys.stdout.buffer.write(_bytes_of(result, from_start=from_start))

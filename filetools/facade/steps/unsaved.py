@@ -168,16 +168,25 @@ def overwritten(parts: Parts, seen: Look, opened: OpenText, decision: Decision) 
     return replace(decision, document=replaced(opened, text, facts), kept_unsaved=kept)
 
 
-def unsaved_error(path: str, buffer_version: int, reason: str = "") -> EditConflictError:
-    """Return the error for a change that unsaved text is in the way of."""
+def unsaved_error(
+    path: str, buffer_version: int | None, reason: str = "", *, is_cancelled: bool = False
+) -> EditConflictError:
+    """Return the error for a change that unsaved text is in the way of.
+
+    Args:
+        path: Whose text it is.
+        buffer_version: Of the document; None if an editor only says that it has unsaved changes.
+        reason: Why the two cannot be merged, where that is not plain.
+        is_cancelled: Whether the caller wants no change without a person's approval.
+    """
     joined = f", {reason}" if reason else ""
-    error = EditConflictError(
-        f"File {path} has unsaved changes{joined}. Approval required.",
+    version = {} if buffer_version is None else {"buffer_version": buffer_version}
+    return EditConflictError(
+        f"File {path} has unsaved changes{joined}.{' Approval required.' if is_cancelled else ''}",
         path=path,
-        details={"unsaved": True, "buffer_version": buffer_version},
+        suggested_action="Have the person save or discard the changes in the editor, then call again.",
+        details={"unsaved": True, **version},
     )
-    error.suggested_action = "Have the person save or discard the changes in the editor, then call again."
-    return error
 
 
 def _caught_up(parts: Parts, seen: Look, opened: OpenText) -> str | None:

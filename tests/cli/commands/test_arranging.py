@@ -11,6 +11,13 @@ def test_rm_refuses_a_folder_with_something_in_it(run: CommandLine) -> None:
     assert (run.folder / "src" / "app.py").exists()
 
 
+def test_rm_refuses_the_root_and_says_so(run: CommandLine) -> None:
+    done = run("rm", "-r", ".")
+    expected = "error INVALID_PATH: Invalid path '.': it is the root of the workspace; name something in it\n"
+    assert (done.code, done.error) == (5, expected)
+    assert (run.folder / "notes.md").exists()
+
+
 def test_rm_goes_on_after_a_failure_and_fails(run: CommandLine) -> None:
     done = run("rm", "nope", "notes.md", "--json")
     assert [json.loads(line)["success"] for line in done.lines] == [False, True]

@@ -45,10 +45,10 @@ def test_undo_and_redo_of_the_last_change(run: CommandLine) -> None:
     edit(run, "two", "TWO")
     done = run("undo")
     assert (done.code, done.lines, text(run)) == (0, ["modified  src/app.py"], "one\ntwo\nthree\n")
-    assert done.error == "1 change taken back; 'filetools redo' takes this back.\n"
+    assert done.error == "1 file taken back; 'filetools redo' takes this back.\n"
     again = run("redo")
     assert (again.code, text(run)) == (0, "one\nTWO\nthree\n")
-    assert again.error == "1 change taken back; 'filetools undo' takes this back.\n"
+    assert again.error == "1 file taken back; 'filetools undo' takes this back.\n"
     assert run("redo").error == "Nothing to redo.\n"
 
 
@@ -57,8 +57,26 @@ def test_a_dry_run_says_what_would_happen(run: CommandLine) -> None:
     run("mv", "notes.md", "docs/notes.md")
     done = run("undo", "--since", "1", "--dry-run")
     assert done.lines == ["moved     docs/notes.md → notes.md", "modified  src/app.py", "removed   docs/"]
-    assert done.error == "3 changes would be taken back; nothing was done.\n"
+    assert done.error == "2 files would be taken back; nothing was done.\n"
     assert text(run) == "one\nTWO\nthree\n"
+
+
+def test_restore_and_redo_count_the_same_and_no_folder_on_the_way(run: CommandLine) -> None:
+    run("checkpoint", "start")
+    run("mv", "notes.md", "a/b/notes.md")
+    edit(run, "two", "TWO")
+    run("mkdir", "apart")
+    run("write", "gone.txt", "--content", "x")
+    run("rm", "gone.txt")
+    expected = "2 files and 1 folder taken back; 'filetools {}' takes this back.\n"
+    assert run("restore", "start").error == expected.format("redo")
+    assert run("redo").error == expected.format("undo")
+
+
+def test_what_has_come_back_by_itself_needs_no_undo(run: CommandLine) -> None:
+    edit(run, "two", "TWO", "--actor", "alice")
+    edit(run, "TWO", "two")
+    assert run("undo", "--of", "alice").error == "Nothing had to be done: it is as it was already.\n"
 
 
 def test_others_changes_are_reached_by_name_time_and_path(run: CommandLine) -> None:
@@ -92,7 +110,7 @@ def test_checkpoints_are_made_listed_restored_and_deleted(run: CommandLine) -> N
     assert run("checkpoint", "start").code == 2
     edit(run, "two", "TWO", "--actor", "alice")
     run("rm", "notes.md")
-    assert run("restore", "start", "--dry-run").error.startswith("2 changes would be taken back")
+    assert run("restore", "start", "--dry-run").error.startswith("2 files would be taken back")
     done = run("restore", "start")
     assert done.lines == ["created   notes.md", "modified  src/app.py"]
     assert (text(run), (run.folder / "notes.md").read_text()) == ("one\ntwo\nthree\n", "notes\n")

@@ -5,9 +5,12 @@ from tests.support.terminal import CommandLine
 
 def test_what_has_no_lines_or_versions_is_refused(run: CommandLine) -> None:
     assert run("who", "nope.txt").code == 1
-    assert run("diff", "nope.txt").code == 2
+    for command in ("diff", "versions", "log"):
+        done = run(command, "nope.txt")
+        assert (done.code, done.text) == (1, "")
+        assert done.error.startswith("error FILE_NOT_FOUND: File not found: nope.txt\n")
     assert run("diff", "src/app.py", "abcdef").code == 2
-    assert "begin with 'abcdef'" in run("diff", "src/app.py", "abcdef").error
+    assert "beginning with 'abcdef'" in run("diff", "src/app.py", "abcdef").error
     assert run("versions", "src/app.py").error == "No version of src/app.py is recorded.\n"
 
 
@@ -28,8 +31,11 @@ def test_versions_and_the_difference_of_two_named_by_their_first_digits(run: Com
     rows = [line.split() for line in run("versions", "src/app.py").lines]
     assert [(row[2], row[3]) for row in rows] == [("ann", "modified"), ("alice", "modified"), ("external", "found")]
     newest, middle, oldest = (row[4] for row in rows)
-    last = run("diff", "src/app.py").lines
+    done = run("diff", "src/app.py")
+    assert done.code == 1
+    last = done.lines
     assert last[:4] == ["--- a/src/app.py", "+++ b/src/app.py", "@@ -1,3 +1,3 @@", "-one"]
     assert "-two" in run("diff", "src/app.py", oldest).lines
     assert "-two" in run("diff", "src/app.py", oldest[:6], middle).lines
-    assert run("diff", "src/app.py", newest).error == "No difference.\n"
+    same = run("diff", "src/app.py", newest)
+    assert (same.code, same.error) == (0, "No difference.\n")

@@ -37,16 +37,26 @@ def test_read_prints_the_lines_asked_for(run: CommandLine) -> None:
     assert run("read", "app.py", "--offset", "-1", cwd=run.folder / "src").text == "three\n"
 
 
-def test_read_of_a_binary_file_at_a_terminal_is_a_remark(run: CommandLine) -> None:
+def test_read_of_a_binary_file_at_a_terminal_is_refused(run: CommandLine) -> None:
     (run.folder / "logo.png").write_bytes(PNG)
     done = run.at_terminal("read", "logo.png")
-    assert (done.code, "logo.png is binary (image/png, 264 bytes)" in done.text) == (0, True)
-    assert "PNG\r" not in done.text
+    assert (done.code, ": logo.png is binary (image/png, 264 bytes)" in done.text) == (1, True)
+    assert ": Write it to a file: filetools read logo.png > FILE" in done.text
+    assert "\x89PNG" not in done.raw.decode("latin-1")
+
+
+def test_read_lets_no_text_steer_the_terminal(run: CommandLine) -> None:
+    (run.folder / "log.txt").write_bytes(b"\x1b[31mred\x1b[0m\r\n\ttab\n")
+    assert run.at_terminal("read", "log.txt").text.expandtabs() == "\\x1b[31mred\\x1b[0m\n        tab\n"
+    assert run("read", "log.txt").raw == (run.folder / "log.txt").read_bytes()
 
 
 def test_read_finds_an_earlier_version(run: CommandLine) -> None:
     old = run("write", "notes.md", "--content", "new\n", "--json").json["data"]["replaced_version"]
     assert run("read", "notes.md", "--version", old).text == "notes\n"
+    assert run("read", "notes.md", "--version", old.removeprefix("sha256:")[:6]).text == "notes\n"
+    refused = run("read", "notes.md", "--version", "000000")
+    assert (refused.code, refused.error.splitlines()[-1]) == (2, "hint: See which there are with 'filetools versions'.")
 
 
 def test_ls_refuses_a_file(run: CommandLine) -> None:

@@ -1,0 +1,91 @@
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from filetools.cli.words import envelope_of, hint_of, sentence_of
+from filetools.errors import (
+    EditNotFoundError,
+    FileToolsError,
+    InvalidArgumentError,
+    PathNotFoundError,
+    PathTraversalError,
+    VersionMismatchError,
+)
+from tests.support.terminal import CommandLine
+
+OF_PYTHON = re.compile(r"\w+=(?:[Tt]rue|None)|\b(?:next_|expected_)\w+|\b[a-z]+_(?:file|files|lines|changes)\b|\w\(\)")
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("checkpoint", "start"),
+        ("undo", "--of", "alice"),
+        ("edit", "notes.md", "--old", "", "--new", "x"),
+        ("edit", "notes.md", "--old", "nope", "--new", "x"),
+        ("edit", "lines.txt", "--old", "same", "--new", "x"),
+        ("edit", "data.bin", "--old", "a", "--new", "b"),
+        ("read", "nope.md"),
+        ("read", "src"),
+        ("read", "notes.md", "--version", "12"),
+        ("diff", "notes.md", "123"),
+        ("ls", "nope"),
+        ("ls", "--cursor", "x"),
+        ("grep", "(?=x)"),
+        ("grep", "a\nb"),
+        ("mv", "notes.md", "lines.txt"),
+        ("mkdir", "notes.md"),
+        ("rm", "src"),
+        ("write", "notes.md", "--content", "x", "--expected-version", "12"),
+        ("write", ".vscode/a", "--content", "x"),
+        ("append", "notes.md", "--content", "x", "--actor", "alice"),
+    ],
+    ids=" ".join,
+)
+def test_a_refusal_names_commands_and_options_and_nothing_of_python(
+    run: CommandLine, arguments: tuple[str, ...]
+) -> None:
+    (run.folder / "lines.txt").write_text("same\nsame\n")
+    (run.folder / "data.bin").write_bytes(b"\0\1a\xff" * 9)
+    for made in (("checkpoint", "start"), ("edit", "src/app.py", "--old", "two", "--new", "2", "--actor", "alice"),
+                 ("edit", "src/app.py", "--old", "2", "--new", "3")):  # fmt: skip
+        assert run(*made).code == 0
+    reading = {"FILETOOLS_PERMISSIONS": "read_only"} if "--actor" in arguments else {}
+    done = run(*arguments, more=reading)
+    assert done.code != 0
+    assert OF_PYTHON.findall(done.error) == []
+    told = run(*arguments, "--json", more=reading).json
+    assert OF_PYTHON.findall(told["error"] + told.get("suggested_action", "")) == []
+
+
+def test_options_take_the_place_of_arguments() -> None:
+    error = InvalidArgumentError("no", suggested_action="Choose another name, or pass replace=True.")
+    assert hint_of(error) == "Choose another name, or pass --replace."
+    error = InvalidArgumentError("Edit 1 has an empty old text; use insert_lines or write_file instead")
+    assert sentence_of(error).endswith("use 'filetools append' or 'filetools write' instead")
+
+
+@pytest.mark.parametrize("path", ["read_file.py", "src/write_file", "list_files", "undo_changes-1", "versions()"])
+def test_a_path_stays_as_it_is(path: str) -> None:
+    assert sentence_of(PathNotFoundError(path)) == f"File not found: {path}"
+
+
+def test_a_hint_of_the_occasion_is_not_covered_by_that_of_the_code() -> None:
+    plain = PathNotFoundError("a")
+    assert hint_of(plain) == "Look for it with 'filetools ls'."
+    plain.suggested_action = "Open it first."
+    assert hint_of(plain) == "Open it first."
+
+
+def test_a_path_out_of_the_root_is_not_blamed_on_its_dots() -> None:
+    assert sentence_of(PathTraversalError("../a")) == "'../a' leads out of the workspace"
+
+
+def test_the_envelope_has_the_same_words() -> None:
+    told = envelope_of(EditNotFoundError("a.txt", "The old text was not found"))
+    assert (told["error_code"], told["details"]["path"]) == ("EDIT_NOT_FOUND", "a.txt")
+    assert "--old" in told["suggested_action"]
+    assert "suggested_action" not in envelope_of(FileToolsError("bare"))
+    assert envelope_of(VersionMismatchError("a", "x", "y"))["retryable"] is False
