@@ -10,7 +10,7 @@ JOBS ?= 2
 PYTEST = root=$$(mktemp -d) && trap 'rm -rf "$$root"' EXIT && PYTEST_DEBUG_TEMPROOT=$$root $(BIN)/python -m pytest
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint bench long soak reference clean
+.PHONY: help demo test lint bench long conformance soak reference clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /  \1\t/p' $(MAKEFILE_LIST) | expand -t 14
@@ -36,6 +36,10 @@ long: $(VENV)/.installed-dev ## the longer checks of .ci/run: minutes
 	@export FILETOOLS_DOSE=10 FILETOOLS_KILL_ROUNDS=50 && $(PYTEST) -n $(JOBS) --dist loadscope --timeout=900 \
 	  tests/facade/test_kill.py tests/facade/test_schedules.py tests/facade/test_crash_points.py tests/facade/test_programs.py \
 	  tests/content/test_merge_git.py tests/facade/transactions/test_crash.py tests/*/test_swap_race.py
+
+conformance: $(VENV)/.installed-dev ## the official suite and inspector of MCP against our door
+	@$(BIN)/python -m tests.support.node
+	@export FILETOOLS_CONFORMANCE=1 && $(PYTEST) tests/servers/mcp/test_conformance.py tests/servers/mcp/test_inspector.py
 
 reference: $(VENV)/.installed-dev ## write docs/reference from the code, docs/fidelity.md by trying
 	$(BIN)/python -m tests.support.reference

@@ -56,6 +56,11 @@ class Calls:
             raise MCPError(wire.INVALID_PARAMS, "tools/list has one page; leave the cursor out")
         return self._published
 
+    def input_schema(self, name: str) -> dict[str, Any] | None:
+        """Return the schema of a published tool's arguments; else the SDK would list all tools before each call."""
+        tool = self._tools.get(name)
+        return None if tool is None else tool.definition()["input_schema"]
+
     async def call_tool(
         self, request: Request, given: wire.CallToolRequestParams
     ) -> wire.CallToolResult | wire.InputRequiredResult:

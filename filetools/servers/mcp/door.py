@@ -7,13 +7,15 @@ from importlib.metadata import PackageNotFoundError, version
 from types import TracebackType
 from typing import Any, Final
 
+import mcp_types as wire
 from mcp.server import NotificationOptions, Server
 from mcp.server.models import InitializationOptions
 from mcp.server.request_state import RequestStateBoundary, RequestStateSecurity
+from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from filetools.app import FileToolsFacade
 from filetools.servers.mcp.asking import Asking
-from filetools.servers.mcp.callers import Callers
+from filetools.servers.mcp.callers import Callers, Request
 from filetools.servers.mcp.calls import Calls
 from filetools.servers.mcp.notices import Notices
 from filetools.servers.mcp.options import DoorOptions
@@ -57,7 +59,9 @@ class Door:
             on_subscribe_resource=self._notices.subscribe,
             on_unsubscribe_resource=self._notices.unsubscribe,
             on_subscriptions_listen=self._notices.listen,
+            get_tool_input_schema=self._calls.input_schema,
         )
+        self.server.add_request_handler("server/discover", wire.RequestParams, self._discover)
         # A client brings the state of a question back: sealed, so that it can neither be read nor made up, nor used for
         # another call or in another session.
         security = RequestStateSecurity(keys=[secrets.token_bytes(32)], bind_principal=callers.session)
@@ -67,6 +71,18 @@ class Door:
     def initialization(self) -> InitializationOptions:
         """What clients of the handshake revisions are told when they connect."""
         return self.server.create_initialization_options(NotificationOptions(resources_changed=True))
+
+    async def _discover(self, request: Request, given: wire.RequestParams) -> wire.DiscoverResult:
+        capabilities = self.server.get_capabilities(protocol_version=request.protocol_version)
+        # The SDK promises notices of every list once streams of notices are served; only that of resources changes.
+        for fixed in (capabilities.tools, capabilities.prompts):
+            if fixed is not None:
+                fixed.list_changed = False
+        return wire.DiscoverResult(
+            supported_versions=list(MODERN_PROTOCOL_VERSIONS),
+            capabilities=capabilities,
+            instructions=self.server.instructions,
+        )
 
     async def __aenter__(self) -> Door:
         return self

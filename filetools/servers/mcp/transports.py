@@ -53,8 +53,23 @@ async def http_application(
         path: Where the door is.
         is_guarded: Whether the server around it has made sure of host names and origins already.
     """
+    async with (
+        Door(files, replace(options, file_root=None)) as door,
+        application_of(door, path=path, is_guarded=is_guarded) as application,
+    ):
+        yield application
+
+
+@asynccontextmanager
+async def application_of(door: Door, *, path: str = "/mcp", is_guarded: bool = False) -> AsyncIterator[AsgiApplication]:
+    """Make the ASGI application of a door that is open; see `http_application`.
+
+    Args:
+        door: The door.
+        path: Where it is.
+        is_guarded: Whether the server around it has made sure of host names and origins already.
+    """
     security = TransportSecuritySettings(enable_dns_rebinding_protection=False) if is_guarded else None
-    async with Door(files, replace(options, file_root=None)) as door:
-        application = door.server.streamable_http_app(streamable_http_path=path, transport_security=security)
-        async with door.server.session_manager.run():
-            yield application
+    application = door.server.streamable_http_app(streamable_http_path=path, transport_security=security)
+    async with door.server.session_manager.run():
+        yield application

@@ -237,3 +237,12 @@ async def test_waiting_ends_at_once_when_it_is_cancelled(root: Path) -> None:
         call.cancel()
         await asyncio.gather(call, return_exceptions=True)
         await text(client, "file_info", path="notes.md")
+
+
+@pytest.mark.parametrize("mode", ERAS)
+async def test_only_lists_that_change_are_said_to_change(root: Path, mode: str) -> None:
+    async with opened_door(root, mode) as (client, _):
+        capabilities = client.server_capabilities
+    assert capabilities.tools is not None
+    assert capabilities.resources is not None
+    assert (capabilities.tools.list_changed, capabilities.resources.subscribe) == (False, True)
