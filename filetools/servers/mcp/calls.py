@@ -48,6 +48,7 @@ class Calls:
         self._structured = structured
         self._limits = callers.limits
         self._published = wire.ListToolsResult(tools=[self._publish(tool) for tool in tools])
+        self._schemas = {tool.name: tool.input_schema for tool in self._published.tools}
         self._running: set[asyncio.Task[Any]] = set()
 
     async def list_tools(self, request: Request, given: wire.PaginatedRequestParams | None) -> wire.ListToolsResult:
@@ -58,8 +59,7 @@ class Calls:
 
     def input_schema(self, name: str) -> dict[str, Any] | None:
         """Return the schema of a published tool's arguments; else the SDK would list all tools before each call."""
-        tool = self._tools.get(name)
-        return None if tool is None else tool.definition()["input_schema"]
+        return self._schemas.get(name)
 
     async def call_tool(
         self, request: Request, given: wire.CallToolRequestParams
