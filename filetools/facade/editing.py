@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import Any, Final
 
 from filetools.content import (
     BytesOutcome,
@@ -49,6 +49,7 @@ from filetools.facade.writing import UTF_8, require_file
 from filetools.models import Actor, DiffResult, EditResult, PatchedFile, PatchResult
 from filetools.paths import WorkspacePath
 
+CONTEXT_LINES: Final = 3
 ApplyToBytes = Callable[[bytes, TextFormat], BytesOutcome]
 
 
@@ -76,6 +77,7 @@ class TextChange:
         self.outcome = EditOutcome(text="", spans=(), counts=())
         self.version = ""
         self.unsaved: Beside | None = None
+        self.context_lines = CONTEXT_LINES
 
     def step(self) -> PutFile:
         """Return the step that makes the change."""
@@ -150,7 +152,7 @@ class TextChange:
 
     def hunks(self) -> list[dict[str, Any]]:
         """Return what changed, in the form of a structured patch."""
-        return [hunk.to_dict() for hunk in structured_patch(self.before, self.outcome.text)]
+        return [hunk.to_dict() for hunk in structured_patch(self.before, self.outcome.text, self.context_lines)]
 
 
 def refuse_other_than_edits(edits: object) -> None:
@@ -164,11 +166,23 @@ def refuse_other_than_edits(edits: object) -> None:
 
 
 def edits_change(
-    path: WorkspacePath, edits: Sequence[Edit], actor: Actor, *, expected_version: str | None
+    path: WorkspacePath,
+    edits: Sequence[Edit],
+    actor: Actor,
+    *,
+    expected_version: str | None,
+    context_lines: int = CONTEXT_LINES,
 ) -> TextChange:
-    """Return the change that some replacements make."""
-    apply = partial(_apply_edits, edits=edits, path=path)
-    return TextChange(path, apply, actor, expected_version=expected_version)
+    """Return the change that some replacements make.
+
+    Raises:
+        InvalidArgumentError: `context_lines` is negative.
+    """
+    if context_lines < 0:
+        raise InvalidArgumentError(f"context_lines must be at least 0, not {context_lines}")
+    change = TextChange(path, partial(_apply_edits, edits=edits, path=path), actor, expected_version=expected_version)
+    change.context_lines = context_lines
+    return change
 
 
 def insertion(path: WorkspacePath, line: int, text: str, actor: Actor, *, expected_version: str | None) -> TextChange:

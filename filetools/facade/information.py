@@ -16,7 +16,7 @@ from filetools.paths import WorkspacePath
 from filetools.stores import FileStat
 
 
-def describe(parts: Parts, path: WorkspacePath) -> InfoResult:
+def describe(parts: Parts, path: WorkspacePath, *, times: bool = False) -> InfoResult:
     """Return what is known of a path; call it in a worker thread.
 
     Raises:
@@ -36,8 +36,17 @@ def describe(parts: Parts, path: WorkspacePath) -> InfoResult:
         links=stat.links,
         locked=parts.locks.is_locked(key),
         last_change=_last_change(parts, key),
+        **(_times(parts, path, stat) if times else {}),
         **(_content_facts(parts, path, stat) if stat.type == "file" else {}),
     )
+
+
+def _times(parts: Parts, path: WorkspacePath, stat: FileStat) -> dict[str, Any]:
+    born_ns = parts.workspace.birth_ns(path)
+    return {
+        "created": None if born_ns is None else moment(born_ns),
+        "accessed": None if stat.accessed_ns is None else moment(stat.accessed_ns),
+    }
 
 
 def _content_facts(parts: Parts, path: WorkspacePath, stat: FileStat) -> dict[str, Any]:

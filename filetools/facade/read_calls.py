@@ -105,9 +105,12 @@ class ReadCalls(Calls):
         use_gitignore: bool = False,
         max_depth: int = 64,
         details: bool = True,
+        all: bool = False,  # noqa: A002 - the word of the tools
         abort: Abort | None = None,
     ) -> ListResult:
         """Return one page of a folder, or of the tree below it: folders first, then by name; see `ListOptions`.
+
+        With `all` a tree has also what the setting `exclude` leaves out, such as `.git` and `node_modules`.
 
         Raises:
             DirectoryNotFoundError, PathNotDirectoryError, InvalidArgumentError, AbortedError
@@ -116,20 +119,35 @@ class ReadCalls(Calls):
         await self._authorise("list_files", [where], {}, change=False)
         options = ListOptions(
             recursive=recursive, limit=limit, include_hidden=include_hidden, exclude=tuple(exclude or ()),
-            default_excludes=self.settings.exclude, use_gitignore=use_gitignore, max_depth=max_depth, details=details,
+            default_excludes=() if all else self.settings.exclude, use_gitignore=use_gitignore,
+            max_depth=max_depth, details=details,
         )  # fmt: skip
         page = partial(list_page, self._parts.store, where, options, cursor, abort=abort)
         return await self._parts.crew.run(page)
 
-    async def file_info(self, path: str) -> InfoResult:
+    async def file_info(self, path: str, *, times: bool = False) -> InfoResult:
         """Return what is known of a path; a link is described, not followed.
+
+        With `times` it tells `created` and `accessed`, too.
 
         Raises:
             PathNotFoundError
         """
         where = self._runner.resolve(path, allow_root=True)
         await self._authorise("file_info", [where], {}, change=False)
-        return await self._parts.crew.run(partial(information.describe, self._parts, where))
+        return await self._parts.crew.run(partial(information.describe, self._parts, where, times=times))
+
+    async def real_path(self, path: str) -> str:
+        """Return where a path leads in the workspace: itself, or with `follow_symlinks` what its links lead to.
+
+        The answer may be outdated at once.
+
+        Raises:
+            SymlinkEscapeError, SymlinkNotAllowedError
+        """
+        where = self._runner.resolve(path, allow_root=True)
+        await self._authorise("file_info", [where], {}, change=False)
+        return await self._parts.crew.run(partial(self._parts.workspace.locate, where))
 
     async def exists(self, path: str) -> bool:
         """Whether anything stands at a path."""

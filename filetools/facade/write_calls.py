@@ -89,7 +89,13 @@ class WriteCalls(ConflictCalls):
         return await self._put("append_file", path, request, decide_append, None)
 
     async def edit_file(
-        self, path: str, edits: Sequence[Edit], *, expected_version: str | None = None, dry_run: bool = False
+        self,
+        path: str,
+        edits: Sequence[Edit],
+        *,
+        expected_version: str | None = None,
+        dry_run: bool = False,
+        context_lines: int = 3,
     ) -> EditResult:
         """Replace exact texts in a file, all or nothing; bytes outside the touched spans stay as they are.
 
@@ -101,6 +107,7 @@ class WriteCalls(ConflictCalls):
             edits: What to replace; each must match as often as it says.
             expected_version: Refuse unless this version stands there.
             dry_run: Only say what would change.
+            context_lines: Unchanged lines around each change in `structured_patch`.
 
         Raises:
             EditNotFoundError: With the closest region and why it differs.
@@ -109,7 +116,7 @@ class WriteCalls(ConflictCalls):
         """
         refuse_other_than_edits(edits)
         where = self._runner.resolve(path)
-        change = edits_change(where, edits, self.actor, expected_version=expected_version)
+        change = edits_change(where, edits, self.actor, expected_version=expected_version, context_lines=context_lines)
         arguments = {"edits": [[edit.old, edit.new, edit.count, edit.replace_all] for edit in edits]}
         return await self._change_text("edit_file", change, arguments, dry_run=dry_run)
 

@@ -276,6 +276,10 @@ class InfoResult(Result):
     type: EntryType
     size: int | None = None
     modified: datetime
+    created: datetime | None = None
+    """When it was made, where that was asked for and the file system tells; a written file is a new one."""
+    accessed: datetime | None = None
+    """When it was read last, where that was asked for, and as far as the file system keeps it."""
     mode: str
     """Permission bits in octal, such as "644"."""
     version: str | None = None

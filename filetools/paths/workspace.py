@@ -17,6 +17,7 @@ from filetools.errors import (
     PathNotFoundError,
     WorkspaceGoneError,
 )
+from filetools.paths.birth import birth_ns
 from filetools.paths.explain import MAYBE_GONE, MAYBE_ON_THE_WAY, explain_way, shown, translate, wrong_kind
 from filetools.paths.identity import probe_rules
 from filetools.paths.links import follow_links
@@ -244,6 +245,19 @@ class Workspace:
             if isinstance(error, (PathNotFoundError, PathNotDirectoryError)):
                 return None
             raise error from exc
+
+    def birth_ns(self, path: WorkspacePath) -> int | None:
+        """Return when what stands at a path was made, in nanoseconds since the epoch; None where nobody knows."""
+        if not O_PATH:
+            return None
+        try:
+            descriptor = self.open_descriptor(path, O_PATH)
+        except FileToolsError:  # whether it is there, and can be reached, is asked elsewhere
+            return None
+        try:
+            return birth_ns(descriptor)
+        finally:
+            os.close(descriptor)
 
     def explain(self, path: WorkspacePath, error: OSError, *, directory: bool = False) -> FileToolsError:
         """Return the typed error for what the operating system said about a path; looks at the disk for the reason.

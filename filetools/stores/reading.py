@@ -43,6 +43,7 @@ def to_file_stat(found: os.stat_result) -> FileStat:
         found.st_dev,
         found.st_ino,
         found.st_nlink,
+        found.st_atime_ns,
     )
 
 

@@ -28,6 +28,8 @@ class FileStat:
     device: int
     inode: int
     links: int = 1
+    accessed_ns: int | None = field(default=None, compare=False)
+    """Time of the last reading, as far as the file system keeps it; None where a store has none."""
 
     @property
     def identity(self) -> tuple[int, int, int, int, int]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from typing import Any, Literal, Protocol
 
 from filetools.content import Edit, TextEdit
@@ -94,6 +94,12 @@ class Files(Protocol):
     ) -> ReadResult:
         """Read a file or some of its lines, as it is now or as a kept version."""
 
+    def stream_file(self, path: str) -> AsyncIterator[bytes]:
+        """Yield a file's bytes, whatever its size."""
+
+    async def real_path(self, path: str) -> str:
+        """Return where a path leads in the workspace."""
+
     async def write_file(
         self, path: str, content: str, *, expected_version: str | None = None, require_read: bool = False
     ) -> WriteResult:
@@ -105,7 +111,9 @@ class Files(Protocol):
     async def append_file(self, path: str, content: str) -> WriteResult:
         """Add to the end of a file."""
 
-    async def edit_file(self, path: str, edits: Sequence[Edit], *, dry_run: bool = False) -> EditResult:
+    async def edit_file(
+        self, path: str, edits: Sequence[Edit], *, dry_run: bool = False, context_lines: int = 3
+    ) -> EditResult:
         """Replace exact texts in a file."""
 
     async def insert_lines(self, path: str, line: int, text: str, *, dry_run: bool = False) -> EditResult:
@@ -140,7 +148,7 @@ class Files(Protocol):
     async def copy_file(self, source: str, destination: str, *, overwrite: bool = False) -> WriteResult:
         """Copy a file."""
 
-    async def file_info(self, path: str) -> InfoResult:
+    async def file_info(self, path: str, *, times: bool = False) -> InfoResult:
         """Return what is known of a path."""
 
     async def exists(self, path: str) -> bool:
@@ -154,6 +162,8 @@ class Files(Protocol):
         limit: int = 1000,
         cursor: str | None = None,
         max_depth: int = 64,
+        details: bool = True,
+        all: bool = False,  # noqa: A002 - the word of the tools
         abort: IsAborted | None = None,
     ) -> ListResult:
         """Return one page of a folder or tree."""

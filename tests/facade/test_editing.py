@@ -246,3 +246,15 @@ async def test_a_patch_that_renames_may_change_the_mode(files: FileToolsFacade, 
     assert [one.version for one in planned.files] == [one.version for one in done.files]
     assert snapshot(tmp_path) == {"b": content}
     assert (tmp_path / "b").stat().st_mode & 0o777 == 0o755
+
+
+async def test_the_patch_has_as_many_lines_around_a_change_as_are_asked_for(
+    files: FileToolsFacade, tmp_path: Path
+) -> None:
+    (tmp_path / "a.txt").write_text("".join(f"{number}\n" for number in range(20)))
+    for context_lines in (0, 3, 5):
+        edits = [Edit(old="10\n", new="ten\n")]
+        done = await files.edit_file("a.txt", edits, dry_run=True, context_lines=context_lines)
+        [hunk] = done.structured_patch
+        assert len(hunk["lines"]) == 2 + 2 * context_lines
+    assert (await refusal(files.edit_file("a.txt", edits, context_lines=-1))).code == "INVALID_ARGUMENT"

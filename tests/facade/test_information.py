@@ -137,3 +137,24 @@ async def test_the_status_tells_how_the_workspace_stands(files: FileToolsFacade,
         "permissions": "allow",
         "problem": None,
     }
+
+
+async def test_times_are_told_where_they_are_asked_for(root: Path, files: FileToolsFacade) -> None:
+    began = datetime.fromtimestamp(int(root.stat().st_mtime) - 60, UTC)
+    info = await files.file_info("a.txt", times=True)
+    assert info.accessed == MODIFIED
+    # Not every file system knows when a file was made; a time that was set by hand it is not.
+    assert info.created is None or info.created > began
+    assert (await files.file_info("link", times=True)).accessed == MODIFIED
+    plain = await files.file_info("a.txt")
+    assert (plain.created, plain.accessed) == (None, None)
+
+
+async def test_where_a_path_leads_is_told(root: Path) -> None:
+    (root / "d" / "in").symlink_to("../a.txt")
+    async with filetools.open(root, settings={**QUIET, "follow_symlinks": True}) as files:
+        await refused("SYMLINK_ESCAPE", files.real_path("link"))
+        await refused("PATH_TRAVERSAL", files.real_path("../x"))
+        assert await files.real_path("d/in") == "a.txt"
+        assert await files.real_path("d/new.txt") == "d/new.txt"
+        assert await files.real_path("") == ""

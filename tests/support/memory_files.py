@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Literal, TypeVar
@@ -202,6 +202,13 @@ class MemoryFiles:
             truncated=first + len(part) < len(lines),
         )
 
+    async def stream_file(self, path: str) -> AsyncIterator[bytes]:
+        await self._enter("stream_file")
+        yield self._text(path).encode()
+
+    async def real_path(self, path: str) -> str:
+        return path
+
     async def write_file(
         self, path: str, content: str, *, expected_version: str | None = None, require_read: bool = False
     ) -> WriteResult:
@@ -218,7 +225,9 @@ class MemoryFiles:
         await self._enter("append_file")
         return self._write(path, self.tree.texts.get(path, "") + content, None)
 
-    async def edit_file(self, path: str, edits: Sequence[Edit], *, dry_run: bool = False) -> EditResult:
+    async def edit_file(
+        self, path: str, edits: Sequence[Edit], *, dry_run: bool = False, context_lines: int = 3
+    ) -> EditResult:
         await self._enter("edit_file")
         before = self._text(path)
         made = apply_edits(before, edits, path=path)
@@ -300,7 +309,7 @@ class MemoryFiles:
             raise PathExistsError(destination)
         return self._write(destination, self._text(source), None)
 
-    async def file_info(self, path: str) -> InfoResult:
+    async def file_info(self, path: str, *, times: bool = False) -> InfoResult:
         await self._enter("file_info")
         if path in self.tree.folders:
             return InfoResult(path=path, name=path, type="directory", modified=MOMENT, mode="755")
@@ -321,6 +330,8 @@ class MemoryFiles:
         limit: int = 1000,
         cursor: str | None = None,
         max_depth: int = 64,
+        details: bool = True,
+        all: bool = False,  # noqa: A002 - as the protocol has it
         abort: Callable[[], bool] | None = None,
     ) -> ListResult:
         await self._enter("list_files")
