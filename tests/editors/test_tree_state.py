@@ -24,7 +24,7 @@ from filetools.events import (
 from filetools.facade import FileToolsFacade
 from filetools.models import Actor, ListResult
 from tests.support.crashing import QUIET, grow
-from tests.support.opened import outcome_of
+from tests.support.opened import outcome_of, until_watched
 
 ALICE = Actor(kind="agent", id="alice", session="s1")
 BOB = Actor(kind="editor", id="bob", session="w1")
@@ -349,6 +349,7 @@ async def test_a_tree_hears_what_another_opening_of_the_root_does(
 async def test_a_tree_hears_what_other_programs_do(tmp_path: Path) -> None:
     grow(tmp_path, START)
     async with filetools.open(tmp_path) as watching:
+        await until_watched(watching, tmp_path)
         tree = TreeState(exclude=watching.settings.exclude)
         tree.attach(watching.bus)
         assert await tree.refresh(watching)

@@ -22,6 +22,7 @@ from filetools.watch import Hint
 from tests.support.crashing import leftovers
 from tests.support.facade_worker import RELAXED
 from tests.support.meddling import MeddlingOpening
+from tests.support.opened import until_watched
 
 WATCHED: dict[str, Any] = {"durability": "relaxed", "sync_after_seconds": 0.05}
 
@@ -42,17 +43,10 @@ async def until(condition: Callable[[], object], seconds: float = 60.0) -> None:
 async def watched(root: Path, **settings: Any) -> AsyncIterator[tuple[FileToolsFacade, list[Any]]]:
     """Open a root and wait until it is watched; gives the facade and the events of files and folders."""
     async with filetools.open(root, settings={**WATCHED, **settings}) as files:
+        await until_watched(files, root)
         told: list[Any] = []
         files.on("file:*", told.append)
         files.on("directory:*", told.append)
-        probe = 0
-        while not told:
-            probe += 1
-            (root / "probe.tmp").write_text(str(probe))
-            await asyncio.sleep(0.05)
-        (root / "probe.tmp").unlink()
-        await until(lambda: any(event.name == "file:deleted" for event in told))
-        told.clear()
         yield files, told
 
 

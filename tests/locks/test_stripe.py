@@ -32,7 +32,10 @@ def run(main: Coroutine[None, None, None]) -> None:
         runner.run(main)
 
 
-def test_free_lock_is_left_to_the_waiter_for_whom_this_process_stands_back(stripes: list[Stripe]) -> None:
+def test_free_lock_is_left_to_the_waiter_for_whom_this_process_stands_back(
+    stripes: list[Stripe], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("filetools.locks.waiting_room._FRESH_NS", 3600 * 10**9)
     ours, other = stripes
     seat = other._file.take_seat()
     ours._file.is_standing_back = True

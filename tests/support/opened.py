@@ -79,6 +79,20 @@ async def assert_at_rest(files: FileToolsFacade, root: Path) -> None:
         assert version((root / path).read_bytes()) == head, path
 
 
+async def until_watched(files: FileToolsFacade, root: Path) -> None:
+    """Wait until what other programs do in a root is told; it begins in the background."""
+    heard: list[Event] = []
+    subscription = files.on("file:*", heard.append)
+    async with asyncio.timeout(60):
+        while not heard:
+            (root / "probe.tmp").write_text(str(time.monotonic()))
+            await asyncio.sleep(0.05)
+        (root / "probe.tmp").unlink()
+        while heard[-1].name != "file:deleted":
+            await asyncio.sleep(0.01)
+    subscription.unsubscribe()
+
+
 def lapse_leases(files: FileToolsFacade, left_seconds: float = 0.0) -> None:
     """Let the time of every editor be over, or nearly over, that does not use its documents any more."""
     database = files._parts.journal._database  # type: ignore[attr-defined]
