@@ -24,13 +24,14 @@ from filetools.cli.commands import (
     tools,
     writing,
 )
+from filetools.cli.help_page import PagedGroup
 from filetools.cli.terminal import use_terminal
 
 app: Final = typer.Typer(
     name="filetools",
+    cls=PagedGroup,
     help="File tools for AI agents and editors: one tree, many writers, nothing lost.",
     no_args_is_help=True,
-    rich_markup_mode="rich",
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )

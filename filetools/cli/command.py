@@ -12,6 +12,7 @@ import typer
 
 from filetools.cli.desk import Desk, SharedOptions
 from filetools.cli.exit_codes import exit_code_of
+from filetools.cli.help_page import PagedCommand
 from filetools.cli.terminal import leave_quietly, print_error
 from filetools.errors import FileToolsError
 
@@ -48,12 +49,12 @@ def workspace_command(
                 leave_quietly()
 
         command.__name__ = body.__name__
-        command.__doc__ = _help(body, examples)
+        command.__doc__ = inspect.getdoc(body)
         command.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
         command.__signature__ = inspect.Signature(  # type: ignore[attr-defined]  # PEP 362 reads it
             [parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY) for parameter in parameters]
         )
-        app.command(name=name, rich_help_panel=panel)(command)
+        app.command(name=name, cls=PagedCommand, rich_help_panel=panel, epilog="\n".join(examples))(command)
         return body
 
     return register
@@ -70,9 +71,3 @@ def _run(body: Callable[..., None], options: SharedOptions, values: dict[str, An
 def _parameter(option: str) -> inspect.Parameter:
     kind = inspect.Parameter.KEYWORD_ONLY
     return inspect.Parameter(option, kind, default=_DEFAULTS[option], annotation=_HINTS[option])
-
-
-def _help(body: Callable[..., None], examples: Sequence[str]) -> str:
-    # A lone backspace tells typer to keep the lines of a paragraph as they are.
-    lines = "\n".join(f"  {example}" for example in examples)
-    return f"{inspect.getdoc(body)}\n\n\b\nExamples:\n{lines}"

@@ -32,23 +32,21 @@ class SharedOptions:
 
     root: Annotated[
         Path | None,
-        typer.Option(help="Root of the workspace; else the nearest parent with .filetools, else the working folder.",
-                     rich_help_panel=PANEL),
+        typer.Option(help="Root; else the nearest parent with .filetools, else here.", metavar="DIR", rich_help_panel=PANEL),
     ] = None  # fmt: skip
     state_dir: Annotated[
-        Path | None, typer.Option(help="Where the root keeps its journal, if not in .filetools.", rich_help_panel=PANEL)
+        Path | None, typer.Option(help="Where the root keeps its journal.", metavar="DIR", rich_help_panel=PANEL)
     ] = None
     mirror: Annotated[
-        Path | None, typer.Option(help="Folder that gets a copy of every change.", rich_help_panel=PANEL)
+        Path | None, typer.Option(help="Folder that gets a copy of every change.", metavar="DIR", rich_help_panel=PANEL)
     ] = None
     durability: Annotated[
         Durability | None,
-        typer.Option(help="commit: survives a power cut; relaxed: survives a crash.", rich_help_panel=PANEL),
+        typer.Option(help="What changes survive: a power cut, or a crash.", rich_help_panel=PANEL),
     ] = None
     actor: Annotated[
         str | None,
-        typer.Option(help="Act as the agent of this name, bound by its permissions; else as you.",
-                     metavar="NAME", rich_help_panel=PANEL),
+        typer.Option(help="Act as this agent, by its permissions; else as you.", metavar="NAME", rich_help_panel=PANEL),
     ] = None  # fmt: skip
     as_json: Annotated[bool, typer.Option("--json", help="Print results and errors as JSON, one a line.")] = False
 

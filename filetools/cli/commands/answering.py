@@ -32,7 +32,10 @@ def approvals(
     *,
     diff: Annotated[bool, typer.Option("--diff", help="Also show what each would change.")] = False,
 ) -> None:
-    """List what agents wait for a person to allow, in whatever process they run."""
+    """List what agents wait for a person to allow.
+
+    In whatever process they run; 'filetools approve' answers.
+    """
 
     async def work(files: FileToolsFacade) -> dict[str, Any]:
         return {"approvals": [request.to_dict() for request in await files.approvals()]}

@@ -132,9 +132,10 @@ def restore(
     partial: Partial = False,
     dry_run: DryRun = False,
 ) -> None:
-    """Take back all changes after a checkpoint, those of other programs, too.
+    """Take back all changes after a checkpoint.
 
-    Changes of files that nobody had seen before cannot be taken back; they are listed as unknown, and stay.
+    Those of other programs, too. Changes of files that nobody had seen before cannot be taken back; they are listed as
+    unknown, and stay.
     """
 
     async def work(files: FileToolsFacade) -> UndoResult:

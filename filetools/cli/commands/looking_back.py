@@ -77,10 +77,10 @@ def diff(desk: Desk, path: PathArgument, old: Version = None, new: Version = Non
 
 
 def who(desk: Desk, path: PathArgument) -> None:
-    """Show who wrote each line of a file last: change, actor, time, line.
+    """Show who wrote each line of a file last.
 
-    Moves are followed. "external" is a program that knows nothing of filetools; lines without a name are older than what
-    is known.
+    With the change, the actor and the time. Moves are followed. "external" is a program that knows nothing of filetools;
+    lines without a name are older than what is known.
     """
 
     async def work(files: FileToolsFacade) -> ProvenanceResult:

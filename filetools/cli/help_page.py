@@ -1,0 +1,139 @@
+"""The pages of `--help`: plain text with headings and columns, folded to the terminal, with examples at the end."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterable
+from typing import Any, Final
+
+from rich.text import Text
+from typer.core import TyperArgument, TyperCommand, TyperGroup, TyperOption
+
+from filetools.cli.terminal import STDOUT
+
+LONGEST_LINE: Final = 100
+"""Characters; wider terminals are not filled, since long lines are hard to read."""
+WIDEST_NAME: Final = 26
+_OPTIONS: Final = "Options"
+_INDENT: Final = 2
+_METAVARS: Final = {
+    "int": "N",
+    "int range": "N",
+    "list[int]": "N",
+    "str": "TEXT",
+    "list[str]": "TEXT",
+    "directory": "DIR",
+}
+"""What stands for a value whose option does not say it; choices and others are shown as they are."""
+
+
+class PagedCommand(TyperCommand):
+    """A command with such a page; its examples are its epilog, one a line."""
+
+    def collect_usage_pieces(self, ctx: Any) -> list[str]:
+        """Return what follows the name of the command in its usage."""
+        return ["[OPTIONS]", *(_usage(each) for each in self.get_params(ctx) if isinstance(each, TyperArgument))]
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        """Print the page."""
+        _print_head(ctx, self.help or "")
+        params = self.get_params(ctx)
+        arguments = [each for each in params if isinstance(each, TyperArgument)]
+        _print_part("Arguments", [(Text(str(each.metavar), "cyan"), each.help or "") for each in arguments])
+        _print_options(ctx, params)
+        examples = (self.epilog or "").splitlines()
+        if examples:
+            STDOUT.print(Text("\nExamples", "bold"))
+        for example in examples:
+            STDOUT.print(Text(f"{' ' * _INDENT}{example}"))
+
+
+class PagedGroup(TyperGroup):
+    """The commands together, with such a page."""
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        """Print the page."""
+        _print_head(ctx, self.help or "")
+        commands = [command for name in self.list_commands(ctx) if (command := self.get_command(ctx, name))]
+        width = max(len(str(command.name)) for command in commands)
+        panels = dict.fromkeys(getattr(command, "rich_help_panel", None) for command in commands)
+        for panel in panels:
+            rows = (
+                (Text(str(command.name).ljust(width), "cyan"), summary(command.help))
+                for command in commands
+                if getattr(command, "rich_help_panel", None) == panel
+            )
+            _print_part(panel or "Commands", rows)
+        _print_options(ctx, self.get_params(ctx))
+        STDOUT.print(Text(f"\n'{ctx.command_path} COMMAND --help' shows the options and examples of a command.", "dim"))
+
+
+def summary(description: str | None) -> str:
+    """Return the first sentence of a description, which a list of commands shows."""
+    return " ".join((description or "").partition("\n\n")[0].split())
+
+
+def _print_head(ctx: Any, description: str) -> None:
+    STDOUT.print(Text.assemble(("Usage: ", "dim"), (ctx.get_usage().removeprefix("Usage: "), "bold")))
+    for paragraph in description.split("\n\n"):
+        STDOUT.print()
+        STDOUT.print(Text("\n".join(textwrap.wrap(" ".join(paragraph.split()), _width()))))
+
+
+def _print_options(ctx: Any, params: Iterable[object]) -> None:
+    options = [each for each in params if isinstance(each, TyperOption) and not each.hidden]
+    for panel in dict.fromkeys((None, *(each.rich_help_panel for each in options))):
+        rows = ((_spelling(ctx, each), _explanation(each)) for each in options if each.rich_help_panel == panel)
+        _print_part(panel or _OPTIONS, rows)
+
+
+def _print_part(heading: str, rows: Iterable[tuple[Text, str]]) -> None:
+    known = list(rows)
+    if not known:
+        return
+    STDOUT.print(Text(f"\n{heading}", "bold"))
+    widest = min(max(name.cell_len for name, _ in known), WIDEST_NAME)
+    for name, explanation in known:
+        _print_row(name, explanation, widest + 2)
+
+
+def _print_row(name: Text, explanation: str, column: int) -> None:
+    """Print a name and beside it, or under it where it is too long, what it is."""
+    lines = textwrap.wrap(explanation, max(_width() - _INDENT - column, 20)) or [""]
+    name.pad_left(_INDENT)
+    start = _INDENT + column
+    if name.cell_len > start - 2:
+        STDOUT.print(name)
+    else:
+        name.pad_right(start - name.cell_len)
+        name.append(lines.pop(0))
+        STDOUT.print(name)
+    for line in lines:
+        STDOUT.print(Text(" " * start + line))
+
+
+def _spelling(ctx: Any, option: TyperOption) -> Text:
+    short = next((each for each in option.opts if not each.startswith("--")), "")
+    longer = ", ".join(each for each in option.opts if each.startswith("--"))
+    metavar = "" if option.is_flag else f" {option.metavar or _metavar(option.display_type(ctx).strip('<>'))}"
+    return Text.assemble((f"{short}, " if short else "    ", "cyan"), (longer, "cyan"), metavar)
+
+
+def _explanation(option: TyperOption) -> str:
+    default: object = option.default
+    is_shown = option.show_default and not option.is_flag and isinstance(default, int | str)
+    return f"{option.help or ''}{f' [{default}]' if is_shown else ''}"
+
+
+def _metavar(kind: str) -> str:
+    return _METAVARS.get(kind, kind if "|" in kind else kind.upper())
+
+
+def _usage(argument: TyperArgument) -> str:
+    many = "..." if argument.nargs != 1 else ""
+    name = f"{argument.metavar}{many}"
+    return name if argument.required else f"[{name}]"
+
+
+def _width() -> int:
+    return min(STDOUT.width, LONGEST_LINE)
