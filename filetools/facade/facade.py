@@ -9,6 +9,7 @@ from typing import Any, Protocol
 
 from filetools.events import Listener, Subscription
 from filetools.facade import information
+from filetools.facade.body_calls import BodyCalls
 from filetools.facade.buffers import Buffers
 from filetools.facade.feed import Feed, FeedPage
 from filetools.facade.history_calls import HistoryCalls
@@ -18,7 +19,6 @@ from filetools.facade.runner import Runner
 from filetools.facade.search_calls import SearchCalls
 from filetools.facade.transactions import Transaction
 from filetools.facade.tree_calls import TreeCalls
-from filetools.facade.write_calls import WriteCalls
 from filetools.locks import LockInfo
 from filetools.models import Actor, ChangeRecord, SyncResult
 from filetools.permissions import ApprovalRequest, Approver, Attendance
@@ -32,7 +32,7 @@ class ToolCaller(Protocol):
         """Run a tool and return its envelope; never raises."""
 
 
-class FileToolsFacade(ReadCalls, SearchCalls, WriteCalls, TreeCalls, HistoryCalls):
+class FileToolsFacade(ReadCalls, SearchCalls, BodyCalls, TreeCalls, HistoryCalls):
     """File tools of one actor on one opened workspace. Lives until the workspace is closed; bound to one event loop.
 
     Every method that changes something goes the way of a write (`way.py`); every error is a `FileToolsError`. Common to

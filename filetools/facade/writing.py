@@ -75,6 +75,24 @@ def decide_write(parts: Parts, seen: Look, request: WriteRequest, actor: Actor) 
     return Decision(content=new.content, facts=facts, newline=newline, encoding=_named(parts, seen, request, actor))
 
 
+def decide_replace(parts: Parts, seen: Look, request: WriteRequest, actor: Actor) -> Decision:
+    """Put bytes there as they are, whatever their writer knows; only with unsaved text they are merged, if they are text.
+
+    Raises:
+        VersionMismatchError, EditConflictError, FileTooLargeError
+    """
+    assert isinstance(request.content, bytes)
+    _refuse_size(parts, seen.path, len(request.content))
+    facts, text = inspect(request.content, name=seen.path)
+    decision = Decision(content=request.content, facts=facts)
+    if facts.version == seen.version:
+        return decision
+    if (opened := unsaved_text(parts, seen)) is not None:
+        return decide_unsaved(parts, seen, request, actor, decision, text=text, opened=opened)
+    require_version(seen, request.expected_version)
+    return decision
+
+
 def decide_create(parts: Parts, seen: Look, request: WriteRequest, actor: Actor) -> Decision:
     """Create only.
 

@@ -29,6 +29,10 @@ class MemoryReader:
         """Return False: bytes in memory are never written in place."""
         return False
 
+    def has_changed(self) -> bool:
+        """Return False: bytes in memory are never written in place."""
+        return False
+
     def close(self) -> None:
         """Do nothing; may be called twice."""
 

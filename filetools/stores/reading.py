@@ -144,6 +144,11 @@ class LocalReader:
         """Whether some process has it open for writing."""
         return is_open_for_writing(self._descriptor, leases=self._leases)
 
+    def has_changed(self) -> bool:
+        """Whether its bytes have changed since it was opened."""
+        now = os.fstat(self._descriptor)
+        return (now.st_size, now.st_mtime_ns) != (self._stat.size, self._stat.modified_ns)
+
     def close(self) -> None:
         """Release the descriptor; may be called twice."""
         descriptor, self._descriptor = self._descriptor, -1

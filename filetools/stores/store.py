@@ -61,6 +61,9 @@ class Reader(Protocol):
     def is_being_written(self) -> bool:
         """Whether some process has it open for writing (a read lease is refused)."""
 
+    def has_changed(self) -> bool:
+        """Whether its bytes have changed since it was opened, as far as its size and its times tell; names do not count."""
+
     def close(self) -> None:
         """Release the descriptor; may be called twice."""
 

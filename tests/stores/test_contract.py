@@ -109,6 +109,7 @@ def test_a_prepared_file_tells_its_facts_before_and_after_it_went_live(world: Wo
 def test_a_reader_of_a_quiet_file_sees_no_writer(world: World) -> None:
     reader = world.store.open(FILE)
     assert not reader.is_being_written()
+    assert not reader.has_changed()
     reader.close()
 
 

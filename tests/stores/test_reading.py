@@ -35,6 +35,19 @@ def test_read_now_returns_bytes_that_later_reads_do_not_change(native: LocalWorl
     assert [pair[0] for pair in found if pair] == [b"one", b"other", b"one"]
 
 
+def test_an_open_reader_tells_a_write_into_the_file_itself(native: LocalWorld) -> None:
+    reader = native.store.open(FILE)
+    native.save(OTHER, b"other")
+    (native.root / OTHER).replace(native.root / FILE)  # which takes its name away, and leaves its bytes
+    assert not reader.has_changed()
+    reader.close()
+    reader = native.store.open(FILE)
+    with (native.root / FILE).open("ab") as strange:
+        strange.write(b"!")
+    assert reader.has_changed()
+    reader.close()
+
+
 @pytest.mark.parametrize(
     ("offset", "count", "expected"), [(0, 3, b"one"), (0, 99, b"one"), (1, 1, b"n"), (3, 1, b""), (0, 0, b"")]
 )

@@ -159,6 +159,10 @@ class FaultyReader:
         store, path = self._about
         return self._plan.run(store, "Reader.is_being_written", path, self._inner.is_being_written)
 
+    def has_changed(self) -> bool:
+        store, path = self._about
+        return self._plan.run(store, "Reader.has_changed", path, self._inner.has_changed)
+
     def close(self) -> None:
         # The kernel closes the descriptors of the dead.
         if self._plan.is_dead:

@@ -79,6 +79,7 @@ DISK: Final[Mapping[str, str]] = {
     "app/health.py": "examines a root that perhaps cannot be opened",
     "permissions/rule_file.py": "owns permissions.json in the state directory",
     "facade/streaming.py": "streams from the descriptor of a path that the workspace opened",
+    "facade/uploads.py": "keeps what is being sent in a file without a name",
     "facade/clerk.py": "holds keeper.lock for as long as the process keeps the workspace",
     "search/source.py": "scans directories by the descriptors that the store opened",
     "search/contents/reading.py": "reads files through the folder that the store opened",

@@ -148,6 +148,10 @@ class WrittenReader:
         """Return False: bytes in memory are never written in place."""
         return False
 
+    def has_changed(self) -> bool:
+        """Return False: bytes in memory are never written in place."""
+        return False
+
     def close(self) -> None:
         """Do nothing; may be called twice."""
 

@@ -1,0 +1,136 @@
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+import filetools
+from filetools.facade import FileToolsFacade
+from tests.support.facade_worker import RELAXED
+from tests.support.opened import refused
+
+
+def version_of(content: bytes) -> str:
+    return f"sha256:{hashlib.sha256(content).hexdigest()}"
+
+
+@pytest.fixture
+async def files(tmp_path: Path) -> AsyncIterator[FileToolsFacade]:
+    (tmp_path / "a.txt").write_bytes(b"one\r\ntwo\r\n")
+    async with filetools.open(tmp_path, settings={**RELAXED, "max_write_bytes": 3_000_000}) as opened:
+        yield opened
+
+
+async def all_of(files: FileToolsFacade, path: str) -> bytes:
+    async with files.open_file(path) as file:
+        return b"".join([chunk async for chunk in file.chunks()])
+
+
+@pytest.mark.parametrize(("path", "code"), [("missing", "FILE_NOT_FOUND"), ("folder", "IS_A_DIRECTORY")])
+async def test_what_is_no_file_is_not_held_open(files: FileToolsFacade, tmp_path: Path, path: str, code: str) -> None:
+    (tmp_path / "folder").mkdir()
+    await refused(code, all_of(files, path))
+
+
+async def test_a_negative_place_is_refused(files: FileToolsFacade) -> None:
+    async with files.open_file("a.txt") as file:
+        await refused("INVALID_ARGUMENT", anext(file.chunks(-1)))
+
+
+async def test_an_open_file_has_size_version_and_any_part_of_one_moment(files: FileToolsFacade) -> None:
+    content = os.urandom(600_000)
+    await files.replace_file("b", content)
+    async with files.open_file("b") as file:
+        await files.replace_file("b", b"other")
+        assert (file.size, file.version) == (600_000, version_of(content))
+        assert b"".join([chunk async for chunk in file.chunks(5, 300_000)]) == content[5:300_005]
+        assert b"".join([chunk async for chunk in file.chunks()]) == content
+        assert [chunk async for chunk in file.chunks(600_000)] == []
+
+
+async def test_a_write_into_the_open_file_itself_is_told(files: FileToolsFacade, tmp_path: Path) -> None:
+    (tmp_path / "b").write_bytes(b"1" * 600_000)
+    async with files.open_file("b") as file:
+        with (tmp_path / "b").open("ab") as strange:
+            strange.write(b"2")
+        await refused("CHANGED_MEANWHILE", anext(file.chunks()))
+
+
+async def test_a_body_over_the_limit_is_refused_while_it_comes(files: FileToolsFacade) -> None:
+    async with files.upload() as upload:
+        await upload.write(b"1" * 2_000_000)
+        await refused("FILE_TOO_LARGE", upload.write(b"1" * 1_000_001))
+
+
+@pytest.mark.parametrize("size", [0, 10, 2_500_000])
+async def test_a_body_comes_out_as_it_went_in(files: FileToolsFacade, size: int) -> None:
+    content = os.urandom(size)
+    async with files.upload() as upload:
+        for start in range(0, size, 70_000):
+            await upload.write(content[start : start + 70_000])
+        assert upload.size == size
+        assert await upload.content() == content
+
+
+async def test_a_body_at_another_version_is_refused(files: FileToolsFacade) -> None:
+    other = version_of(b"other")
+    error = await refused("VERSION_MISMATCH", files.replace_file("a.txt", b"new", expected_version=other))
+    assert error.details["current_version"] == version_of(b"one\r\ntwo\r\n")
+
+
+async def test_bytes_replace_what_others_wrote_and_say_what_that_was(files: FileToolsFacade) -> None:
+    await files.read_file("a.txt")
+    other = files.for_actor(filetools.Actor(kind="agent", id="other"))
+    theirs = await other.write_file("a.txt", "theirs\n")
+    result = await files.replace_file("a.txt", b"\xff\x00 mine")
+    assert (result.version, result.replaced_version, result.merged, result.created) == (
+        version_of(b"\xff\x00 mine"),
+        theirs.version,
+        False,
+        False,
+    )
+    assert (await files.read_file("a.txt", version=theirs.version)).content == "theirs\r\n"
+
+
+async def test_bytes_are_merged_with_what_an_editor_has_not_saved(files: FileToolsFacade, tmp_path: Path) -> None:
+    editor = files.for_actor(filetools.Actor(kind="editor", id="person"))
+    document = await editor.buffers.open("a.txt")
+    edits = [filetools.TextEdit(0, 0, "typed\n")]
+    await editor.buffers.change(document.handle, buffer_version=document.buffer_version, edits=edits)
+    result = await files.replace_file("a.txt", b"one\r\ntwo\r\nthree\r\n")
+    assert (tmp_path / "a.txt").read_bytes() == b"one\r\ntwo\r\nthree\r\n"
+    assert (await editor.buffers.read(document.handle)).text == "typed\none\ntwo\nthree\n"
+    assert result.disk_version == version_of(b"one\r\ntwo\r\nthree\r\n")
+    await refused("EDIT_CONFLICT", files.replace_file("a.txt", b"\x00\x01\xff"))
+
+
+@pytest.mark.parametrize(
+    "diff",
+    [
+        "no diff",
+        "--- a/x\n+++ b/x\n@@ -1 +1 @@\n-one\n+1\n--- a/y\n+++ b/y\n@@ -1 +1 @@\n-one\n+1\n",
+        "--- /dev/null\n+++ b/a.txt\n@@ -0,0 +1 @@\n+one\n",
+        "--- a/a.txt\n+++ /dev/null\n@@ -1,2 +0,0 @@\n-one\n-two\n",
+        "diff --git a/a.txt b/b.txt\nrename from a.txt\nrename to b.txt\n",
+    ],
+)
+async def test_a_diff_that_is_not_of_one_text_is_refused(files: FileToolsFacade, diff: str) -> None:
+    await refused("INVALID_ARGUMENT", files.patch_file("a.txt", diff))
+
+
+async def test_a_diff_at_another_version_is_refused(files: FileToolsFacade) -> None:
+    diff = "--- a/x\n+++ b/x\n@@ -1,2 +1,2 @@\n-one\n+1\n two\n"
+    await refused("VERSION_MISMATCH", files.patch_file("a.txt", diff, expected_version=version_of(b"other")))
+    await refused("EDIT_NOT_FOUND", files.patch_file("a.txt", diff.replace("one", "three")))
+
+
+async def test_a_diff_changes_its_lines_alone(files: FileToolsFacade, tmp_path: Path) -> None:
+    diff = "--- a/x\n+++ b/x\n@@ -1,2 +1,2 @@\n-one\n+1\n two\n"
+    dry = await files.patch_file("a.txt", diff, dry_run=True)
+    assert (tmp_path / "a.txt").read_bytes() == b"one\r\ntwo\r\n"
+    result = await files.patch_file("a.txt", diff, expected_version=version_of(b"one\r\ntwo\r\n"))
+    assert (tmp_path / "a.txt").read_bytes() == b"1\r\ntwo\r\n"
+    assert dry.version == result.version == version_of(b"1\r\ntwo\r\n")
