@@ -4,8 +4,8 @@ from filetools.app.health import Health, Repair, examine, repair
 from filetools.app.opening import Opening, open_workspace
 from filetools.app.token import TOKEN_FILE, own_token, read_token
 from filetools.content import Edit, TextEdit
-from filetools.events import BufferEvent, Event, Subscription, TreeEvent
-from filetools.facade import FileToolsFacade
+from filetools.events import BufferEvent, Event, Subscription, TreeEvent, from_record
+from filetools.facade import FeedPage, FileToolsFacade
 from filetools.permissions import ApprovalAnswer, ApprovalDecision, ApprovalRequest
 
 __all__ = [
@@ -16,6 +16,7 @@ __all__ = [
     "BufferEvent",
     "Edit",
     "Event",
+    "FeedPage",
     "FileToolsFacade",
     "Health",
     "Opening",
@@ -24,6 +25,7 @@ __all__ = [
     "TextEdit",
     "TreeEvent",
     "examine",
+    "from_record",
     "open_workspace",
     "own_token",
     "read_token",

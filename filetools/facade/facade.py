@@ -105,6 +105,22 @@ class FileToolsFacade(ReadCalls, SearchCalls, BodyCalls, TreeCalls, HistoryCalls
         """Yield every change after a position, then those to come; None starts now."""
         return self._feed.follow(since)
 
+    def follow_pages(self, since: str | None = None) -> AsyncIterator[FeedPage]:
+        """Yield the changes after a position in pages, then those to come; None starts now. For doors with many readers.
+
+        A page with `resync` has no changes: what lies before its position is not known any more.
+        """
+        return self._feed.follow_pages(since)
+
+    async def position(self) -> str:
+        """Return the position in the feed after the newest change.
+
+        Raises:
+            WorkspaceGoneError: The workspace was closed.
+        """
+        self._runner.check_open()
+        return await self._feed.position()
+
     def answer_approvals(self, approver: Approver, *, everywhere: bool = True) -> Attendance:
         """Have a callback answer what a person must decide in this workspace, until the returned attendance is closed.
 
@@ -115,6 +131,13 @@ class FileToolsFacade(ReadCalls, SearchCalls, BodyCalls, TreeCalls, HistoryCalls
             everywhere: Whether it is asked about the calls of other processes on the root, too.
         """
         return self._parts.gatekeeper.approvals.listen(approver, everywhere=everywhere)
+
+    def attend_approvals(self) -> Attendance:
+        """Say that a person follows the notices and will call `answer_approval`, until the attendance is closed.
+
+        Calls that need a person then wait for the answer, in all processes on the root.
+        """
+        return self._parts.gatekeeper.approvals.attend()
 
     async def recall(self) -> None:
         """Load what this actor knew in earlier openings; happens by itself at its first write."""
@@ -163,6 +186,11 @@ class FileToolsFacade(ReadCalls, SearchCalls, BodyCalls, TreeCalls, HistoryCalls
         """Return who holds a path's lock, or None."""
         key = self._parts.workspace.key(self._runner.resolve(path))
         return await self._parts.crew.run(lambda: self._parts.locks.lock_info(key))
+
+    def held_locks(self) -> list[LockInfo]:
+        """Return the locks that calls of this process hold now; those of other processes `lock_info` tells."""
+        self._runner.check_open()
+        return self._parts.locks.held()
 
     async def sync_all(
         self,

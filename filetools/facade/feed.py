@@ -36,9 +36,11 @@ class Feed:
         self._parts = parts
         self._grown = asyncio.Event()
         self._closed = False
+        self._reading: dict[str, asyncio.Task[FeedPage]] = {}
 
     def wake(self) -> None:
         """Tell followers that the journal may have grown; call it on the loop."""
+        self._reading = {}  # what is being read now may miss what has just been written
         self._grown.set()
         self._grown = asyncio.Event()
 
@@ -94,6 +96,49 @@ class Feed:
                 await grown.wait()
             position = page.position
 
+    async def follow_pages(self, since: str | None) -> AsyncIterator[FeedPage]:
+        """Yield pages of changes after a position, then of those to come, until the workspace is closed.
+
+        However many follow, what all of them lack is read once. A slow reader costs nothing, as with `follow`.
+
+        Args:
+            since: A position; None starts now.
+
+        Yields:
+            Pages with at least one change; and, where what lies between is not known, one with none and `resync`, whose
+            position is the newest.
+
+        Raises:
+            InvalidArgumentError: The position is malformed.
+            WorkspaceGoneError: The workspace was closed before it began.
+        """
+        if self._closed:
+            raise WorkspaceGoneError(CLOSED)
+        position = since if since is not None else await self.position()
+        while not self._closed:
+            grown = self._grown
+            page = await self._shared(position)
+            if page.resync:
+                page = FeedPage(records=(), position=await self.position(), resync=True)
+            if page.records or page.resync:
+                yield page
+            if page.position == position:
+                await grown.wait()
+            position = page.position
+
+    async def _shared(self, since: str) -> FeedPage:
+        """Return a page that perhaps others are reading already; it may miss what comes while it is read."""
+        task = self._reading.get(since)
+        if task is None:
+            reading = self._reading
+            task = reading[since] = asyncio.create_task(self.page(since), name="filetools feed")
+            task.add_done_callback(lambda _: reading.pop(since, None))
+        try:
+            return await asyncio.shield(task)
+        except asyncio.CancelledError:
+            task.add_done_callback(_forget)  # perhaps nobody else asks how it ended
+            raise
+
     def _newest(self) -> str:
         self._parts.journal.marks.flush()  # what was acknowledged before is not to come
         return f"{self._parts.journal.epoch}:{self._parts.journal.visible_position()}"
@@ -121,6 +166,11 @@ class Feed:
         if number > max(journal.position(), forgotten):
             return FeedPage(records=(), position=f"{journal.epoch}:{visible}", resync=True)  # it was rolled back
         return FeedPage(records=shown, position=f"{journal.epoch}:{end}", resync=resync or 0 < number < forgotten)
+
+
+def _forget(task: asyncio.Task[FeedPage]) -> None:
+    if not task.cancelled():
+        task.exception()
 
 
 def is_told(record: ChangeRecord) -> bool:

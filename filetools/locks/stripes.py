@@ -44,6 +44,11 @@ class Stripes:
         own = None if stripe is None else _own_holder(stripe)
         return own or self._other_holder(lock_file_name(number))
 
+    def own_holders(self) -> list[LockInfo]:
+        """Return who of this process holds a stripe, the oldest first; call it on the loop."""
+        holders = (_own_holder(stripe) for stripe in self._made.values())
+        return sorted((info for info in holders if info is not None), key=lambda info: info.since)
+
     def describe_holder(self, stripe: Stripe) -> str:
         """Return in words who holds a stripe that could not be entered."""
         info = _own_holder(stripe)

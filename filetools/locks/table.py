@@ -94,6 +94,11 @@ class LockTable:
         self.check_alive()
         return self._stripes.holder_of(key)
 
+    def held(self) -> list[LockInfo]:
+        """Return the locks that this process holds, the oldest first."""
+        self.check_alive()
+        return self._stripes.own_holders()
+
     async def aclose(self) -> None:
         """End all waiting with `WorkspaceGoneError` and close the files; may be called twice.
 

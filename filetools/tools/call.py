@@ -63,7 +63,7 @@ class ToolCall:
         self._desk = desk
         self._name = name
         self._id = call_id
-        self._abort = abort
+        self._abort = abort or AbortSignal()  # the log can stop a call that came without one
         self._report = CallReport(desk.log, desk.files.bus, name, call_id, progress=progress)
         self._deadline: Deadline | None = None
         self._retrier: Retrier | None = None
@@ -74,7 +74,7 @@ class ToolCall:
         return envelope | news_of(self._desk.known.changed_since_read())
 
     async def _enveloped(self, arguments: object) -> dict[str, Any]:
-        self._report.begin(arguments)
+        self._report.begin(arguments, self._desk.files.actor, self._abort)
         try:
             envelope = success_envelope(await self._perform(arguments))
         except asyncio.CancelledError:
@@ -109,7 +109,7 @@ class ToolCall:
         self._report.path = parameters.about()
         if tool.level == "block":
             raise ToolBlockedError(tool.name, self._report.path, "this tool is switched off")
-        if self._abort is not None and self._abort.is_aborted():
+        if self._abort.is_aborted():
             raise AbortedError(self._name)
         self._report.accepted()
         await self._desk.known.recall()
@@ -125,15 +125,13 @@ class ToolCall:
         deadline = Deadline(tool.name, limit, lambda: self._report.warn(limit, limit * WARNING_SHARE))
         context, retrier = self._context(), self._new_retrier(tool)
         self._deadline, self._retrier = deadline, retrier
-        if self._abort is not None:
-            self._abort.add_callback(deadline.abort)
+        self._abort.add_callback(deadline.abort)
         try:
             with watched(self):
                 async with deadline:
                     return await retrier.run(lambda: tool.handler(context, parameters))
         finally:
-            if self._abort is not None:
-                self._abort.remove_callback(deadline.abort)
+            self._abort.remove_callback(deadline.abort)
 
     def _context(self) -> ToolContext:
         files, roots = self._desk.files, self._desk.roots

@@ -9,6 +9,8 @@ from typing import Any, Final
 
 from filetools.errors import FileToolsError
 from filetools.events import EventBus, ToolCompleted, ToolFailed, ToolProgress, ToolStarted
+from filetools.models import Actor
+from filetools.tools.abort import AbortSignal
 from filetools.tools.call_log import CallLog, CallRecord, CallStatus
 from filetools.tools.redaction import facts_of, summarised
 from filetools.tools.tool import ReportProgress
@@ -43,11 +45,11 @@ class CallReport:
         self.path: str | None = None
         self.approval: str | None = None
 
-    def begin(self, arguments: object) -> None:
-        """Note that the call arrived."""
+    def begin(self, arguments: object, actor: Actor, abort: AbortSignal) -> None:
+        """Note that the call arrived, whose it is, and what stops it."""
         self._arguments = summarised(arguments) if isinstance(arguments, Mapping) else {}
-        record = CallRecord(id=self._id, tool=self._tool, arguments=self._arguments, started=time.time())
-        self._row = self._log.begin(record)
+        record = CallRecord(id=self._id, tool=self._tool, arguments=self._arguments, started=time.time(), actor=actor)
+        self._row = self._log.begin(record, abort)
 
     def accepted(self) -> None:
         """Tell that the arguments are good and the work begins."""

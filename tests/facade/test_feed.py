@@ -161,3 +161,55 @@ async def test_changes_that_happen_while_pages_are_read_are_neither_lost_nor_rep
     async with asyncio.timeout(60):
         got = await following
     assert {name: got.count(f"{name}.txt") for name in "wxyz"} == dict.fromkeys("wxyz", 25)
+
+
+async def pages_of(files: FileToolsFacade, since: str | None, count: int) -> list[FeedPage]:
+    found = []
+    async for page in files.follow_pages(since):
+        found.append(page)
+        if sum(len(each.records) or 1 for each in found) >= count:
+            break
+    return found
+
+
+async def test_pages_that_are_followed_have_each_change_once(files: FileToolsFacade) -> None:
+    start = await files.position()
+    followers = [asyncio.create_task(pages_of(files, start, 20)) for _ in range(10)]
+    late = asyncio.create_task(pages_of(files, start, 20))
+    for number in range(20):
+        await files.write_file(f"{number}.txt", "")
+    late_too = asyncio.create_task(pages_of(files, start, 20))
+    for follower in (*followers, late, late_too):
+        pages = await follower
+        assert [record.path for page in pages for record in page.records] == [f"{number}.txt" for number in range(20)]
+        assert not any(page.resync for page in pages)
+
+
+async def test_a_followed_position_that_is_not_known_is_one_empty_page(files: FileToolsFacade) -> None:
+    await files.write_file("one.txt", "")
+    [page] = await pages_of(files, "abcdef:3", 1)
+    assert page == FeedPage(records=(), position=await files.position(), resync=True)
+
+
+async def test_what_is_written_before_the_next_page_is_asked_for_is_in_it(files: FileToolsFacade) -> None:
+    start = await files.position()
+    following = files.follow_pages(start)
+    waiting = asyncio.ensure_future(anext(following))
+    await files.write_file("one.txt", "")
+    first = await waiting
+    await files.write_file("two.txt", "")
+    second = await anext(following)
+    assert [record.path for page in (first, second) for record in page.records] == ["one.txt", "two.txt"]
+
+
+async def test_a_malformed_position_is_not_followed(files: FileToolsFacade) -> None:
+    await refused("INVALID_ARGUMENT", pages_of(files, "yesterday", 1))
+
+
+async def test_following_in_pages_ends_with_the_workspace(tmp_path: Path) -> None:
+    async with filetools.open(tmp_path, settings=QUIET) as files:
+        following = asyncio.create_task(pages_of(files, None, 1))
+        await asyncio.sleep(0)
+    assert await following == []
+    with pytest.raises(filetools.FileToolsError):
+        await pages_of(files, None, 1)

@@ -1,8 +1,13 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
-from filetools.tools import CallLog, CallRecord
+import pytest
+
+from filetools.errors import AccessDeniedError
+from filetools.models import Actor
+from filetools.tools import AbortSignal, CallLog, CallRecord
 
 
 def record(name: str) -> CallRecord:
@@ -45,3 +50,50 @@ def test_the_log_is_exported_as_json() -> None:
             "attempts": 1,
         },
     ]
+
+
+ALICE = Actor(kind="agent", id="alice", session="1")
+
+
+def running(log: CallLog, name: str, actor: Actor) -> AbortSignal:
+    signal = AbortSignal()
+    log.begin(CallRecord(id=name, tool="read_file", arguments={}, started=1.5, actor=actor), signal)
+    return signal
+
+
+def test_an_agent_cannot_stop_the_calls_of_another_session() -> None:
+    log = CallLog()
+    signal = running(log, "1", ALICE)
+    for by in (replace(ALICE, id="bob"), replace(ALICE, session="2"), Actor(kind="external", id="alice", session="1")):
+        with pytest.raises(AccessDeniedError):
+            log.abort("1", by)
+    assert not signal.is_aborted()
+    assert log.abort("2", ALICE) == 0
+    assert log.abort("1", ALICE) == 1
+    assert signal.is_aborted()
+
+
+def test_a_person_stops_any_call_and_whoever_closes_stops_all() -> None:
+    log = CallLog(limit=1)
+    first, second = running(log, "1", ALICE), running(log, "2", ALICE)
+    assert [each.id for each in log] == ["2"]
+    assert [each.id for each in log.running()] == ["1", "2"]  # a call that runs is not forgotten
+    assert log.abort("1", Actor(kind="editor", id="ann")) == 1
+    assert (first.is_aborted(), second.is_aborted()) == (True, False)
+    log.abort_all()
+    assert second.is_aborted()
+
+
+def test_an_ended_call_is_not_stopped() -> None:
+    log = CallLog()
+    signal = AbortSignal()
+    number = log.begin(record("1"), signal)
+    log.finish(number, status="completed")
+    assert (log.running(), log.abort("1", Actor(kind="editor", id="ann"))) == ([], 0)
+    assert not signal.is_aborted()
+
+
+def test_the_export_names_who_called() -> None:
+    log = CallLog()
+    running(log, "1", Actor(kind="agent", id="alice"))
+    assert json.loads(log.to_json())[0]["actor"] == {"kind": "agent", "id": "alice"}

@@ -46,12 +46,12 @@ async def http_application(files: FileToolsFacade, options: HttpOptions) -> Asyn
     callers = Callers(files, person=options.person, log=log)
     shared = Shared(files=files, options=options, callers=callers, log=log, logins=Logins(), metrics=Metrics())
     door = DoorOptions(tools=options.tools)
-    async with mcp_application(files, door, path=MCP_PATH, is_guarded=True) as mcp:
+    async with mcp_application(files, door, path=MCP_PATH, is_guarded=True, log=log) as mcp:
         try:
             yield ServerApplication(shared, mcp)
         finally:
             shared.closing.set()
-            shared.running.abort_all()
+            log.abort_all()
 
 
 class ServerApplication:

@@ -14,7 +14,6 @@ from filetools.servers.http.callers import Admission, Caller, Callers
 from filetools.servers.http.logins import Logins
 from filetools.servers.http.metrics import Metrics
 from filetools.servers.http.options import HttpOptions
-from filetools.servers.http.running import RunningCalls
 from filetools.tools import CallLog
 
 SESSION_HEADER: Final = "filetools-session"
@@ -31,10 +30,9 @@ class Shared:
     options: HttpOptions
     callers: Callers
     log: CallLog
-    """All calls of tools, of all callers."""
+    """All calls of tools, of all callers; it lists and stops those under way."""
     logins: Logins
     metrics: Metrics
-    running: RunningCalls = field(default_factory=RunningCalls)
     closing: asyncio.Event = field(default_factory=asyncio.Event)
     """Set when the server is told to stop: whatever would go on for long ends now."""
 

@@ -29,13 +29,16 @@ class Callers:
         files: The opened workspace.
         options: What sort of party the callers are.
         tools: What they may call.
+        log: Where the calls are logged.
     """
 
-    def __init__(self, files: FileToolsFacade, options: DoorOptions, tools: Sequence[AnyTool]) -> None:
+    def __init__(
+        self, files: FileToolsFacade, options: DoorOptions, tools: Sequence[AnyTool], log: CallLog | None = None
+    ) -> None:
         self._files = files
         self._options = options
         self._tools = tools
-        self._log = CallLog()
+        self._log = CallLog() if log is None else log
         self._process = f"process-{secrets.token_hex(4)}"
         self._known: OrderedDict[tuple[str, str], tuple[FileToolsFacade, ToolRegistry]] = OrderedDict()
 

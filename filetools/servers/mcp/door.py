@@ -20,6 +20,7 @@ from filetools.servers.mcp.calls import Calls
 from filetools.servers.mcp.notices import Notices
 from filetools.servers.mcp.options import DoorOptions
 from filetools.servers.mcp.resources import Resources
+from filetools.tools import CallLog
 
 INSTRUCTIONS: Final = (
     "Files of one workspace, shared with people and other agents. Paths are relative to its root. Reading gives a version;"
@@ -34,14 +35,15 @@ class Door:
     Args:
         files: The opened workspace.
         options: What its clients may do.
+        log: Where their calls are logged; by default in one of its own.
 
     Raises:
         InvalidArgumentError: The options name a tool or a group that there is none of.
     """
 
-    def __init__(self, files: FileToolsFacade, options: DoorOptions) -> None:
+    def __init__(self, files: FileToolsFacade, options: DoorOptions, *, log: CallLog | None = None) -> None:
         tools = options.selected()
-        callers = Callers(files, options, tools)
+        callers = Callers(files, options, tools, log)
         self._calls = Calls(callers, tools, Asking(files), structured=options.structured)
         self._notices = Notices(files, options)
         resources = Resources(callers, options)

@@ -14,6 +14,7 @@ from mcp.server.transport_security import TransportSecuritySettings
 from filetools.app import FileToolsFacade
 from filetools.servers.mcp.door import Door
 from filetools.servers.mcp.options import DoorOptions
+from filetools.tools import CallLog
 
 Message = MutableMapping[str, Any]
 AsgiApplication = Callable[
@@ -41,7 +42,12 @@ async def serve_stdio(files: FileToolsFacade, options: DoorOptions) -> None:
 
 @asynccontextmanager
 async def http_application(
-    files: FileToolsFacade, options: DoorOptions, *, path: str = "/mcp", is_guarded: bool = False
+    files: FileToolsFacade,
+    options: DoorOptions,
+    *,
+    path: str = "/mcp",
+    is_guarded: bool = False,
+    log: CallLog | None = None,
 ) -> AsyncIterator[AsgiApplication]:
     """Make the ASGI application of the door, for a server that listens on this machine only.
 
@@ -52,9 +58,10 @@ async def http_application(
         options: What the clients may do; they cannot use `file://`.
         path: Where the door is.
         is_guarded: Whether the server around it has made sure of host names and origins already.
+        log: Where calls are logged; by default in one of its own.
     """
     async with (
-        Door(files, replace(options, file_root=None)) as door,
+        Door(files, replace(options, file_root=None), log=log) as door,
         application_of(door, path=path, is_guarded=is_guarded) as application,
     ):
         yield application

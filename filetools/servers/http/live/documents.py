@@ -1,0 +1,158 @@
+"""The documents that one client has open, and what it does to them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Collection
+from contextlib import suppress
+from typing import Any
+
+from filetools.app import FileToolsFacade, TextEdit
+from filetools.errors import BufferClosedError, FileToolsError, InvalidArgumentError
+from filetools.models import BufferResult
+from filetools.servers.http.live import frames
+from filetools.servers.http.live.hub import Hub
+from filetools.servers.http.live.open_document import OpenDocument
+from filetools.servers.http.live.outbox import Outbox
+from filetools.servers.http.live.told import Ack, Resync, text_of
+
+
+class DocumentDesk:
+    """The open documents of one session; lives as long as it.
+
+    Args:
+        files: The workspace as the client's.
+        hub: Tells what others do.
+        outbox: Frames on their way to the client.
+        offer: Sends what the client has not asked for.
+        miss: Called when a document has missed a change; `bring_all_up` then helps.
+    """
+
+    def __init__(
+        self,
+        files: FileToolsFacade,
+        hub: Hub,
+        outbox: Outbox,
+        offer: Callable[[str], bool],
+        miss: Callable[[], None],
+    ) -> None:
+        self._files = files
+        self._hub = hub
+        self._outbox = outbox
+        self._offer = offer
+        self._miss = miss
+        self._open: dict[str, OpenDocument] = {}
+        self._one_text = asyncio.Lock()
+
+    @property
+    def documents(self) -> Collection[OpenDocument]:
+        """What is open."""
+        return self._open.values()
+
+    async def open(self, frame: frames.Open) -> None:
+        """Open a document, or go on with a handle, and send its text."""
+        opened = await self._resumed(frame) or await self._files.buffers.open(frame.path)
+        document = self._open.get(opened.handle)
+        if document is None:
+            document = OpenDocument(opened.handle, opened.document, opened.path, self._offer, self._miss)
+            self._open[opened.handle] = document
+        self._hub.follow(document)
+        # Read again now that nothing done to it escapes us: something may have been, just before.
+        await self._send_whole(document, lambda plain: Ack.model_validate({"id": frame.id, "of": "open", **plain}))
+
+    async def change(self, frame: frames.Change) -> None:
+        """Put the client's edits in, and send what others did meanwhile."""
+        document = self._of(frame.handle)
+        if (frame.edits is None) == (frame.text is None):
+            raise InvalidArgumentError("Give edits, or text, and not both")
+        edits = None if frame.edits is None else [TextEdit(each.start, each.end, each.text) for each in frame.edits]
+        async with document.turn():
+            made = await self._files.buffers.change(
+                frame.handle, buffer_version=frame.buffer_version, edits=edits, text=frame.text
+            )
+            ack = Ack.model_validate({"id": frame.id, "of": "change", "handle": frame.handle, **made.to_dict()})
+            await self._outbox.room()
+            self._outbox.put_now(text_of(ack))
+            document.is_at(made.buffer_version, is_dirty=made.dirty)
+
+    async def save(self, frame: frames.Save) -> dict[str, Any]:
+        """Write a document to its file; what was merged in comes as edits."""
+        document = self._of(frame.handle)
+        await document.earlier()
+        saved = await self._files.buffers.save(frame.handle, on_conflict=frame.on_conflict)
+        facts = saved.to_dict()
+        return {"handle": frame.handle, **{name: facts[name] for name in facts if name not in _TOLD_BY_EDITS}}
+
+    async def close(self, frame: frames.Close) -> dict[str, Any]:
+        """Give a document up."""
+        document = self._of(frame.handle)
+        await document.earlier()
+        closed = await self._files.buffers.close(frame.handle)
+        self._drop(document)
+        return {"handle": frame.handle, **closed.to_dict()}
+
+    async def bring_up(self, handle: str, reason: str) -> None:
+        """Send the whole text of a document, to be taken in place of the client's."""
+        document = self._open.get(handle)
+        if document is None:
+            return
+        with suppress(BufferClosedError):
+            await self._send_whole(
+                document, lambda plain: Resync(reason=reason, handle=document.handle, document=plain)
+            )
+
+    async def bring_all_up(self) -> None:
+        """Send the texts of all documents of which edits are missing."""
+        for document in list(self.documents):
+            if document.is_stale:
+                await self.bring_up(document.handle, "overflow")
+
+    def lose(self) -> None:
+        """Note that edits which were on their way were dropped."""
+        for document in self.documents:
+            document.is_stale = True
+
+    async def renew(self) -> None:
+        """Keep all handles for another while; those that have lapsed are given up."""
+        for document in list(self.documents):
+            try:
+                await self._files.buffers.renew(document.handle)
+            except BufferClosedError:
+                self._drop(document)
+
+    async def leave(self) -> None:
+        """Give up what has no unsaved text; the rest outlives the connection for a while, for a client that comes back."""
+        for document in list(self.documents):
+            if not document.is_dirty:
+                with suppress(FileToolsError):
+                    await self._files.buffers.close(document.handle)
+
+    async def _resumed(self, frame: frames.Open) -> BufferResult | None:
+        if frame.handle is None:
+            return None
+        try:
+            found = await self._files.buffers.read(frame.handle)
+        except BufferClosedError:
+            return None
+        return found if found.path == frame.path else None
+
+    async def _send_whole(self, document: OpenDocument, frame_of: Callable[[dict[str, Any]], Ack | Resync]) -> None:
+        # One text at a time, and only if there is room: however many a client asks for, they do not pile up.
+        async with self._one_text, document.turn():
+            await self._outbox.room()
+            opened = await self._files.buffers.read(document.handle)
+            self._outbox.put_now(text_of(frame_of(opened.to_dict())))
+            document.is_at(opened.buffer_version, is_dirty=opened.dirty)
+
+    def _of(self, handle: str) -> OpenDocument:
+        found = self._open.get(handle)
+        if found is None:
+            raise BufferClosedError
+        return found
+
+    def _drop(self, document: OpenDocument) -> None:
+        self._open.pop(document.handle, None)
+        self._hub.forget(document)
+
+
+_TOLD_BY_EDITS = ("edits", "buffer_version")

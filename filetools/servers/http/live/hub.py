@@ -1,0 +1,149 @@
+"""What all connections of one server share: the events of the workspace, put into words once however many listen."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Iterable
+from typing import Final, Protocol
+
+from filetools.app import BufferEvent, Event, FeedPage, FileToolsFacade, TreeEvent, from_record
+from filetools.errors import FileToolsError
+from filetools.servers.http.live.open_document import OpenDocument, Step
+from filetools.servers.http.live.told import Approval, EventFrame, Progress, Resync, text_of
+from filetools.tools import CallLog
+
+REMEMBERED_TEXTS: Final = 1024
+_STATES: Final = {"tool:approval_required": "asked", "tool:approved": "allowed", "tool:rejected": "denied"}
+
+
+class Member(Protocol):
+    """One connection, as the hub sees it."""
+
+    def offer(self, text: str) -> bool:
+        """Send a frame; False if there was no room for it."""
+
+
+class Hub:
+    """Hears the workspace and tells its members; lives as long as the server, closed with `close`.
+
+    What has a position in the feed is not told here: each member follows the feed at its own pace.
+
+    Args:
+        files: The opened workspace.
+        log: The calls of tools that run.
+    """
+
+    def __init__(self, files: FileToolsFacade, log: CallLog) -> None:
+        self.log = log
+        self._files = files
+        self._members: set[Member] = set()
+        self._open: dict[str, set[OpenDocument]] = {}
+        self._dirty: dict[str, bool] = {}
+        self._texts: OrderedDict[str, str] = OrderedDict()
+        # Plain, so that edits go out in the turn of the loop that brings them; what must be looked up has a lane of its own.
+        self._subscriptions = [files.on("*", self._hear), files.on("tool:*", self._ask), files.on("feed:*", self._warn)]
+
+    def join(self, member: Member) -> None:
+        """Tell a connection from now on."""
+        self._members.add(member)
+
+    def leave(self, member: Member, documents: Iterable[OpenDocument]) -> None:
+        """Tell it no more, nor its documents."""
+        self._members.discard(member)
+        for document in documents:
+            self.forget(document)
+
+    def follow(self, document: OpenDocument) -> None:
+        """Tell a document what is done to it."""
+        self._open.setdefault(document.document, set()).add(document)
+
+    def forget(self, document: OpenDocument) -> None:
+        """Tell it no more."""
+        followers = self._open.get(document.document, set())
+        followers.discard(document)
+        if not followers:
+            self._open.pop(document.document, None)
+
+    def close(self) -> None:
+        """Hear nothing more."""
+        for subscription in self._subscriptions:
+            subscription.unsubscribe()
+
+    def texts_of(self, page: FeedPage) -> list[str]:
+        """Return the frames of a page of the feed; many members read the same one."""
+        epoch = page.position.partition(":")[0]
+        found = []
+        for record in page.records:
+            position = f"{epoch}:{record.number}"
+            text = self._texts.get(position)
+            if text is None:
+                [event] = from_record(record)
+                text = self._texts[position] = text_of(_event_frame(event, position))
+                if len(self._texts) > REMEMBERED_TEXTS:
+                    self._texts.popitem(last=False)
+            found.append(text)
+        return found
+
+    def _hear(self, event: Event) -> None:
+        if isinstance(event, TreeEvent) or event.name.startswith(("tool:", "feed:")):
+            return
+        if isinstance(event, BufferEvent):
+            self._hear_document(event)
+        elif self._members:
+            self._tell(text_of(_event_frame(event)))
+
+    def _hear_document(self, event: BufferEvent) -> None:
+        step = Step.of(event)
+        if step is not None:
+            for document in list(self._open.get(event.document, ())):
+                document.take(step)
+        if event.name == "buffer:moved":
+            for document in self._open.get(event.document, ()):
+                document.path = event.path
+        if event.name == "buffer:closed":
+            self._dirty.pop(event.document, None)
+        if step is not None and self._dirty.get(event.document, False) != step.dirty:
+            self._dirty[event.document] = step.dirty
+        elif event.name == "buffer:changed":
+            return  # those who have it open get the edits; to the others only the flag is news
+        if self._members:
+            self._tell(text_of(_event_frame(event, without="edits")))
+
+    async def _ask(self, event: Event) -> None:
+        """Tell of approvals and progress, in order."""
+        if not self._members:
+            return
+        plain = event.to_dict()
+        if event.name == "tool:progress":
+            call, current = plain["tool_call_id"], plain["current"]
+            frame = Progress(call=call, current=current, total=plain.get("total"), message=plain.get("message"))
+            self._tell(text_of(frame))
+        elif event.name in _STATES:
+            self._tell(text_of(await self._approval(event.name, plain["approval_id"], plain.get("reason"))))
+
+    async def _approval(self, name: str, approval_id: str, reason: str | None) -> Approval:
+        if name != "tool:approval_required":
+            state = "allowed" if name == "tool:approved" else "denied"
+            return Approval.model_validate({"state": state, "approval_id": approval_id, "reason": reason})
+        found = [each for each in await self._files.approvals() if each.id == approval_id]
+        request = found[0].to_dict() if found else None
+        return Approval(state="asked", approval_id=approval_id, request=request, reason=reason)
+
+    async def _warn(self, event: Event) -> None:
+        """Tell that changes of the tree may have been missed."""
+        try:
+            position = await self._files.position()
+        except FileToolsError:  # the workspace is being closed, and with it every connection
+            return
+        self._tell(text_of(Resync(reason=str(event.to_dict().get("reason", "unknown")), position=position)))
+
+    def _tell(self, text: str) -> None:
+        for member in list(self._members):
+            member.offer(text)
+
+
+def _event_frame(event: Event, position: str | None = None, *, without: str | None = None) -> EventFrame:
+    plain = {name: value for name, value in event.to_dict().items() if name != without}
+    if position is not None:
+        plain["position"] = position
+    return EventFrame.model_validate(plain)

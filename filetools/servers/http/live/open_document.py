@@ -1,0 +1,126 @@
+"""One document as one client has it open: its edits go in, those of others go out, each once and in order."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import asdict, dataclass
+from typing import Any, Final
+
+from filetools.app import BufferEvent
+from filetools.models import Actor
+from filetools.servers.http.live.told import Edits, text_of
+
+MOST_HELD: Final = 1000
+"""Changes by others that wait while the client's own is put in; of more, the text is sent anew."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Step:
+    """One version of a document: what changed since the version before."""
+
+    version: int
+    edits: list[dict[str, Any]]
+    dirty: bool
+    reason: str
+    actor: Actor
+
+    @classmethod
+    def of(cls, event: BufferEvent) -> Step | None:
+        """Return the version that an event tells of; None if it tells of none."""
+        version = getattr(event, "version", None)
+        if event.name == "buffer:changed" and isinstance(version, int):
+            plain = event.to_dict()
+            return cls(
+                version=version, edits=plain["edits"], dirty=plain["dirty"], reason=plain["reason"], actor=event.actor
+            )
+        if event.name == "buffer:saved" and isinstance(version, int):
+            return cls(version=version, edits=[], dirty=False, reason="saved", actor=event.actor)
+        return None
+
+
+class OpenDocument:
+    """A handle of one session; lives until it is closed, or the connection is.
+
+    The client knows one version at a time. What others did reaches it by `edits`, each from one version to the next; while
+    an edit of its own is on its way that is held back, and comes with the answer.
+
+    Args:
+        handle: Names it in calls.
+        document: Names it in events.
+        path: Where its file is.
+        offer: Sends a frame; False if the client reads too slowly, and must be brought up to date later.
+        miss: Called when a change was missed, so that the client must be brought up to date.
+    """
+
+    def __init__(
+        self, handle: str, document: str, path: str, offer: Callable[[str], bool], miss: Callable[[], None]
+    ) -> None:
+        self.handle = handle
+        self.document = document
+        self.path = path
+        self.is_dirty = False
+        self.is_stale = False
+        """Whether edits are missing, so that the client needs the whole text."""
+        self._offer = offer
+        self._miss = miss
+        self._known = 0
+        self._held: list[Step] | None = None
+        self._turn = asyncio.Lock()
+
+    @asynccontextmanager
+    async def turn(self) -> AsyncIterator[None]:
+        """Do one thing after the other, in the order in which the client asked; what others do is held back meanwhile."""
+        async with self._turn:
+            self._held = []
+            try:
+                yield
+            finally:
+                held, self._held = self._held, None
+                for step in held:
+                    self._pass_on(step)
+
+    async def earlier(self) -> None:
+        """Wait until what the client asked before is done."""
+        async with self._turn:
+            pass
+
+    def is_at(self, version: int, *, is_dirty: bool) -> None:
+        """Note which version the client has now; call it in a turn, together with telling the client."""
+        self._known = version
+        self.is_dirty = is_dirty
+        self.is_stale = False
+
+    def take(self, step: Step) -> None:
+        """Pass on what was done to the document."""
+        if self._held is None:
+            self._pass_on(step)
+        elif len(self._held) < MOST_HELD:
+            self._held.append(step)  # beyond that the gap is found out when the next one is passed on
+
+    def _pass_on(self, step: Step) -> None:
+        if self.is_stale or step.version <= self._known:
+            return
+        if step.version != self._known + 1:
+            self.is_stale = True
+            self._miss()
+            return
+        self._known = step.version
+        self.is_dirty = step.dirty
+        told = Edits(
+            handle=self.handle,
+            since=step.version - 1,
+            buffer_version=step.version,
+            edits=step.edits,
+            dirty=step.dirty,
+            reason=step.reason,
+            actor=plain_actor(step.actor),
+        )
+        if not self._offer(text_of(told)):
+            self.is_stale = True
+
+
+def plain_actor(actor: Actor) -> dict[str, Any]:
+    """Return an actor as JSON."""
+    return {name: value for name, value in asdict(actor).items() if value is not None}

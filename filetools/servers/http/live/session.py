@@ -1,0 +1,251 @@
+"""One client of the live protocol, whatever carries its frames: an editor page, an editor, a program that watches."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Any, Final
+
+from filetools.app import FileToolsFacade
+from filetools.errors import BufferClosedError, FileToolsError, InternalError, InvalidArgumentError
+from filetools.servers.http.depth import depth_of
+from filetools.servers.http.live import frames
+from filetools.servers.http.live.documents import DocumentDesk
+from filetools.servers.http.live.hub import Hub
+from filetools.servers.http.live.open_document import plain_actor
+from filetools.servers.http.live.outbox import Outbox
+from filetools.servers.http.live.snapshot import snapshot
+from filetools.servers.http.live.told import Ack, Resync, Welcome, error_frame, text_of
+from filetools.servers.http.options import Limits
+
+logger = logging.getLogger(__name__)
+
+MOST_REQUESTS: Final = 16
+"""Requests of one client that are worked on at once; the next frame waits."""
+RENEW_SECONDS: Final = 20.0
+LEASE_SECONDS: Final = 60.0
+TOO_BIG: Final = 1009
+REFUSED: Final = 1008
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """Why a connection must end."""
+
+    code: int
+    """Of RFC 6455."""
+    reason: str
+
+
+class LiveSession:
+    """The state of one connection; used as `async with`. What it sends waits in `outbox`.
+
+    Args:
+        open_files: Gives the workspace as this client's, in the session that it names.
+        hub: What all connections share.
+        limits: How large and how deep a frame may be.
+        outbox: Frames on their way to the client.
+    """
+
+    def __init__(
+        self,
+        open_files: Callable[[str | None], FileToolsFacade],
+        hub: Hub,
+        *,
+        limits: Limits | None = None,
+        outbox: Outbox | None = None,
+    ) -> None:
+        self._limits = limits or Limits()
+        self.outbox = Outbox() if outbox is None else outbox
+        self._open_files = open_files
+        self._hub = hub
+        self._files: FileToolsFacade | None = None
+        self._desk: DocumentDesk | None = None
+        self._early: list[str] | None = []
+        self._behind = asyncio.Event()
+        self._is_dropping = False
+        self._free = asyncio.Semaphore(MOST_REQUESTS)
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._leave: Callable[[], None] | None = None
+
+    @property
+    def has_begun(self) -> bool:
+        """Whether the client has said hello."""
+        return self._files is not None
+
+    async def __aenter__(self) -> LiveSession:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.outbox.close()
+        if self._leave is not None:
+            self._leave()
+        self._hub.leave(self, [] if self._desk is None else self._desk.documents)
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        if self._desk is not None:
+            await self._desk.leave()
+
+    def offer(self, text: str) -> bool:
+        """Send what the client has not asked for; if there is no room, it is brought up to date once it reads again."""
+        if self._early is not None:
+            self._early.append(text)
+            return True
+        if not self._is_dropping and self.outbox.offer(text):
+            return True
+        if not self._is_dropping and self._desk is not None:
+            self._desk.lose()
+        self._is_dropping = True
+        self._behind.set()
+        return False
+
+    async def take(self, text: str) -> Ending | None:
+        """Take in one frame of the client; returns why the connection must end, or None."""
+        content = text.encode("utf-8", "surrogatepass")
+        if len(content) > self._limits.body_bytes:
+            return Ending(TOO_BIG, f"a frame has at most {self._limits.body_bytes} bytes")
+        if depth_of(content, self._limits.depth) > self._limits.depth:
+            return Ending(REFUSED, f"a frame is nested at most {self._limits.depth} deep")
+        # Who does not read what it asked for gets nothing more done.
+        await self.outbox.room()
+        plain: object = None
+        try:
+            plain = frames.parsed(text)
+            frame = frames.frame_of(plain)
+            if isinstance(frame, frames.Hello):
+                await self._greet(frame)
+            else:
+                await self._begin(frame)
+        except FileToolsError as error:
+            await self._refuse(error, frames.id_of(plain))
+        return None
+
+    async def refuse(self, reason: str) -> None:
+        """Tell the client that what it sent is no frame."""
+        await self._refuse(InvalidArgumentError(reason), None)
+
+    async def _refuse(self, error: FileToolsError, frame_id: str | int | None) -> None:
+        await self.outbox.put(text_of(error_frame(error, frame_id)))
+
+    async def _greet(self, hello: frames.Hello) -> None:
+        if self._files is not None:
+            raise InvalidArgumentError("hello is said once")
+        files = self._open_files(hello.session)
+        self._hub.join(self)
+        position = await files.position()
+        if hello.since is not None:
+            await files.changes(hello.since, limit=1)  # refuses what is no position
+            position = hello.since
+        is_person = files.actor.kind == "editor"
+        if is_person and self._leave is None:
+            self._leave = files.attend_approvals().close
+        facts = await snapshot(files, self._hub.log)
+        welcome = Welcome(
+            id=hello.id,
+            position=position,
+            actor=plain_actor(files.actor),
+            can_answer=is_person,
+            lease_seconds=LEASE_SECONDS,
+            **facts.model_dump(),
+        )
+        self._files = files
+        self._desk = DocumentDesk(files, self._hub, self.outbox, self.offer, self._behind.set)
+        self.outbox.put_now(text_of(welcome))
+        early, self._early = self._early or [], None
+        for text in early:
+            self.offer(text)
+        for work in (self._follow(position), self._catch_up(), self._renew()):
+            self._keep(self._lasting(work))
+
+    async def _begin(self, frame: frames.Request) -> None:
+        if self._files is None or self._desk is None:
+            raise InvalidArgumentError("The first frame is hello")
+        await self._free.acquire()
+        self._keep(self._answered(frame, self._files, self._desk))
+
+    async def _answered(self, frame: frames.Request, files: FileToolsFacade, desk: DocumentDesk) -> None:
+        try:
+            await self._act(frame, files, desk)
+        except FileToolsError as error:
+            await self._refuse(error, frame.id)
+            if isinstance(frame, frames.Change) and not isinstance(error, BufferClosedError):
+                await desk.bring_up(frame.handle, "refused")
+        except Exception:  # the outermost place of a request: a defect must not leave the client waiting for ever
+            logger.exception("A frame of type %s failed unexpectedly", frame.type)
+            await self._refuse(
+                InternalError("The request failed unexpectedly; the log of the server says why"), frame.id
+            )
+        finally:
+            self._free.release()
+
+    async def _act(self, frame: frames.Request, files: FileToolsFacade, desk: DocumentDesk) -> None:
+        match frame:
+            case frames.Open():
+                await desk.open(frame)
+            case frames.Change():
+                await desk.change(frame)
+            case frames.Save():
+                await self._acknowledge(frame, await desk.save(frame))
+            case frames.Close():
+                await self._acknowledge(frame, await desk.close(frame))
+            case frames.Answer():
+                await files.answer_approval(frame.approval_id, frame.answer, edited_text=frame.edited_text)
+                await self._acknowledge(frame, {})
+            case frames.Abort():
+                await self._acknowledge(frame, {"aborted": self._hub.log.abort(frame.call, files.actor)})
+            case frames.Ping():
+                await self._acknowledge(frame, {})
+
+    async def _acknowledge(self, frame: frames.Request, facts: dict[str, Any]) -> None:
+        await self.outbox.put(text_of(Ack.model_validate({"id": frame.id, "of": frame.type, **facts})))
+
+    async def _follow(self, since: str) -> None:
+        """Send the changes of the tree, at the pace at which the client reads."""
+        assert self._files is not None
+        async for page in self._files.follow_pages(since):
+            if page.resync:
+                await self.outbox.put(text_of(Resync(reason="forgotten", position=page.position)))
+            for text in self._hub.texts_of(page):
+                await self.outbox.put(text)
+
+    async def _catch_up(self) -> None:
+        """After frames were left out, wait until the client reads again, and tell it how things stand."""
+        assert self._files is not None
+        assert self._desk is not None
+        while True:
+            await self._behind.wait()
+            await self.outbox.drained()
+            self._behind.clear()
+            was_dropping, self._is_dropping = self._is_dropping, False
+            await self._desk.bring_all_up()
+            if was_dropping:
+                facts = await snapshot(self._files, self._hub.log)
+                await self.outbox.put(text_of(Resync(reason="overflow", snapshot=facts)))
+
+    async def _lasting(self, work: Awaitable[None]) -> None:
+        """Do what lasts as long as the connection; without it there is no connection."""
+        try:
+            await work
+        except FileToolsError as error:
+            self.outbox.put_now(text_of(error_frame(error, None)))
+        self.outbox.close()
+
+    async def _renew(self) -> None:
+        """Keep the handles while the connection lives; that it does, the carrier finds out."""
+        assert self._desk is not None
+        while True:
+            await asyncio.sleep(RENEW_SECONDS)
+            with suppress(FileToolsError):
+                await self._desk.renew()
+
+    def _keep(self, work: Awaitable[None]) -> None:
+        task = asyncio.ensure_future(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)

@@ -1,0 +1,265 @@
+"""One client of the live protocol, without a network: what is refused, who hears what, and nothing lost or told twice."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import random
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import filetools
+from filetools.facade import FileToolsFacade
+from filetools.models import Actor
+from filetools.servers.http.live import Hub, LiveSession, Outbox
+from filetools.servers.http.live.told import Ack, text_of
+from filetools.tools import CallLog, ToolRegistry
+from tests.support.live_clients import LiveClient, MemoryWire, connected
+from tests.support.opened import steps_until
+
+ANN = Actor(kind="editor", id="ann", session="window-1")
+BEN = Actor(kind="editor", id="ben", session="window-2")
+BOT = Actor(kind="agent", id="bot", session="s")
+FIRST_SIGN = 0x4E00
+SETTINGS = {"durability": "relaxed", "watch": False}
+
+
+@pytest.fixture
+async def files(tmp_path: Path) -> AsyncIterator[FileToolsFacade]:
+    (tmp_path / "list.txt").write_text("one\ntwo\nthree\n")
+    async with filetools.open(tmp_path, settings=SETTINGS) as opened:
+        yield opened
+
+
+@pytest.fixture
+async def hub(files: FileToolsFacade) -> AsyncIterator[Hub]:
+    made = Hub(files, CallLog())
+    yield made
+    made.close()
+
+
+NO_FRAMES = [
+    ("", "JSON"),
+    ("[]", "Bad frame"),
+    ("{", "JSON"),
+    ('{"type":"nothing"}', "nothing"),
+    ('{"type":"hello","who":"me"}', "who"),
+    ('{"type":"hello","since":5}', "since"),
+    ('{"type":"open","path":"a","id":true}', "id"),
+    ('{"type":"change","handle":"h","buffer_version":"1","edits":[]}', "buffer_version"),
+    ('{"type":"change","handle":"h","buffer_version":1,"edits":[{"start":-1,"end":0,"text":""}]}', "start"),
+    ('{"type":"ping","id":1e400}', "id"),
+]
+
+
+@pytest.mark.parametrize(("text", "told"), NO_FRAMES)
+async def test_what_is_no_frame_is_an_error_and_the_connection_lives(
+    files: FileToolsFacade, hub: Hub, text: str, told: str
+) -> None:
+    async with connected(files, hub, ANN) as client:
+        await client.wire.send(text)
+        error = await client.frame("error")
+        assert error["error_code"] == "INVALID_ARGUMENT"
+        assert told in error["error"]
+        await client.do("ping")
+
+
+async def test_hello_comes_first_and_once(files: FileToolsFacade, hub: Hub) -> None:
+    async with LiveSession(lambda _: files.for_actor(ANN), hub) as session:
+        client = LiveClient(MemoryWire(session))
+        await client.refused("INVALID_ARGUMENT", "ping")
+        await client.refused("INVALID_ARGUMENT", "hello", since="yesterday")
+        await client.do("hello")
+        await client.refused("INVALID_ARGUMENT", "hello")
+        await client.aclose()
+
+
+async def test_too_big_and_too_deep_frames_end_the_connection(files: FileToolsFacade, hub: Hub) -> None:
+    async with LiveSession(lambda _: files.for_actor(ANN), hub) as session:
+        big = await session.take(json.dumps({"type": "hello", "session": "x" * 5_000_000}))
+        deep = await session.take("[" * 1000 + "]" * 1000)
+    assert big is not None
+    assert deep is not None
+    assert (big.code, deep.code) == (1009, 1008)
+
+
+async def test_a_handle_of_somebody_else_is_refused(files: FileToolsFacade, hub: Hub) -> None:
+    async with connected(files, hub, ANN) as ann, connected(files, hub, BEN) as ben:
+        editor = await ann.edit("list.txt")
+        await ben.refused("BUFFER_CLOSED", "change", handle=editor.handle, buffer_version=1, edits=[])
+        await ben.refused("BUFFER_CLOSED", "save", handle=editor.handle)
+        await ben.do("open", path="list.txt", handle=editor.handle)
+        await ben.refused("BUFFER_CLOSED", "change", handle=editor.handle, buffer_version=1, text="ben's\n")
+        await editor.settled()
+        assert (await files.read_file("list.txt")).content == "one\ntwo\nthree\n"
+
+
+async def test_an_agent_answers_no_approval_and_a_person_does(files: FileToolsFacade, hub: Hub) -> None:
+    async with connected(files, hub, ANN) as ann, connected(files, hub, BOT) as bot:
+        assert (ann.heard[0]["can_answer"], bot.heard[0]["can_answer"]) == (True, False)
+        call = asyncio.create_task(files.for_actor(BOT).write_file(".vscode/settings.json", "{}"))
+        asked = await ann.frame("approval", state="asked")
+        assert asked["request"]["path"] == ".vscode/settings.json"
+        given = {"approval_id": asked["approval_id"], "answer": "allow"}
+        await bot.refused("PERMISSION_DENIED", "answer", **given)
+        await ann.do("answer", **given)
+        assert (await call).created
+        await ann.frame("approval", state="allowed", approval_id=asked["approval_id"])
+
+
+async def test_without_a_person_an_approval_fails_at_once(files: FileToolsFacade, hub: Hub) -> None:
+    async with connected(files, hub, BOT) as bot:
+        with pytest.raises(filetools.FileToolsError) as caught:
+            await files.for_actor(BOT).write_file(".vscode/settings.json", "{}")
+        assert caught.value.code == "APPROVAL_REQUIRED"
+        await bot.frame("approval", state="asked")
+
+
+async def test_a_call_is_seen_and_aborted(files: FileToolsFacade) -> None:
+    log = CallLog()
+    hub = Hub(files, log)
+    registry = ToolRegistry(files.for_actor(BOT), log=log)
+    other = Actor(kind="agent", id="other", session="s")
+    async with connected(files, hub, ANN) as early:
+        call = asyncio.create_task(registry.call("watch_changes", {"wait_seconds": 50}, tool_call_id="call-7"))
+        await early.frame("event", event="agent:tool:started", tool_call_id="call-7")
+        async with connected(files, hub, ANN) as ann, connected(files, hub, other) as stranger:
+            [run] = ann.heard[0]["runs"]
+            assert (run["id"], run["tool"], run["actor"]["id"]) == ("call-7", "watch_changes", "bot")
+            await stranger.refused("PERMISSION_DENIED", "abort", call="call-7")
+            assert (await ann.do("abort", call="call-7"))["aborted"] == 1
+            assert (await call)["error_code"] == "ABORTED"
+            await ann.frame("event", event="agent:tool:failed", tool_call_id="call-7")
+            assert (await ann.do("abort", call="call-7"))["aborted"] == 0
+    hub.close()
+
+
+async def test_a_change_that_does_not_fit_brings_the_whole_text(files: FileToolsFacade, hub: Hub) -> None:
+    async with connected(files, hub, ANN) as client:
+        editor = await client.edit("list.txt")
+        beyond = [{"start": 90, "end": 99, "text": "x"}]
+        await client.refused("INVALID_ARGUMENT", "change", handle=editor.handle, buffer_version=1, edits=beyond)
+        resync = await client.frame("resync", reason="refused")
+        assert resync["document"]["text"] == "one\ntwo\nthree\n"
+        editor.type(0, 0, "zero\n")
+        await editor.settled()
+        assert (await files.read_file("list.txt")).content == "zero\none\ntwo\nthree\n"
+
+
+async def test_two_editors_type_into_one_text_at_once(files: FileToolsFacade, hub: Hub) -> None:
+    draw = random.Random(5)
+    async with connected(files, hub, ANN) as one, connected(files, hub, BEN) as two:
+        editors = [await one.edit("list.txt"), await two.edit("list.txt")]
+        for number in range(200):
+            editor = editors[number % 2]
+            place = draw.randrange(len(editor.text) + 1)
+            editor.type(place, place, chr(FIRST_SIGN + number))
+            if draw.random() < 0.5:
+                await asyncio.sleep(0)
+        for editor in editors:
+            await editor.settled()
+        await one.until(lambda: editors[0].version == editors[1].version)
+        await two.until(lambda: editors[0].version == editors[1].version)
+        text = (await files.read_file("list.txt")).content
+        assert [editor.text for editor in editors] == [text, text]
+        assert sorted(text)[-200:] == [chr(FIRST_SIGN + number) for number in range(200)]
+        assert sum(editor.resyncs for editor in editors) == 0
+
+
+async def test_an_agents_edit_reaches_the_document_with_its_author(files: FileToolsFacade, hub: Hub) -> None:
+    async with connected(files, hub, ANN) as client:
+        editor = await client.edit("list.txt")
+        editor.type(0, 0, "\N{PENCIL} ")
+        await editor.settled()
+        await files.for_actor(BOT).edit_file("list.txt", [filetools.Edit(old="three", new="3")])
+        edits = await client.frame("edits")
+        assert edits["actor"]["id"] == "bot"
+        await client.until(lambda: editor.text == "\N{PENCIL} one\ntwo\n3\n")
+        saved = await client.do("save", handle=editor.handle)
+        assert saved["dirty"] is False
+        await client.frame("event", event="buffer:saved")
+        assert (await files.read_file("list.txt", view="disk")).content == editor.text
+
+
+async def test_events_after_a_position_come_once_and_in_order(files: FileToolsFacade, hub: Hub) -> None:
+    agent = files.for_actor(BOT)
+    async with connected(files, hub, ANN) as client:
+        for number in range(5):
+            await agent.write_file(f"a{number}.txt", "")
+        await client.until(lambda: len(client.events("file:")) == 5)
+        position = client.events()[-3]["position"]
+    for number in range(5):
+        await agent.write_file(f"b{number}.txt", "")
+    async with connected(files, hub, ANN, since=position) as client:
+        await agent.write_file("c.txt", "")
+        await client.until(lambda: client.events() and client.events()[-1]["path"] == "c.txt")
+        names = [event["path"] for event in client.events()]
+    assert names == ["a3.txt", "a4.txt", *(f"b{number}.txt" for number in range(5)), "c.txt"]
+
+
+async def test_a_position_of_another_journal_is_a_resync(files: FileToolsFacade, hub: Hub) -> None:
+    await files.write_file("new.txt", "")
+    async with connected(files, hub, ANN, since="abcdef:5") as client:
+        resync = await client.frame("resync", reason="forgotten")
+        assert resync["position"] == await files.position()
+        assert client.events() == []
+        await files.write_file("newer.txt", "")
+        await client.until(client.events)
+        assert [event["path"] for event in client.events()] == ["newer.txt"]
+
+
+async def test_who_does_not_read_is_brought_up_to_date_later(files: FileToolsFacade, hub: Hub) -> None:
+    outbox = Outbox(most_frames=8)
+    agent = files.for_actor(BOT)
+    async with connected(files, hub, ANN, outbox=outbox) as client, connected(files, hub, BEN) as other:
+        wire = client.wire
+        assert isinstance(wire, MemoryWire)
+        editor, busy = await client.edit("list.txt"), await other.edit("list.txt")
+        wire.reading.clear()
+        await client.wire.send('{"type":"ping","id":99}')
+        for number in range(40):
+            busy.type(0, 0, f"{number} ")
+            await busy.settled()
+            await agent.write_file(f"f{number}.txt", "")
+        assert len(outbox) <= 8 + 1
+        wire.reading.set()
+        await client.until(lambda: len(client.events("file:created")) == 40)
+        await client.frame("resync", reason="overflow", handle=editor.handle)
+        await client.until(lambda: any("snapshot" in frame for frame in client.of("resync")))
+        await client.until(lambda: editor.text == busy.text)
+        await client.frame("ack", id=99)
+
+
+async def test_a_clean_document_is_closed_with_the_connection_and_unsaved_text_waits_for_its_editor(
+    files: FileToolsFacade, hub: Hub
+) -> None:
+    async with connected(files, hub, ANN) as client:
+        await client.edit("clean.txt")
+        editor = await client.edit("list.txt")
+        editor.type(0, 0, "unsaved ")
+        await editor.settled()
+    assert [each["path"] for each in (await files.status())["documents"]] == ["list.txt"]
+    async with connected(files, hub, ANN) as client:
+        assert [each["path"] for each in client.heard[0]["documents"]] == ["list.txt"]
+        again = await client.edit("list.txt", handle=editor.handle)
+        assert (again.handle, again.text) == (editor.handle, "unsaved one\ntwo\nthree\n")
+        closed = await client.do("close", handle=again.handle)
+        assert closed["kept_version"]
+        kept = await files.read_file("list.txt", version=closed["kept_version"])
+        assert kept.content == "unsaved one\ntwo\nthree\n"
+
+
+def test_names_that_are_not_unicode_travel() -> None:
+    told: dict[str, Any] = json.loads(text_of(Ack.model_validate({"of": "ping", "path": "bad-\udcff"})))
+    assert told == {"type": "ack", "of": "ping", "path": "bad-\udcff"}
+
+
+async def test_leaving_takes_the_attendance_and_the_listeners_along(files: FileToolsFacade, hub: Hub) -> None:
+    before = files.bus.statistics.listeners
+    async with connected(files, hub, ANN):
+        pass
+    assert files.bus.statistics.listeners == before
+    await steps_until(lambda: not files._parts.gatekeeper.approvals._ledger.audience.is_here)

@@ -1,0 +1,215 @@
+"""Clients of the live protocol: one for frames, and an editor on top of it that keeps its text as a good editor would."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import json
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from typing import Any, Protocol
+
+from filetools.content import TextEdit, apply_text_edits, composed, transform
+from filetools.editors.units import as_units, edits_as_units, edits_from_units, from_units
+from filetools.facade import FileToolsFacade
+from filetools.models import Actor
+from filetools.servers.http.live import TOLD, Hub, LiveSession, Outbox
+
+Frame = dict[str, Any]
+PATIENCE_SECONDS = 30.0
+
+
+class Wire(Protocol):
+    """What carries frames."""
+
+    async def send(self, text: str) -> None:
+        """Send one frame."""
+
+    async def receive(self) -> str | None:
+        """Return the next frame, or None at the end."""
+
+
+class LiveClient:
+    """Sends frames and keeps all that come; checks each against the models of the server."""
+
+    def __init__(self, wire: Wire) -> None:
+        self.wire = wire
+        self.heard: list[Frame] = []
+        self.editors: dict[str, Editor] = {}
+        self._answers: dict[int, asyncio.Future[Frame]] = {}
+        self._ids = itertools.count(1)
+        self._news = asyncio.Event()
+        self.pump = asyncio.create_task(self._pump())
+
+    async def ask(self, kind: str, **fields: Any) -> Frame:
+        """Send a frame and return its answer, good or bad."""
+        number = next(self._ids)
+        answer: asyncio.Future[Frame] = asyncio.get_running_loop().create_future()
+        self._answers[number] = answer
+        await self.wire.send(json.dumps({"type": kind, "id": number, **fields}))
+        async with asyncio.timeout(PATIENCE_SECONDS):
+            return await answer
+
+    async def do(self, kind: str, **fields: Any) -> Frame:
+        """Send a frame that must succeed."""
+        answer = await self.ask(kind, **fields)
+        assert answer["type"] != "error", answer
+        return answer
+
+    async def refused(self, code: str, kind: str, **fields: Any) -> Frame:
+        """Send a frame that must be refused with this code."""
+        answer = await self.ask(kind, **fields)
+        assert answer["type"] == "error", answer
+        assert answer["error_code"] == code, answer
+        return answer
+
+    async def edit(self, path: str, **fields: Any) -> Editor:
+        """Open a document."""
+        return Editor(self, await self.do("open", path=path, **fields))
+
+    async def until(self, fits: Callable[[], object]) -> None:
+        """Wait until a condition holds, looking again after every frame."""
+        async with asyncio.timeout(PATIENCE_SECONDS):
+            while not fits():
+                news = self._news
+                await news.wait()
+
+    async def frame(self, kind: str, **fields: Any) -> Frame:
+        """Return the first frame of a type with these fields, waiting for it."""
+
+        def found() -> list[Frame]:
+            return [each for each in self.of(kind) if fields.items() <= each.items()]
+
+        await self.until(found)
+        return found()[0]
+
+    def of(self, kind: str) -> list[Frame]:
+        """Return the frames of a type that have come."""
+        return [frame for frame in self.heard if frame["type"] == kind]
+
+    def events(self, beginning: str = "") -> list[Frame]:
+        """Return the events with a position that have come."""
+        return [each for each in self.of("event") if "position" in each and each["event"].startswith(beginning)]
+
+    async def aclose(self) -> None:
+        """Stop listening."""
+        self.pump.cancel()
+        await asyncio.gather(self.pump, return_exceptions=True)
+
+    async def _pump(self) -> None:
+        while (text := await self.wire.receive()) is not None:
+            frame = json.loads(text)
+            TOLD.validate_json(text)
+            self.heard.append(frame)
+            self._pass_on(frame)
+            self._news.set()
+            self._news = asyncio.Event()
+
+    def _pass_on(self, frame: Frame) -> None:
+        editor = self.editors.get(frame.get("handle", ""))
+        if editor is not None:
+            editor.take(frame)
+        answer = self._answers.pop(frame["id"], None) if "id" in frame else None
+        if answer is not None and not answer.done():
+            answer.set_result(frame)
+
+
+class Editor:
+    """A document in an editor: typing shows at once, and one change at a time is on its way."""
+
+    def __init__(self, client: LiveClient, opened: Frame) -> None:
+        self.client = client
+        self.handle: str = opened["handle"]
+        self.version: int = opened["buffer_version"]
+        self._text = as_units(opened["text"])
+        self._sent: list[TextEdit] | None = None
+        self._unsent: list[TextEdit] = []
+        self._sending: set[asyncio.Task[None]] = set()
+        self.resyncs = 0
+        client.editors[self.handle] = self
+
+    @property
+    def text(self) -> str:
+        """What the person sees."""
+        return from_units(self._text)
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether the server has everything that was typed."""
+        return self._sent is None and not self._unsent
+
+    def type(self, start: int, end: int, text: str) -> None:
+        """Put text in place of a range, in UTF-16 units of what the person sees."""
+        edits = edits_as_units([TextEdit(start, end, text)])
+        self._text = apply_text_edits(self._text, edits)
+        self._unsent = composed(self._unsent, edits) if self._unsent else list(edits)
+        self._send()
+
+    async def settled(self) -> None:
+        """Wait until the server has everything that was typed."""
+        await self.client.until(lambda: self.is_settled)
+
+    def take(self, frame: Frame) -> None:
+        """Take a frame about this document in."""
+        if frame["type"] == "edits" and self._sent is None and frame["since"] == self.version:
+            self._apply(frame)
+        elif frame["type"] == "ack" and frame["of"] == "change":
+            self._sent = None
+            self._apply(frame)
+            self._send()
+        elif frame["type"] == "resync":
+            self.resyncs += 1
+            self._sent, self._unsent = None, []
+            self._text = as_units(frame["document"]["text"])
+            self.version = frame["document"]["buffer_version"]
+
+    def _apply(self, frame: Frame) -> None:
+        others = edits_as_units([TextEdit(each["start"], each["end"], each["text"]) for each in frame["edits"]])
+        self._text = apply_text_edits(self._text, transform(others, self._unsent, is_first=True))
+        self._unsent = transform(self._unsent, others, is_first=False)
+        self.version = frame["buffer_version"]
+
+    def _send(self) -> None:
+        if self._sent is not None or not self._unsent:
+            return
+        self._sent, self._unsent = self._unsent, []
+        edits = [{"start": each.start, "end": each.end, "text": each.text} for each in edits_from_units(self._sent)]
+        frame = {
+            "type": "change", "handle": self.handle, "buffer_version": self.version, "edits": edits,
+        }  # fmt: skip
+        task = asyncio.create_task(self.client.wire.send(json.dumps(frame)))
+        self._sending.add(task)
+        task.add_done_callback(self._sending.discard)
+
+
+class MemoryWire:
+    """A session of this process, without a network."""
+
+    def __init__(self, session: LiveSession) -> None:
+        self.session = session
+        self.reading = asyncio.Event()
+        self.reading.set()
+
+    async def send(self, text: str) -> None:
+        """Give the session a frame."""
+        ending = await self.session.take(text)
+        assert ending is None, ending
+
+    async def receive(self) -> str | None:
+        """Return what the session sends, unless nobody reads now."""
+        await self.reading.wait()
+        return await self.session.outbox.take()
+
+
+@asynccontextmanager
+async def connected(
+    files: FileToolsFacade, hub: Hub, actor: Actor, *, outbox: Outbox | None = None, **hello: Any
+) -> AsyncIterator[LiveClient]:
+    """Connect a client to a workspace of this process, and say hello."""
+    async with LiveSession(lambda _: files.for_actor(actor), hub, outbox=outbox) as session:
+        client = LiveClient(MemoryWire(session))
+        try:
+            await client.do("hello", **hello)
+            yield client
+        finally:
+            await client.aclose()
