@@ -91,7 +91,7 @@ def reopened(root: Path) -> tuple[Found, list[str]]:
     async def main() -> tuple[Found, list[str]]:
         async with filetools.open(root, settings={**QUIET, "sync_after_seconds": 0.01}) as files:
             parts = files._parts
-            for _ in range(500):
+            for _ in range(6000):
                 documents = parts.journal.documents.all()
                 heads = dict(parts.journal.heads_below(""))
                 is_level = all(document.base == heads.get(document.path) for document in documents if heads)

@@ -82,7 +82,7 @@ def reopened(root: Path) -> Tree:
     async def main() -> None:
         async with filetools.open(root, settings={**QUIET, "sync_after_seconds": 0.01}) as files:
             parts = files._parts
-            for _ in range(500):
+            for _ in range(6000):
                 if not leftovers(root) and not parts.journal.marks.pending():
                     break
                 await asyncio.sleep(0.01)

@@ -51,7 +51,7 @@ def recovery_calls(root: Path) -> list[Call]:
 
 async def settled(files: object) -> None:
     parts = files._parts  # type: ignore[attr-defined]
-    for _ in range(400):
+    for _ in range(6000):
         if not parts.journal.marks.pending() and not leftovers(parts.workspace.root):
             return
         await asyncio.sleep(0.005)
