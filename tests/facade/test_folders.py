@@ -26,6 +26,7 @@ from tests.support.opened import (
     refused,
     steps_until,
     told,
+    until_watched,
     version,
 )
 
@@ -209,6 +210,7 @@ async def test_new_folders_of_another_opening_are_not_taken_for_a_stranger_s(roo
     """The keeper watches; it must not record a folder between its making and the commit of whoever made it."""
     watching = {"durability": "relaxed", "sync_after_seconds": 0.05}
     async with filetools.open(root, settings=watching) as keeper, filetools.open(root, settings=QUIET) as other:
+        await until_watched(keeper, root)
         heard = told(keeper, "directory:created")
         await other.create_directory("probe")
         await steps_until(lambda: names_of(heard) == [("directory:created", "probe")])
@@ -220,7 +222,7 @@ async def test_new_folders_of_another_opening_are_not_taken_for_a_stranger_s(roo
         await steps_until(lambda: ("directory:created", "last") in names_of(heard))
         made: list[ChangeRecord] = []
         # The feed ends at the first change without a mark, and the other opening writes its marks a moment later.
-        for _ in range(500):
+        for _ in range(6000):
             made = [record for record in (await keeper.changes()).records if record.operation == "create_directory"]
             if any(record.path == "last" for record in made):
                 break

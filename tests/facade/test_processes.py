@@ -12,8 +12,10 @@ from pathlib import Path
 import pytest
 
 import filetools
+from filetools.errors import LockTimeoutError
 from filetools.events import Event
 from filetools.facade import FileToolsFacade
+from filetools.journal.gate import Gate
 from filetools.models import ChangeRecord
 from tests.support.facade_worker import RELAXED
 from tests.support.peers import Peer, peer
@@ -29,6 +31,21 @@ async def first_records(files: FileToolsFacade, count: int) -> list[ChangeRecord
             if len(records) == count:
                 return records
     raise AssertionError("the feed ended")
+
+
+async def stop_outside_the_gate(other: Peer, root: Path) -> None:
+    """Stop a process at a moment at which it writes nothing into the journal; else nobody else could."""
+    gate = Gate(root / ".filetools", timeout_seconds=0.0)
+    async with asyncio.timeout(60):
+        while True:
+            other.process.send_signal(signal.SIGSTOP)
+            try:
+                with gate:
+                    break
+            except LockTimeoutError:
+                other.process.send_signal(signal.SIGCONT)
+                await asyncio.sleep(0.001)
+    gate.close()
 
 
 async def done_at(other: Peer) -> float:
@@ -76,7 +93,7 @@ async def test_a_stopped_writer_is_not_recovered_and_its_file_not_overwritten(tm
     async with filetools.open(tmp_path, settings=RELAXED) as files, peer(tmp_path, "sleeper") as sleeper:
         await sleeper.ask("a.txt")
         await done_at(sleeper)
-        sleeper.process.send_signal(signal.SIGSTOP)
+        await stop_outside_the_gate(sleeper, tmp_path)
         await files.write_file("a.txt", "while it slept\n")
         async with filetools.open(tmp_path, settings=RELAXED) as third:
             assert (await third.read_file("a.txt")).content == "while it slept\n"

@@ -230,7 +230,7 @@ async def test_a_file_in_the_hands_of_a_writer_is_flagged_waited_for_or_refused(
     def hold(method: str, path: str) -> None:
         if method == "Prepared.exchange":
             reached.set()
-            assert free.wait(20)
+            assert free.wait(60)
 
     async with ScriptedOpening(root, before=hold) as files:
         writing = asyncio.ensure_future(files.write_file("a.txt", "new\n"))
