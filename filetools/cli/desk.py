@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import getpass
+import logging
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,6 +24,7 @@ from filetools.settings import STATE_DIRECTORY, Settings, load_settings
 from filetools.tools import success_envelope
 
 R = TypeVar("R", bound=Result | Mapping[str, Any])
+T = TypeVar("T")
 PANEL: Final = "Workspace"
 
 
@@ -114,6 +116,26 @@ class Desk:
                 STDERR.print()  # the terminal has shown ^C without ending its line
             raise
         self.end()
+
+    def is_inside(self) -> bool:
+        """Whether the working folder lies in the root, so that paths are relative to it; True if there is no root."""
+        try:
+            return self.workplace.is_inside
+        except FileToolsError:
+            return True
+
+    def peek(self, look: Callable[[FileToolsFacade], Awaitable[T]]) -> T | None:
+        """Return what a look finds, without a word; None if it fails, or if the root has never been opened."""
+        logging.getLogger("filetools").setLevel(logging.CRITICAL)
+
+        async def opened() -> T:
+            async with self._opening(watch=False) as files:
+                return await look(files.for_actor(self._actor()))
+
+        try:
+            return asyncio.run(opened()) if self.workplace.has_state else None
+        except FileToolsError:
+            return None
 
     def show(self, result: R, show: Callable[[R], None]) -> None:
         """Print a result, as its envelope or for people."""

@@ -1,4 +1,4 @@
-"""The pages of `--help`: plain text with headings and columns, folded to the terminal, with examples at the end."""
+"""Commands with pages of `--help`: plain text with headings and columns, folded to the terminal, examples at the end."""
 
 from __future__ import annotations
 
@@ -33,6 +33,16 @@ class PagedCommand(TyperCommand):
     def collect_usage_pieces(self, ctx: Any) -> list[str]:
         """Return what follows the name of the command in its usage."""
         return ["[OPTIONS]", *(_usage(each) for each in self.get_params(ctx) if isinstance(each, TyperArgument))]
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Parse what stands on the line, while a shell completes it also without the value that is being typed."""
+        # Typer gives up on a line that ends in an option without its value, and then knows of no argument before it.
+        is_open = ctx.resilient_parsing and any(
+            isinstance(each, TyperOption) and not each.is_flag and args[-1] in each.opts
+            for each in self.get_params(ctx)
+            if args
+        )
+        return super().parse_args(ctx, args[:-1] if is_open else args)
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
         """Print the page."""

@@ -27,8 +27,7 @@ class Workplace:
         Raises:
             PathTraversalError, AbsolutePathError: It leads out of the root.
         """
-        is_inside = self.folder.is_relative_to(self._real_root)
-        if not is_inside and not os.path.isabs(raw_path):
+        if not self.is_inside and not os.path.isabs(raw_path):
             return raw_path
         # By name only, as git does it: a link on the way is for the workspace's own rules to judge.
         place = Path(os.path.normpath(os.path.join(self.folder, raw_path)))
@@ -37,6 +36,16 @@ class Workplace:
                 inside = place.relative_to(root).as_posix()
                 return "" if inside == "." else inside
         raise AbsolutePathError(raw_path) if os.path.isabs(raw_path) else PathTraversalError(raw_path)
+
+    @property
+    def is_inside(self) -> bool:
+        """Whether the working folder lies in the root."""
+        return self.folder.is_relative_to(self._real_root)
+
+    @property
+    def has_state(self) -> bool:
+        """Whether the root has ever been opened."""
+        return (self.root / STATE_DIRECTORY).is_dir()
 
     @property
     def _real_root(self) -> Path:

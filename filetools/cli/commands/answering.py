@@ -9,6 +9,7 @@ import typer
 from rich.syntax import Syntax
 
 from filetools.app import ApprovalAnswer, FileToolsFacade
+from filetools.cli import suggestions
 from filetools.cli.command import workspace_command
 from filetools.cli.desk import READING, Desk
 from filetools.cli.terminal import STDOUT, print_line, print_note, printable
@@ -45,7 +46,12 @@ def approvals(
 
 def approve(
     desk: Desk,
-    approval_id: Annotated[str, typer.Argument(metavar="ID", help="Which; 'filetools approvals' lists them.")],
+    approval_id: Annotated[
+        str,
+        typer.Argument(
+            metavar="ID", help="Which; 'filetools approvals' lists them.", autocompletion=suggestions.questions
+        ),
+    ],
     *,
     deny: Annotated[bool, typer.Option("--deny", help="Refuse it.")] = False,
     for_run: Annotated[

@@ -7,6 +7,7 @@ from typing import Annotated, Final
 import typer
 
 from filetools.app import FileToolsFacade
+from filetools.cli import suggestions
 from filetools.cli.command import workspace_command
 from filetools.cli.commands.parameters import ExpectedVersion, Force
 from filetools.cli.desk import CHANGING, Desk
@@ -15,9 +16,19 @@ from filetools.errors import FileToolsError, PathNotFoundError
 from filetools.models import DeleteResult, DirectoryResult, MoveResult, WriteResult
 
 _PANEL: Final = "Files"
-Source = Annotated[str, typer.Argument(metavar="SOURCE", help="What to take, relative to the working folder.")]
+Source = Annotated[
+    str,
+    typer.Argument(
+        metavar="SOURCE", help="What to take, relative to the working folder.", autocompletion=suggestions.paths
+    ),
+]
 Destination = Annotated[
-    str, typer.Argument(metavar="DESTINATION", help="New path; into it, if it is a folder or ends in a slash.")
+    str,
+    typer.Argument(
+        metavar="DESTINATION",
+        help="New path; into it, if it is a folder or ends in a slash.",
+        autocompletion=suggestions.paths,
+    ),
 ]
 
 
@@ -35,7 +46,9 @@ def register(app: typer.Typer) -> None:
 
 def rm(
     desk: Desk,
-    paths: Annotated[list[str], typer.Argument(metavar="PATH", help="Files or folders.")],
+    paths: Annotated[
+        list[str], typer.Argument(metavar="PATH", help="Files or folders.", autocompletion=suggestions.paths)
+    ],
     *,
     recursive: Annotated[bool, typer.Option("-r", "--recursive", help="Folders with everything in them.")] = False,
     expected_version: ExpectedVersion = None,

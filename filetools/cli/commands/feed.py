@@ -7,6 +7,7 @@ from typing import Annotated, Any, Final
 import typer
 
 from filetools.app import FileToolsFacade
+from filetools.cli import suggestions
 from filetools.cli.command import workspace_command
 from filetools.cli.desk import CHANGING, READING, Desk
 from filetools.cli.records import change_line, change_to_dict
@@ -29,7 +30,9 @@ def register(app: typer.Typer) -> None:
 
 def log(
     desk: Desk,
-    path: Annotated[str | None, typer.Argument(metavar="PATH", help="Only changes of this file.")] = None,
+    path: Annotated[
+        str | None, typer.Argument(metavar="PATH", help="Only changes of this file.", autocompletion=suggestions.paths)
+    ] = None,
     *,
     number: Annotated[int, typer.Option("-n", "--number", min=1, max=1000, help="Most changes.")] = 20,
 ) -> None:

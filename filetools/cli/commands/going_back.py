@@ -10,6 +10,7 @@ from typing import Annotated, Any, Final
 import typer
 
 from filetools.app import FileToolsFacade
+from filetools.cli import suggestions
 from filetools.cli.command import workspace_command
 from filetools.cli.commands.parameters import DryRun
 from filetools.cli.desk import CHANGING, Desk
@@ -61,12 +62,21 @@ def register(app: typer.Typer) -> None:
 
 def undo(
     desk: Desk,
-    path: Annotated[str | None, typer.Argument(metavar="PATH", help="Only changes of this file or folder.")] = None,
+    path: Annotated[
+        str | None,
+        typer.Argument(metavar="PATH", help="Only changes of this file or folder.", autocompletion=suggestions.paths),
+    ] = None,
     *,
     number: Annotated[
-        list[int] | None, typer.Option("-n", "--number", help="This change of the log; repeatable.")
+        list[int] | None,
+        typer.Option("-n", "--number", help="This change of the log; repeatable.", autocompletion=suggestions.numbers),
     ] = None,
-    of: Annotated[str | None, typer.Option("--of", metavar="NAME", help="Whose changes; '*' is everybody's.")] = None,
+    of: Annotated[
+        str | None,
+        typer.Option(
+            "--of", metavar="NAME", help="Whose changes; '*' is everybody's.", autocompletion=suggestions.actors
+        ),
+    ] = None,
     call: Annotated[str | None, typer.Option(metavar="ID", help="The changes of this call.")] = None,
     session: Annotated[str | None, typer.Option(metavar="ID", help="The changes of this session.")] = None,
     since: Moment = None,
@@ -102,7 +112,12 @@ def redo(desk: Desk, *, partial: Partial = False, dry_run: DryRun = False) -> No
 def checkpoint(
     desk: Desk,
     name: Annotated[
-        str | None, typer.Argument(metavar="NAME", help="Name of this moment; without it all are listed.")
+        str | None,
+        typer.Argument(
+            metavar="NAME",
+            help="Name of this moment; without it all are listed.",
+            autocompletion=suggestions.checkpoints,
+        ),
     ] = None,
     *,
     replace: Annotated[bool, typer.Option("--replace", help="Move a checkpoint of that name here.")] = False,
@@ -127,7 +142,9 @@ def checkpoint(
 
 def restore(
     desk: Desk,
-    name: Annotated[str, typer.Argument(metavar="NAME", help="Name of the checkpoint.")],
+    name: Annotated[
+        str, typer.Argument(metavar="NAME", help="Name of the checkpoint.", autocompletion=suggestions.checkpoints)
+    ],
     *,
     partial: Partial = False,
     dry_run: DryRun = False,

@@ -8,6 +8,7 @@ import typer
 from rich.text import Text
 
 from filetools.app import FileToolsFacade
+from filetools.cli import suggestions
 from filetools.cli.command import workspace_command
 from filetools.cli.commands.parameters import PathArgument, whole_version
 from filetools.cli.desk import READING, Desk
@@ -21,7 +22,10 @@ _SHORT: Final = 12
 _DIFF_STYLES: Final = {"+": "green", "-": "red", "@": "cyan"}
 _MOST_VERSIONS: Final = 1000
 
-Version = Annotated[str | None, typer.Argument(metavar="VERSION", help="A version, or its first digits.")]
+Version = Annotated[
+    str | None,
+    typer.Argument(metavar="VERSION", help="A version, or its first digits.", autocompletion=suggestions.versions),
+]
 
 
 def register(app: typer.Typer) -> None:

@@ -8,15 +8,22 @@ from typing import Annotated, Final
 import typer
 
 from filetools.app import FileToolsFacade
+from filetools.cli import suggestions
 from filetools.errors import InvalidArgumentError
 
 _PREFIX: Final = re.compile(r"(?:sha256:)?([0-9a-f]{4,64})")
 _MOST_VERSIONS: Final = 1000
 
-PathArgument = Annotated[str, typer.Argument(metavar="PATH", help="File, relative to the working folder.")]
+PathArgument = Annotated[
+    str, typer.Argument(metavar="PATH", help="File, relative to the working folder.", autocompletion=suggestions.paths)
+]
 ExpectedVersion = Annotated[
     str | None,
-    typer.Option(metavar="VERSION", help="Refuse with exit code 3 unless the file is at this version."),
+    typer.Option(
+        metavar="VERSION",
+        help="Refuse with exit code 3 unless the file is at this version.",
+        autocompletion=suggestions.versions,
+    ),
 ]
 Force = Annotated[bool, typer.Option("-f", "--force", help="Replace a file that stands at the destination.")]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Only say what would happen.")]

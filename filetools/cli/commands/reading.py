@@ -12,6 +12,7 @@ import typer
 from rich.text import Text
 
 from filetools.app import FileToolsFacade
+from filetools.cli import suggestions
 from filetools.cli.command import workspace_command
 from filetools.cli.commands.parameters import PathArgument, whole_version
 from filetools.cli.desk import READING, Desk
@@ -57,7 +58,12 @@ def read(
     offset: Annotated[int | None, typer.Option(help="First line, from 1; -1 is the last.")] = None,
     limit: Annotated[int | None, typer.Option(min=1, help="Most lines.")] = None,
     version: Annotated[
-        str | None, typer.Option(metavar="VERSION", help="Read this earlier version; its first digits do.")
+        str | None,
+        typer.Option(
+            metavar="VERSION",
+            help="Read this earlier version; its first digits do.",
+            autocompletion=suggestions.versions,
+        ),
     ] = None,
 ) -> None:
     """Print a file, or some of its lines.
@@ -76,7 +82,12 @@ def read(
 
 def ls(
     desk: Desk,
-    path: Annotated[str, typer.Argument(metavar="PATH", help="Folder, relative to the working folder.")] = ".",
+    path: Annotated[
+        str,
+        typer.Argument(
+            metavar="PATH", help="Folder, relative to the working folder.", autocompletion=suggestions.paths
+        ),
+    ] = ".",
     *,
     recursive: Annotated[bool, typer.Option("-R", "--recursive", help="Also everything below.")] = False,
     long: Annotated[bool, typer.Option("-l", "--long", help="Show size and time, too.")] = False,

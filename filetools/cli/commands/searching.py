@@ -10,6 +10,7 @@ import typer
 from rich.text import Text
 
 from filetools.app import FileToolsFacade
+from filetools.cli import suggestions
 from filetools.cli.command import workspace_command
 from filetools.cli.desk import READING, Desk
 from filetools.cli.exit_codes import FAILED
@@ -23,7 +24,12 @@ _MARKS: Final = {"directory": "/", "symlink": "@"}
 
 All = Annotated[bool, typer.Option("-a", "--all", help="Also what is ignored, hidden or binary.")]
 Limit = Annotated[int | None, typer.Option("-m", "--limit", min=1, help="Stop after so many; else all are printed.")]
-Below = Annotated[str, typer.Argument(metavar="PATH", help="Where to search, relative to the working folder.")]
+Below = Annotated[
+    str,
+    typer.Argument(
+        metavar="PATH", help="Where to search, relative to the working folder.", autocompletion=suggestions.paths
+    ),
+]
 
 
 def register(app: typer.Typer) -> None:

@@ -10,6 +10,7 @@ import typer
 from rich.table import Table
 
 from filetools.app import FileToolsFacade
+from filetools.cli import suggestions
 from filetools.cli.command import workspace_command
 from filetools.cli.desk import CHANGING, Desk
 from filetools.cli.exit_codes import exit_code
@@ -36,7 +37,14 @@ def register(app: typer.Typer) -> None:
 
 def call(
     desk: Desk,
-    tool: Annotated[str, typer.Argument(metavar="TOOL", help="Name of the tool; 'filetools tools' lists them.")],
+    tool: Annotated[
+        str,
+        typer.Argument(
+            metavar="TOOL",
+            help="Name of the tool; 'filetools tools' lists them.",
+            autocompletion=suggestions.tool_names,
+        ),
+    ],
     arguments: Annotated[
         str, typer.Argument(metavar="JSON", help="Its arguments as a JSON object; - reads standard input.")
     ] = "{}",
