@@ -117,7 +117,7 @@ class Town:
     async def _mirror_faults(self, known: dict[str, bytes]) -> list[str]:
         if self.mirror is None:
             return []
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             while (await self.files.status())["mirrors"]["mirror"]["behind"]:
                 await asyncio.sleep(0.005)
         mirrored = {path: content for path, content in files_in(self.mirror).items() if path in known}
