@@ -5,7 +5,7 @@ from filetools.app.opening import Opening, open_workspace
 from filetools.app.token import TOKEN_FILE, own_token, read_token
 from filetools.content import Edit, TextEdit
 from filetools.events import BufferEvent, Event, Subscription, TreeEvent, from_record
-from filetools.facade import FeedPage, FileToolsFacade
+from filetools.facade import FeedPage, FileToolsFacade, OpenedFile, Transaction, TransactionResult, Upload
 from filetools.permissions import ApprovalAnswer, ApprovalDecision, ApprovalRequest
 
 __all__ = [
@@ -19,11 +19,15 @@ __all__ = [
     "FeedPage",
     "FileToolsFacade",
     "Health",
+    "OpenedFile",
     "Opening",
     "Repair",
     "Subscription",
     "TextEdit",
+    "Transaction",
+    "TransactionResult",
     "TreeEvent",
+    "Upload",
     "examine",
     "from_record",
     "open_workspace",

@@ -4,7 +4,24 @@ from filetools.facade.aside import keep_aside
 from filetools.facade.clerk import Clerk
 from filetools.facade.facade import FileToolsFacade, ToolCaller
 from filetools.facade.feed import Feed, FeedPage
+from filetools.facade.opened_file import OpenedFile
 from filetools.facade.parts import Crew, Parts
 from filetools.facade.runner import Runner
+from filetools.facade.transactions import Transaction, TransactionResult
+from filetools.facade.uploads import Upload
 
-__all__ = ["Clerk", "Crew", "Feed", "FeedPage", "FileToolsFacade", "Parts", "Runner", "ToolCaller", "keep_aside"]
+__all__ = [
+    "Clerk",
+    "Crew",
+    "Feed",
+    "FeedPage",
+    "FileToolsFacade",
+    "OpenedFile",
+    "Parts",
+    "Runner",
+    "ToolCaller",
+    "Transaction",
+    "TransactionResult",
+    "Upload",
+    "keep_aside",
+]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from functools import partial
 from typing import Final
 
@@ -45,7 +45,7 @@ class OpenedFile:
         """Its bytes."""
         return self.stat.size
 
-    async def chunks(self, offset: int = 0, count: int | None = None) -> AsyncIterator[bytes]:
+    async def chunks(self, offset: int = 0, count: int | None = None) -> AsyncGenerator[bytes, None]:
         """Yield its bytes in chunks of at most 256 KiB.
 
         Args:

@@ -19,8 +19,9 @@ from filetools.servers.http.bodies import Bodies
 from filetools.servers.http.callers import Callers
 from filetools.servers.http.logins import Logins
 from filetools.servers.http.metrics import Metrics
+from filetools.servers.http.openapi import describe
 from filetools.servers.http.options import HttpOptions
-from filetools.servers.http.problems import Problem, Refusal, problem_of
+from filetools.servers.http.problems import Problem, Refusal, problem_of, told_faults
 from filetools.servers.http.routes import ROUTERS
 from filetools.servers.http.security import Guard
 from filetools.servers.http.shared import Shared
@@ -108,6 +109,7 @@ def _rest(shared: Shared) -> FastAPI:
     application.state.shared = shared
     for router in ROUTERS:
         application.include_router(router)
+    describe(application)
     application.add_exception_handler(FileToolsError, _failed)
     application.add_exception_handler(Refusal, _refused)
     application.add_exception_handler(RequestValidationError, _invalid)
@@ -128,8 +130,7 @@ async def _refused(request: Request, error: Exception) -> Response:
 
 async def _invalid(request: Request, error: Exception) -> Response:
     assert isinstance(error, RequestValidationError)
-    faults = [f"{'.'.join(map(str, each['loc']))}: {each['msg']}" for each in error.errors()]
-    return Problem(422, "INVALID_ARGUMENT", "; ".join(faults)[:2000]).response()
+    return Problem(422, "INVALID_ARGUMENT", told_faults(error.errors())).response()
 
 
 async def _unrouted(request: Request, error: Exception) -> Response:

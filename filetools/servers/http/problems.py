@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any, Final
 
 from fastapi.responses import Response
@@ -13,6 +14,8 @@ from filetools.errors import FileToolsError
 from filetools.tools import failure_envelope
 
 MEDIA_TYPE: Final = "application/problem+json"
+MOST_FAULTS: Final = 20
+LONGEST_SENTENCE: Final = 2000
 STATUS: Final[Mapping[int, tuple[str, ...]]] = {
     400: ("INVALID_PATH", "ABSOLUTE_PATH", "PATH_TRAVERSAL", "PATH_TOO_LONG"),
     403: (
@@ -41,7 +44,7 @@ _STATUS_OF: Final = {code: status for status, codes in STATUS.items() for code i
 _RETRY_SECONDS: Final = {"RATE_LIMITED": 1}
 _USUAL_RETRY_SECONDS: Final = 5
 _TOLD: Final[tuple[str, ...]] = ("retryable", "suggested_action", "details")
-_TITLES: Final = {
+TITLES: Final[Mapping[int, str]] = {
     400: "Bad request", 401: "Unauthorized", 403: "Forbidden", 404: "Not found", 405: "Method not allowed",
     408: "Request timeout", 409: "Conflict", 411: "Length required", 412: "Precondition failed",
     413: "Content too large", 415: "Unsupported media type", 416: "Range not satisfiable",
@@ -65,7 +68,7 @@ class Problem:
     def body(self) -> bytes:
         """Return the JSON object."""
         plain = {
-            "title": _TITLES.get(self.status, "Error"),
+            "title": TITLES.get(self.status, "Error"),
             "status": self.status,
             "detail": self.detail,
             "code": self.code,
@@ -78,12 +81,26 @@ class Problem:
         return Response(self.body(), self.status, dict(self.headers), MEDIA_TYPE)
 
 
+def told_faults(faults: Iterable[Mapping[str, Any]]) -> str:
+    """Return what validation has found as one sentence, without repeating what was sent."""
+    told = (f"{'.'.join(map(str, each['loc']))}: {each['msg']}" for each in faults)
+    return "; ".join(islice(told, MOST_FAULTS))[:LONGEST_SENTENCE]
+
+
 class Refusal(Exception):  # noqa: N818 - it is the answer to a request, not a failure of ours
     """Raised where a request is refused by the protocol, before any file tool is asked."""
 
-    def __init__(self, status: int, code: str, detail: str, headers: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self,
+        status: int,
+        code: str,
+        detail: str,
+        headers: Mapping[str, str] | None = None,
+        *,
+        details: Mapping[str, Any] | None = None,
+    ) -> None:
         super().__init__(detail)
-        self.problem = Problem(status, code, detail, headers or {})
+        self.problem = Problem(status, code, detail, headers or {}, {} if details is None else {"details": details})
 
 
 def problem_of(error: FileToolsError, *, is_condition: bool = False) -> Problem:

@@ -6,13 +6,11 @@ import re
 from typing import Annotated, Final
 from urllib.parse import quote, unquote_to_bytes
 
-from fastapi import Depends, Request
+from fastapi import Depends, Path
 
 from filetools.errors import InvalidPathError
 
 FILES: Final = "/v1/files/"
-VERSIONS: Final = "/v1/versions/"
-_PREFIXES: Final = (FILES, VERSIONS)
 _ESCAPE: Final = re.compile(r"%(?![0-9A-Fa-f]{2})")
 _HIDDEN_SEPARATOR: Final = re.compile(r"%(?:2f|5c|00)|\\", re.IGNORECASE)
 _ESCAPED_TWICE: Final = re.compile(r"%(?:2f|5c|00|25)|(?:^|/)(?:%2e|\.){2}(?:/|$)", re.IGNORECASE)
@@ -47,10 +45,9 @@ def file_location(path: str) -> str:
     return FILES + quote(path, safe=_SAFE)
 
 
-def _path_of(request: Request) -> str:
-    raw_path: str = request.scope["path"]
-    prefix = next(each for each in _PREFIXES if raw_path.startswith(each))
-    return decoded_path(raw_path.removeprefix(prefix))
+def _path_of(path: Annotated[str, Path(description="Path in the workspace; slashes stay as they are.")]) -> str:
+    # Routes are matched against what was sent, so this is it.
+    return decoded_path(path)
 
 
 FilePath = Annotated[str, Depends(_path_of)]

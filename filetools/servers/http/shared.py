@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Annotated, Final
 
 from fastapi import Depends
@@ -33,6 +34,8 @@ class Shared:
     """All calls of tools, of all callers; it lists and stops those under way."""
     logins: Logins
     metrics: Metrics
+    large_bodies: asyncio.Semaphore = field(default_factory=partial(asyncio.Semaphore, 2))
+    """Held while a large body is in memory."""
     closing: asyncio.Event = field(default_factory=asyncio.Event)
     """Set when the server is told to stop: whatever would go on for long ends now."""
 

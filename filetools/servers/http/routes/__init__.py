@@ -6,6 +6,6 @@ from typing import Final
 
 from fastapi import APIRouter
 
-from filetools.servers.http.routes import about
+from filetools.servers.http.routes import about, files, looking, together
 
-ROUTERS: Final[tuple[APIRouter, ...]] = (about.router,)
+ROUTERS: Final[tuple[APIRouter, ...]] = (about.router, files.router, looking.router, together.router)

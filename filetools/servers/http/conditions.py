@@ -1,0 +1,117 @@
+"""Conditions of requests on versions (RFC 9110, section 13): an entity tag is the version of a file's bytes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from fastapi import Request
+
+from filetools.servers.http.problems import Refusal
+
+_TAG: Final = re.compile(r'\s*(W/)?"([\x21\x23-\x7e\x80-\xff]*)"\s*')
+MOST_TAGS: Final = 100
+
+
+def etag(version: str) -> str:
+    """Return the entity tag of a version."""
+    return f'"{version}"'
+
+
+@dataclass(frozen=True, slots=True)
+class Tags:
+    """What a condition names."""
+
+    any: bool
+    """Whether it is `*`: any version at all."""
+    strong: tuple[str, ...] = ()
+    weak: tuple[str, ...] = ()
+
+    def has(self, version: str | None, *, weakly: bool) -> bool:
+        """Whether it names a version; None stands for no file."""
+        if version is None:
+            return False
+        return self.any or version in self.strong or (weakly and version in self.weak)
+
+
+@dataclass(frozen=True, slots=True)
+class Conditions:
+    """The conditions of one request."""
+
+    if_match: Tags | None
+    if_none_match: Tags | None
+
+    @property
+    def are_given(self) -> bool:
+        """Whether there are any."""
+        return self.if_match is not None or self.if_none_match is not None
+
+    @property
+    def only_new(self) -> bool:
+        """Whether the file must not exist yet."""
+        return self.if_none_match is not None and self.if_none_match.any
+
+    def require(self, version: str | None) -> None:
+        """Refuse a change of what stands at this version; None stands for no file.
+
+        Raises:
+            Refusal: 412.
+        """
+        if self.if_match is not None and not self.if_match.has(version, weakly=False):
+            raise _failed("If-Match", version)
+        if self.if_none_match is not None and self.if_none_match.has(version, weakly=True):
+            raise _failed("If-None-Match", version)
+
+    def is_unmodified(self, version: str) -> bool:
+        """Whether the client has this version already, and gets 304."""
+        return self.if_none_match is not None and self.if_none_match.has(version, weakly=True)
+
+
+def conditions_of(request: Request) -> Conditions:
+    """Return the conditions of a request.
+
+    Raises:
+        Refusal: A condition is malformed: taking it for none would overwrite what it protects.
+    """
+    return Conditions(_tags(request, "if-match"), _tags(request, "if-none-match"))
+
+
+def _tags(request: Request, name: str) -> Tags | None:
+    lines = request.headers.getlist(name)
+    if not lines:
+        return None
+    text = ",".join(lines)
+    if text.strip() == "*":
+        return Tags(any=True)
+    found = _parsed(text)
+    if not found:
+        raise Refusal(400, "MALFORMED_REQUEST", f"{name} is '*' or a list of versions in quotes")
+    return Tags(
+        any=False,
+        strong=tuple(tag for is_weak, tag in found if not is_weak),
+        weak=tuple(tag for is_weak, tag in found if is_weak),
+    )
+
+
+def _parsed(text: str) -> Sequence[tuple[bool, str]]:
+    """The tags of a list, each with whether it is weak; empty if it is malformed or too long."""
+    found: list[tuple[bool, str]] = []
+    place = 0
+    while place <= len(text) and len(found) <= MOST_TAGS:
+        match = _TAG.match(text, place)
+        if match is None:
+            return ()
+        found.append((match[1] is not None, match[2]))
+        if match.end() == len(text):
+            return found
+        if text[match.end()] != ",":
+            return ()
+        place = match.end() + 1
+    return ()
+
+
+def _failed(header: str, version: str | None) -> Refusal:
+    now = "there is no such file" if version is None else f"it is at {version}"
+    return Refusal(412, "VERSION_MISMATCH", f"{header} does not hold: {now}", details={"current_version": version})

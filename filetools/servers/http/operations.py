@@ -1,0 +1,166 @@
+"""What clients send as JSON: edits of a file, and the operations of a transaction. Strict, and with limits."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Final, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from filetools.app import Edit, Transaction
+
+MOST_OPERATIONS: Final = 1000
+LONGEST_NUMBER: Final = 2**53 - 1
+"""Largest whole number that every JSON reader keeps exact."""
+PathText = Annotated[str, Field(max_length=4096)]
+VersionText = Annotated[str, Field(max_length=80)]
+
+
+class Sent(BaseModel):
+    """Base of what is sent: nothing unknown in it, no type guessed."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+
+class SentEdit(Sent):
+    """One replacement of exact text."""
+
+    old: str
+    """The text to replace, as it stands in the file; LF matches any line end."""
+    new: str
+    count: int = Field(default=1, ge=1, le=LONGEST_NUMBER)
+    """How many matches there must be."""
+    replace_all: bool = False
+
+    def edit(self) -> Edit:
+        """Return it as the facade takes it."""
+        return Edit(old=self.old, new=self.new, count=self.count, replace_all=self.replace_all)
+
+
+class EditList(Sent):
+    """Replacements in one file, all or nothing, in their order."""
+
+    edits: list[SentEdit] = Field(min_length=1, max_length=MOST_OPERATIONS)
+    dry_run: bool = False
+
+
+class WriteOperation(Sent):
+    """Create or replace a file with a text."""
+
+    op: Literal["write"]
+    path: PathText
+    content: str
+    encoding: str | None = Field(default=None, max_length=40)
+    """Codec for the text, or "base64" for bytes."""
+    expected_version: VersionText | None = None
+
+    async def perform(self, files: Transaction) -> None:
+        """Do it within a transaction."""
+        await files.write_file(self.path, self.content, encoding=self.encoding, expected_version=self.expected_version)
+
+
+class EditOperation(Sent):
+    """Replace exact texts in a file."""
+
+    op: Literal["edit"]
+    path: PathText
+    edits: list[SentEdit] = Field(min_length=1, max_length=MOST_OPERATIONS)
+    expected_version: VersionText | None = None
+
+    async def perform(self, files: Transaction) -> None:
+        """Do it within a transaction."""
+        edits = [each.edit() for each in self.edits]
+        await files.edit_file(self.path, edits, expected_version=self.expected_version)
+
+
+class DeleteOperation(Sent):
+    """Delete a file, or a folder."""
+
+    op: Literal["delete"]
+    path: PathText
+    recursive: bool = False
+    """Whether it is a folder, which goes with everything in it."""
+    expected_version: VersionText | None = None
+
+    async def perform(self, files: Transaction) -> None:
+        """Do it within a transaction."""
+        if self.recursive:
+            await files.delete_directory(self.path, recursive=True)
+        else:
+            await files.delete_file(self.path, expected_version=self.expected_version)
+
+
+class MoveOperation(Sent):
+    """Move a file or a folder."""
+
+    op: Literal["move"]
+    source: PathText
+    destination: PathText
+    overwrite: bool = False
+
+    async def perform(self, files: Transaction) -> None:
+        """Do it within a transaction."""
+        await files.move_file(self.source, self.destination, overwrite=self.overwrite)
+
+
+class CopyOperation(Sent):
+    """Copy a file."""
+
+    op: Literal["copy"]
+    source: PathText
+    destination: PathText
+    overwrite: bool = False
+
+    async def perform(self, files: Transaction) -> None:
+        """Do it within a transaction."""
+        await files.copy_file(self.source, self.destination, overwrite=self.overwrite)
+
+
+class FolderOperation(Sent):
+    """Create a folder and its missing parents."""
+
+    op: Literal["create_directory"]
+    path: PathText
+
+    async def perform(self, files: Transaction) -> None:
+        """Do it within a transaction."""
+        await files.create_directory(self.path)
+
+
+class PatchOperation(Sent):
+    """Apply a patch over any number of files."""
+
+    op: Literal["patch"]
+    patch: str
+
+    async def perform(self, files: Transaction) -> None:
+        """Do it within a transaction."""
+        await files.apply_patch(self.patch)
+
+
+Operation = Annotated[
+    WriteOperation | EditOperation | DeleteOperation | MoveOperation | CopyOperation | FolderOperation | PatchOperation,
+    Field(discriminator="op"),
+]
+
+
+class OperationList(Sent):
+    """Operations that are done together, in their order, or not at all."""
+
+    operations: list[Operation] = Field(min_length=1, max_length=MOST_OPERATIONS)
+
+
+class UndoOrder(Sent):
+    """Which changes are taken back; an empty one means the caller's last."""
+
+    call_id: str | None = Field(default=None, max_length=200)
+    since: int | None = Field(default=None, ge=0, le=LONGEST_NUMBER)
+    """From this number of the feed on."""
+    path: PathText | None = None
+    dry_run: bool = False
+    partial: bool = False
+    """Whether what can be taken back is, and the rest listed."""
+
+
+def schema_of(model: type[BaseModel]) -> dict[str, Any]:
+    """Return the schema of a body, complete in itself."""
+    return model.model_json_schema()

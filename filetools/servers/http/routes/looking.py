@@ -1,0 +1,97 @@
+"""Routes that list and search: folders, names, contents, and the versions of a path."""
+
+from __future__ import annotations
+
+from typing import Annotated, Final, Literal
+
+from fastapi import APIRouter, Query
+from fastapi.responses import JSONResponse, Response
+from pydantic import BaseModel, ConfigDict, Field
+
+from filetools.models import GrepResult, ListResult, SearchResult, VersionsResult
+from filetools.servers.http.described import failures
+from filetools.servers.http.raw_paths import FilePath
+from filetools.servers.http.shared import Calling
+
+router: Final = APIRouter(tags=["searching"])
+MOST_ROWS: Final = 1000
+MOST_CONTEXT: Final = 20
+PathQuery = Annotated[str, Field(max_length=4096)]
+CursorQuery = Annotated[str | None, Field(max_length=20_000)]
+RowsQuery = Annotated[int, Field(ge=1, le=MOST_ROWS)]
+
+
+class Asked(BaseModel):
+    """Base of what is asked for in a query: nothing unknown in it."""
+
+    model_config = ConfigDict(extra="forbid")
+
+
+class ListQuery(Asked):
+    """Which page of a folder, or of the tree below it."""
+
+    path: PathQuery = ""
+    recursive: bool = False
+    max_depth: int = Field(default=64, ge=1, le=64)
+    hidden: bool = True
+    ignored: bool = True
+    limit: RowsQuery = MOST_ROWS
+    cursor: CursorQuery = None
+
+
+class SearchQuery(Asked):
+    """Which names."""
+
+    pattern: str = Field(min_length=1, max_length=4096)
+    path: PathQuery = ""
+    all: bool = False
+    limit: RowsQuery = 100
+    cursor: CursorQuery = None
+
+
+class GrepQuery(Asked):
+    """Which lines."""
+
+    pattern: str = Field(min_length=1, max_length=4096)
+    path: PathQuery = ""
+    glob: str | None = Field(default=None, max_length=4096)
+    output_mode: Literal["content", "files", "count"] = "content"
+    ignore_case: bool = False
+    literal: bool = False
+    multiline: bool = False
+    context: int = Field(default=0, ge=0, le=MOST_CONTEXT)
+    all: bool = False
+    limit: RowsQuery = 100
+    cursor: CursorQuery = None
+
+
+@router.get("/v1/list", response_model=ListResult, responses=failures(404, 409, 504))
+async def list_files(asked: Annotated[ListQuery, Query()], caller: Calling) -> Response:
+    """Return one page of a folder, or of the tree below it: folders first, then by name."""
+    page = await caller.files.list_files(
+        asked.path, recursive=asked.recursive, limit=asked.limit, cursor=asked.cursor, include_hidden=asked.hidden,
+        use_gitignore=not asked.ignored, max_depth=asked.max_depth,
+    )  # fmt: skip
+    return JSONResponse(page.to_dict())
+
+
+@router.get("/v1/search", response_model=SearchResult, responses=failures(404, 409, 504))
+async def search_files(asked: Annotated[SearchQuery, Query()], caller: Calling) -> Response:
+    """Return one page of the files and folders whose path fits a pattern."""
+    page = await caller.files.search_files(
+        asked.pattern, path=asked.path, all=asked.all, limit=asked.limit, cursor=asked.cursor
+    )
+    return JSONResponse(page.to_dict())
+
+
+@router.get("/v1/grep", response_model=GrepResult, responses=failures(404, 409, 504))
+async def grep_files(asked: Annotated[GrepQuery, Query()], caller: Calling) -> Response:
+    """Return one page of the lines in which a pattern matches; text that an editor has not saved counts."""
+    options = asked.model_dump(exclude={"pattern"})
+    return JSONResponse((await caller.files.grep_files(asked.pattern, **options)).to_dict())
+
+
+@router.get("/v1/versions/{path:path}", response_model=VersionsResult, responses=failures(504))
+async def versions(path: FilePath, caller: Calling, limit: Annotated[int, Query(ge=1, le=MOST_ROWS)] = 100) -> Response:
+    """Return the versions that a path has had, newest first; the file need not exist any more."""
+    return JSONResponse((await caller.files.versions(path, limit=limit)).to_dict())
