@@ -7,8 +7,9 @@ from typing import Final
 from filetools.errors import InvalidArgumentError
 from filetools.tools.arguments import nearest_name
 from filetools.tools.dialects.dialect import Dialect
+from filetools.tools.dialects.mcp_filesystem import MCP_FILESYSTEM
 
-DIALECTS: Final[tuple[Dialect, ...]] = ()
+DIALECTS: Final[tuple[Dialect, ...]] = (MCP_FILESYSTEM,)
 """All there are."""
 
 

@@ -1,0 +1,170 @@
+"""The dialect `mcp-filesystem`: the tools of the official MCP file server, by the same names and with the same results."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Final
+
+from filetools.tools.arguments import NoParameters
+from filetools.tools.dialects.dialect import Dialect
+from filetools.tools.dialects.mcp_filesystem.changing import (
+    EditFile,
+    FromTo,
+    WriteFile,
+    create_directory,
+    edit_file,
+    move_file,
+    write_file,
+)
+from filetools.tools.dialects.mcp_filesystem.looking import (
+    ListWithSizes,
+    Search,
+    Tree,
+    directory_tree,
+    list_allowed_directories,
+    list_directory,
+    list_directory_with_sizes,
+    search_files,
+)
+from filetools.tools.dialects.mcp_filesystem.publishing import GROUP, PATTERNS, TEXT, changing, number, reading, record
+from filetools.tools.dialects.mcp_filesystem.reading import (
+    OnePath,
+    ReadMultiple,
+    ReadText,
+    get_file_info,
+    read_media_file,
+    read_multiple_files,
+    read_text_file,
+)
+from filetools.tools.dialects.mcp_filesystem.showing import present_bytes
+from filetools.tools.tool import AnyTool
+
+_PATH: Final = record(("path",), path=TEXT)
+_TEXT_PART: Final = record(
+    ("path",),
+    path=TEXT,
+    tail=number("Only the last N lines; a line end at the end of the file begins no further line"),
+    head=number("Only the first N lines"),
+)
+_MEDIUM: Final = record(
+    ("type", "data", "mimeType"), is_closed=True, type={**TEXT, "enum": ["image", "audio"]}, data=TEXT, mimeType=TEXT
+)
+_RESOURCE: Final = record(
+    ("type", "resource"),
+    is_closed=True,
+    type={**TEXT, "const": "resource"},
+    resource=record(("uri", "blob"), is_closed=True, uri=TEXT, mimeType=TEXT, blob=TEXT),
+)
+_BLOCKS: Final = {"type": "array", "items": {"anyOf": [_MEDIUM, _RESOURCE]}}
+
+_READING: Final[tuple[AnyTool, ...]] = (
+    reading(
+        "read_file", ReadText, read_text_file, schema=_TEXT_PART, title="Read File (Deprecated)",
+        description="The same as read_text_file, which is its present name.",
+    ),
+    reading(
+        "read_text_file", ReadText, read_text_file, schema=_TEXT_PART,
+        description=(
+            "Read a text file in whatever encoding, with text that a person has not saved yet; or only its first (head) or"
+            " last (tail) lines. Read a file whole before you replace it with write_file."
+        ),
+    ),
+    replace(
+        reading(
+            "read_media_file", OnePath, read_media_file, schema=_PATH,
+            output=record(("content",), is_closed=True, content=_BLOCKS),
+            description="Read a picture or a sound; any other file is embedded with its bytes in base64.",
+        ),
+        present=present_bytes,
+    ),
+    reading(
+        "read_multiple_files", ReadMultiple, read_multiple_files,
+        schema=record(("paths",), paths={"minItems": 1, "type": "array", "items": TEXT, "description": "Paths of text files"}),
+        description="Read several text files at once, each below its path. One that fails does not stop the others.",
+    ),
+)  # fmt: skip
+_CHANGING: Final[tuple[AnyTool, ...]] = (
+    changing(
+        "write_file", WriteFile, write_file, is_idempotent=True,
+        schema=record(("path", "content"), path=TEXT, content=TEXT),
+        description=(
+            "Create a text file, with missing folders, or replace all of one that you have read whole. What others changed"
+            " since then is merged in. VERSION_MISMATCH, EDIT_CONFLICT: read it again, redo your change."
+        ),
+    ),
+    changing(
+        "edit_file", EditFile, edit_file,
+        schema=record(
+            ("path", "edits"),
+            path=TEXT,
+            edits={
+                "type": "array",
+                "items": record(
+                    ("oldText", "newText"),
+                    oldText={**TEXT, "description": "Text to replace, exactly as it stands there; it must be there once"},
+                    newText={**TEXT, "description": "Text to put in its place"},
+                ),
+            },
+            dryRun={"default": False, "description": "Only show the diff", "type": "boolean"},
+        ),
+        description=(
+            "Replace exact texts in a text file, all edits or none, and nothing else in it. Returns the diff. EDIT_NOT_FOUND"
+            " shows the closest text, EDIT_AMBIGUOUS the lines of all matches."
+        ),
+    ),
+    changing(
+        "create_directory", OnePath, create_directory, schema=_PATH, is_idempotent=True, is_additive=True,
+        description="Create a folder with its missing parents. One that exists is no error.",
+    ),
+)  # fmt: skip
+_LISTING: Final[tuple[AnyTool, ...]] = (
+    reading(
+        "list_directory", OnePath, list_directory, schema=_PATH,
+        description="List a folder, one entry a line: [DIR] or [FILE], then the name.",
+    ),
+    reading(
+        "list_directory_with_sizes", ListWithSizes, list_directory_with_sizes,
+        schema=record(
+            ("path",),
+            path=TEXT,
+            sortBy={"default": "name", "description": "The order of entries", "type": "string", "enum": ["name", "size"]},
+        ),
+        description="List a folder with the sizes of its files, and their number and sum at the end.",
+    ),
+    reading(
+        "directory_tree", Tree, directory_tree, schema=record(("path",), path=TEXT, excludePatterns=PATTERNS),
+        description="Show all that is below a folder as JSON: name, type, and children of folders.",
+    ),
+)  # fmt: skip
+_MOVING: Final[tuple[AnyTool, ...]] = (
+    changing(
+        "move_file", FromTo, move_file, schema=record(("source", "destination"), source=TEXT, destination=TEXT),
+        description="Move or rename a file or folder inside one root. FILE_EXISTS: choose another destination.",
+    ),
+)  # fmt: skip
+_LOOKING: Final[tuple[AnyTool, ...]] = (
+    reading(
+        "search_files", Search, search_files,
+        schema=record(("path", "pattern"), path=TEXT, pattern=TEXT, excludePatterns=PATTERNS),
+        description=(
+            "Find files and folders below a folder whose path below it fits a glob: *.py for that folder alone, **/*.py for"
+            " all. Returns full paths."
+        ),
+    ),
+    reading(
+        "get_file_info", OnePath, get_file_info, schema=_PATH,
+        description="Tell size, times, type and permissions of a file or folder.",
+    ),
+    reading(
+        "list_allowed_directories", NoParameters, list_allowed_directories, schema=record(),
+        description="Tell the folders in which all paths must lie.",
+    ),
+)  # fmt: skip
+
+MCP_FILESYSTEM: Final = Dialect(
+    name=GROUP,
+    tools=(*_READING, *_CHANGING, *_LISTING, *_MOVING, *_LOOKING),
+    takes_absolute_paths=True,
+    takes_several_roots=True,
+    settings={"follow_symlinks": True},
+)

@@ -1,0 +1,153 @@
+"""The tools that list folders and look for names."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator, Mapping
+from decimal import ROUND_HALF_UP, Decimal
+from typing import Annotated, Any, Final, Literal
+
+from pydantic import Field
+
+from filetools.errors import FileToolsError
+from filetools.models import Entry
+from filetools.tools.arguments import NoParameters, Parameters
+from filetools.tools.dialects.mcp_filesystem.collation import collation_key
+from filetools.tools.dialects.mcp_filesystem.patterns import Exclusion, PathGlob
+from filetools.tools.dialects.mcp_filesystem.places import place_of, told_as
+from filetools.tools.dialects.mcp_filesystem.reading import OnePath
+from filetools.tools.dialects.mcp_filesystem.showing import answer
+from filetools.tools.roots import Place
+from filetools.tools.tool import ToolContext
+
+_UNITS: Final = ("B", "KB", "MB", "GB", "TB")
+
+
+class ListWithSizes(Parameters):
+    """Parameters of list_directory_with_sizes."""
+
+    path: str
+    sort_by: Annotated[Literal["name", "size"], Field(alias="sortBy")] = "name"
+
+
+class Tree(Parameters):
+    """Parameters of directory_tree."""
+
+    path: str
+    exclude_patterns: Annotated[list[str], Field(alias="excludePatterns", default_factory=list)]
+
+
+class Search(Parameters):
+    """Parameters of search_files."""
+
+    path: str
+    pattern: str
+    exclude_patterns: Annotated[list[str], Field(alias="excludePatterns", default_factory=list)]
+
+
+async def list_directory(context: ToolContext, given: OnePath) -> Mapping[str, Any]:
+    """List a folder."""
+    rows = [f"{_mark(entry)} {entry.name}" for _, entry in await _entries(context, given.path)]
+    return answer("\n".join(rows))
+
+
+async def list_directory_with_sizes(context: ToolContext, given: ListWithSizes) -> Mapping[str, Any]:
+    """List a folder with the sizes of its files."""
+    place = await place_of(context, given.path)
+    sized = [(entry, await _size(place, entry)) for _, entry in await _entries(context, given.path)]
+    if given.sort_by == "size":
+        sized.sort(key=lambda each: each[1], reverse=True)
+    else:
+        sized.sort(key=lambda each: collation_key(each[0].name))
+    rows = [
+        f"{_mark(entry)} {entry.name:<30} {'' if entry.type == 'directory' else f'{format_size(size):>10}'}"
+        for entry, size in sized
+    ]
+    folders = sum(entry.type == "directory" for entry, _ in sized)
+    total = format_size(sum(size for _, size in sized))
+    rows += ["", f"Total: {len(sized) - folders} files, {folders} directories", f"Combined size: {total}"]
+    return answer("\n".join(rows))
+
+
+async def directory_tree(context: ToolContext, given: Tree) -> Mapping[str, Any]:
+    """Show the tree below a folder."""
+    rows = await _entries(context, given.path, recursive=True)
+    leaves_out = Exclusion(given.exclude_patterns, names=True)
+    top: list[dict[str, Any]] = []
+    children: dict[str, list[dict[str, Any]]] = {"": top}
+    for path, entry in rows:
+        folder = path.rpartition("/")[0]
+        if folder not in children or leaves_out.excludes(path):
+            continue
+        row: dict[str, Any] = {"name": entry.name, "type": "directory" if entry.type == "directory" else "file"}
+        if entry.type == "directory":
+            children[path] = row["children"] = []
+        children[folder].append(row)
+    return answer(json.dumps(top, ensure_ascii=False, indent=2))
+
+
+async def search_files(context: ToolContext, given: Search) -> Mapping[str, Any]:
+    """Find files and folders whose path below a folder fits a glob."""
+    place = await place_of(context, given.path)
+    wanted, leaves_out = PathGlob(given.pattern), Exclusion(given.exclude_patterns)
+    start = place.absolute.rstrip("/")
+    entered, found = {""}, []
+    for path, entry in await _entries(context, given.path, recursive=True):
+        if path.rpartition("/")[0] not in entered or leaves_out.excludes(path):
+            continue
+        if entry.type == "directory":
+            entered.add(path)
+        if wanted.matches(path):
+            found.append(f"{start}/{path}")
+    return answer("\n".join(found) or "No matches found")
+
+
+async def list_allowed_directories(context: ToolContext, given: NoParameters) -> Mapping[str, Any]:
+    """Tell which folders are served."""
+    return answer("\n".join(["Allowed directories:", *context.roots.folders]))
+
+
+async def _entries(context: ToolContext, raw_path: str, *, recursive: bool = False) -> list[tuple[str, Entry]]:
+    """Return what is in a folder, or below it, in the order of names, each folder before what is in it."""
+    place = await place_of(context, raw_path)
+    with told_as(raw_path):
+        rows = [each async for each in _listed(context, place, recursive=recursive)]
+    return sorted(rows, key=lambda row: [part.encode() for part in row[0].split("/")])
+
+
+async def _listed(context: ToolContext, place: Place, *, recursive: bool) -> AsyncIterator[tuple[str, Entry]]:
+    base = len(place.path) + 1 if place.path else 0
+    cursor: str | None = None
+    while True:
+        page = await place.files.list_files(
+            place.path, recursive=recursive, all=True, details=not recursive, cursor=cursor, abort=context.is_aborted
+        )
+        for entry in page.entries:
+            yield entry.path[base:], entry
+        cursor = page.next_cursor
+        if cursor is None:
+            return
+
+
+async def _size(place: Place, entry: Entry) -> int:
+    """The size of a file; of a link, that of what it leads to; of anything else, or what cannot be reached, 0."""
+    if entry.type != "symlink":
+        return entry.size or 0 if entry.type == "file" else 0
+    try:
+        info = await place.files.file_info(await place.files.real_path(entry.path))
+    except FileToolsError:
+        return 0
+    return info.size or 0
+
+
+def _mark(entry: Entry) -> str:
+    return "[DIR]" if entry.type == "directory" else "[FILE]"
+
+
+def format_size(size: int) -> str:
+    """Return a number of bytes as people read it, rounded as JavaScript does it."""
+    index = 0 if size < 1024 else min((size.bit_length() - 1) // 10, len(_UNITS) - 1)
+    if index == 0:
+        return f"{size} B"
+    amount = (Decimal(size) / 1024**index).quantize(Decimal("0.01"), ROUND_HALF_UP)
+    return f"{amount} {_UNITS[index]}"
