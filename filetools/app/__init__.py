@@ -1,5 +1,6 @@
 """Building an opened workspace from its settings, and what doors need to know of it."""
 
+from filetools.app.folders import Folder, folder_at, outermost
 from filetools.app.health import Health, Repair, examine, repair
 from filetools.app.opening import Opening, open_workspace
 from filetools.app.token import TOKEN_FILE, own_token, read_token
@@ -18,6 +19,7 @@ __all__ = [
     "Event",
     "FeedPage",
     "FileToolsFacade",
+    "Folder",
     "Health",
     "OpenedFile",
     "Opening",
@@ -29,8 +31,10 @@ __all__ = [
     "TreeEvent",
     "Upload",
     "examine",
+    "folder_at",
     "from_record",
     "open_workspace",
+    "outermost",
     "own_token",
     "read_token",
     "repair",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -59,7 +59,7 @@ class Roots:
     """The folders that one actor is served; lives as long as its registry of tools.
 
     Args:
-        roots: At least one; paths that are not absolute are relative to the first.
+        roots: Paths that are not absolute are relative to the first; with none, every path is refused.
     """
 
     def __init__(self, roots: Sequence[Root]) -> None:
@@ -92,7 +92,7 @@ class Roots:
         if len(raw_path) > MAX_PATH_CHARACTERS:
             raise PathTooLongError(raw_path)
         text = raw_path.replace("\\", "/")
-        if not (text.startswith("/") or _DRIVE.match(text)):
+        if self._roots and not (text.startswith("/") or _DRIVE.match(text)):
             inside = "/".join(filter(None, (self.first.base, *_segments(text))))
             return Place(root=self.first, path=inside, absolute=self.first.absolute(inside))
         segments = _segments(text)
@@ -103,6 +103,27 @@ class Roots:
                     inside = "/".join(filter(None, (root.base, *rest)))
                     return Place(root=root, path=inside, absolute="/".join((spelling.rstrip("/"), *rest)) or "/")
         raise AbsolutePathError(raw_path)
+
+    def narrowed(self, folders: Iterable[tuple[str, ...]]) -> Roots:
+        """Return what these roots and some folders have in common, by the names of the folders.
+
+        Args:
+            folders: The absolute paths of each: as given, and last with its links resolved.
+        """
+        found = (root for spellings in folders for root in self._common(spellings))
+        return Roots(list({(id(root.files), root.base): root for root in found}.values()))
+
+    def _common(self, spellings: tuple[str, ...]) -> Iterator[Root]:
+        """Yield the part of a root that is a folder, or else the roots that lie in it."""
+        segments = _segments(spellings[-1])
+        for form, _, root in self._longest_first:
+            if _starts_with(segments, form):
+                base = "/".join(filter(None, (root.base, *segments[len(form) :])))
+                yield replace(root, spellings=tuple(dict.fromkeys(spellings)), base=base)
+                return
+        for form, _, root in self._longest_first:
+            if _starts_with(form, segments):
+                yield root
 
     def for_actor(self, actor: Actor) -> Roots:
         """Return the same folders for another actor."""

@@ -4,21 +4,28 @@ from __future__ import annotations
 
 import asyncio
 import importlib.util
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from filetools.app import open_workspace
+from filetools.app import Folder, Opening, folder_at, open_workspace
 from filetools.cli.command import workspace_command
 from filetools.cli.desk import Desk
 from filetools.cli.exit_codes import FAILED
 from filetools.cli.terminal import print_note
+from filetools.errors import InvalidArgumentError
 from filetools.models import Preset
-from filetools.tools.dialects import dialect_named
+from filetools.settings import Settings
+from filetools.tools.dialects import DIALECTS, Dialect, dialect_named
+
+if TYPE_CHECKING:
+    from filetools.servers.mcp import DoorOptions
 
 _PANEL: Final = "Serve programs"
+_SEVERAL: Final = ", ".join(dialect.name for dialect in DIALECTS if dialect.takes_several_roots)
 Groups = Annotated[
     str | None, typer.Option("--tools", help="Groups or names of tools, separated by commas.", metavar="NAME,…")
 ]
@@ -28,17 +35,33 @@ def register(app: typer.Typer) -> None:
     """Add the commands of this file."""
     workspace_command(
         app, ("state_dir", "mirror", "durability"), panel=_PANEL,
-        examples=("filetools mcp .", "filetools mcp ~/project --tools core,files --permissions guarded"),
+        examples=(
+            "filetools mcp .",
+            "filetools mcp ~/project --tools core,files --permissions guarded",
+            "filetools mcp . --dialect claude-code",
+            "filetools mcp ~/project ~/notes --dialect mcp-filesystem",
+        ),
     )(mcp)  # fmt: skip
 
 
 def mcp(
     desk: Desk,
-    root: Annotated[Path, typer.Argument(metavar="ROOT", exists=True, file_okay=False, help="Root of the workspace.")],
+    roots: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="ROOT",
+            help=f"Root of the workspace. Several, or those of the client: {_SEVERAL} only.",
+            show_default=False,
+        ),
+    ] = None,
     *,
     tools: Groups = None,
     dialect: Annotated[
-        str | None, typer.Option(help="Offer the tools of another product, by their names.", metavar="NAME")
+        str | None,
+        typer.Option(
+            help=f"Offer the tools of another product, by their names: {', '.join(each.name for each in DIALECTS)}.",
+            metavar="NAME",
+        ),
     ] = None,
     permissions: Annotated[Preset | None, typer.Option(help="What agents may do where no rule speaks.")] = None,
     read_only: Annotated[bool, typer.Option("--read-only", help="Offer and allow only what reads.")] = False,
@@ -57,25 +80,65 @@ def mcp(
         print_note("error: serving MCP needs the package 'mcp'\nhint: pip install 'filetools[mcp]'")
         raise typer.Exit(FAILED)
     # Half a second to import, and only this command needs it.
-    from filetools.servers.mcp import DoorOptions, serve_stdio
+    from filetools.servers.mcp import DoorOptions
 
-    place = root.resolve()
+    spoken = None if dialect is None else dialect_named(dialect)
+    folders = [_folder(root) for root in roots or ()]
+    _refuse_number(desk, spoken, len(folders))
     options = DoorOptions(
         tools=None if tools is None else tuple(name.strip() for name in tools.split(",") if name.strip()),
-        dialect=None if dialect is None else dialect_named(dialect),
+        dialect=spoken,
         is_editor=editor,
         only_reads=read_only,
         structured=structured,
-        file_root=place,
+        file_root=folders[0].real if folders else None,
     )
     options.selected()
-    at_root = Desk(replace(desk.options, root=place))
-    settings, _ = at_root.settings(permissions="read_only" if read_only else permissions)
+    asyncio.run(_serve(desk, folders, options, "read_only" if read_only else permissions))
 
-    mirror, state = desk.options.mirror, desk.options.state_dir
 
-    async def serve() -> None:
-        async with open_workspace(place, mirror=mirror, state_dir=state, settings=settings) as files:
-            await serve_stdio(files, options)
+async def _serve(desk: Desk, folders: Sequence[Folder], options: DoorOptions, permissions: Preset | None) -> None:
+    from filetools.servers.mcp import serve_roots_stdio, serve_stdio
 
-    asyncio.run(serve())
+    def opening(place: Path) -> Opening:
+        settings = _settings(desk, place, options.dialect, permissions)
+        shared = desk.options
+        return open_workspace(place, mirror=shared.mirror, state_dir=shared.state_dir, settings=settings)
+
+    if options.dialect is not None and options.dialect.takes_several_roots:
+        await serve_roots_stdio(opening, folders, options)
+        return
+    async with opening(folders[0].given) as files:
+        await serve_stdio(files, options)
+
+
+def _folder(name: str) -> Folder:
+    found = folder_at(name)
+    if found is None:
+        raise typer.BadParameter(f"There is no directory {name!r}.", param_hint="ROOT")
+    return found
+
+
+def _refuse_number(desk: Desk, dialect: Dialect | None, count: int) -> None:
+    """Refuse no root, or several, where that is not served.
+
+    Raises:
+        InvalidArgumentError: The dialect, a mirror or a state directory goes with one root only.
+    """
+    if count == 1:
+        return
+    if dialect is None or not dialect.takes_several_roots:
+        what = "needs a ROOT" if not count else "serves one ROOT"
+        who = "This command" if dialect is None else f"The dialect {dialect.name!r}"
+        raise InvalidArgumentError(f"{who} {what}; only {_SEVERAL} serves several, or those that a client tells")
+    for name, value in (("--mirror", desk.options.mirror), ("--state-dir", desk.options.state_dir)):
+        if value is not None:
+            raise InvalidArgumentError(f"{name} goes with one ROOT only")
+
+
+def _settings(desk: Desk, root: Path, dialect: Dialect | None, permissions: Preset | None) -> Settings:
+    """Return the settings of a root; where nobody has set one, that of the dialect holds."""
+    settings, sources = Desk(replace(desk.options, root=root)).settings(permissions=permissions)
+    usual = {} if dialect is None else dialect.settings
+    wanted = {name: value for name, value in usual.items() if sources[name] == "default"}
+    return settings.model_copy(update=wanted)

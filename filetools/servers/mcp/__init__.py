@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from filetools.servers.mcp.door import Door
 from filetools.servers.mcp.options import DoorOptions
-from filetools.servers.mcp.transports import http_application, serve_stdio
+from filetools.servers.mcp.roots_door import RootsDoor
+from filetools.servers.mcp.transports import http_application, serve_roots_stdio, serve_stdio
 
-__all__ = ["Door", "DoorOptions", "http_application", "serve_stdio"]
+__all__ = ["Door", "DoorOptions", "RootsDoor", "http_application", "serve_roots_stdio", "serve_stdio"]

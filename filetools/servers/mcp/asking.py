@@ -5,12 +5,13 @@ Nobody is asked inside a call: it fails first, holding nothing, and is made agai
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import Any, Final, Literal
 
 import mcp_types as wire
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
-from filetools.app import FileToolsFacade
+from filetools.app import ApprovalRequest, FileToolsFacade
 from filetools.errors import FileToolsError
 from filetools.models import Actor
 from filetools.servers.mcp.callers import Request
@@ -38,19 +39,18 @@ class Asking:
     """Brings questions to the clients of one door, and their answers back; lives as long as the door.
 
     Args:
-        files: The opened workspace.
+        workspaces: Returns the opened workspaces.
     """
 
-    def __init__(self, files: FileToolsFacade) -> None:
-        # The client shows the question to a person; whoever started the door trusts it with that.
-        self._person = files.for_actor(Actor(kind="editor", id="mcp-elicitation"))
+    def __init__(self, workspaces: Callable[[], Sequence[FileToolsFacade]]) -> None:
+        self._workspaces = workspaces
 
     async def question(self, approval_id: str) -> wire.ElicitRequestFormParams | None:
         """Return the form for a request that is open, or None if it is not open any more."""
-        found = [each for each in await self._person.approvals() if each.id == approval_id]
-        if not found:
+        found = await self._open_request(approval_id)
+        if found is None:
             return None
-        asked = found[0]
+        asked, _ = found
         change = (asked.diff or "")[:MOST_SHOWN_CHARACTERS]
         message = f"{asked.actor.id} asks: {asked.description} (risk: {asked.risk})\n{change}".rstrip()
         return wire.ElicitRequestFormParams(message=message, requested_schema=_FORM)
@@ -66,12 +66,24 @@ class Asking:
     async def take(self, approval_id: str, told: object) -> Answer | None:
         """Pass an answer on, and return it; None if it is none, or comes too late."""
         answer = _answer_of(told)
-        if answer is not None:
-            try:
-                await self._person.answer_approval(approval_id, answer)
-            except FileToolsError:  # answered elsewhere, or over: the call made again tells how it stands
-                return None
+        found = None if answer is None else await self._open_request(approval_id)
+        if answer is None or found is None:
+            return None
+        try:
+            await found[1].answer_approval(approval_id, answer)
+        except FileToolsError:  # answered elsewhere, or over: the call made again tells how it stands
+            return None
         return answer
+
+    async def _open_request(self, approval_id: str) -> tuple[ApprovalRequest, FileToolsFacade] | None:
+        """Return a request that is open, and who may answer it."""
+        for files in self._workspaces():
+            # The client shows the question to a person; whoever started the door trusts it with that.
+            person = files.for_actor(Actor(kind="editor", id="mcp-elicitation"))
+            for each in await person.approvals():
+                if each.id == approval_id:
+                    return each, person
+        return None
 
 
 def approval_of(envelope: dict[str, Any]) -> str | None:

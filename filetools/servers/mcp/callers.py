@@ -5,7 +5,7 @@ from __future__ import annotations
 import secrets
 from collections import OrderedDict
 from collections.abc import Sequence
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, Protocol, TypeAlias
 
 from mcp.server import ServerRequestContext
 
@@ -20,6 +20,17 @@ SESSION_HEADERS: Final = ("filetools-session", "mcp-session-id")
 MOST_CALLERS: Final = 1000
 _LONGEST_NAME: Final = 120
 Request: TypeAlias = ServerRequestContext[Any, Any]
+
+
+class KnowsCallers(Protocol):
+    """Tells what callers may call; `Callers` and `RootedCallers` do."""
+
+    @property
+    def limits(self) -> TextLimits:
+        """Most of a text that a caller gets at once."""
+
+    async def registry(self, request: Request) -> ToolRegistry:
+        """Return the tools of a request's caller."""
 
 
 class Callers:
@@ -39,7 +50,7 @@ class Callers:
         self._options = options
         self._tools = tools
         self._log = CallLog() if log is None else log
-        self._process = f"process-{secrets.token_hex(4)}"
+        self._process = new_session()
         self._known: OrderedDict[tuple[str, str], tuple[FileToolsFacade, ToolRegistry]] = OrderedDict()
 
     @property
@@ -52,14 +63,14 @@ class Callers:
         """Return the workspace of a request's caller."""
         return self._of(request)[0]
 
-    def registry(self, request: Request) -> ToolRegistry:
+    async def registry(self, request: Request) -> ToolRegistry:
         """Return the tools of a request's caller."""
         return self._of(request)[1]
 
     def _of(self, request: Request) -> tuple[FileToolsFacade, ToolRegistry]:
-        who = (_client_of(request), self.session(request))
+        actor = Actor(kind=self._options.kind, id=client_of(request), session=self.session(request))
+        who = (actor.id, actor.session or "")
         if who not in self._known:
-            actor = Actor(kind=self._options.kind, id=who[0], session=who[1])
             # Callers may share a session without knowing of each other: a stamp must not justify another's overwrite. The
             # tools of a dialect cannot name a version; there the stamps of the session must do.
             files = self._files.for_actor(actor, require_version=self._options.dialect is None)
@@ -70,16 +81,26 @@ class Callers:
         return self._known[who]
 
     def session(self, request: Request) -> str:
-        """Return the session of a request: named in its metadata, else in a header, else this process."""
-        named = (request.meta or {}).get(SESSION_KEY)
-        if isinstance(named, str) and named.strip():
-            return named[:_LONGEST_NAME]
-        headers = getattr(request.request, "headers", None) or {}
-        found = (headers.get(name) for name in SESSION_HEADERS)
-        return next((name[:_LONGEST_NAME] for name in found if name), self._process)
+        """Return the session of a request."""
+        return session_of(request, self._process)
 
 
-def _client_of(request: Request) -> str:
+def new_session() -> str:
+    """Return the name of the session of callers that name none: of one door in one process."""
+    return f"process-{secrets.token_hex(4)}"
+
+
+def session_of(request: Request, process: str) -> str:
+    """Return the session of a request: named in its metadata, else in a header, else that of the process."""
+    named = (request.meta or {}).get(SESSION_KEY)
+    if isinstance(named, str) and named.strip():
+        return named[:_LONGEST_NAME]
+    headers = getattr(request.request, "headers", None) or {}
+    found = (headers.get(name) for name in SESSION_HEADERS)
+    return next((name[:_LONGEST_NAME] for name in found if name), process)
+
+
+def client_of(request: Request) -> str:
     """The name that the client gives itself: for people to read, it opens nothing."""
     client = request.session.client_params
     name = client.client_info.name.strip() if client is not None else ""

@@ -10,10 +10,10 @@ from typing import Any, Final
 import mcp_types as wire
 from mcp.shared.exceptions import MCPError
 
-from filetools.errors import ApprovalDeniedError, UnknownToolError
+from filetools.errors import ApprovalDeniedError, FileToolsError, UnknownToolError
 from filetools.servers.mcp.addresses import file_address
 from filetools.servers.mcp.asking import QUESTION, Answer, Asking, approval_of, can_ask, is_modern
-from filetools.servers.mcp.callers import Callers, Request
+from filetools.servers.mcp.callers import KnowsCallers, Request
 from filetools.servers.mcp.progress import ProgressLane
 from filetools.tools import (
     AbortSignal,
@@ -41,7 +41,9 @@ class Calls:
         structured: Whether bodies go to programs, too.
     """
 
-    def __init__(self, callers: Callers, tools: Sequence[AnyTool], asking: Asking, *, structured: bool = False) -> None:
+    def __init__(
+        self, callers: KnowsCallers, tools: Sequence[AnyTool], asking: Asking, *, structured: bool = False
+    ) -> None:
         self._callers = callers
         self._asking = asking
         self._tools = {tool.name: tool for tool in tools}
@@ -110,11 +112,14 @@ class Calls:
         return _result(shown(tool, envelope, self._limits, structured=self._structured))
 
     async def _envelope(self, request: Request, tool: AnyTool, given: wire.CallToolRequestParams) -> dict[str, Any]:
-        abort, registry = AbortSignal(), self._callers.registry(request)
+        abort = AbortSignal()
         try:
+            registry = await self._callers.registry(request)
             async with ProgressLane(request.session) as lane:
                 call = registry.call(tool.name, given.arguments or {}, abort=abort, progress=lane.report)
                 return await (call if tool.effect == "read" else self._kept_apart(call))
+        except FileToolsError as error:  # of finding the workspaces; a call raises none
+            return failure_envelope(error)
         except asyncio.CancelledError:
             abort.abort()
             raise

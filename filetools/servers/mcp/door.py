@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+from collections.abc import Callable
 from importlib.metadata import PackageNotFoundError, version
 from types import TracebackType
 from typing import Any, Final
@@ -44,12 +45,12 @@ class Door:
     def __init__(self, files: FileToolsFacade, options: DoorOptions, *, log: CallLog | None = None) -> None:
         tools = options.selected()
         callers = Callers(files, options, tools, log)
-        self._calls = Calls(callers, tools, Asking(files), structured=options.structured)
+        self._calls = Calls(callers, tools, Asking(lambda: [files]), structured=options.structured)
         self._notices = Notices(files, options)
         resources = Resources(callers, options)
         self.server: Server[Any] = Server(
             "filetools",
-            version=_version(),
+            version=product_version(),
             title="filetools",
             instructions=INSTRUCTIONS if options.dialect is None else options.dialect.instructions,
             on_list_tools=self._calls.list_tools,
@@ -64,10 +65,7 @@ class Door:
             get_tool_input_schema=self._calls.input_schema,
         )
         self.server.add_request_handler("server/discover", wire.RequestParams, self._discover)
-        # A client brings the state of a question back: sealed, so that it can neither be read nor made up, nor used for
-        # another call or in another session.
-        security = RequestStateSecurity(keys=[secrets.token_bytes(32)], bind_principal=callers.session)
-        self.server.middleware.append(RequestStateBoundary(security, default_audience=self.server.name))
+        sealed(self.server, callers.session)
 
     @property
     def initialization(self) -> InitializationOptions:
@@ -96,7 +94,18 @@ class Door:
         await self._calls.aclose()
 
 
-def _version() -> str:
+def sealed(server: Server[Any], session_of: Callable[[Request], str]) -> Server[Any]:
+    """Have the state of a question, which a client brings back, sealed.
+
+    So it can neither be read nor made up, nor used for another call or in another session.
+    """
+    security = RequestStateSecurity(keys=[secrets.token_bytes(32)], bind_principal=session_of)
+    server.middleware.append(RequestStateBoundary(security, default_audience=server.name))
+    return server
+
+
+def product_version() -> str:
+    """Return the version of what serves."""
     try:
         return version("filetools")
     except PackageNotFoundError:  # run from a checkout that was never installed

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Literal
 
 from filetools.app import FileToolsFacade
+from filetools.errors import InvalidArgumentError
 from filetools.tools import FILE_TOOLS, AnyTool, CallLog, ToolRegistry, chosen
 from filetools.tools.dialects import Dialect
 
@@ -41,9 +42,12 @@ class DoorOptions:
         """Return the tools that the door offers.
 
         Raises:
-            InvalidArgumentError: There is no group and no tool of a name.
+            InvalidArgumentError: There is no group and no tool of a name, or a dialect is asked for what it has not.
         """
         if self.dialect is not None:
+            if self.is_editor or self.structured:
+                what = "the tools of editors" if self.is_editor else "other results than those of its product"
+                raise InvalidArgumentError(f"The dialect {self.dialect.name!r} has not {what}")
             present, wanted = self.dialect.tools, self.tools or (self.dialect.name,)
         else:
             present, wanted = tuple(registered), self.tools or (DEFAULT_GROUP,)

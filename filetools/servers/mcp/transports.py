@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import signal
-from collections.abc import AsyncIterator, Awaitable, Callable, MutableMapping
+from collections.abc import AsyncIterator, Awaitable, Callable, MutableMapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import Any
@@ -11,9 +11,11 @@ from typing import Any
 from mcp.server.stdio import stdio_server
 from mcp.server.transport_security import TransportSecuritySettings
 
-from filetools.app import FileToolsFacade
+from filetools.app import FileToolsFacade, Folder
 from filetools.servers.mcp.door import Door
 from filetools.servers.mcp.options import DoorOptions
+from filetools.servers.mcp.roots_door import RootsDoor
+from filetools.servers.mcp.workspaces import OpenFolder
 from filetools.tools import CallLog
 
 Message = MutableMapping[str, Any]
@@ -38,6 +40,23 @@ async def serve_stdio(files: FileToolsFacade, options: DoorOptions) -> None:
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     async with Door(files, options) as door, stdio_server() as (incoming, outgoing):
         await door.server.run(incoming, outgoing, door.initialization)
+
+
+async def serve_roots_stdio(opener: OpenFolder, folders: Sequence[Folder], options: DoorOptions) -> None:
+    """Serve one client, over standard input and output, several folders, or those that it tells itself.
+
+    Args:
+        opener: Opens the workspace of a folder.
+        folders: What is served; empty if the client's own roots are.
+        options: What the client may do.
+
+    Raises:
+        InvalidArgumentError: The options name no dialect of several roots, or a tool that there is none of.
+        FileToolsError: A folder cannot be opened.
+    """
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    async with RootsDoor(opener, folders, options) as server, stdio_server() as (incoming, outgoing):
+        await server.run(incoming, outgoing, server.create_initialization_options())
 
 
 @asynccontextmanager

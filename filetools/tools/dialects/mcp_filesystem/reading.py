@@ -111,12 +111,9 @@ async def _read(context: ToolContext, raw_path: str, *, head: int | None = None,
     count = head or tail
     with told_as(raw_path):
         offset = -tail if tail else 1 if head else None
-        try:
-            read = await place.files.read_file(place.path, offset=offset, limit=count or None)
-        except InvalidArgumentError as exc:
-            if not place.path:
-                raise PathIsDirectoryError(raw_path) from exc
-            raise
+        if not place.path:
+            raise PathIsDirectoryError(raw_path)
+        read = await place.files.read_file(place.path, offset=offset, limit=count or None)
         if read.is_binary:
             raise InvalidArgumentError(f"{raw_path} is no text; read it with read_media_file", path=raw_path)
     return read

@@ -1,0 +1,77 @@
+"""The workspaces behind one door that serves several folders, opened as they are needed."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Sequence
+from contextlib import AsyncExitStack
+from pathlib import Path
+
+from filetools.app import FileToolsFacade, Folder, Opening, outermost
+from filetools.errors import FileToolsError
+from filetools.tools import Root, Roots
+
+logger = logging.getLogger(__name__)
+
+OpenFolder = Callable[[Path], Opening]
+
+
+class Workspaces:
+    """The opened workspaces of one door; used as `async with workspaces`.
+
+    Args:
+        opener: Opens the workspace of a folder.
+    """
+
+    def __init__(self, opener: OpenFolder) -> None:
+        self._opener = opener
+        self._open: dict[Path, FileToolsFacade] = {}
+        self._stack = AsyncExitStack()
+        self._turn = asyncio.Lock()
+
+    def all(self) -> Sequence[FileToolsFacade]:
+        """Return those that are open."""
+        return list(self._open.values())
+
+    async def roots(self, folders: Sequence[Folder], *, is_lenient: bool = False) -> Roots:
+        """Return folders as roots; those that lie in one another, or in what is open, are parts of one workspace.
+
+        Args:
+            folders: The folders.
+            is_lenient: Whether a folder that cannot be opened is left out, and only logged.
+
+        Raises:
+            FileToolsError: A folder cannot be opened.
+        """
+        # Whoever is cancelled while it waits must not leave a workspace half open.
+        return await asyncio.shield(asyncio.create_task(self._roots(folders, is_lenient=is_lenient)))
+
+    async def _roots(self, folders: Sequence[Folder], *, is_lenient: bool) -> Roots:
+        whole: dict[Path, Root] = {}
+        async with self._turn:
+            for folder in outermost(folders):
+                try:
+                    holder = await self._holder(folder)
+                except FileToolsError as error:
+                    if not is_lenient:
+                        raise
+                    logger.warning("%s is not served: %s", folder.given, error.message)
+                else:
+                    whole[holder] = Root.of(self._open[holder])
+        return Roots(list(whole.values())).narrowed(folder.spellings for folder in folders)
+
+    async def _holder(self, folder: Folder) -> Path:
+        """Return the key of the workspace that holds a folder."""
+        for real in self._open:
+            if folder.real.is_relative_to(real):
+                return real
+        self._open[folder.real] = await self._stack.enter_async_context(self._opener(folder.given))
+        return folder.real
+
+    async def __aenter__(self) -> Workspaces:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        async with self._turn:
+            await self._stack.aclose()
