@@ -6,7 +6,15 @@ from filetools.app.opening import Opening, open_workspace
 from filetools.app.token import TOKEN_FILE, own_token, read_token
 from filetools.content import Edit, TextEdit
 from filetools.events import BufferEvent, Event, Subscription, TreeEvent, from_record
-from filetools.facade import FeedPage, FileToolsFacade, OpenedFile, Transaction, TransactionResult, Upload
+from filetools.facade import (
+    FeedPage,
+    FileToolsFacade,
+    OpenedFile,
+    Transaction,
+    TransactionResult,
+    Upload,
+    change_entry,
+)
 from filetools.permissions import ApprovalAnswer, ApprovalDecision, ApprovalRequest
 
 __all__ = [
@@ -30,6 +38,7 @@ __all__ = [
     "TransactionResult",
     "TreeEvent",
     "Upload",
+    "change_entry",
     "examine",
     "folder_at",
     "from_record",

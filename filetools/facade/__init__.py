@@ -9,6 +9,7 @@ from filetools.facade.parts import Crew, Parts
 from filetools.facade.runner import Runner
 from filetools.facade.transactions import Transaction, TransactionResult
 from filetools.facade.uploads import Upload
+from filetools.facade.watching import change_entry
 
 __all__ = [
     "Clerk",
@@ -23,5 +24,6 @@ __all__ = [
     "Transaction",
     "TransactionResult",
     "Upload",
+    "change_entry",
     "keep_aside",
 ]

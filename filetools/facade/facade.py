@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
+from dataclasses import replace
 from functools import partial
 from typing import Any, Protocol
 
@@ -19,6 +20,7 @@ from filetools.facade.runner import Runner
 from filetools.facade.search_calls import SearchCalls
 from filetools.facade.transactions import Transaction
 from filetools.facade.tree_calls import TreeCalls
+from filetools.facade.watching import concerns
 from filetools.locks import LockInfo
 from filetools.models import Actor, ChangeRecord, SyncResult
 from filetools.permissions import ApprovalRequest, Approver, Attendance
@@ -105,12 +107,24 @@ class FileToolsFacade(ReadCalls, SearchCalls, BodyCalls, TreeCalls, HistoryCalls
         """Yield every change after a position, then those to come; None starts now."""
         return self._feed.follow(since)
 
-    def follow_pages(self, since: str | None = None) -> AsyncIterator[FeedPage]:
+    async def follow_pages(self, since: str | None = None, *, path: str = "") -> AsyncGenerator[FeedPage, None]:
         """Yield the changes after a position in pages, then those to come; None starts now. For doors with many readers.
 
-        A page with `resync` has no changes: what lies before its position is not known any more.
+        Args:
+            since: A position.
+            path: Only changes of this file, or in this folder and below.
+
+        Yields:
+            Pages with changes, or with `resync` and none: what lies before such a page's position is not known any more.
+
+        Raises:
+            InvalidArgumentError: The position is malformed.
         """
-        return self._feed.follow_pages(since)
+        below, key = self._runner.resolve(path, allow_root=True), self._parts.workspace.key
+        async for page in self._feed.follow_pages(since):
+            records = tuple(record for record in page.records if concerns(record, below, key))
+            if records or page.resync:
+                yield replace(page, records=records)
 
     async def position(self) -> str:
         """Return the position in the feed after the newest change.

@@ -34,7 +34,7 @@ async def watch(
         page = await feed.page(position, limit=limit)
         if page.resync:
             return WatchResult(path=below, changes=[], position=await feed.position(), resync=True)
-        found = [record for record in page.records if _concerns(record, below, key)]
+        found = [record for record in page.records if concerns(record, below, key)]
         is_over = page.position == position and loop.time() >= deadline
         if found or is_over:
             return _result(page, found, below)
@@ -45,7 +45,8 @@ async def watch(
         position = page.position
 
 
-def _concerns(record: ChangeRecord, below: WorkspacePath, key: Key) -> bool:
+def concerns(record: ChangeRecord, below: WorkspacePath, key: Key) -> bool:
+    """Whether a change is of a path or, of a folder, below it."""
     if below.is_root:
         return True
     top = key(below)
@@ -55,10 +56,11 @@ def _concerns(record: ChangeRecord, below: WorkspacePath, key: Key) -> bool:
 
 
 def _result(page: FeedPage, found: list[ChangeRecord], below: WorkspacePath) -> WatchResult:
-    return WatchResult(path=below, changes=[_entry(record) for record in found], position=page.position)
+    return WatchResult(path=below, changes=[change_entry(record) for record in found], position=page.position)
 
 
-def _entry(record: ChangeRecord) -> ChangeEntry:
+def change_entry(record: ChangeRecord) -> ChangeEntry:
+    """Return a change as JSON tells it."""
     actor = {name: value for name, value in asdict(record.actor).items() if value is not None}
     return ChangeEntry(
         number=record.number, operation=record.operation.value, path=record.path, old_path=record.old_path,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from filetools.tools.abort import AbortSignal
 from filetools.tools.arguments import NoParameters, Parameters
+from filetools.tools.bodies import bounded
 from filetools.tools.call_log import CallLog, CallRecord
 from filetools.tools.clipping import TextLimits
 from filetools.tools.deadline import Deadline
@@ -43,6 +44,7 @@ __all__ = [
     "Tool",
     "ToolContext",
     "ToolRegistry",
+    "bounded",
     "chosen",
     "failure_envelope",
     "has_schema",

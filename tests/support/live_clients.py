@@ -5,9 +5,12 @@ from __future__ import annotations
 import asyncio
 import itertools
 import json
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from typing import Any, Protocol
+
+from websockets.asyncio.client import ClientConnection, connect
+from websockets.exceptions import ConnectionClosed
 
 from filetools.content import TextEdit, apply_text_edits, composed, transform
 from filetools.editors.units import as_units, edits_as_units, edits_from_units, from_units
@@ -213,3 +216,41 @@ async def connected(
             yield client
         finally:
             await client.aclose()
+
+
+class SocketWire:
+    """A WebSocket; `close_code` and `close_reason` tell why it ended."""
+
+    def __init__(self, connection: ClientConnection) -> None:
+        self.connection = connection
+
+    async def send(self, text: str) -> None:
+        """Send a text frame."""
+        await self.connection.send(text)
+
+    async def receive(self) -> str | None:
+        """Return the next frame, or None once the connection has ended."""
+        try:
+            return str(await self.connection.recv())
+        except ConnectionClosed:
+            return None
+
+
+@asynccontextmanager
+async def live(address: str, *, headers: Mapping[str, str] | None = None, **hello: Any) -> AsyncIterator[LiveClient]:
+    """Connect a client to a server, and say hello."""
+    async with socket_of(address, headers=headers) as connection:
+        client = LiveClient(SocketWire(connection))
+        try:
+            await client.do("hello", **hello)
+            yield client
+        finally:
+            await client.aclose()
+
+
+def socket_of(address: str, *, headers: Mapping[str, str] | None = None) -> connect:
+    """Return the WebSocket of a server, to be entered."""
+    return connect(
+        f"{address.replace('http', 'ws', 1)}/v1/live", additional_headers=headers, compression=None, max_size=None,
+        open_timeout=PATIENCE_SECONDS, proxy=None,
+    )  # fmt: skip

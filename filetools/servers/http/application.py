@@ -17,6 +17,7 @@ from filetools.errors import FileToolsError, InternalError
 from filetools.servers.http.asgi import Application, Message, Receive, Scope, Send
 from filetools.servers.http.bodies import Bodies
 from filetools.servers.http.callers import Callers
+from filetools.servers.http.live import Hub
 from filetools.servers.http.logins import Logins
 from filetools.servers.http.metrics import Metrics
 from filetools.servers.http.openapi import describe
@@ -44,8 +45,9 @@ async def http_application(files: FileToolsFacade, options: HttpOptions) -> Asyn
         InvalidArgumentError: The options name a tool or a group that there is none of.
     """
     log = CallLog()
+    hub = Hub(files, log)
     callers = Callers(files, person=options.person, log=log)
-    shared = Shared(files=files, options=options, callers=callers, log=log, logins=Logins(), metrics=Metrics())
+    shared = Shared(files=files, options=options, callers=callers, log=log, hub=hub, logins=Logins(), metrics=Metrics())
     door = DoorOptions(tools=options.tools)
     async with mcp_application(files, door, path=MCP_PATH, is_guarded=True, log=log) as mcp:
         try:
@@ -53,6 +55,7 @@ async def http_application(files: FileToolsFacade, options: HttpOptions) -> Asyn
         finally:
             shared.closing.set()
             log.abort_all()
+            hub.close()
 
 
 class ServerApplication:

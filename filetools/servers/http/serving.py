@@ -77,7 +77,9 @@ async def serve(files: FileToolsFacade, listener: Listener, ready: Callable[[Ser
             application,
             http=connections(limits),
             ws="websockets-sansio",
-            ws_max_size=limits.body_bytes,
+            # Beyond it uvicorn breaks off in the middle; what is less, and still too much, is told why it is the end.
+            ws_max_size=4 * limits.body_bytes,
+            ws_per_message_deflate=False,  # costs memory for each connection, and frames are small
             lifespan="off",
             log_config=None,
             log_level="warning",

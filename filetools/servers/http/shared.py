@@ -12,6 +12,7 @@ from fastapi.requests import HTTPConnection
 
 from filetools.app import FileToolsFacade
 from filetools.servers.http.callers import Admission, Caller, Callers
+from filetools.servers.http.live import Hub
 from filetools.servers.http.logins import Logins
 from filetools.servers.http.metrics import Metrics
 from filetools.servers.http.options import HttpOptions
@@ -32,6 +33,8 @@ class Shared:
     callers: Callers
     log: CallLog
     """All calls of tools, of all callers; it lists and stops those under way."""
+    hub: Hub
+    """What all live connections share."""
     logins: Logins
     metrics: Metrics
     large_bodies: asyncio.Semaphore = field(default_factory=partial(asyncio.Semaphore, 2))

@@ -6,6 +6,15 @@ from typing import Final
 
 from fastapi import APIRouter
 
-from filetools.servers.http.routes import about, files, looking, together
+from filetools.servers.http.routes import about, approvals, changes, files, live, looking, together, tools
 
-ROUTERS: Final[tuple[APIRouter, ...]] = (about.router, files.router, looking.router, together.router)
+ROUTERS: Final[tuple[APIRouter, ...]] = (
+    about.router,
+    files.router,
+    looking.router,
+    together.router,
+    tools.router,
+    approvals.router,
+    changes.router,
+    live.router,
+)

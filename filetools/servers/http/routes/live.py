@@ -1,0 +1,92 @@
+"""The route of the live protocol: a WebSocket, and the session behind it."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import suppress
+from typing import Final
+
+from fastapi import APIRouter, WebSocket, WebSocketDisconnect
+
+from filetools.app import FileToolsFacade
+from filetools.servers.http.live import Ending, LiveSession
+from filetools.servers.http.shared import Shared, admission_of, shared_of
+
+router: Final = APIRouter()
+HELLO_SECONDS: Final = 10.0
+STALLED_SECONDS: Final = 30.0
+"""How long a client may read nothing; then it is cut off, and may come back with its position."""
+_CLOSE_SECONDS: Final = 1.0
+_GOING_AWAY: Final = 1001
+_POLICY: Final = 1008
+_FAILED: Final = 1011
+_TRY_AGAIN: Final = 1013
+
+
+@router.websocket("/v1/live")
+async def live(websocket: WebSocket) -> None:
+    """Serve one client until it leaves, reads no more, or the server stops."""
+    shared, admission = shared_of(websocket), admission_of(websocket)
+
+    def open_files(session: str | None) -> FileToolsFacade:
+        return shared.callers.caller(admission, session).files
+
+    await websocket.accept()
+    async with LiveSession(open_files, shared.hub, limits=shared.options.limits) as session:
+        ending = await _first_end(websocket, session, shared)
+    if ending is not None:
+        with suppress(TimeoutError, RuntimeError, WebSocketDisconnect):  # it has left meanwhile, or reads nothing
+            async with asyncio.timeout(_CLOSE_SECONDS):
+                await websocket.close(ending.code, ending.reason)
+
+
+async def _first_end(websocket: WebSocket, session: LiveSession, shared: Shared) -> Ending | None:
+    """Carry frames both ways until there is a reason to end; return it, or None if the client has left."""
+    ways = [
+        asyncio.create_task(_receive(websocket, session)),
+        asyncio.create_task(_send(websocket, session)),
+        asyncio.create_task(_silent(session)),
+        asyncio.create_task(_stopped(shared)),
+    ]
+    try:
+        done, _ = await asyncio.wait(ways, return_when=asyncio.FIRST_COMPLETED)
+        return next(iter(done)).result()
+    finally:
+        for way in ways:
+            way.cancel()
+        await asyncio.gather(*ways, return_exceptions=True)
+
+
+async def _receive(websocket: WebSocket, session: LiveSession) -> Ending | None:
+    # A task of its own beside the sender: uvicorn tells of the end of a connection only to who waits for it.
+    while (message := await websocket.receive())["type"] == "websocket.receive":
+        text = message.get("text")
+        if not isinstance(text, str):
+            await session.refuse("Frames are text, not bytes")
+        elif (ending := await session.take(text)) is not None:
+            return ending
+    return None
+
+
+async def _send(websocket: WebSocket, session: LiveSession) -> Ending | None:
+    while (text := await session.outbox.take()) is not None:
+        try:
+            async with asyncio.timeout(STALLED_SECONDS):
+                await websocket.send_text(text)
+        except TimeoutError:
+            return Ending(_TRY_AGAIN, "too slow: nothing was read for a while")
+        except WebSocketDisconnect:
+            return None
+    return Ending(_FAILED, "the workspace cannot be followed any more")
+
+
+async def _silent(session: LiveSession) -> Ending:
+    await asyncio.sleep(HELLO_SECONDS)
+    if session.has_begun:
+        await asyncio.Event().wait()  # it came in time, and is no reason to end any more
+    return Ending(_POLICY, "the first frame is hello, and comes soon")
+
+
+async def _stopped(shared: Shared) -> Ending:
+    await shared.closing.wait()
+    return Ending(_GOING_AWAY, "the server stops")

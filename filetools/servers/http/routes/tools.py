@@ -1,0 +1,209 @@
+"""Routes to the tools: what there is, calling them, and the calls that run."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import secrets
+from collections.abc import AsyncGenerator
+from typing import Annotated, Any, Final
+
+from fastapi import APIRouter, Header, Query, Request
+from fastapi.responses import JSONResponse, Response
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from filetools.errors import InvalidArgumentError
+from filetools.servers.http.callers import Caller
+from filetools.servers.http.event_stream import MEDIA_TYPE, EventStream, event_text
+from filetools.servers.http.problems import Refusal
+from filetools.servers.http.shared import Calling, Shared, SharedParts
+from filetools.tools import AbortSignal, TextLimits, bounded, failure_envelope
+
+router: Final = APIRouter()
+CALL_HEADER: Final = "Filetools-Call"
+"""Header that names a call; the answer carries it, whoever gave the name."""
+_CALL_NAME: Final = re.compile(r"[!-~]{1,120}")
+_STATUS: Final = {"UNKNOWN_TOOL": 400, "INVALID_ARGUMENT": 422}
+MOST_STEPS: Final = 100
+"""Of progress that a slow reader has not taken; beyond it only the newest counts."""
+_ENVELOPE: Final[dict[str, Any]] = {
+    "type": "object",
+    "required": ["success"],
+    "properties": {"success": {"type": "boolean"}},
+}
+_ANSWERS: Final[dict[int | str, dict[str, Any]]] = {
+    200: {
+        "description": "The envelope, of a success or a failure; or a stream of events that ends with it",
+        "content": {"application/json": {"schema": _ENVELOPE}, MEDIA_TYPE: {"schema": {"type": "string"}}},
+    },
+    400: {"description": "There is no such tool", "content": {"application/json": {"schema": _ENVELOPE}}},
+    422: {"description": "The arguments are bad", "content": {"application/json": {"schema": _ENVELOPE}}},
+}
+_ARGUMENTS: Final[dict[str, Any]] = {
+    "requestBody": {"required": False, "content": {"application/json": {"schema": {"type": "object"}}}}
+}
+
+
+class ToolsPage(BaseModel):
+    """What `GET /v1/tools` returns."""
+
+    tools: list[dict[str, Any]]
+    """Name, description and input_schema of each."""
+
+
+class Execution(BaseModel):
+    """What `POST /v1/execute` takes."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    tool: str
+    input: dict[str, Any] = {}
+
+
+class CallsPage(BaseModel):
+    """What `GET /v1/calls` returns."""
+
+    calls: list[dict[str, Any]]
+    """Calls that run, oldest first."""
+
+
+class Aborted(BaseModel):
+    """What `DELETE /v1/calls/{id}` returns."""
+
+    id: str
+    aborted: int
+    """How many calls of that id were told to stop."""
+
+
+@router.get("/v1/tools")
+async def tools(caller: Calling, groups: Annotated[list[str] | None, Query()] = None) -> ToolsPage:
+    """Return the definitions of all tools, or of those in some groups."""
+    return ToolsPage(tools=caller.registry.definitions(groups=groups))
+
+
+@router.post("/v1/tools/{name}", responses=_ANSWERS, response_model=None, openapi_extra=_ARGUMENTS)
+async def call_tool(
+    caller: Calling,
+    shared: SharedParts,
+    request: Request,
+    name: str,
+    accept: Annotated[str, Header(include_in_schema=False)] = "",
+    filetools_call: Annotated[str | None, Header()] = None,
+) -> Response:
+    """Call a tool; the body is its arguments. A tool that fails is an answer like any other, with status 200.
+
+    With `Accept: text/event-stream` the events `progress` tell how far it is, and `result` ends the stream; closing it
+    before stops the call.
+    """
+    return await _called(caller, shared, name, await _json(request), accept, filetools_call)
+
+
+@router.post(
+    "/v1/execute",
+    responses=_ANSWERS,
+    response_model=None,
+    openapi_extra={
+        "requestBody": {
+            "required": True,
+            "content": {"application/json": {"schema": Execution.model_json_schema()}},
+        }
+    },
+)
+async def execute(
+    caller: Calling,
+    shared: SharedParts,
+    request: Request,
+    accept: Annotated[str, Header(include_in_schema=False)] = "",
+    filetools_call: Annotated[str | None, Header()] = None,
+) -> Response:
+    """Call the tool that the body names; else the same as `/v1/tools/{name}`."""
+    try:
+        wanted = Execution.model_validate(await _json(request))
+    except ValidationError as exc:
+        first = exc.errors(include_url=False, include_context=False)[0]
+        place = ".".join(str(part) for part in first["loc"])
+        return _bad(f"The body is {{tool, input}}: {place}: {first['msg']}")
+    return await _called(caller, shared, wanted.tool, wanted.input, accept, filetools_call)
+
+
+@router.get("/v1/calls")
+async def calls(shared: SharedParts) -> CallsPage:
+    """Return the calls that run in this server, over whatever protocol they came."""
+    return CallsPage(calls=[record.to_dict() for record in shared.log.running()])
+
+
+@router.delete("/v1/calls/{call_id}")
+async def abort_call(caller: Calling, shared: SharedParts, call_id: str) -> Aborted:
+    """Stop a call. People stop any, agents those of their own session."""
+    aborted = shared.log.abort(call_id, caller.actor)
+    if not aborted:
+        raise Refusal(404, "NO_SUCH_CALL", f"No call {call_id[:120]!r} runs")
+    return Aborted(id=call_id, aborted=aborted)
+
+
+async def _called(
+    caller: Caller, shared: Shared, name: str, arguments: object, accept: str, call_id: str | None
+) -> Response:
+    if call_id is not None and not _CALL_NAME.fullmatch(call_id):
+        return _bad(f"{CALL_HEADER} is 1 to 120 visible ASCII characters")
+    if not isinstance(arguments, dict):
+        return _bad("The body is a JSON object with the arguments of the tool")
+    named = call_id or f"call-{secrets.token_hex(8)}"
+    headers = {CALL_HEADER: named}
+    if MEDIA_TYPE in accept and name in caller.registry.names():
+        return EventStream(_streamed(caller, name, arguments, named), shared.closing, headers)
+    envelope = _shown(caller, await caller.registry.call(name, arguments, tool_call_id=named))
+    status = 200 if envelope["success"] else _STATUS.get(envelope["error_code"], 200)
+    return JSONResponse(envelope, status, headers)
+
+
+async def _streamed(caller: Caller, name: str, arguments: dict[str, Any], call_id: str) -> AsyncGenerator[str, None]:
+    steps: asyncio.Queue[str] = asyncio.Queue(MOST_STEPS)
+    abort = AbortSignal()
+
+    def report(current: int, total: int | None, message: str | None) -> None:
+        if steps.full():
+            steps.get_nowait()
+        steps.put_nowait(event_text("progress", {"current": current, "total": total, "message": message}))
+
+    call = asyncio.create_task(
+        caller.registry.call(name, arguments, tool_call_id=call_id, abort=abort, progress=report)
+    )
+    try:
+        while not call.done():
+            step = asyncio.create_task(steps.get())
+            await asyncio.wait({call, step}, return_when=asyncio.FIRST_COMPLETED)
+            if step.done():
+                yield step.result()
+            else:
+                step.cancel()
+        await asyncio.sleep(0)  # what worker threads told last is still on its way through the loop
+        while not steps.empty():
+            yield steps.get_nowait()
+        yield event_text("result", _shown(caller, call.result()))
+    finally:
+        abort.abort()
+        await asyncio.gather(call, return_exceptions=True)
+
+
+def _shown(caller: Caller, envelope: dict[str, Any]) -> dict[str, Any]:
+    """What a caller gets of an envelope: models get only so much of a text at once, people's programs all of it."""
+    if caller.is_person or not envelope["success"]:
+        return envelope
+    settings = caller.files.settings
+    limits = TextLimits(lines=settings.max_text_lines, characters=settings.max_text_characters)
+    return {**envelope, "data": bounded(envelope["data"], limits)}
+
+
+async def _json(request: Request) -> object:
+    body = await request.body()
+    if not body:
+        return {}
+    try:
+        return await request.json()
+    except ValueError:  # the caller of this tells what a body must be
+        return None
+
+
+def _bad(message: str) -> Response:
+    return JSONResponse(failure_envelope(InvalidArgumentError(message)), 422)
