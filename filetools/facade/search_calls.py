@@ -30,8 +30,8 @@ class SearchCalls(Calls):
         """Return one page of the files and folders whose path fits a pattern, in the order of listings.
 
         Args:
-            pattern: Without `*`, `?` and `[` any part of the path, in any case; else a glob: compared with the name at
-                any depth, or, with a slash, with the whole path from the root.
+            pattern: Without `*`, `?`, `[` and `{a,b}` any part of the path, in any case; else a glob: compared with the
+                name at any depth, or, with a slash, with the whole path from the root.
             path: Folder to search below.
             all: Whether ignored and hidden names, and those that listings leave out, are searched too.
             limit: Most matches, 1 to 1000.

@@ -25,6 +25,9 @@ from filetools.paths.wildmatch import (
 MAX_PATTERN_CHARACTERS: Final = 256
 _FORBIDDEN: Final = re.compile(r'[<>"|]')
 _WILD: Final = re.compile(r"[*?]")
+_BRACES: Final = re.compile(r"\{([^{}]*)\}")
+_CHOICE: Final = re.compile(r"\{[^{},]*,[^{}]*\}")
+MAX_GLOBS: Final = 64
 _SEPARATORS: Final = re.compile(r"[,\n\r]")
 
 Sieve = Callable[[Sequence[str], bool], Sequence[str]]
@@ -215,9 +218,24 @@ class Glob:
         return self._expression.match(text) is not None
 
 
+def alternatives(pattern: str) -> list[str]:
+    """Return a glob for each way to choose from the braces of a pattern, such as `*.{ts,tsx}`; they are not nested.
+
+    Raises:
+        InvalidArgumentError: There are more than 64.
+    """
+    found = [""]
+    for position, part in enumerate(_BRACES.split(pattern)):
+        choices = part.split(",") if position % 2 else [part]
+        found = [before + choice for before in found for choice in choices]
+        if len(found) > MAX_GLOBS:
+            raise InvalidArgumentError(f"The glob {pattern[:40]!r} stands for more than {MAX_GLOBS} globs")
+    return found
+
+
 def is_glob(pattern: str) -> bool:
     """Whether a search pattern is a glob rather than a part of a path."""
-    return any(character in pattern for character in GLOB_CHARACTERS)
+    return any(character in pattern for character in GLOB_CHARACTERS) or _CHOICE.search(pattern) is not None
 
 
 def _tokens(pattern: str, *, classes: bool) -> list[Token]:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from filetools.errors import InvalidArgumentError
 from filetools.models import SearchResult
 from filetools.paths import WorkspacePath
-from filetools.paths.patterns import Glob, is_glob
+from filetools.paths.patterns import Glob, alternatives, is_glob
 from filetools.search.listing import FOLDERS, IGNORES, Page, Wanted
 from filetools.search.options import ListOptions
 from filetools.search.source import Abort, Listable, Source
@@ -28,7 +28,7 @@ def search_files(
     Args:
         store: What to search.
         path: The folder to search below.
-        pattern: Without `*`, `?` and `[` any part of the path, in any case; else a glob, see `Glob`.
+        pattern: Without `*`, `?`, `[` and `{a,b}` any part of the path, in any case; else a glob, see `Glob`.
         options: As for a listing; always recursive. By default ignore files hold and hidden names are skipped.
         cursor: `next_cursor` of the page before; None for the first.
         abort: As for `list_page`.
@@ -50,6 +50,7 @@ def _wanted(pattern: str) -> Wanted:
     if not pattern:
         raise InvalidArgumentError("The pattern is empty")
     if is_glob(pattern):
-        return Glob(pattern).matches
+        globs = tuple(map(Glob, alternatives(pattern)))
+        return globs[0].matches if len(globs) == 1 else lambda path: any(glob.matches(path) for glob in globs)
     part = pattern.replace("\\", "/").casefold()
     return lambda path: part in path.casefold()

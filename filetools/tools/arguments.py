@@ -21,6 +21,8 @@ ALIASES: Final = {
     "new_str": "new_string",
     "query": "pattern",
     "length": "limit",
+    "patch_text": "patch",
+    "input": "patch",
 }
 """Names that models trained on other tools use; each counts only where the tool has the right-hand parameter."""
 
@@ -110,8 +112,10 @@ def _published(model: type[BaseModel]) -> dict[str, FieldInfo]:
 
 
 def _canonical_value(field: FieldInfo, value: Any, where: str) -> Any:
-    """Go on inside lists of objects; every other value is for the validator."""
+    """Go on inside objects and lists of objects; every other value is for the validator."""
     nested = _item_model(field)
+    if nested is not None and isinstance(value, Mapping):
+        return _canonical(nested, value, f"{where}.")
     if nested is None or not isinstance(value, list):
         return value
     return [_canonical(nested, item, f"{where}[{index}].") for index, item in enumerate(value)]

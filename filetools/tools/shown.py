@@ -52,16 +52,21 @@ def has_schema(tool: AnyTool) -> bool:
 
 def failure_text(envelope: Mapping[str, Any], limits: TextLimits) -> str:
     """Return an error with everything that is needed to repair the call: code, hint, details."""
-    lines = [f"{envelope['error_code']}: {envelope['error']}"]
+    first = f"{envelope['error_code']}: {envelope['error']}"
+    text, _ = clipped("\n".join([first, *repair_lines(envelope), *news_lines(envelope)]), limits)
+    return text
+
+
+def repair_lines(envelope: Mapping[str, Any]) -> Iterator[str]:
+    """Yield what a failure tells below its sentence: what to do, and what is needed for it."""
     if action := envelope.get("suggested_action"):
-        lines.append(f"hint: {action}")
+        yield f"hint: {action}"
     for name, value in envelope["details"].items():
         if isinstance(value, str) and "\n" in value:
-            lines += [f"{name}:", value.rstrip("\n")]
+            yield f"{name}:"
+            yield value.rstrip("\n")
         else:
-            lines.append(f"{name}: {value if isinstance(value, str) else _compact(value)}")
-    text, _ = clipped("\n".join([*lines, *news_lines(envelope)]), limits)
-    return text
+            yield f"{name}: {value if isinstance(value, str) else _compact(value)}"
 
 
 def _joined(body: Body, news: list[str]) -> str:

@@ -4,19 +4,16 @@ from __future__ import annotations
 
 import hashlib
 import json
-import re
 from dataclasses import dataclass, field
 from typing import Final, Literal
 
 from filetools.errors import InvalidArgumentError
-from filetools.paths.patterns import Glob
+from filetools.paths.patterns import Glob, alternatives
 from filetools.search.contents.syntax import Pattern, read_pattern
 from filetools.search.options import MAX_LIMIT, ListOptions
 
 OutputMode = Literal["content", "files", "count"]
 MAX_CONTEXT: Final = 20
-MAX_GLOBS: Final = 64
-_BRACES: Final = re.compile(r"\{([^{}]*)\}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,7 +58,7 @@ class GrepOptions:
 
     def globs(self) -> tuple[Glob, ...]:
         """Return the globs of which a file must fit one; none if every file is wanted."""
-        return () if self.glob is None else tuple(map(Glob, _alternatives(self.glob)))
+        return () if self.glob is None else tuple(map(Glob, alternatives(self.glob)))
 
     def fingerprint(self, path: str) -> str:
         """Return a short text that is equal for the pages of one search only."""
@@ -70,14 +67,3 @@ class GrepOptions:
             self.only_matching, self.listing().fingerprint(path),
         )  # fmt: skip
         return hashlib.sha256(json.dumps(facts).encode()).hexdigest()[:12]
-
-
-def _alternatives(glob: str) -> list[str]:
-    """Return a glob for each way to choose from its braces, which are not nested."""
-    found = [""]
-    for position, part in enumerate(_BRACES.split(glob)):
-        choices = part.split(",") if position % 2 else [part]
-        found = [before + choice for before in found for choice in choices]
-        if len(found) > MAX_GLOBS:
-            raise InvalidArgumentError(f"The glob {glob[:40]!r} stands for more than {MAX_GLOBS} globs")
-    return found

@@ -6,10 +6,20 @@ from typing import Final
 
 from filetools.errors import InvalidArgumentError
 from filetools.tools.arguments import nearest_name
+from filetools.tools.dialects.apply_patch import APPLY_PATCH
+from filetools.tools.dialects.claude_code import CLAUDE_CODE
 from filetools.tools.dialects.dialect import Dialect
 from filetools.tools.dialects.mcp_filesystem import MCP_FILESYSTEM
+from filetools.tools.dialects.memory import MEMORY
+from filetools.tools.dialects.text_editor import TEXT_EDITOR, text_editor
 
-DIALECTS: Final[tuple[Dialect, ...]] = (MCP_FILESYSTEM,)
+DIALECTS: Final[tuple[Dialect, ...]] = (
+    CLAUDE_CODE,
+    MCP_FILESYSTEM,
+    TEXT_EDITOR,
+    MEMORY,
+    APPLY_PATCH,
+)
 """All there are."""
 
 
@@ -27,4 +37,14 @@ def dialect_named(name: str) -> Dialect:
     raise InvalidArgumentError(f"There is no dialect named {name!r}; {hint}")
 
 
-__all__ = ["DIALECTS", "Dialect", "dialect_named"]
+__all__ = [
+    "APPLY_PATCH",
+    "CLAUDE_CODE",
+    "DIALECTS",
+    "MCP_FILESYSTEM",
+    "MEMORY",
+    "TEXT_EDITOR",
+    "Dialect",
+    "dialect_named",
+    "text_editor",
+]

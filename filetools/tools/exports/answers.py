@@ -20,8 +20,8 @@ async def answer(tools: ToolRegistry, call: object) -> dict[str, Any]:
     Args:
         tools: What may be called.
         call: A `tool_use` block (returns a `tool_result` block), an entry of `tool_calls` (a message of the role `tool`),
-            a `function_call` item (a `function_call_output` item), a `tools/call` request (its result), or a plain
-            `{"name", "arguments"}` (the envelope); as an object of the SDK or as a mapping.
+            a `function_call`, `custom_tool_call` or `apply_patch_call` item (the item of its output), a `tools/call` request
+            (its result), or a plain `{"name", "arguments"}` (the envelope); as an object of the SDK or as a mapping.
 
     Raises:
         InvalidArgumentError: It is no call in any of these shapes.
@@ -78,6 +78,15 @@ def _function_call_output(asked: ModelCall, seen: Shown) -> dict[str, Any]:
     return {"type": "function_call_output", "call_id": asked.id, "output": output}
 
 
+def _apply_patch_output(asked: ModelCall, seen: Shown) -> dict[str, Any]:
+    status = "failed" if seen.is_error else "completed"
+    return {"type": "apply_patch_call_output", "call_id": asked.id, "status": status, "output": _text(seen)}
+
+
+def _custom_output(asked: ModelCall, seen: Shown) -> dict[str, Any]:
+    return {"type": "custom_tool_call_output", "call_id": asked.id, "output": _text(seen)}
+
+
 def _call_tool_result(asked: ModelCall, seen: Shown) -> dict[str, Any]:
     content = _text_blocks(seen, "text")
     if seen.media is not None:
@@ -104,5 +113,7 @@ _RESULTS: Final[Mapping[CallForm, Callable[[ModelCall, Shown], dict[str, Any]]]]
     "anthropic": _tool_result,
     "openai-chat": _tool_message,
     "openai-responses": _function_call_output,
+    "openai-apply-patch": _apply_patch_output,
+    "openai-custom": _custom_output,
     "mcp": _call_tool_result,
 }

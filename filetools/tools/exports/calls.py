@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol, runtime_checkable
 
-CallForm = Literal["anthropic", "openai-chat", "openai-responses", "mcp", "json"]
+CallForm = Literal["anthropic", "openai-chat", "openai-responses", "openai-apply-patch", "openai-custom", "mcp", "json"]
 
 
 @runtime_checkable
@@ -47,6 +47,11 @@ def call_of(item: object) -> ModelCall | None:
         case {"type": "function_call", "call_id": id_, "name": name}:
             arguments = _decoded(plain.get("arguments"))
             return ModelCall(form="openai-responses", id=str(id_), name=str(name), arguments=arguments)
+        case {"type": "apply_patch_call", "call_id": id_, "operation": operation}:
+            given = {"operation": plain_of(operation)}
+            return ModelCall(form="openai-apply-patch", id=str(id_), name="apply_patch", arguments=given)
+        case {"type": "custom_tool_call", "call_id": id_, "name": name, "input": text}:
+            return ModelCall(form="openai-custom", id=str(id_), name=str(name), arguments={"input": text})
         case {"method": "tools/call", "params": {"name": name, **params}}:
             # The id of such a request counts from 0 in each connection.
             return ModelCall(form="mcp", id=None, name=str(name), arguments=params.get("arguments") or {})

@@ -1,0 +1,159 @@
+"""The dialect of OpenAI's `apply_patch`: one operation of the hosted tool, or a whole patch in the Codex text form.
+
+Source: OpenAI's guide to the apply patch tool, and the grammar published for it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Annotated, Any, Final, Literal
+
+from pydantic import Field
+
+from filetools.content import parse_patch
+from filetools.content.names import quoted_name
+from filetools.errors import InvalidArgumentError, PathExistsError, PathNotFoundError
+from filetools.models import PatchedFile
+from filetools.tools.arguments import Parameters
+from filetools.tools.dialects.dialect import Dialect
+from filetools.tools.dialects.presenting import presented
+from filetools.tools.tool import Tool, ToolContext
+
+NAME: Final = "apply-patch"
+TOOL: Final = "apply_patch"
+_BEGIN: Final = "*** Begin Patch"
+_END: Final = "*** End Patch"
+_HEADS: Final = {
+    "create_file": "*** Add File: ",
+    "update_file": "*** Update File: ",
+    "delete_file": "*** Delete File: ",
+}
+_KINDS: Final = {"create_file": "add", "update_file": "update", "delete_file": "delete"}
+_MARKS: Final = {"add": "A", "delete": "D", "update": "M", "move": "M"}
+_NUMBERED: Final = re.compile(r"@@ -\d+(?:,\d+)? \+\d+(?:,\d+)? @@.*")
+
+
+class Operation(Parameters):
+    """What the hosted tool asks for with one call."""
+
+    type: Literal["create_file", "update_file", "delete_file"]
+    path: str
+    diff: str | None = None
+
+
+class ApplyPatch(Parameters):
+    """Parameters of apply_patch."""
+
+    patch: Annotated[str | None, Field(description="*** Begin Patch … *** End Patch")] = None
+    operation: Annotated[Operation | None, Field(description="Instead of patch: what to do with one file")] = None
+
+    def about(self) -> str | None:
+        """Return the path of an operation."""
+        return None if self.operation is None else self.operation.path
+
+
+async def apply_patch(context: ToolContext, given: ApplyPatch) -> dict[str, Any]:
+    """Apply a patch or an operation, all or nothing."""
+    if (given.patch is None) == (given.operation is None):
+        raise InvalidArgumentError("apply_patch needs either patch or operation")
+    text = given.patch if given.operation is None else patch_of(given.operation)
+    try:
+        made = await context.files.apply_patch(text or "")
+    except PathExistsError as error:
+        error.suggested_action = (
+            "Update the file that is there (update_file, *** Update File:), or choose another path."
+        )
+        raise
+    except PathNotFoundError as error:
+        error.suggested_action = "Check the path; a new file is created with create_file or *** Add File:."
+        raise
+    rows = "".join(f"{_MARKS[file.kind]} {_named(file)}\n" for file in made.files)
+    files = [file.to_dict() for file in made.files]
+    return {"status": "completed", "output": f"Success. Updated the following files:\n{rows}", "files": files}
+
+
+def patch_of(operation: Operation) -> str:
+    """Return an operation as a patch of one file.
+
+    Raises:
+        InvalidArgumentError: It has no diff, or its diff is about other files than its path.
+    """
+    path = operation.path
+    if any(ord(character) < 32 for character in path):
+        raise InvalidArgumentError("The path of an operation cannot hold control characters")
+    if operation.type == "delete_file":
+        return _codex(operation, [])
+    if operation.diff is None:
+        raise InvalidArgumentError(f"Operation {operation.type} needs a diff", path=path)
+    lines = operation.diff.removesuffix("\n").split("\n")
+    if lines[0].strip() == _BEGIN:
+        return _whole(operation, operation.diff)
+    if lines[0].startswith("--- ") and lines[1:2] and lines[1].startswith("+++ "):
+        lines = lines[2:]
+    if any(line.startswith("*** ") and line.rstrip() != "*** End of File" for line in lines):
+        raise InvalidArgumentError(
+            "The diff of an operation has no '*** …' lines: the path says which file it is", path=path
+        )
+    return _created(operation, lines) if operation.type == "create_file" else _updated(operation, lines)
+
+
+def _created(operation: Operation, lines: Sequence[str]) -> str:
+    added = [line for line in lines if not _NUMBERED.fullmatch(line)]
+    if added == [""]:
+        added = []
+    for number, line in enumerate(added, 1):
+        if not line.startswith("+"):
+            raise InvalidArgumentError(
+                f"Line {number} of the diff of a new file does not begin with '+'", path=operation.path
+            )
+    return _codex(operation, added)
+
+
+def _updated(operation: Operation, lines: Sequence[str]) -> str:
+    if not any(_NUMBERED.fullmatch(line) for line in lines):
+        return _codex(operation, lines)
+    numbered = "\n".join(
+        (f"--- {quoted_name(f'a/{operation.path}')}", f"+++ {quoted_name(f'b/{operation.path}')}", *lines, "")
+    )
+    try:
+        parse_patch(numbered)
+    except InvalidArgumentError:
+        # Models miscount lines; the old lines say where a hunk stands, too.
+        return _codex(operation, ["@@" if _NUMBERED.fullmatch(line) else line for line in lines])
+    return numbered
+
+
+def _whole(operation: Operation, patch: str) -> str:
+    files = parse_patch(patch)
+    if [(file.kind, file.path, file.move_to) for file in files] != [(_KINDS[operation.type], operation.path, None)]:
+        raise InvalidArgumentError("The diff of an operation is about other files than its path", path=operation.path)
+    return patch
+
+
+def _codex(operation: Operation, lines: Sequence[str]) -> str:
+    return "\n".join((_BEGIN, f"{_HEADS[operation.type]}{operation.path}", *lines, _END, ""))
+
+
+def _named(file: PatchedFile) -> str:
+    return file.path if file.old_path is None else f"{file.old_path} -> {file.path}"
+
+
+APPLY_PATCH: Final = Dialect(
+    name=NAME,
+    tools=(
+        Tool(
+            name=TOOL,
+            description=(
+                "Create, change and delete text files with a patch, all or nothing. A hunk that does not fit changes nothing;"
+                " the closest text is shown: copy it exactly and call again."
+            ),
+            parameters=ApplyPatch,
+            handler=apply_patch,
+            group=NAME,
+            effect="delete",
+            present=presented(lambda data, _: str(data["output"]).removesuffix("\n")),
+        ),
+    ),
+    hosted={"type": "apply_patch"},
+)

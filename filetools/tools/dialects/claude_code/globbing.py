@@ -1,0 +1,120 @@
+"""Glob: files by their names, the newest first."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from typing import Annotated, Any, Final
+
+from pydantic import Field
+
+from filetools.errors import InvalidArgumentError
+from filetools.models import Entry
+from filetools.paths.patterns import is_glob
+from filetools.tools.arguments import Parameters
+from filetools.tools.clipping import TextLimits, clipped
+from filetools.tools.dialects.claude_code.places import GROUP, located, own_hints
+from filetools.tools.dialects.presenting import presented
+from filetools.tools.roots import Place
+from filetools.tools.tool import AnyTool, Tool, ToolContext
+
+MOST_FILES: Final = 100
+MOST_COMPARED: Final = 20_000
+"""Files among which the newest are looked for."""
+_PAGE: Final = 1000
+
+
+class Glob(Parameters):
+    """Parameters of Glob."""
+
+    pattern: str
+    path: Annotated[str | None, Field(description="Folder; the root if left out")] = None
+
+
+async def glob(context: ToolContext, given: Glob) -> dict[str, Any]:
+    """Return the newest files whose paths match."""
+    started = time.perf_counter()
+    place = located(context, given.path)
+    pattern = _from_root(context, given.pattern, place)
+    with own_hints():
+        found, is_complete = await _found(context, place, pattern, everywhere=False)
+        if not found:
+            # Hidden and ignored files count where nothing else matches: then they are what is meant.
+            found, is_complete = await _found(context, place, pattern, everywhere=True)
+    found.sort(key=_age)
+    names = [entry.path for entry in found[:MOST_FILES]]
+    return {
+        "durationMs": round((time.perf_counter() - started) * 1000),
+        "numFiles": len(names),
+        "filenames": names,
+        "truncated": len(found) > len(names),
+        "totalMatches": len(found),
+        "countIsComplete": is_complete,
+    }
+
+
+def _from_root(context: ToolContext, pattern: str, place: Place) -> str:
+    """Return a pattern of a folder as one from the root, which the engine compares with whole paths."""
+    if pattern.startswith("/"):
+        fixed = pattern.split("*", 1)[0].split("?", 1)[0].split("[", 1)[0].rpartition("/")[0]
+        base = located(context, fixed)
+        pattern, place = pattern[len(fixed) :].lstrip("/"), base
+        return "/".join(filter(None, (_literal(base.path), pattern)))
+    if ".." in pattern.split("/"):
+        raise InvalidArgumentError("A pattern cannot have '..' segments; give the folder as path")
+    plain = pattern.removeprefix("./")
+    if "/" in plain:
+        plain = "/".join(filter(None, (_literal(place.path), plain)))
+    # What has no wildcard would be any part of a path; in brackets a character is a pattern, and the same.
+    return plain if is_glob(plain) or not plain else f"[{plain[0]}]{plain[1:]}"
+
+
+def _literal(path: str) -> str:
+    return "".join(f"[{each}]" if each in "*?[" else each for each in path)
+
+
+async def _found(context: ToolContext, place: Place, pattern: str, *, everywhere: bool) -> tuple[list[Entry], bool]:
+    found: list[Entry] = []
+    cursor: str | None = None
+    while len(found) < MOST_COMPARED:
+        page = await place.files.search_files(
+            pattern, path=place.path, all=everywhere, limit=_PAGE, cursor=cursor, abort=context.is_aborted
+        )
+        found += [entry for entry in page.entries if entry.type == "file"]
+        cursor = page.next_cursor
+        if cursor is None:
+            break
+    return found, cursor is None
+
+
+def _age(entry: Entry) -> tuple[float, str]:
+    """Return what sorts files by their time, the newest first."""
+    return (0.0 if entry.modified is None else -entry.modified.timestamp(), entry.path)
+
+
+def _shown(data: Mapping[str, Any], limits: TextLimits) -> str:
+    if not data["filenames"]:
+        return "No files found"
+    text, kept = clipped("".join(f"{name}\n" for name in data["filenames"]), limits)
+    if data["truncated"] or kept is not None:
+        text += "(Results are truncated. Consider using a more specific path or pattern.)"
+    return text.removesuffix("\n")
+
+
+FINDING: tuple[AnyTool, ...] = (
+    Tool(
+        name="Glob",
+        description=(
+            'Find files by a pattern such as "**/*.py" or "src/**/*.{ts,tsx}", below path or the root. Returns at most 100'
+            " paths, the last changed first."
+        ),
+        parameters=Glob,
+        handler=glob,
+        group=GROUP,
+        level="auto",
+        effect="read",
+        is_idempotent=True,
+        has_body=True,
+        present=presented(_shown),
+    ),
+)

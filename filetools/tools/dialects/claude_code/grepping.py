@@ -1,0 +1,184 @@
+"""Grep: lines, files or counts of what matches."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import AsyncIterator, Callable, Mapping
+from typing import Annotated, Any, Final, Literal
+
+from pydantic import Field
+
+from filetools.models import GrepFile, GrepMatch, GrepResult
+from filetools.paths.patterns import Glob, alternatives
+from filetools.tools.arguments import Parameters
+from filetools.tools.dialects.claude_code.file_types import globs_of_type
+from filetools.tools.dialects.claude_code.grep_rows import RowForm, Window, grep_text, rows_of
+from filetools.tools.dialects.claude_code.places import GROUP, located, own_hints
+from filetools.tools.dialects.presenting import presented
+from filetools.tools.roots import Place
+from filetools.tools.tool import AnyTool, Tool, ToolContext
+
+HEAD_LIMIT: Final = 250
+MOST_ROWS: Final = 20_000
+"""Rows of a call that sets no limit."""
+MOST_AROUND: Final = 20
+_PAGE: Final = 1000
+_MODES: Final[Mapping[str, Literal["content", "files", "count"]]] = {
+    "content": "content",
+    "files_with_matches": "files",
+    "count": "count",
+}
+Around = Annotated[int | None, Field(ge=0)]
+
+
+class Grep(Parameters):
+    """Parameters of Grep."""
+
+    pattern: Annotated[str, Field(description="Regular expression, as ripgrep's")]
+    path: Annotated[str | None, Field(description="File or folder; the root if left out")] = None
+    glob: Annotated[str | None, Field(description="*.js, *.{ts,tsx}, !*.test.ts")] = None
+    type: Annotated[str | None, Field(description="js, py, rust, …")] = None
+    output_mode: Literal["content", "files_with_matches", "count"] = "files_with_matches"
+    before: Around = Field(default=None, alias="-B")
+    after: Around = Field(default=None, alias="-A")
+    around: Around = Field(default=None, alias="-C")
+    context: Around = None
+    has_numbers: bool = Field(default=True, alias="-n")
+    ignore_case: bool = Field(default=False, alias="-i")
+    only_matching: bool = Field(default=False, alias="-o")
+    multiline: bool = False
+    head_limit: Annotated[int, Field(ge=0, description="First rows only; 0: all")] = HEAD_LIMIT
+    offset: Annotated[int, Field(ge=0, description="Rows to leave out before")] = 0
+
+
+async def grep(context: ToolContext, given: Grep) -> dict[str, Any]:
+    """Search contents."""
+    window = Window(offset=given.offset, limit=given.head_limit or MOST_ROWS)
+    search = _Search(context, given)
+    with own_hints():
+        if given.output_mode == "content":
+            data = await _content(search, given, window)
+        else:
+            data = await _files(search, given, window)
+    return data | ({"warnings": search.warnings} if search.warnings else {})
+
+
+async def _content(search: _Search, given: Grep, window: Window) -> dict[str, Any]:
+    form = _form(given)
+    matches: list[GrepMatch] = []
+    rows: list[str] = []
+    async for page in search.pages(max(form.before, form.after)):
+        matches += [match for match in page.matches if search.wants(match.path)]
+        rows = list(rows_of(matches, form))
+        if window.has_all(len(rows)):
+            break
+    shown = window.cut(rows)
+    return {
+        "mode": "content",
+        "numFiles": 0,
+        "filenames": [],
+        "content": "\n".join(shown),
+        "numLines": len(shown),
+        **window.facts(len(rows)),
+    }
+
+
+async def _files(search: _Search, given: Grep, window: Window) -> dict[str, Any]:
+    files: list[GrepFile] = []
+    async for page in search.pages(0):
+        files += [file for file in page.files if search.wants(file.path)]
+        if window.has_all(len(files)):
+            break
+    shown = files[window.offset : window.offset + window.limit]
+    facts = {"mode": given.output_mode, "numFiles": len(shown)} | window.facts(len(files))
+    if given.output_mode == "files_with_matches":
+        return facts | {"filenames": [file.path for file in shown]}
+    content = "\n".join(f"{file.path}:{file.count}" for file in shown)
+    return facts | {"filenames": [], "content": content, "numMatches": sum(file.count or 0 for file in shown)}
+
+
+class _Search:
+    """One search, page by page; lives for one call."""
+
+    def __init__(self, context: ToolContext, given: Grep) -> None:
+        self._context = context
+        self._given = given
+        self._place: Place = located(context, given.path)
+        self.warnings: list[dict[str, Any]] = []
+        self._glob, self.wants = _wanted(given)
+
+    async def pages(self, context_lines: int) -> AsyncIterator[GrepResult]:
+        given, cursor = self._given, None
+        is_content = given.output_mode == "content"
+        for _ in range(MOST_ROWS // _PAGE):
+            page = await self._place.files.grep_files(
+                given.pattern,
+                path=self._place.path,
+                glob=self._glob,
+                output_mode=_MODES[given.output_mode],
+                ignore_case=given.ignore_case,
+                multiline=given.multiline,
+                context=context_lines,
+                only_matching=is_content and given.only_matching,
+                all=_names_hidden(self._place.path) or _names_hidden(given.glob or ""),
+                limit=_PAGE,
+                cursor=cursor,
+                abort=self._context.is_aborted,
+            )
+            self.warnings += page.warnings
+            yield page
+            cursor = page.next_cursor
+            if cursor is None:
+                return
+
+
+def _form(given: Grep) -> RowForm:
+    both = given.around if given.context is None else given.context
+    before = both if given.before is None else given.before
+    after = both if given.after is None else given.after
+    is_bare = given.only_matching
+    return RowForm(
+        before=0 if is_bare else min(before or 0, MOST_AROUND),
+        after=0 if is_bare else min(after or 0, MOST_AROUND),
+        has_numbers=given.has_numbers,
+        only_matching=given.only_matching,
+    )
+
+
+def _wanted(given: Grep) -> tuple[str | None, Callable[[str], bool]]:
+    """Return the glob for the engine, and what it cannot say: a second one, and those that leave out."""
+    parts = re.findall(r"(?:[^\s,{]|\{[^{}]*\})+", given.glob or "")
+    wanted = [part for part in parts if not part.startswith("!")]
+    unwanted = [Glob(each) for part in parts if part.startswith("!") for each in alternatives(part[1:])]
+    globs = [Glob(each) for part in wanted for each in alternatives(part)]
+    first = globs_of_type(given.type) if given.type is not None else wanted[0] if len(wanted) == 1 else None
+
+    def wants(path: str) -> bool:
+        is_in = not globs or any(glob.matches(path) for glob in globs)
+        return is_in and not any(glob.matches(path) for glob in unwanted)
+
+    return first, wants
+
+
+def _names_hidden(path: str) -> bool:
+    return any(segment.startswith(".") and segment.strip(".") for segment in path.split("/"))
+
+
+SEARCHING: tuple[AnyTool, ...] = (
+    Tool(
+        name="Grep",
+        description=(
+            "Search the contents of files with a regular expression. output_mode: files_with_matches (default), content (lines,"
+            " with -A, -B, -C around, -n numbers, -o only what matches), count. Filter with glob or type. Ignored, hidden and"
+            " binary files are left out, unless path or glob name them. head_limit and offset page."
+        ),
+        parameters=Grep,
+        handler=grep,
+        group=GROUP,
+        level="auto",
+        effect="read",
+        is_idempotent=True,
+        has_body=True,
+        present=presented(grep_text),
+    ),
+)

@@ -1,0 +1,50 @@
+"""What all tools of the dialect do with paths and refusals."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Final
+
+from filetools.errors import (
+    EditAmbiguousError,
+    EditNotFoundError,
+    PathIsDirectoryError,
+    PathNotFoundError,
+    VersionMismatchError,
+)
+from filetools.tools.roots import Place
+from filetools.tools.tool import ToolContext
+
+GROUP: Final = "claude-code"
+
+
+def located(context: ToolContext, raw_path: str | None) -> Place:
+    """Return what a path names: an absolute one inside the root, or one relative to it; None is the root.
+
+    Raises:
+        AbsolutePathError: It lies outside.
+    """
+    return context.roots.locate(raw_path or "")
+
+
+@contextmanager
+def own_hints() -> Iterator[None]:
+    """Name the tools of this dialect in what a refusal says to do next."""
+    try:
+        yield
+    except PathIsDirectoryError as error:
+        error.suggested_action = "Use Glob to see which files are in the folder."
+        raise
+    except PathNotFoundError as error:
+        error.suggested_action = "Check the path, or find the file with Glob."
+        raise
+    except VersionMismatchError as error:
+        error.suggested_action = "Read the whole file, then repeat the change on its current text."
+        raise
+    except EditNotFoundError as error:
+        error.suggested_action = "Read the file again and copy old_string from it exactly, without the line numbers."
+        raise
+    except EditAmbiguousError as error:
+        error.suggested_action = "Give more of the lines around the place in old_string, or set replace_all."
+        raise

@@ -1,0 +1,157 @@
+"""Read: a file with line numbers, a picture, a PDF, or the cells of a notebook."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any, Final
+
+from pydantic import Field
+
+from filetools.content import count_lines
+from filetools.errors import InvalidArgumentError
+from filetools.models import ReadResult
+from filetools.tools.arguments import Parameters
+from filetools.tools.clipping import TextLimits
+from filetools.tools.dialects.claude_code.cells import read_notebook
+from filetools.tools.dialects.claude_code.places import GROUP, located, own_hints
+from filetools.tools.dialects.presenting import numbered_part, presented
+from filetools.tools.media import IMAGES, MAX_MEDIA_BYTES, Medium
+from filetools.tools.seen import Shown
+from filetools.tools.tool import AnyTool, Tool, ToolContext
+
+PDF: Final = "application/pdf"
+MOST_OUTPUT: Final = 2000
+"""Characters of one output of a notebook's cell that a model is shown."""
+
+
+class Read(Parameters):
+    """Parameters of Read."""
+
+    file_path: Annotated[str, Field(description="Absolute, or relative to the root")]
+    offset: Annotated[int | None, Field(ge=0, description="First line, from 1")] = None
+    limit: Annotated[int | None, Field(ge=1, description="Number of lines")] = None
+
+    def about(self) -> str | None:
+        """Return the file."""
+        return self.file_path
+
+
+async def read(context: ToolContext, given: Read) -> dict[str, Any]:
+    """Read a file, or some of its lines."""
+    place = located(context, given.file_path)
+    is_notebook = place.path.endswith(".ipynb") and given.offset is None and given.limit is None
+    # Lines that no model is shown must not count as read; a file that has fewer is read as a whole all the same.
+    limit = given.limit or (None if is_notebook else place.files.settings.max_text_lines)
+    with own_hints():
+        made = await place.files.read_file(place.path, offset=given.offset or 1 if limit else None, limit=limit)
+    if made.is_binary:
+        made = await place.files.read_file(place.path)
+        return _binary(made, place.absolute)
+    if is_notebook and (cells := _cells(made.content)) is not None:
+        return {"type": "notebook", "file": {"filePath": place.absolute, "cells": cells}}
+    return {"type": "text", "file": _text(made, place.absolute, given)}
+
+
+def _text(made: ReadResult, path: str, given: Read) -> dict[str, Any]:
+    count = count_lines(made.content)
+    first = max(1, given.offset or 1)
+    return {
+        "filePath": path,
+        "content": made.content,
+        "numLines": count,
+        "startLine": first,
+        "totalLines": made.total_lines if made.total_lines is not None else first - 1 + count,
+        **({"truncatedByTokenCap": True} if made.truncated and given.limit is None else {}),
+    }
+
+
+def _binary(made: ReadResult, path: str) -> dict[str, Any]:
+    mime_type = made.mime_type or "application/octet-stream"
+    if made.size > MAX_MEDIA_BYTES or mime_type not in (*IMAGES, PDF):
+        raise InvalidArgumentError(f"This tool cannot show binary files of this kind: {mime_type}, {made.size} bytes")
+    if mime_type == PDF:
+        return {"type": "pdf", "file": {"filePath": path, "base64": made.content, "originalSize": made.size}}
+    return {"type": "image", "file": {"base64": made.content, "type": mime_type, "originalSize": made.size}}
+
+
+def _cells(text: str) -> list[dict[str, Any]] | None:
+    """Return the cells of a notebook; None if the text is none, and is shown as it is."""
+    try:
+        notebook = read_notebook(text)
+    except InvalidArgumentError:
+        return None
+    return [
+        {
+            "cellType": cell.type,
+            "source": cell.source,
+            "cell_id": cell.id,
+            **({"language": notebook.language} if cell.type == "code" else {}),
+            **({"outputs": outputs} if (outputs := _outputs(cell.part.value.get("outputs"))) else {}),
+        }
+        for cell in notebook.cells
+    ]
+
+
+def _outputs(outputs: object) -> list[dict[str, Any]]:
+    rows = outputs if isinstance(outputs, list) else []
+    found = ((row.get("output_type"), _output_text(row)) for row in rows if isinstance(row, dict))
+    return [{"output_type": kind, "text": text} for kind, text in found if text]
+
+
+def _output_text(row: Mapping[str, Any]) -> str:
+    data = row.get("data")
+    told = row.get("text") or (data.get("text/plain") if isinstance(data, dict) else None)
+    if row.get("output_type") == "error":
+        told = f"{row.get('ename')}: {row.get('evalue')}"
+    return "".join(map(str, told)) if isinstance(told, list) else str(told or "")
+
+
+def _shown(data: Mapping[str, Any], limits: TextLimits) -> str | Shown:
+    file = data["file"]
+    if data["type"] == "image":
+        return Shown(text="", media=Medium(kind="image", data=file["base64"], mime_type=file["type"]))
+    if data["type"] == "pdf":
+        uri = f"file://{file['filePath']}"
+        return Shown(text="", media=Medium(kind="bytes", data=file["base64"], mime_type=PDF, uri=uri))
+    if data["type"] == "notebook":
+        return "\n".join(map(_cell_text, file["cells"])) or "The notebook has no cells."
+    if not file["content"]:
+        if file["totalLines"] == 0:
+            return "Warning: the file exists but the contents are empty."
+        return (
+            f"Warning: the file exists but is shorter than the provided offset ({file['startLine']})."
+            f" The file has {file['totalLines']} lines."
+        )
+    text, following = numbered_part(file["content"], file["startLine"], limits)
+    if following is None and file.get("truncatedByTokenCap"):
+        following = file["startLine"] + file["numLines"]
+    if following is not None:
+        text += f"[lines {file['startLine']}-{following - 1} of {file['totalLines']}; offset {following} reads on]\n"
+    return text.removesuffix("\n")
+
+
+def _cell_text(cell: Mapping[str, Any]) -> str:
+    kind = "" if cell["cellType"] == "code" else f"<cell_type>{cell['cellType']}</cell_type>"
+    language = "" if cell.get("language", "python") == "python" else f"<language>{cell['language']}</language>"
+    outputs = "".join(f"\n{output['text'][:MOST_OUTPUT]}" for output in cell.get("outputs", ()))
+    return f'<cell id="{cell["cell_id"]}">{kind}{language}{cell["source"]}</cell id="{cell["cell_id"]}">{outputs}'
+
+
+READING: tuple[AnyTool, ...] = (
+    Tool(
+        name="Read",
+        description=(
+            "Read a file: text with line numbers, as cat -n has them, and a tab behind each, which are not part of it; pictures"
+            " (PNG, JPEG, GIF, WebP), PDFs, and notebooks (.ipynb) cell by cell. By default the first 2000 lines; offset and"
+            " limit read parts. Text that a person has not saved yet is read, too."
+        ),
+        parameters=Read,
+        handler=read,
+        group=GROUP,
+        level="auto",
+        effect="read",
+        is_idempotent=True,
+        has_body=True,
+        present=presented(_shown),
+    ),
+)

@@ -1,0 +1,175 @@
+"""Write and Edit: whole files, and exact replacements."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any, Final
+
+from pydantic import Field
+
+from filetools.content import Edit, structured_patch
+from filetools.errors import FileToolsError, InvalidArgumentError, PathExistsError
+from filetools.models import ReadResult, WriteResult
+from filetools.tools.arguments import Parameters
+from filetools.tools.clipping import TextLimits
+from filetools.tools.dialects.claude_code.places import GROUP, located, own_hints
+from filetools.tools.dialects.presenting import presented
+from filetools.tools.roots import Place
+from filetools.tools.tool import AnyTool, Tool, ToolContext
+
+MOST_COMPARED: Final = 1_000_000
+"""Characters of a text that a patch is made of."""
+_MERGED: Final = (
+    " Others had changed it since you read it, and their changes were merged with yours. Read it before you replace it"
+    " again."
+)
+_UNSAVED: Final = " The change is in text that a person has open and has not saved; the file has it when they save."
+
+
+class Write(Parameters):
+    """Parameters of Write."""
+
+    file_path: Annotated[str, Field(description="Absolute, or relative to the root")]
+    content: str
+
+    def about(self) -> str | None:
+        """Return the file."""
+        return self.file_path
+
+
+class EditText(Parameters):
+    """Parameters of Edit."""
+
+    file_path: Annotated[str, Field(description="Absolute, or relative to the root")]
+    old_string: str
+    new_string: Annotated[str, Field(description="Must differ from old_string")]
+    replace_all: bool = False
+
+    def about(self) -> str | None:
+        """Return the file."""
+        return self.file_path
+
+
+async def write(context: ToolContext, given: Write) -> dict[str, Any]:
+    """Create or replace a file."""
+    place = located(context, given.file_path)
+    with own_hints():
+        made = await place.files.write_file(place.path, given.content, require_read=context.require_read)
+    return await _written(place, given.content, made)
+
+
+async def edit(context: ToolContext, given: EditText) -> dict[str, Any]:
+    """Replace exact text in a file."""
+    if given.old_string == given.new_string:
+        raise InvalidArgumentError("No changes to make: old_string and new_string are exactly the same.")
+    place = located(context, given.file_path)
+    if not given.old_string:
+        return await _created(place, given.new_string)
+    change = Edit(old=given.old_string, new=given.new_string, replace_all=given.replace_all)
+    with own_hints():
+        made = await place.files.edit_file(place.path, [change])
+    original = await _version(place, made.replaced_version)
+    return _edited(place, given, None if original is None else original.content, made.structured_patch) | (
+        {"inBuffer": True} if made.in_buffer else {}
+    )
+
+
+async def _created(place: Place, content: str) -> dict[str, Any]:
+    try:
+        await place.files.create_file(place.path, content)
+    except PathExistsError as error:
+        error.suggested_action = "Give the text to be replaced as old_string; an empty one creates a new file."
+        raise
+    given = EditText(file_path=place.absolute, old_string="", new_string=content)
+    return _edited(place, given, None, _patch("", content))
+
+
+def _edited(place: Place, given: EditText, original: str | None, patch: list[dict[str, Any]]) -> dict[str, Any]:
+    return {
+        "filePath": place.absolute,
+        "oldString": given.old_string,
+        "newString": given.new_string,
+        "originalFile": original,
+        "structuredPatch": patch,
+        "userModified": False,
+        "replaceAll": given.replace_all,
+    }
+
+
+async def _written(place: Place, content: str, made: WriteResult) -> dict[str, Any]:
+    original = None if made.created else await _version(place, made.replaced_version or made.version)
+    now = await _version(place, made.version)
+    stands = content if now is None else now.content
+    patch = [] if original is None else _patch(original.content, stands)
+    is_as_sent = made.merged or stands.replace("\r\n", "\n") == content.replace("\r\n", "\n")
+    return {
+        "type": "create" if made.created else "update",
+        "filePath": place.absolute,
+        "content": stands,
+        "structuredPatch": patch,
+        "originalFile": None if original is None else original.content,
+        "userModified": not is_as_sent,
+        **({"merged": True} if made.merged else {}),
+        **({"inBuffer": True} if made.in_buffer else {}),
+    }
+
+
+async def _version(place: Place, version: str) -> ReadResult | None:
+    """Return a kept version, which does not count as read; None if it is no text, too large, or gone."""
+    try:
+        read = await place.files.read_file(place.path, version=version)
+    except FileToolsError:
+        return None
+    return None if read.is_binary else read
+
+
+def _patch(old: str, new: str) -> list[dict[str, Any]]:
+    if max(len(old), len(new)) > MOST_COMPARED:
+        return []
+    return [hunk.to_dict() for hunk in structured_patch(old, new)]
+
+
+def _shown_write(data: Mapping[str, Any], _limits: TextLimits) -> str:
+    if data["type"] == "create":
+        return f"File created successfully at: {data['filePath']}"
+    modified = " A person changed the text before it was written." if data["userModified"] else ""
+    return f"The file {data['filePath']} has been updated successfully.{_remarks(data)}{modified}"
+
+
+def _shown_edit(data: Mapping[str, Any], _limits: TextLimits) -> str:
+    if data["replaceAll"]:
+        return (
+            f"The file {data['filePath']} has been updated. All occurrences were successfully replaced.{_remarks(data)}"
+        )
+    return f"The file {data['filePath']} has been updated successfully.{_remarks(data)}"
+
+
+def _remarks(data: Mapping[str, Any]) -> str:
+    return (_MERGED if data.get("merged") else "") + (_UNSAVED if data.get("inBuffer") else "")
+
+
+WRITING: tuple[AnyTool, ...] = (
+    Tool(
+        name="Write",
+        description=(
+            "Create a file, with missing folders, or replace all of it. A file that exists must have been read first, whole;"
+            " what others have changed since is merged, or refused if it overlaps. Prefer Edit for changes."
+        ),
+        parameters=Write,
+        handler=write,
+        group=GROUP,
+        is_idempotent=True,
+        present=presented(_shown_write),
+    ),
+    Tool(
+        name="Edit",
+        description=(
+            "Replace exact text in a file. old_string must be in the file exactly once, with its indentation and without the"
+            " line numbers of Read; or set replace_all. An empty old_string creates a new file."
+        ),
+        parameters=EditText,
+        handler=edit,
+        group=GROUP,
+        present=presented(_shown_edit),
+    ),
+)

@@ -1,0 +1,181 @@
+"""The dialect of Anthropic's memory tool, `memory_20250818`: everything lies in `/memories`.
+
+Source: Anthropic's documentation of the memory tool, with the sentences that it fixes.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Mapping
+from typing import Any, Final, Literal
+from urllib.parse import unquote
+
+from filetools.errors import (
+    DirectoryNotFoundError,
+    FileToolsError,
+    InvalidArgumentError,
+    InvalidPathError,
+    PathExistsError,
+    PathNotFoundError,
+    PathTraversalError,
+)
+from filetools.tools.clipping import TextLimits, clipped
+from filetools.tools.dialects.dialect import Dialect
+from filetools.tools.dialects.editor_commands import Editor
+from filetools.tools.dialects.editor_parameters import EditorCommand, Words, check
+from filetools.tools.dialects.presenting import presented, reworded
+from filetools.tools.dialects.text_editor import run, shown_lines
+from filetools.tools.tool import Tool, ToolContext
+
+NAME: Final = "memory"
+TYPE: Final = "memory_20250818"
+FOLDER: Final = "memories"
+_ENCODINGS: Final = 3
+"""How often a path is decoded to see what it might mean to somebody."""
+WORDS: Final = Words(
+    created="File created successfully at: {path}",
+    exists="File {path} already exists",
+    replaced="The memory file has been edited. Here is the snippet showing the change (with line numbers):\n{snippet}",
+    inserted="The file {path} has been edited.",
+    not_found="No replacement was performed, old_str `{old_str}` did not appear verbatim in {path}.",
+    ambiguous=(
+        "No replacement was performed. Multiple occurrences of old_str `{old_str}` in lines: {lines}. Please ensure it is"
+        " unique"
+    ),
+    insert_line=(
+        "Invalid `insert_line` parameter: {line}. It should be within the range of lines of the file: [0, {total}]"
+    ),
+)
+
+
+class MemoryCommand(EditorCommand):
+    """Parameters of the memory."""
+
+    command: Literal["view", "create", "str_replace", "insert", "delete", "rename"]
+    old_path: str | None = None
+    new_path: str | None = None
+
+    def about(self) -> str | None:
+        """Return the path that the call is mainly about."""
+        return self.path or self.old_path
+
+
+async def remember(context: ToolContext, given: MemoryCommand) -> dict[str, Any]:
+    """Run one command."""
+    check(given)
+    head = {"command": given.command}
+    if given.command == "rename":
+        return head | await _rename(context, given.old_path or "", given.new_path or "")
+    path = given.path or ""
+    inside = inside_memories(path)
+    if given.command == "delete":
+        return head | await _delete(context, path, inside)
+    editor = Editor(context, WORDS, path, inside)
+    if given.command == "view" and inside == FOLDER and not await context.files.exists(inside):
+        return head | {"path": path, "entries": [], "truncated": False}
+    return head | await run(editor, given)
+
+
+def inside_memories(path: str) -> str:
+    """Return the workspace's path for one of the memory.
+
+    Raises:
+        InvalidPathError: It does not begin with `/memories`.
+        PathTraversalError: It leads out of it, or would for somebody who decodes it.
+    """
+    meanings = [path]
+    for _ in range(_ENCODINGS):
+        meanings.append(unquote(meanings[-1]))
+    for meaning in (*meanings, *(unicodedata.normalize("NFKC", each) for each in meanings)):
+        if ".." in meaning.replace("\\", "/").split("/"):
+            raise PathTraversalError(path)
+    segments = [segment for segment in path.split("/") if segment not in ("", ".")]
+    if not path.startswith("/") or "\\" in path or segments[:1] != [FOLDER]:
+        raise InvalidPathError(path, "every path of the memory begins with /memories")
+    return "/".join(segments)
+
+
+async def _delete(context: ToolContext, shown: str, inside: str) -> dict[str, Any]:
+    if inside == FOLDER:
+        raise InvalidArgumentError("Cannot delete the /memories directory itself")
+    try:
+        if (await context.files.file_info(inside)).type == "directory":
+            gone = await context.files.delete_directory(inside, recursive=True)
+        else:
+            gone = await context.files.delete_file(inside)
+    except (PathNotFoundError, DirectoryNotFoundError) as error:
+        raise _missing(error, shown) from error
+    return {"path": shown, "output": f"Successfully deleted {shown}", "entries_deleted": gone.entries}
+
+
+async def _rename(context: ToolContext, old: str, new: str) -> dict[str, Any]:
+    source, destination = inside_memories(old), inside_memories(new)
+    if FOLDER in (source, destination):
+        raise InvalidArgumentError("Cannot rename the /memories directory itself")
+    try:
+        await context.files.move_file(source, destination)
+    except (PathNotFoundError, DirectoryNotFoundError) as error:
+        raise _missing(error, old) from error
+    except PathExistsError as error:
+        raise reworded(error, f"The destination {new} already exists", "Choose another new_path.") from error
+    return {"path": new, "old_path": old, "output": f"Successfully renamed {old} to {new}"}
+
+
+def _missing(error: FileToolsError, shown: str) -> FileToolsError:
+    return reworded(error, f"The path {shown} does not exist")
+
+
+def _shown(data: Mapping[str, Any], limits: TextLimits) -> str:
+    if "output" in data:
+        return str(data["output"])
+    if "entries" in data:
+        return _folder(data, limits)
+    return f"Here's the content of {data['path']} with line numbers:\n{shown_lines(data, limits)}"
+
+
+def _folder(data: Mapping[str, Any], limits: TextLimits) -> str:
+    folder = data["path"].rstrip("/")
+    head = (
+        f"Here're the files and directories up to 2 levels deep in {folder}, excluding hidden items and node_modules:"
+    )
+    sizes = {entry["path"]: entry["size"] for entry in data["entries"]}
+    rows = [(_below(sizes, ""), folder), *((_below(sizes, path), f"{folder}/{path}") for path in sizes)]
+    more = "[there are more]\n" if data["truncated"] else ""
+    text, _ = clipped("".join(f"{_size(size)}\t{path}\n" for size, path in rows), limits)
+    return f"{head}\n{text}{more}".removesuffix("\n")
+
+
+def _below(sizes: Mapping[str, int], path: str) -> int:
+    """Return the bytes of a file, or of all that is shown of a folder."""
+    return sum(size for each, size in sizes.items() if each.startswith(path)) if path[-1:] in ("", "/") else sizes[path]
+
+
+def _size(count: int) -> str:
+    """Return a number of bytes as a person reads it: 0B, 512B, 5.5K, 1.2M."""
+    amount = float(count)
+    for unit in "BKM":
+        if amount < 1024:
+            return f"{amount:.1f}".removesuffix(".0") + unit
+        amount /= 1024
+    return f"{amount:.1f}".removesuffix(".0") + "G"
+
+
+MEMORY: Final = Dialect(
+    name=NAME,
+    tools=(
+        Tool(
+            name="memory",
+            description=(
+                "Keep notes across conversations, in text files below /memories. view: a file with line numbers (view_range),"
+                " or a folder. create: path, file_text. str_replace: old_str must appear exactly once, new_str. insert:"
+                " insert_text after insert_line, 0 is the top. delete: path. rename: old_path, new_path."
+            ),
+            parameters=MemoryCommand,
+            handler=remember,
+            group=NAME,
+            effect="delete",
+            present=presented(_shown),
+        ),
+    ),
+    hosted={"type": TYPE, "name": "memory"},
+)
