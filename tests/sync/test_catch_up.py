@@ -202,7 +202,8 @@ async def test_the_pause_before_a_probe_doubles(tmp_path: Path, monkeypatch: pyt
     sleep = asyncio.sleep
 
     async def note(seconds: float) -> None:
-        pauses.append(seconds)
+        if seconds >= 1:  # the pauses before paying are shorter
+            pauses.append(seconds)
         await sleep(0)
 
     async with world(tmp_path, scripted(memory_mirror(), before=switch), mirror_probe_seconds=5) as opened:
@@ -445,7 +446,8 @@ async def test_a_mirror_that_missed_a_call_is_left_alone_for_the_first_pause(
             raise StorageFailedError(path, "I/O error")
 
     async def pause(seconds: float) -> None:
-        happened.append(f"pause {seconds}")
+        if seconds >= 1:  # the pauses before paying are shorter
+            happened.append(f"pause {seconds}")
         await sleep(0)
 
     async with world(tmp_path, scripted(memory_mirror(), before=note), mirror_probe_seconds=5) as opened:
