@@ -6,6 +6,7 @@ import difflib
 import json
 import re
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any, Final, TypeVar, get_args
 
 from pydantic import BaseModel, ConfigDict, ValidationError
@@ -106,7 +107,8 @@ def _canonical(model: type[BaseModel], arguments: object, where: str) -> dict[st
     }
 
 
-def _published(model: type[BaseModel]) -> dict[str, FieldInfo]:
+@lru_cache(maxsize=1000)
+def _published(model: type[BaseModel]) -> Mapping[str, FieldInfo]:
     """Return the fields by the names that callers know."""
     return {field.alias or name: field for name, field in model.model_fields.items()}
 
@@ -134,6 +136,8 @@ def _model_in(annotation: object) -> type[BaseModel] | None:
 
 def _known_name(model: type[BaseModel], raw_name: str, where: str) -> str:
     fields = _published(model)
+    if raw_name in fields:
+        return raw_name
     by_field = {name: field.alias or name for name, field in model.model_fields.items()}
     snake = _CAPITAL.sub(lambda match: f"_{match[0].lower()}", raw_name[:MAX_SHOWN_CHARACTERS])
     for name in (raw_name, snake, ALIASES.get(snake, "")):

@@ -53,6 +53,8 @@ class CallReport:
 
     def accepted(self) -> None:
         """Tell that the arguments are good and the work begins."""
+        if not self._bus.has_listeners(ToolStarted.name):
+            return
         self._bus.publish(
             ToolStarted(tool_name=self._tool, tool_call_id=self._id, path=self.path, arguments=self._arguments)
         )

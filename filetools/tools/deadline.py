@@ -86,13 +86,16 @@ class Deadline:
 
     def _count(self) -> None:
         self._since = self._loop.time()
-        self._timeout.reschedule(self._since + self._left)
-        if not self._is_warned:
-            before_end = self._seconds * (1 - WARNING_SHARE)
-            self._warning = self._loop.call_at(self._since + max(self._left - before_end, 0), self._warn)
+        if self._is_warned:
+            self._timeout.reschedule(self._since + self._left)
+            return
+        # The warning sets the alarm of the end: hardly a call comes so far, and each alarm costs.
+        before_end = self._seconds * (1 - WARNING_SHARE)
+        self._warning = self._loop.call_at(self._since + max(self._left - before_end, 0), self._warn)
 
     def _warn(self) -> None:
         self._is_warned = True
+        self._timeout.reschedule(self._since + self._left)
         self._on_warning()
 
     def _end_warning(self) -> None:

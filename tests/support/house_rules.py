@@ -61,7 +61,7 @@ LENT: Final[Mapping[tuple[str, str], str]] = {
 
 AT_HOME: Final[Mapping[str, frozenset[str]]] = {
     "cli": frozenset({"typer", "rich", "platformdirs"}),
-    "servers": frozenset({"mcp", "mcp_types", "fastapi", "starlette", "uvicorn"}),
+    "servers": frozenset({"anyio", "mcp", "mcp_types", "fastapi", "starlette", "uvicorn"}),
 }
 """Extras that a unit may import at the top of its modules, because nobody imports the unit without them."""
 
@@ -91,6 +91,7 @@ DISK: Final[Mapping[str, str]] = {
     "cli/workplace.py": "finds the root above the working folder",
     "cli/commands/checking.py": "looks for programs and says what is missing",
     "cli/commands/writing.py": "reads the file that --from names, inside or outside the root",
+    "servers/mcp/pipes.py": "reads and writes standard input and output of the process",
     "cli/demo/": "plays the stranger, and counts on the disk itself what is left",
 }
 """Who touches files past the stores, and why; a name that ends with a slash stands for a folder."""

@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from filetools.content import count_lines
 from filetools.tools import FILE_TOOLS, AnyTool, Shown, TextLimits, shown
 
 HASH = "0123456789abcdef" * 4
@@ -13,8 +14,9 @@ LIMITS = TextLimits(lines=5, characters=60)
 
 
 def read(content: str, **more: Any) -> dict[str, Any]:
+    is_all = more.get("total_lines") in (None, count_lines(content))
     return {
-        "path": "a.txt", "content": content, "encoding": "utf-8", "size": len(content), "version": VERSION,
+        "path": "a.txt", "content": content, "encoding": "utf-8", "size": len(content) if is_all else 1000, "version": VERSION,
         "newline": "lf", "is_binary": False, "truncated": False, **more,
     }  # fmt: skip
 

@@ -14,6 +14,7 @@ from mcp.server.transport_security import TransportSecuritySettings
 from filetools.app import FileToolsFacade, Folder
 from filetools.servers.mcp.door import Door
 from filetools.servers.mcp.options import DoorOptions
+from filetools.servers.mcp.pipes import standard_pipes
 from filetools.servers.mcp.roots_door import RootsDoor
 from filetools.servers.mcp.workspaces import OpenFolder
 from filetools.tools import CallLog
@@ -38,7 +39,7 @@ async def serve_stdio(files: FileToolsFacade, options: DoorOptions) -> None:
     # Reading standard input cannot be interrupted: a handler in Python would wait for the next line. Ending at once is
     # safe at any moment, as every death of a process is.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
-    async with Door(files, options) as door, stdio_server() as (incoming, outgoing):
+    async with Door(files, options) as door, _standard_streams() as (incoming, outgoing):
         await door.server.run(incoming, outgoing, door.initialization)
 
 
@@ -55,8 +56,18 @@ async def serve_roots_stdio(opener: OpenFolder, folders: Sequence[Folder], optio
         FileToolsError: A folder cannot be opened.
     """
     signal.signal(signal.SIGINT, signal.SIG_DFL)
-    async with RootsDoor(opener, folders, options) as server, stdio_server() as (incoming, outgoing):
+    async with RootsDoor(opener, folders, options) as server, _standard_streams() as (incoming, outgoing):
         await server.run(incoming, outgoing, server.create_initialization_options())
+
+
+@asynccontextmanager
+async def _standard_streams() -> AsyncIterator[tuple[Any, Any]]:
+    with standard_pipes() as pipes:
+        if pipes is not None:
+            yield pipes
+            return
+        async with stdio_server() as streams:
+            yield streams
 
 
 @asynccontextmanager

@@ -1,0 +1,226 @@
+"""Standard input and output as streams of messages on the event loop, where they are pipes.
+
+The SDK's own streams wake a thread for every line, every answer and every flush, and turn an answer into text and the text
+into bytes. That is most of the time that a small call takes.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import stat
+import sys
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from types import TracebackType
+from typing import Final, Self
+
+import anyio
+from mcp.shared.message import SessionMessage
+from mcp_types import jsonrpc_message_adapter
+
+CHUNK_BYTES: Final = 256 * 1024
+PIPE_BYTES: Final = 1024 * 1024
+"""Room for an answer in one go; a pipe has 64 KiB by itself, and more than that takes turns of both sides."""
+
+
+class _Stream:
+    async def aclose(self) -> None:
+        """End the use of the stream; the descriptor is its owner's."""
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.aclose()
+
+
+class MessageReader(_Stream):
+    """Messages, one a line, from a descriptor that does not block; lives as long as the transport.
+
+    It reads no further than it is asked for, so that a client that sends faster than it is served has to wait.
+    """
+
+    def __init__(self, descriptor: int) -> None:
+        self._descriptor = descriptor
+        self._held = bytearray()
+        self._is_ended = False
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> SessionMessage | Exception:
+        line = await self._line()
+        if line is None:
+            raise StopAsyncIteration
+        try:
+            return SessionMessage(jsonrpc_message_adapter.validate_json(line, by_name=False))
+        except ValueError as exc:  # what is no message is told to the dispatcher, and ends nothing
+            return exc
+
+    async def receive(self) -> SessionMessage | Exception:
+        """Return the next message, or what is wrong with it.
+
+        Raises:
+            anyio.EndOfStream: There are no more.
+        """
+        try:
+            return await self.__anext__()
+        except StopAsyncIteration:
+            raise anyio.EndOfStream from None
+
+    async def _line(self) -> bytes | None:
+        searched = 0
+        if b"\n" in self._held:
+            # Lines that came together must not keep the loop from what the first of them has started.
+            await asyncio.sleep(0)
+        while (end := self._held.find(b"\n", searched)) < 0:
+            if self._is_ended:
+                return self._taken(len(self._held)) if self._held else None
+            searched = len(self._held)
+            piece = await self._read()
+            self._is_ended = not piece
+            self._held += piece
+        return self._taken(end + 1)
+
+    def _taken(self, count: int) -> bytes:
+        line = bytes(self._held[:count])
+        del self._held[:count]
+        return line
+
+    async def _read(self) -> bytes:
+        loop = asyncio.get_running_loop()
+        while True:
+            with suppress(BlockingIOError):
+                return os.read(self._descriptor, CHUNK_BYTES)
+            ready = asyncio.Event()
+            loop.add_reader(self._descriptor, ready.set)
+            try:
+                await ready.wait()
+            finally:
+                loop.remove_reader(self._descriptor)
+
+
+class MessageWriter(_Stream):
+    """Messages, one a line, to a descriptor that does not block; lives as long as the transport.
+
+    A message that was begun is written to its end, also when whoever sends it is cancelled meanwhile: half a line would
+    take the next one with it.
+    """
+
+    def __init__(self, descriptor: int) -> None:
+        self._descriptor = descriptor
+        self._left = bytearray()
+        self._is_written = asyncio.Event()
+        self._is_written.set()
+        self._is_broken = False
+
+    async def send(self, item: SessionMessage) -> None:
+        """Send a message, and wait while the client does not take it.
+
+        Raises:
+            anyio.BrokenResourceError: The client has closed its end.
+        """
+        line = jsonrpc_message_adapter.dump_json(item.message, by_alias=True, exclude_unset=True) + b"\n"
+        if not self._left and not self._is_broken:
+            # Hardly ever is anything left to do after this.
+            line = line[self._write(line) :]
+        if line and not self._is_broken:
+            self._keep(line)
+            await self._is_written.wait()
+        if self._is_broken:
+            raise anyio.BrokenResourceError
+
+    async def aclose(self) -> None:
+        """Wait until everything is written, or the client has closed its end."""
+        await self._is_written.wait()
+
+    def _write(self, content: bytes | bytearray) -> int:
+        try:
+            return os.write(self._descriptor, content)
+        except BlockingIOError:
+            return 0
+        except OSError:
+            self._is_broken = True
+            return 0
+
+    def _keep(self, line: bytes) -> None:
+        if not self._left:
+            self._is_written.clear()
+            asyncio.get_running_loop().add_writer(self._descriptor, self._go_on)
+        self._left += line
+
+    def _go_on(self) -> None:
+        del self._left[: self._write(self._left)]
+        if self._is_broken or not self._left:
+            self._left.clear()
+            self.stop()
+
+    def stop(self) -> None:
+        """Write no more."""
+        asyncio.get_running_loop().remove_writer(self._descriptor)
+        self._is_written.set()
+
+
+@contextmanager
+def standard_pipes() -> Iterator[tuple[MessageReader, MessageWriter] | None]:
+    """Take standard input and output for the protocol, and give them back at the end.
+
+    Meanwhile whoever else reads finds nothing, and what others print goes to standard error. None where the loop cannot
+    wait for them: files, terminals, and systems other than POSIX.
+    """
+    if not (os.name == "posix" and _is_pipe(0) and _is_pipe(1) and _is_open(2)):
+        yield None
+        return
+    sys.stdout.flush()
+    with ExitStack() as stack:
+        incoming = stack.enter_context(_taken(0, os.open(os.devnull, os.O_RDONLY)))
+        outgoing = stack.enter_context(_taken(1, os.dup(2)))
+        _widen(outgoing)
+        writer = MessageWriter(outgoing)
+        stack.callback(writer.stop)
+        yield MessageReader(incoming), writer
+
+
+@contextmanager
+def _taken(descriptor: int, instead: int) -> Iterator[int]:
+    """Put another file in a descriptor's place, and return a private one of what was there, which does not block."""
+    private = os.dup(descriptor)
+    was_blocking = os.get_blocking(private)
+    try:
+        os.dup2(instead, descriptor)
+        os.close(instead)
+        os.set_blocking(private, False)
+        yield private
+    finally:
+        # The mode belongs to the pipe, which the process that started this one may share.
+        os.set_blocking(private, was_blocking)
+        os.dup2(private, descriptor)
+        os.close(private)
+
+
+def _is_pipe(descriptor: int) -> bool:
+    try:
+        mode = os.fstat(descriptor).st_mode
+    except OSError:  # closed
+        return False
+    return stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode)
+
+
+def _is_open(descriptor: int) -> bool:
+    try:
+        os.fstat(descriptor)
+    except OSError:
+        return False
+    return True
+
+
+def _widen(descriptor: int) -> None:
+    """Let a pipe hold more, where the system can."""
+    if sys.platform == "linux":
+        import fcntl
+
+        with suppress(OSError):  # a socket, or more than this user may have
+            fcntl.fcntl(descriptor, fcntl.F_SETPIPE_SZ, PIPE_BYTES)

@@ -1,0 +1,202 @@
+"""Messages over real pipes: whole lines whatever the pieces, whoever is slow, cancelled or gone."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+from mcp.shared.message import SessionMessage
+from mcp_types import JSONRPCNotification, JSONRPCRequest
+
+from filetools.servers.mcp.pipes import MessageReader, MessageWriter
+from tests.servers.mcp.test_stdio import HELLO, command
+from tests.support.declared import REPOSITORY
+
+Ends = tuple[int, int]
+
+
+@pytest.fixture
+def ends() -> Iterator[Ends]:
+    read, write = os.pipe()
+    os.set_blocking(read, False)
+    os.set_blocking(write, False)
+    yield read, write
+    for descriptor in (read, write):
+        with suppress(OSError):
+            os.close(descriptor)
+
+
+def note(text: str) -> SessionMessage:
+    return SessionMessage(JSONRPCNotification(jsonrpc="2.0", method="note", params={"text": text}))
+
+
+def line(**message: Any) -> bytes:
+    return json.dumps({"jsonrpc": "2.0", **message}).encode() + b"\n"
+
+
+async def feed(descriptor: int, content: bytes) -> None:
+    """Write all of it, in pieces, as the other side takes it; then close."""
+    while content:
+        try:
+            content = content[os.write(descriptor, content[:10_000]) :]
+        except BlockingIOError:
+            await asyncio.sleep(0)
+    os.close(descriptor)
+
+
+async def drained(descriptor: int) -> bytes:
+    """Return all that comes until the other side closes."""
+    found = bytearray()
+    while True:
+        try:
+            piece = os.read(descriptor, 10_000)
+        except BlockingIOError:
+            await asyncio.sleep(0)
+            continue
+        if not piece:
+            return bytes(found)
+        found += piece
+
+
+@pytest.mark.parametrize(
+    "wrong", [b"no json\n", b"[]\n", b"\n", line(method="m", params={"a": "x"}).replace(b"x", b"\xff")]
+)
+async def test_what_is_no_message_is_an_error_and_the_next_one_is_read(ends: Ends, wrong: bytes) -> None:
+    read, write = ends
+    await feed(write, wrong + line(id=1, method="m"))
+    reader = MessageReader(read)
+    assert isinstance(await reader.receive(), ValueError)
+    following = await reader.receive()
+    assert isinstance(following, SessionMessage)
+    assert isinstance(following.message, JSONRPCRequest)
+
+
+async def test_nothing_comes_after_the_end(ends: Ends) -> None:
+    read, write = ends
+    await feed(write, b"")
+    reader = MessageReader(read)
+    with pytest.raises(anyio.EndOfStream):
+        await reader.receive()
+    assert [each async for each in reader] == []
+
+
+async def test_lines_of_any_length_arrive_whole_and_the_last_needs_no_end(ends: Ends) -> None:
+    read, write = ends
+    long = "ä€" * 1_000_000
+    content = line(id=1, method="a") + line(id=2, method="b", params={"text": long}) + line(id=3, method="c")[:-1]
+    feeding = asyncio.create_task(feed(write, content))
+    found = [each async for each in MessageReader(read)]
+    await feeding
+    messages = [each.message for each in found if isinstance(each, SessionMessage)]
+    assert [getattr(each, "id", None) for each in messages] == [1, 2, 3]
+    assert isinstance(messages[1], JSONRPCRequest)
+    assert messages[1].params == {"text": long}
+
+
+async def test_lines_that_come_together_do_not_keep_the_loop(ends: Ends) -> None:
+    read, write = ends
+    await feed(write, line(id=1, method="a") * 20)
+    turns = 0
+
+    async def count() -> None:
+        nonlocal turns
+        while True:
+            turns += 1
+            await asyncio.sleep(0)
+
+    counting = asyncio.create_task(count())
+    assert len([each async for each in MessageReader(read)]) == 20
+    counting.cancel()
+    assert turns >= 15
+
+
+async def test_a_client_that_has_gone_is_told_to_the_sender(ends: Ends) -> None:
+    read, write = ends
+    os.close(read)
+    writer = MessageWriter(write)
+    for _ in range(2):
+        with pytest.raises(anyio.BrokenResourceError):
+            await writer.send(note("x"))
+    await writer.aclose()
+
+
+async def test_a_client_that_goes_while_it_is_waited_for_is_told_to_the_sender(ends: Ends) -> None:
+    read, write = ends
+    writer = MessageWriter(write)
+    sending = asyncio.create_task(writer.send(note("x" * 1_000_000)))
+    await asyncio.sleep(0)
+    os.close(read)
+    with pytest.raises(anyio.BrokenResourceError):
+        await asyncio.wait_for(sending, 30)
+
+
+async def test_messages_are_whole_and_in_order_however_slow_the_client_and_whoever_is_cancelled(ends: Ends) -> None:
+    read, write = ends
+    writer = MessageWriter(write)
+    texts = [letter * 300_000 for letter in "abcä€"]
+    sending = [asyncio.create_task(writer.send(note(text))) for text in texts]
+    await asyncio.sleep(0)
+    assert not any(each.done() for each in sending)
+    sending[0].cancel()
+    sending[3].cancel()
+    await asyncio.sleep(0)
+    reading = asyncio.create_task(drained(read))
+    await asyncio.gather(*sending, return_exceptions=True)
+    await writer.aclose()
+    os.close(write)
+    lines = (await asyncio.wait_for(reading, 60)).decode().splitlines()
+    assert [json.loads(each)["params"]["text"] for each in lines] == texts
+
+
+PRINTS = """
+import asyncio, os, sys
+from filetools.servers.mcp.pipes import standard_pipes
+
+async def main():
+    with standard_pipes() as pipes:
+        assert pipes is not None
+        reader, writer = pipes
+        print("printed", flush=True)
+        os.system("echo by a child; cat")
+        async for message in reader:
+            await writer.send(message)
+        await writer.aclose()
+    print("after", flush=True)
+
+asyncio.run(main())
+"""
+
+
+def test_what_others_print_and_read_misses_the_protocol() -> None:
+    sent = line(id=1, method="m").decode()
+    ended = subprocess.run(
+        [sys.executable, "-c", PRINTS],
+        input=sent,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
+        cwd=REPOSITORY,
+    )
+    first, after = ended.stdout.splitlines()
+    assert json.loads(first) == json.loads(sent)
+    assert after == "after"
+    assert ended.stderr == "printed\nby a child\n"
+
+
+def test_files_in_place_of_pipes_are_served_too(root: Path, tmp_path: Path) -> None:
+    asked, told = tmp_path / "asked", tmp_path / "told"
+    asked.write_text(json.dumps(HELLO) + "\n")
+    with asked.open() as incoming, told.open("w") as outgoing:
+        subprocess.run(command(str(root)), stdin=incoming, stdout=outgoing, timeout=60, check=True)
+    [answer] = told.read_text().splitlines()
+    assert json.loads(answer)["result"]["serverInfo"]["name"] == "filetools"
