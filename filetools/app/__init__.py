@@ -2,7 +2,9 @@
 
 from filetools.app.folders import Folder, folder_at, outermost
 from filetools.app.health import Health, Repair, examine, repair
+from filetools.app.installation import extras, facts, installation, package_version
 from filetools.app.opening import Opening, open_workspace
+from filetools.app.surroundings import Check, look_around
 from filetools.app.token import TOKEN_FILE, own_token, read_token
 from filetools.content import Edit, TextEdit
 from filetools.events import BufferEvent, Event, Subscription, TreeEvent, from_record
@@ -23,6 +25,7 @@ __all__ = [
     "ApprovalDecision",
     "ApprovalRequest",
     "BufferEvent",
+    "Check",
     "Edit",
     "Event",
     "FeedPage",
@@ -40,11 +43,16 @@ __all__ = [
     "Upload",
     "change_entry",
     "examine",
+    "extras",
+    "facts",
     "folder_at",
     "from_record",
+    "installation",
+    "look_around",
     "open_workspace",
     "outermost",
     "own_token",
+    "package_version",
     "read_token",
     "repair",
 ]

@@ -55,7 +55,7 @@ class SharedOptions:
 
 READING: Final = ("root", "state_dir", "actor", "as_json")
 CHANGING: Final = ("root", "state_dir", "mirror", "durability", "actor", "as_json")
-CHECKING: Final = ("root", "state_dir", "durability", "as_json")
+CHECKING: Final = ("root", "state_dir", "mirror", "durability", "as_json")
 
 
 class Desk:

@@ -9,10 +9,8 @@ from typing import Any, Final
 from rich.text import Text
 from typer.core import TyperArgument, TyperCommand, TyperGroup, TyperOption
 
-from filetools.cli.terminal import STDOUT
+from filetools.cli.terminal import STDOUT, line_width, print_beside
 
-LONGEST_LINE: Final = 100
-"""Characters; wider terminals are not filled, since long lines are hard to read."""
 WIDEST_NAME: Final = 26
 _OPTIONS: Final = "Options"
 _INDENT: Final = 2
@@ -87,7 +85,7 @@ def _print_head(ctx: Any, description: str) -> None:
     STDOUT.print(Text.assemble(("Usage: ", "dim"), (ctx.get_usage().removeprefix("Usage: "), "bold")))
     for paragraph in description.split("\n\n"):
         STDOUT.print()
-        STDOUT.print(Text("\n".join(textwrap.wrap(" ".join(paragraph.split()), _width()))))
+        STDOUT.print(Text("\n".join(textwrap.wrap(" ".join(paragraph.split()), line_width()))))
 
 
 def _print_options(ctx: Any, params: Iterable[object]) -> None:
@@ -104,22 +102,8 @@ def _print_part(heading: str, rows: Iterable[tuple[Text, str]]) -> None:
     STDOUT.print(Text(f"\n{heading}", "bold"))
     widest = min(max(name.cell_len for name, _ in known), WIDEST_NAME)
     for name, explanation in known:
-        _print_row(name, explanation, widest + 2)
-
-
-def _print_row(name: Text, explanation: str, column: int) -> None:
-    """Print a name and beside it, or under it where it is too long, what it is."""
-    lines = textwrap.wrap(explanation, max(_width() - _INDENT - column, 20)) or [""]
-    name.pad_left(_INDENT)
-    start = _INDENT + column
-    if name.cell_len > start - 2:
-        STDOUT.print(name)
-    else:
-        name.pad_right(start - name.cell_len)
-        name.append(lines.pop(0))
-        STDOUT.print(name)
-    for line in lines:
-        STDOUT.print(Text(" " * start + line))
+        name.pad_left(_INDENT)
+        print_beside(name, explanation, start=_INDENT + widest + 2)
 
 
 def _spelling(ctx: Any, option: TyperOption) -> Text:
@@ -143,7 +127,3 @@ def _usage(argument: TyperArgument) -> str:
     many = "..." if argument.nargs != 1 else ""
     name = f"{argument.metavar}{many}"
     return name if argument.required else f"[{name}]"
-
-
-def _width() -> int:
-    return min(STDOUT.width, LONGEST_LINE)

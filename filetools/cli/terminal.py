@@ -6,6 +6,7 @@ import json
 import logging
 import os
 import sys
+import textwrap
 import unicodedata
 from collections.abc import Iterable, Mapping
 from typing import Any, Final, NoReturn
@@ -18,6 +19,8 @@ from filetools.cli.words import envelope_of, hint_of, sentence_of
 from filetools.errors import FileToolsError
 
 _UNSAFE_CATEGORIES: Final = ("Cc", "Cs", "Zl", "Zp")
+LONGEST_LINE: Final = 100
+LEAST_COLUMN: Final = 20
 _REORDERING: Final = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 """Characters that show a name in another order than it has."""
 
@@ -60,6 +63,29 @@ def printable_text(text: str) -> str:
 def print_line(*parts: str | tuple[str, str] | Text) -> None:
     """Print one line to standard output; a pair is text with its style."""
     STDOUT.print(Text.assemble(*parts))
+
+
+def line_width() -> int:
+    """Return how long a line of prose may be; wide terminals are not filled, since long lines are hard to read."""
+    return min(STDOUT.width, LONGEST_LINE)
+
+
+def print_beside(name: Text, text: str, *, start: int, style: str = "") -> None:
+    """Print a name and a text beside it, folded in a column of its own; under it, where the name is too long.
+
+    Args:
+        name: Taken over: it grows by the text.
+        text: One paragraph.
+        start: Where the column begins.
+        style: Of the text.
+    """
+    lines = textwrap.wrap(text, max(line_width() - start, LEAST_COLUMN)) or [""]
+    if name.cell_len > start - 2:
+        STDOUT.print(name)
+        name = Text()
+    name.pad_right(start - name.cell_len)
+    for number, line in enumerate(lines):
+        STDOUT.print(Text.assemble(name if not number else " " * start, (line, style)))
 
 
 def print_note(text: str) -> None:

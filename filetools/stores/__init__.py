@@ -1,6 +1,7 @@
 """Stores: trees of files behind one interface, on a local disk or in memory."""
 
 from filetools.stores.capabilities import Capabilities
+from filetools.stores.examination import examine_folder, left_behind
 from filetools.stores.late import LateStore
 from filetools.stores.local import LocalStore
 from filetools.stores.memory import MemoryStore
@@ -17,4 +18,6 @@ __all__ = [
     "Reader",
     "ScanEntry",
     "Store",
+    "examine_folder",
+    "left_behind",
 ]

@@ -55,7 +55,7 @@ OWNERS: Final[Mapping[str, str]] = {"pyee": "events", "sqlite3": "journal", "wat
 """Packages that one unit keeps to itself."""
 
 LENT: Final[Mapping[tuple[str, str], str]] = {
-    ("cli/commands/checking.py", "sqlite3"): "the doctor tells which SQLite this Python has",
+    ("app/installation.py", "sqlite3"): "the doctor tells which SQLite this Python has",
 }
 """Modules that may import another unit's package all the same, each with its reason."""
 
@@ -78,6 +78,7 @@ DISK: Final[Mapping[str, str]] = {
     "app/mirrors.py": "makes the folder of a mirror before there is a store on it",
     "app/folders.py": "tells which folders a command line or a client means, before there is a workspace",
     "app/health.py": "examines a root that perhaps cannot be opened",
+    "app/surroundings.py": "looks at what a root stands on, opened or not",
     "permissions/rule_file.py": "owns permissions.json in the state directory",
     "facade/streaming.py": "streams from the descriptor of a path that the workspace opened",
     "facade/uploads.py": "keeps what is being sent in a file without a name",
@@ -89,7 +90,7 @@ DISK: Final[Mapping[str, str]] = {
     "cli/terminal.py": "gives standard output to nobody when the reader of a pipe has gone",
     "cli/asking.py": "asks at the terminal of the process",
     "cli/workplace.py": "finds the root above the working folder",
-    "cli/commands/checking.py": "looks for programs and says what is missing",
+    "app/installation.py": "looks for programs and says what is missing",
     "cli/commands/writing.py": "reads the file that --from names, inside or outside the root",
     "servers/mcp/pipes.py": "reads and writes standard input and output of the process",
     "cli/demo/": "plays the stranger, and counts on the disk itself what is left",

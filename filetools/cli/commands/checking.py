@@ -2,35 +2,25 @@
 
 from __future__ import annotations
 
-import platform
-import re
-import shutil
-import sqlite3
-import sys
-from collections.abc import Iterator
+from collections.abc import Sequence
 from dataclasses import asdict
-from importlib.metadata import PackageNotFoundError, requires, version
 from typing import Annotated, Any, Final
 
 import typer
 from rich.table import Table
 from rich.text import Text
 
-from filetools.app import Health, Repair, examine, repair
+from filetools.app import Check, Health, Repair, examine, extras, facts, installation, look_around, repair
 from filetools.cli.command import workspace_command
 from filetools.cli.desk import CHECKING, Desk
 from filetools.cli.exit_codes import FAILED
-from filetools.cli.terminal import STDOUT, fact_table, print_error, print_json, print_line, print_table, printable
+from filetools.cli.terminal import STDOUT, print_beside, print_error, print_json, print_line, print_table, printable
 from filetools.settings import Settings
 
 _PANEL: Final = "Workspace"
-_REQUIREMENT: Final = re.compile(r"([\w.-]+)(?:\[[^]]*\])?[^;]*;\s*extra\s*==\s*['\"]([\w-]+)['\"]")
-_NOT_OFFERED: Final = ("all", "dev")
-_PROGRAMS: Final = (
-    ("rg", "faster searching; it is in filetools[search]"),
-    ("git", "reading what git ignores and keeps"),
-)
 MOST_SHOWN: Final = 10
+_SIGNS: Final = {"ok": ("ok", "green"), "note": ("--", "dim"), "warning": ("!!", "bold yellow")}
+_COLUMN: Final = 16
 
 
 def register(app: typer.Typer) -> None:
@@ -58,33 +48,13 @@ def doctor(
     mended = _mend(desk) if mend else None
     health = examine(desk.workplace.root, desk.options.state_dir)
     if desk.options.as_json:
-        print_json({"success": _is_well(health), "data": _findings(health, mended)})
+        print_json({"success": _is_well(health), "data": _findings(desk, health, mended)})
     else:
         _print_installation()
         _print_root(desk, health)
     if not _is_well(health):
         desk.note_failure(FAILED)
     desk.end()
-
-
-def extras() -> Iterator[tuple[str, list[str], list[str]]]:
-    """Yield each optional extra with the packages of it that are installed, and those that are missing."""
-    wanted: dict[str, list[str]] = {}
-    for requirement in requires("filetools") or ():
-        match = _REQUIREMENT.fullmatch(requirement)
-        if match and match[2] not in _NOT_OFFERED and match[1] != "filetools":
-            wanted.setdefault(match[2], []).append(match[1])
-    for extra, packages in wanted.items():
-        present = [package for package in packages if package_version(package) is not None]
-        yield extra, present, [package for package in packages if package not in present]
-
-
-def package_version(package: str) -> str | None:
-    """Return the version of an installed package, or None."""
-    try:
-        return version(package)
-    except PackageNotFoundError:
-        return None
 
 
 def _mend(desk: Desk) -> Repair | None:
@@ -107,17 +77,21 @@ def _is_well(health: Health) -> bool:
     return health.exists and (health.journal is None or health.journal.problem is None)
 
 
-def _findings(health: Health, mended: Repair | None) -> dict[str, Any]:
+def _checks(desk: Desk) -> list[Check]:
+    settings, _ = desk.settings()
+    options = desk.options
+    return look_around(desk.workplace.root, settings, state_directory=options.state_dir, mirror=options.mirror)
+
+
+def _findings(desk: Desk, health: Health, mended: Repair | None) -> dict[str, Any]:
     journal = health.journal
     return {
-        "filetools": package_version("filetools"),
-        "python": platform.python_version(),
-        "platform": platform.platform(terse=True),
-        "sqlite": sqlite3.sqlite_version,
-        "extras": {extra: {"present": present, "missing": missing} for extra, present, missing in extras()},
-        "programs": {name: shutil.which(name) is not None for name, _ in _PROGRAMS},
+        **facts(),
+        "extras": {extra.name: {"present": extra.present, "missing": extra.missing} for extra in extras()},
+        "programs": {check.name: check.state == "ok" for check in installation() if check.name in ("rg", "git")},
         "root": {"exists": health.exists, "has_state": health.has_state, "is_open": health.is_open},
         "journal": None if journal is None else _journal_to_dict(journal),
+        "checks": [asdict(check) for check in _checks(desk)],
         "repair": None if mended is None else asdict(mended),
     }
 
@@ -130,50 +104,53 @@ def _journal_to_dict(journal: Any) -> dict[str, Any]:
 
 
 def _print_installation() -> None:
-    table = fact_table()
-    table.add_row("filetools", package_version("filetools"))
-    table.add_row("python", f"{platform.python_version()} ({sys.implementation.name})")
-    table.add_row("platform", platform.platform(terse=True))
-    table.add_row("sqlite", sqlite3.sqlite_version)
-    for name, purpose in _PROGRAMS:
-        found = shutil.which(name) is not None
-        table.add_row(name, Text("found", style="green") if found else Text(f"not found: {purpose}", style="yellow"))
-    for extra, present, missing in extras():
-        standing, style = ("incomplete", "yellow") if present else ("missing", "dim")
-        install = f"{standing:<10}  pip install 'filetools[{extra}]'"
-        table.add_row(f"[{extra}]", Text(install, style=style) if missing else Text("present", style="green"))
-    print_table(table)
+    known = facts()
+    STDOUT.print(Text.assemble(("filetools ", "bold"), str(known.pop("filetools"))))
+    for name, value in known.items():
+        _print_row("", "", name, str(value))
+    _print_checks(installation())
 
 
 def _print_root(desk: Desk, health: Health) -> None:
-    STDOUT.print()
-    table = fact_table()
-    table.add_row("root", printable(str(desk.workplace.root)))
+    print_line()
+    print_line(("root ", "bold"), printable(str(desk.workplace.root)))
     journal = health.journal
-    if not health.exists:
-        table.add_row("state", Text("the root is no folder", style="bold red"))
-    elif journal is None:
-        table.add_row("state", Text("never opened; the first call makes .filetools", style="dim"))
+    if journal is None:
+        _print_row("--", "dim", "journal", "never opened; the first call makes .filetools")
     elif journal.problem is not None:
-        table.add_row("journal", Text(journal.problem.code, style="bold red"))
+        _print_row("!!", "bold red", "journal", f"{journal.problem.code}: it cannot be opened")
     else:
-        _add_journal(table, health)
-    print_table(table)
+        _print_journal(health)
+    _print_checks(_checks(desk))
     if journal is not None and journal.problem is not None:
         print_error(journal.problem)
 
 
-def _add_journal(table: Table, health: Health) -> None:
+def _print_journal(health: Health) -> None:
     journal = health.journal
     assert journal is not None
-    table.add_row("journal", Text("opens", style="green"))
-    table.add_row("schema", str(journal.schema))
-    table.add_row("records", f"{journal.records}, {journal.pending} pending")
-    table.add_row("contents", str(journal.contents))
-    table.add_row("size", f"{journal.database_bytes:,} bytes, write-ahead file {journal.wal_bytes:,} bytes")
+    size = journal.database_bytes + journal.wal_bytes
+    _print_row("ok", "green", "journal", f"opens; {journal.records:,} records, schema {journal.schema}, {size:,} bytes")
+    _print_row("", "", "", f"{'a process has' if health.is_open else 'nobody has'} the root open now")
+    if journal.pending:
+        _print_row("--", "dim", "pending", f"{journal.pending} changes that the next opening settles")
+    if journal.damaged:
+        _print_row("!!", "bold yellow", "records", f"{journal.damaged} damaged ones are left out; the rest works")
     for mirror, behind in journal.debts.items():
-        table.add_row(mirror, f"lacks {behind} paths; they follow when the root is open with its mirror")
-    table.add_row("open", "by a process now" if health.is_open else "by nobody")
+        text = f"lacks {behind} paths; they follow while the root is open with it"
+        _print_row("!!", "bold yellow", mirror, text, "filetools sync --mirror DIR")
+
+
+def _print_checks(checks: Sequence[Check]) -> None:
+    for check in checks:
+        sign, style = _SIGNS[check.state]
+        _print_row(sign, style, check.name, check.text, check.remedy)
+
+
+def _print_row(sign: str, style: str, name: str, text: str, remedy: str | None = None) -> None:
+    print_beside(Text.assemble((f"{sign:<2} ", style), name), printable(text), start=_COLUMN)
+    if remedy is not None:
+        print_beside(Text(), f"→ {printable(remedy)}", start=_COLUMN, style="cyan")
 
 
 def _show_settings(desk: Desk) -> None:
@@ -187,8 +164,18 @@ def _show_settings(desk: Desk) -> None:
     for heading in ("setting", "value", "source"):
         table.add_column(heading, header_style="dim", overflow="fold", no_wrap=heading == "setting")
     for name in Settings.model_fields:
-        value = plain[name]
-        shown = ", ".join(map(str, value)) if isinstance(value, list) else str(value)
+        shown = _shown(plain[name])
         style = "" if sources[name] == "default" else "bold"
         table.add_row(name, Text(printable(shown), style=style), Text(sources[name], style=style or "dim"))
     print_table(table)
+
+
+def _shown(value: object) -> str:
+    """Return a setting as one writes it, in the environment or in settings.toml."""
+    if isinstance(value, list):
+        return ", ".join(map(str, value))
+    return (
+        {True: "true", False: "false", None: "not set"}[value]
+        if value is None or value in (True, False)
+        else str(value)
+    )

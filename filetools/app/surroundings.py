@@ -1,0 +1,210 @@
+"""What a root stands on: its file system, what the kernel lets filetools watch, what was left lying about, its mirror."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, Literal
+
+from filelock import lock_descriptor
+
+from filetools.paths.patterns import compile_patterns
+from filetools.settings import STATE_DIRECTORY, Settings
+from filetools.stores import Capabilities, examine_folder, left_behind
+
+CheckState = Literal["ok", "note", "warning"]
+MOST_FOLDERS: Final = 500_000
+LEAST_FREE_BYTES: Final = 200 * 1024 * 1024
+NEARLY_FULL: Final = 0.8
+"""Share of the watches granted at which a root is said to be large."""
+_INOTIFY: Final = Path("/proc/sys/fs/inotify")
+_MOUNTS: Final = Path("/proc/self/mounts")
+_NETWORK: Final = ("9p", "afs", "ceph", "cifs", "fuse.", "glusterfs", "lustre", "ncpfs", "nfs", "smb", "virtiofs")
+_MISSING: Final = {
+    "exchange": "no exchange of two names, so a file is linked away first",
+    "no_replace": "no rename that refuses to replace",
+    "tmpfile": "no files without a name",
+    "leases": "no leases, so a file counts as still after 50 ms",
+    "hard_links": "no hard links, so a name is free for an instant while its file is replaced",
+    "fine_times": "",  # most kernels in use; it costs a few microseconds and is no news
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Check:
+    """One thing looked at."""
+
+    name: str
+    state: CheckState
+    text: str
+    remedy: str | None = None
+    """What to do about it."""
+
+
+def look_around(
+    root: Path, settings: Settings, *, state_directory: Path | None = None, mirror: Path | None = None
+) -> list[Check]:
+    """Look at what a root stands on; changes nothing but a file in its own temporary folder. Blocks.
+
+    Args:
+        root: An existing folder.
+        settings: What is excluded from watching, and whether watching is wanted.
+        state_directory: Where its state is, if not in `.filetools`.
+        mirror: Its mirror, if it is known.
+    """
+    state = state_directory or root / STATE_DIRECTORY
+    found = [*_rights(root), _file_system(root), *_abilities(state), *_space(state if state.is_dir() else root)]
+    found += [_watches(root, settings), *_left_lying(state), *_locks(state)]
+    return found if mirror is None else [*found, _mirror(mirror)]
+
+
+def _rights(root: Path) -> Iterator[Check]:
+    if not os.access(root, os.W_OK | os.X_OK):
+        yield Check(
+            name="rights", state="warning", text="you may not write in this folder",
+            remedy=f"chmod u+wx {str(root)!r}, or ask its owner",
+        )  # fmt: skip
+
+
+def _file_system(root: Path) -> Check:
+    kind = _kind_of_file_system(root)
+    if kind is not None and kind.startswith(_NETWORK):
+        return Check(
+            name="file system", state="warning",
+            text=f"{kind}: what other machines change is not seen at once, and their locks are not ours",
+            remedy="let one machine write, or keep the state on a local disk with --state-dir",
+        )  # fmt: skip
+    return Check(name="file system", state="ok", text=kind or "local")
+
+
+def _kind_of_file_system(root: Path) -> str | None:
+    with suppress(OSError, ValueError):
+        mounts = [line.split()[1:3] for line in _MOUNTS.read_text(encoding="utf-8", errors="replace").splitlines()]
+        real = Path(os.path.realpath(root))
+        around = [(place, kind) for place, kind in mounts if real.is_relative_to(place.replace("\\040", " "))]
+        return max(around, key=lambda each: len(each[0]))[1]
+    return None
+
+
+def _abilities(state: Path) -> Iterator[Check]:
+    able = examine_folder(state / "tmp")
+    if able is None:
+        return
+    missing = _missing(able)
+    yield Check(
+        name="abilities",
+        state="note" if missing else "ok",
+        text="; ".join(missing) or "all that filetools makes use of",
+    )
+
+
+def _missing(able: Capabilities) -> list[str]:
+    return [text for name, text in _MISSING.items() if text and not getattr(able, name)]
+
+
+def _space(folder: Path) -> Iterator[Check]:
+    free = shutil.disk_usage(folder).free
+    if free < LEAST_FREE_BYTES:
+        yield Check(
+            name="space", state="warning", text=f"{free // 1024**2} MiB are free",
+            remedy="free some space; former versions keep up to FILETOOLS_RETENTION_BYTES",
+        )  # fmt: skip
+
+
+def _watches(root: Path, settings: Settings) -> Check:
+    granted = _number_in(_INOTIFY / "max_user_watches")
+    if not settings.watch:
+        return Check(name="watching", state="note", text="switched off by the setting 'watch'")
+    if granted is None:
+        return Check(name="watching", state="note", text="by looking again and again: the kernel is not asked here")
+    folders = _count_folders(root, settings)
+    counted = f"{folders:,} {'folder' if folders == 1 else 'folders'}, {granted:,} watches granted"
+    if folders <= granted * NEARLY_FULL:
+        return Check(name="watching", state="ok", text=counted)
+    return Check(
+        name="watching", state="warning", text=f"{counted}: beyond it filetools looks again and again",
+        remedy=f"sudo sysctl fs.inotify.max_user_watches={max(2 * folders, 524_288)}",
+    )  # fmt: skip
+
+
+def _number_in(file: Path) -> int | None:
+    with suppress(OSError, ValueError):
+        return int(file.read_text(encoding="ascii"))
+    return None
+
+
+def _count_folders(root: Path, settings: Settings) -> int:
+    excluded = compile_patterns((), defaults=(*settings.exclude, STATE_DIRECTORY))
+    count, waiting = 1, [""]
+    while waiting and count < MOST_FOLDERS:
+        inner = [path for path in _folders_in(root, waiting.pop()) if not excluded.matches(path, is_directory=True)]
+        count += len(inner)
+        waiting += inner
+    return count
+
+
+def _folders_in(root: Path, folder: str) -> list[str]:
+    with suppress(OSError), os.scandir(root / folder) as entries:
+        names = [entry.name for entry in entries if entry.is_dir(follow_symlinks=False)]
+        return [f"{folder}/{name}" if folder else name for name in names]
+    return []
+
+
+def _left_lying(state: Path) -> Iterator[Check]:
+    left = left_behind(state / "tmp")
+    if left:
+        yield Check(
+            name="left over", state="note", text=f"{left} temporary files of processes that have ended",
+            remedy="none is needed: the next process that has the root open for a while tidies them away",
+        )  # fmt: skip
+    waiting = len(_names(state / "limbo"))
+    if waiting:
+        yield Check(
+            name="left over", state="note",
+            text=f"{waiting} replaced files that another program had still open; their last bytes become versions",
+        )  # fmt: skip
+    for name in _names(state):
+        if name.startswith("damaged-"):
+            yield Check(
+                name="left over", state="note", text=f"{name}: a damaged journal that was repaired",
+                remedy=f"remove {str(state / name)!r} when you miss nothing",
+            )  # fmt: skip
+
+
+def _locks(state: Path) -> Iterator[Check]:
+    names = [name for name in _names(state / "locks") if name.isalnum()]
+    held = sum(_is_held(state / "locks" / name) for name in names)
+    if names:
+        yield Check(name="locks", state="ok", text=f"{held} held now; none outlives its process")
+
+
+def _is_held(file: Path) -> bool:
+    with suppress(OSError):
+        descriptor = os.open(file, os.O_RDWR | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0))
+        try:
+            return not lock_descriptor(descriptor, blocking=False)
+        finally:
+            os.close(descriptor)
+    return False
+
+
+def _names(folder: Path) -> list[str]:
+    with suppress(OSError):
+        return sorted(os.listdir(folder))
+    return []
+
+
+def _mirror(mirror: Path) -> Check:
+    if mirror.is_dir():
+        if os.access(mirror, os.W_OK | os.X_OK):
+            return Check(name="mirror", state="ok", text="is there")
+        return Check(
+            name="mirror", state="warning", text="you may not write in it", remedy=f"chmod u+wx {str(mirror)!r}"
+        )
+    if os.path.lexists(mirror):
+        return Check(name="mirror", state="warning", text="is no folder", remedy="name a folder with --mirror")
+    return Check(name="mirror", state="note", text="is not there; the next change or 'filetools sync' makes it")

@@ -1,0 +1,133 @@
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from filelock import lock_descriptor
+
+import filetools.app.surroundings as module
+from filetools.app import Check, look_around
+from filetools.settings import Settings
+from tests.support.unprivileged import as_nobody
+
+OWNED = "from filetools.stores.owners import Owner; print(Owner().new_name())"
+
+
+def found(root: Path, name: str, settings: Settings | None = None, mirror: Path | None = None) -> list[Check]:
+    return [check for check in look_around(root, settings or Settings(), mirror=mirror) if check.name == name]
+
+
+@pytest.fixture
+def state(tmp_path: Path) -> Path:
+    state = tmp_path / ".filetools"
+    for name in ("tmp", "limbo", "locks"):
+        (state / name).mkdir(parents=True)
+    return state
+
+
+def test_more_folders_than_watches_is_a_warning_that_says_what_to_do(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number in range(9):
+        (tmp_path / "tree" / f"d{number}").mkdir(parents=True)
+    (tmp_path / "kernel").mkdir()
+    (tmp_path / "kernel" / "max_user_watches").write_text("10\n")
+    monkeypatch.setattr(module, "_INOTIFY", tmp_path / "kernel")
+    (check,) = found(tmp_path / "tree", "watching")
+    assert (check.state, check.remedy) == ("warning", "sudo sysctl fs.inotify.max_user_watches=524288")
+    assert check.text.startswith("10 folders, 10 watches granted")
+    (check,) = found(tmp_path / "tree", "watching", Settings(watch=False))
+    assert check.state == "note"
+    (tmp_path / "kernel" / "max_user_watches").unlink()
+    (check,) = found(tmp_path / "tree", "watching")
+    assert (check.state, "again and again" in check.text) == ("note", True)
+
+
+def test_what_is_excluded_needs_no_watch(tmp_path: Path) -> None:
+    (tmp_path / "node_modules" / "a" / "b").mkdir(parents=True)
+    (tmp_path / "src").mkdir()
+    (check,) = found(tmp_path, "watching")
+    assert check.text.startswith("2 folders, ")
+
+
+@pytest.mark.parametrize("kind", ["nfs4", "cifs", "fuse.sshfs", "9p"])
+def test_a_network_file_system_is_a_warning(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str) -> None:
+    mounts = tmp_path / "mounts"
+    place = str(tmp_path).replace(" ", "\\040")
+    mounts.write_text(f"/dev/vda / ext4 rw 0 0\nserver:/x {place} {kind} rw 0 0\ntmpfs {place}/deeper tmpfs rw 0 0\n")
+    monkeypatch.setattr(module, "_MOUNTS", mounts)
+    (check,) = found(tmp_path, "file system")
+    assert (check.state, check.text.startswith(f"{kind}: ")) == ("warning", True)
+    assert check.remedy is not None
+    mounts.write_text("/dev/vda / ext4 rw 0 0\n")
+    assert found(tmp_path, "file system") == [Check(name="file system", state="ok", text="ext4")]
+
+
+def test_a_full_disk_is_a_warning(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert found(tmp_path, "space") == []
+    monkeypatch.setattr(module, "LEAST_FREE_BYTES", 2**80)
+    (check,) = found(tmp_path, "space")
+    assert (check.state, check.text.endswith(" MiB are free")) == ("warning", True)
+
+
+def test_what_dead_processes_left_is_counted_and_what_the_living_use_is_not(tmp_path: Path, state: Path) -> None:
+    dead = subprocess.run((sys.executable, "-c", OWNED), capture_output=True, text=True, check=True).stdout.strip()
+    (state / "tmp" / dead).touch()
+    living = subprocess.Popen((sys.executable, "-c", f"{OWNED}; input()"), stdin=-1, stdout=-1, text=True)
+    with living:
+        assert living.stdout is not None
+        (state / "tmp" / living.stdout.readline().strip()).touch()
+        (check,) = found(tmp_path, "left over")
+        living.communicate("\n")
+    assert (check.state, check.text) == ("note", "1 temporary files of processes that have ended")
+
+
+def test_waiting_files_and_repaired_journals_are_named(tmp_path: Path, state: Path) -> None:
+    assert found(tmp_path, "left over") == []
+    (state / "limbo" / "7").touch()
+    (state / "damaged-20261120-120000").mkdir()
+    waiting, damaged = found(tmp_path, "left over")
+    assert waiting.text.startswith("1 replaced files")
+    assert damaged.remedy == f"remove {str(state / 'damaged-20261120-120000')!r} when you miss nothing"
+
+
+def test_held_locks_are_counted(tmp_path: Path, state: Path) -> None:
+    descriptors = [os.open(state / "locks" / name, os.O_RDWR | os.O_CREAT) for name in ("0001", "0002")]
+    assert lock_descriptor(descriptors[0], blocking=False)
+    (check,) = found(tmp_path, "locks")
+    assert check.text.startswith("1 held now")
+    for descriptor in descriptors:
+        os.close(descriptor)
+    (check,) = found(tmp_path, "locks")
+    assert check.text.startswith("0 held now")
+
+
+def test_abilities_are_tried_where_there_is_a_state_and_nothing_is_left_of_it(tmp_path: Path, state: Path) -> None:
+    (check,) = found(tmp_path, "abilities")
+    assert check.state in ("ok", "note")
+    assert list((state / "tmp").iterdir()) == []
+    assert found(tmp_path / ".filetools", "abilities") == []
+
+
+def test_a_mirror_is_looked_at(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    (tmp_path / "mirror").mkdir()
+    states = [found(tmp_path, "mirror", mirror=tmp_path / name)[0].state for name in ("file", "mirror", "none")]
+    assert states == ["warning", "ok", "note"]
+    assert found(tmp_path, "mirror") == []
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only the superuser can become another")
+def test_a_folder_that_one_may_not_write_in_is_a_warning(tmp_path: Path) -> None:
+    shut = tmp_path / "shut"
+    shut.mkdir(mode=0o755)
+
+    def look() -> None:
+        (check,) = found(shut, "rights")
+        assert (check.state, check.remedy is not None) == ("warning", True)
+
+    as_nobody(tmp_path, look)
+    assert found(shut, "rights") == []
