@@ -1,4 +1,4 @@
-"""The token of the HTTP server: a secret in the state directory, readable by its owner alone."""
+"""The secrets of a root, in its state directory and readable by its owner alone: the token of the HTTP server, and keys."""
 
 from __future__ import annotations
 
@@ -30,22 +30,26 @@ def read_token(file: Path) -> str:
     return token
 
 
-def own_token(state_directory: Path) -> str:
+def own_token(state_directory: Path, name: str = TOKEN_FILE) -> str:
     """Return the token of a root, made at the first need; several processes get the same.
+
+    Args:
+        state_directory: Where it is kept.
+        name: The file; other secrets than the token have other names.
 
     Raises:
         AccessDeniedError: It cannot be made.
         InvalidArgumentError: What stands in its place is no token.
     """
-    file = state_directory / TOKEN_FILE
+    file = state_directory / name
     if not file.exists():
-        temporary = state_directory / f"{TOKEN_FILE}-{secrets.token_hex(4)}"
+        temporary = state_directory / f"{name}-{secrets.token_hex(4)}"
         try:
             _write(temporary, secrets.token_urlsafe(32))
             with suppress(FileExistsError):  # another process was quicker, and its token counts
                 os.link(temporary, file)
         except OSError as exc:
-            raise AccessDeniedError(TOKEN_FILE, exc.strerror or "denied") from exc
+            raise AccessDeniedError(name, exc.strerror or "denied") from exc
         finally:
             temporary.unlink(missing_ok=True)
     return read_token(file)

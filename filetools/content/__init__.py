@@ -18,7 +18,7 @@ from filetools.content.formats import TextFormat, decode, encode, format_as, for
 from filetools.content.kind import SAMPLE_BYTES, ContentKind, sniff
 from filetools.content.line_index import LineIndex, LineIndexCache
 from filetools.content.lines import count_lines, newline_of
-from filetools.content.merge import BytesMerge, Conflict, MergeResult, merge, merge_bytes
+from filetools.content.merge import BytesMerge, Conflict, MergeResult, merge, merge_bytes, merge_keeping
 from filetools.content.pages import CursorValue, decode_cursor, encode_cursor
 from filetools.content.patches import apply_file_patch, parse_patch
 from filetools.content.ranges import read_byte_range, read_text_range
@@ -75,6 +75,7 @@ __all__ = [
     "inverse",
     "merge",
     "merge_bytes",
+    "merge_keeping",
     "minimal_edits",
     "moved",
     "newline_of",

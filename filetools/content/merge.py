@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Literal
 
 from filetools.content.alignment import numbered
 from filetools.content.diff import PatchHunk, changed_hunk
@@ -32,6 +32,8 @@ MAX_CHARACTERS: Final = 16 * 1024 * 1024
 MAX_LINES: Final = 400_000
 """Larger texts are a conflict as a whole: merging them would take seconds."""
 _MAX_COST: Final = 200_000
+Kept = Literal["both", "theirs"]
+"""What stays where two changes conflict, if somebody has said so."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,6 +94,25 @@ def merge(base: str, ours: str, theirs: str, *, by_words: bool = True) -> MergeR
     Returns:
         The merged text, or every conflict.
     """
+    return _woven(base, ours, theirs, by_words=by_words)
+
+
+def merge_keeping(base: str, ours: str, theirs: str, keep: Kept) -> str | None:
+    """Merge two changes of one text, where somebody has said what becomes of the places in which they conflict.
+
+    Args:
+        base: The text that both sides started from.
+        ours: The text that is there now.
+        theirs: The text that is proposed.
+        keep: "both" puts theirs behind ours there; "theirs" puts it in the place of ours.
+
+    Returns:
+        The merged text; None if the texts are too large to be compared.
+    """
+    return _woven(base, ours, theirs, by_words=True, keep=keep).text
+
+
+def _woven(base: str, ours: str, theirs: str, *, by_words: bool, keep: Kept | None = None) -> MergeResult:
     settled = _settled_at_once(base, ours, theirs)
     if settled is not None:
         return settled
@@ -103,7 +124,7 @@ def merge(base: str, ours: str, theirs: str, *, by_words: bool = True) -> MergeR
     if max(len(sides.base), len(sides.ours), len(sides.theirs)) > MAX_LINES:
         return _too_large()
     places = weave(*numbered(sides.base, sides.ours, sides.theirs), max_cost=_MAX_COST)
-    weaver = _Weaver(sides, places, by_words=by_words)
+    weaver = _Weaver(sides, places, by_words=by_words, keep=keep)
     if weaver.conflicts:
         return _conflicted(weaver.conflicts)
     edits = _on_real_text(ours, weaver.edits, last_end)
@@ -193,8 +214,9 @@ def _on_real_text(ours: str, edits: Sequence[TextEdit], last_end: str) -> list[T
 class _Weaver:
     """Turns the places of one merge into edits of the current lines, conflicts and foreign hunks; lives for one call."""
 
-    def __init__(self, sides: _Sides, places: Sequence[Place], *, by_words: bool) -> None:
+    def __init__(self, sides: _Sides, places: Sequence[Place], *, by_words: bool, keep: Kept | None) -> None:
         self._sides = sides
+        self._keep = keep
         self._by_words = by_words
         self._starts = starts_of(sides.ours)
         self._lines_added = 0
@@ -216,6 +238,8 @@ class _Weaver:
             texts = "".join(base), "".join(ours), "".join(theirs)
             # Where equal lines leave a doubt, words are no clearer.
             edits = merge_words(*texts) if self._by_words and place.kind == "conflict" else None
+            if edits is None and self._keep is not None:
+                edits = [TextEdit(len(texts[1]) if self._keep == "both" else 0, len(texts[1]), texts[2])]
             if edits is None:
                 self.conflicts.append(self._conflict(place, *texts))
                 return

@@ -7,7 +7,7 @@ from typing import Literal
 
 from filetools.content import inspect
 from filetools.editors import OpenText
-from filetools.errors import VersionMismatchError
+from filetools.errors import EditConflictError, VersionMismatchError
 from filetools.facade.expected import is_version, matches
 from filetools.facade.look import Look
 from filetools.facade.parts import Parts
@@ -56,7 +56,7 @@ def decide_unsaved(
     if text is None:
         raise unsaved_error(seen.path, opened.document.version, "and what would replace it is binary")
     asked = request.asked
-    if asked is not None and (asked.buffer_version, asked.disk_version) != (opened.document.version, seen.version):
+    if asked is not None and not asked.is_about(opened.document.version, seen.version):
         request = replace(request, on_conflict="ask", asked=None)  # it is not what the person saw any more
     if request.on_conflict == "allow":
         require_version_of_either(parts, seen, opened, request)
@@ -64,7 +64,14 @@ def decide_unsaved(
     base = _base_of(parts, seen, request, actor, opened)
     if request.on_conflict == "ask":
         raise UnsavedQuestion(seen.path, opened, base_text=base, proposed=text, disk_version=seen.version)
-    return replace(put_beside(parts, seen, opened, base, text), newline=plain.newline)
+    try:
+        beside = put_beside(parts, seen, opened, base, text)
+    except EditConflictError as overlap:
+        if request.on_conflict != "merge_or_ask":
+            raise
+        question = UnsavedQuestion(seen.path, opened, base_text=base, proposed=text, disk_version=seen.version)
+        raise question from overlap
+    return replace(beside, newline=plain.newline)
 
 
 def _base_of(parts: Parts, seen: Look, request: WriteRequest, actor: Actor, opened: OpenText) -> str:

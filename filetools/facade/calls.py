@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import partial
+from pathlib import Path
 from typing import Any, Final
 
 from filetools.errors import ApprovalDeniedError, ChangedMeanwhileError
 from filetools.events import EventBus
 from filetools.facade.feed import Feed
 from filetools.facade.proposals import Preview, conflict_proposal, propose
+from filetools.facade.requests import OnConflict
 from filetools.facade.runner import Runner
 from filetools.models import Actor
 from filetools.paths import WorkspacePath
@@ -23,11 +25,20 @@ MOST_QUESTIONS: Final = 3
 class Calls:
     """The calls of one actor on one opened workspace; a base of the facade."""
 
-    def __init__(self, runner: Runner, feed: Feed, actor: Actor, *, require_version: bool = False) -> None:
+    def __init__(
+        self,
+        runner: Runner,
+        feed: Feed,
+        actor: Actor,
+        *,
+        require_version: bool = False,
+        on_conflict: OnConflict = "merge",
+    ) -> None:
         self._runner = runner
         self._parts = runner.parts
         self._feed = feed
         self._require_version = require_version
+        self._on_conflict = on_conflict
         self.actor = actor
 
     @property
@@ -44,6 +55,11 @@ class Calls:
     def root_paths(self) -> tuple[str, ...]:
         """The absolute paths of the root: as it was given, and with its links resolved, if that is another."""
         return self._parts.workspace.spellings
+
+    @property
+    def state_directory(self) -> Path:
+        """Where the journal and the secrets of the workspace lie, out of reach of every tool."""
+        return self._parts.workspace.state_directory
 
     async def _authorise(
         self,

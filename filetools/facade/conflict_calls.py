@@ -11,7 +11,7 @@ from filetools.errors import ChangedMeanwhileError
 from filetools.facade.aside import keep_aside
 from filetools.facade.calls import MOST_QUESTIONS, Calls
 from filetools.facade.knowing import DecideWrite, note_sent, put_step
-from filetools.facade.requests import AskedAbout, WriteRequest
+from filetools.facade.requests import AskedAbout, Settled, WriteRequest
 from filetools.facade.steps import PutFile, UnsavedQuestion, unsaved_error
 from filetools.facade.way import Outcome
 from filetools.paths import WorkspacePath
@@ -40,23 +40,29 @@ class ConflictCalls(Calls):
             try:
                 return step, await change
             except UnsavedQuestion as question:
-                request = await self._decided(tool, request, question)
+                arguments = {"content": request.content, "expected_version": request.expected_version}
+                settled = await self._settled(tool, question, arguments)
+                request = replace(request, on_conflict="allow", asked=settled.asked)
+                if settled.text != question.proposed:
+                    request = replace(request, content=settled.text, newline="exact")
         raise ChangedMeanwhileError(where, MOST_QUESTIONS)
 
-    async def _decided(self, tool: str, request: WriteRequest, question: UnsavedQuestion) -> WriteRequest:
-        """Have a person decide about unsaved text; the answer holds for the texts they saw."""
+    async def _settled(self, tool: str, question: UnsavedQuestion, arguments: Mapping[str, Any]) -> Settled:
+        """Have a person decide about unsaved text; the answer holds for the texts they saw.
+
+        Raises:
+            EditConflictError: It stays.
+            ApprovalRequiredError: Nobody answered.
+        """
         opened = question.opened
-        arguments = {"content": request.content, "expected_version": request.expected_version}
         decision = await self._ask_about_conflict(
             tool, question.path, question.base_text, opened.text, question.proposed, arguments
         )
         if decision.answer == "deny":
             raise unsaved_error(question.path, opened.document.version, "and a person refused to replace them")
         asked = AskedAbout(buffer_version=opened.document.version, disk_version=question.disk_version)
-        if decision.answer == "merge":
-            text = decision.edited_text or ""
-            return replace(request, content=text, newline="exact", on_conflict="allow", asked=asked)
-        return replace(request, on_conflict="allow", asked=asked)
+        text = (decision.edited_text or "") if decision.answer == "merge" else question.proposed
+        return Settled(text=text, asked=asked)
 
     async def _ask_editors(self, tool: str, where: WorkspacePath, request: WriteRequest) -> None:
         """Heed the unsaved changes of an editor that only says that it has some; they cannot be merged with.
@@ -70,7 +76,7 @@ class ConflictCalls(Calls):
         if not answer:
             return
         text = answer.get("text") if isinstance(answer, Mapping) else None
-        if request.on_conflict == "ask":
+        if request.on_conflict in ("ask", "merge_or_ask"):
             await self._ask_about(tool, where, request, text)
         elif request.on_conflict != "allow":
             raise unsaved_error(where, None, is_cancelled=request.on_conflict == "cancel")

@@ -18,35 +18,45 @@ from filetools.content import (
     apply_file_patch,
     decode,
     describe,
+    encode,
     insert_lines_in_bytes,
     inspect,
+    merge_keeping,
     parse_patch,
     structured_patch,
-    unified_diff,
     version_of,
 )
 from filetools.editors import OpenText
-from filetools.errors import EditNotFoundError, InvalidArgumentError, PathExistsError, PathNotFoundError
+from filetools.errors import (
+    EditConflictError,
+    EditNotFoundError,
+    InvalidArgumentError,
+    PathExistsError,
+    PathNotFoundError,
+)
 from filetools.facade.encodings import facts_as_read, named_encoding, read_as
-from filetools.facade.expected import full_version, matches, require_version
+from filetools.facade.expected import matches, require_version
 from filetools.facade.knowing import permit_move, permit_removal
 from filetools.facade.look import Look, content_of
 from filetools.facade.outcomes import number_of
 from filetools.facade.parts import Parts
+from filetools.facade.requests import OnConflict, Settled
 from filetools.facade.runner import Runner
 from filetools.facade.steps import (
     Decision,
     MoveFile,
     PutFile,
     RemoveFile,
+    UnsavedQuestion,
     disk_text,
+    overwritten,
     put_beside,
     unsaved_error,
     unsaved_text,
 )
 from filetools.facade.way import Outcome
 from filetools.facade.writing import UTF_8, require_file
-from filetools.models import Actor, DiffResult, EditResult, PatchedFile, PatchResult
+from filetools.models import Actor, EditResult, PatchedFile, PatchResult
 from filetools.paths import WorkspacePath
 
 CONTEXT_LINES: Final = 3
@@ -77,6 +87,8 @@ class TextChange:
         self.outcome = EditOutcome(text="", spans=(), counts=())
         self.version = ""
         self.unsaved: Beside | None = None
+        self.on_conflict: OnConflict = "merge"
+        self.settled: Settled | None = None
         self.context_lines = CONTEXT_LINES
 
     def step(self) -> PutFile:
@@ -98,6 +110,8 @@ class TextChange:
         content, version = parts.documents.texts.bytes_of(opened)
         if self.expected_version is not None and not matches(version, self.expected_version):
             require_version(seen, self.expected_version)
+        if self.settled is not None and self.settled.asked.is_about(opened.document.version, seen.version):
+            return self._as_settled(parts, seen, opened, self.settled.text)
         base = opened.text
         try:
             self.made(content, opened.document.text_format)
@@ -107,7 +121,16 @@ class TextChange:
                 self.made(content_of(parts, seen), opened.document.text_format)
             if not self.version:
                 raise
-        decision = put_beside(parts, seen, opened, base, self.outcome.text)
+        try:
+            decision = put_beside(parts, seen, opened, base, self.outcome.text)
+        except EditConflictError as overlap:
+            if self.on_conflict != "merge_or_ask":
+                raise
+            # Only what overlaps shall give way to an edit; what else is unsaved is none of its business.
+            merged = merge_keeping(base, opened.text, self.outcome.text, "theirs")
+            proposed = self.outcome.text if merged is None else merged
+            question = UnsavedQuestion(seen.path, opened, base_text=base, proposed=proposed, disk_version=seen.version)
+            raise question from overlap
         self.version = decision.shown_version or decision.facts.version
         self.unsaved = Beside(
             version_before=version,
@@ -115,6 +138,16 @@ class TextChange:
             disk_version=seen.version if decision.in_buffer else decision.facts.version,
         )
         return decision
+
+    def _as_settled(self, parts: Parts, seen: Look, opened: OpenText, text: str) -> Decision:
+        """Write what a person decided to have there, in the file and in the document."""
+        form = opened.document.text_format
+        content = encode(text, form, path=self.path)
+        before, self.version = parts.documents.texts.bytes_of(opened)[1], version_of(content)
+        self.before, self.outcome = opened.text, EditOutcome(text=text, spans=(), counts=())
+        self.unsaved = Beside(version_before=before, in_buffer=False, disk_version=self.version)
+        facts = describe(content, text, form, name=self.path, version=self.version)
+        return overwritten(parts, seen, opened, Decision(content=content, facts=facts))
 
     def preview(self, parts: Parts) -> str:
         """Apply the change to what stands there without writing it; returns the version it was applied to."""
@@ -304,39 +337,6 @@ class PatchCall:
     def _take(self, step: PutFile | RemoveFile | MoveFile, change: TextChange | None) -> None:
         self.steps.append(step)
         self._changes.append(change)
-
-
-def diff_result(parts: Parts, path: WorkspacePath, old: str | None, new: str | None) -> DiffResult:
-    """Return what changed between two versions of a path.
-
-    Args:
-        parts: The workspace.
-        path: Whose versions they are.
-        old: None is the version before the newest recorded change.
-        new: None is what stands there now.
-
-    Raises:
-        PathNotFoundError, VersionGoneError
-        InvalidArgumentError: One of them is binary or no version, or there is no earlier version.
-    """
-    first = parts.journal.contents.get(full_version(parts, path, old) if old else _version_before(parts, path))
-    second = parts.store.read(path)[0] if new is None else parts.journal.contents.get(full_version(parts, path, new))
-    diff = unified_diff(_text(first, path), _text(second, path), f"a/{path}", f"b/{path}")
-    return DiffResult(path=path, old_version=version_of(first), new_version=version_of(second), diff=diff)
-
-
-def _version_before(parts: Parts, path: WorkspacePath) -> str:
-    for record in parts.journal.records(key=parts.workspace.key(path), newest_first=True, limit=100):
-        if record.before is not None and record.before != record.after:
-            return record.before
-    raise InvalidArgumentError(f"No earlier version of {path} is recorded", path=path)
-
-
-def _text(content: bytes, path: WorkspacePath) -> str:
-    text = inspect(content, name=path)[1]
-    if text is None:
-        raise InvalidArgumentError(f"{path} is binary; there is no text to compare", path=path)
-    return text
 
 
 def _apply_edits(content: bytes, text_format: TextFormat, *, edits: Sequence[Edit], path: str) -> BytesOutcome:

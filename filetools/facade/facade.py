@@ -16,6 +16,7 @@ from filetools.facade.feed import Feed, FeedPage
 from filetools.facade.history_calls import HistoryCalls
 from filetools.facade.latest import latest
 from filetools.facade.read_calls import ReadCalls
+from filetools.facade.requests import OnConflict
 from filetools.facade.runner import Runner
 from filetools.facade.search_calls import SearchCalls
 from filetools.facade.transactions import Transaction
@@ -52,21 +53,29 @@ class FileToolsFacade(ReadCalls, SearchCalls, BodyCalls, TreeCalls, HistoryCalls
         tools: Callable[[FileToolsFacade], ToolCaller],
         *,
         require_version: bool = False,
+        on_conflict: OnConflict = "merge",
     ) -> None:
-        super().__init__(runner, feed, actor, require_version=require_version)
+        super().__init__(runner, feed, actor, require_version=require_version, on_conflict=on_conflict)
         self._make_tools = tools
         self._tools: ToolCaller | None = None
 
-    def for_actor(self, actor: Actor, *, require_version: bool | None = None) -> FileToolsFacade:
+    def for_actor(
+        self, actor: Actor, *, require_version: bool | None = None, on_conflict: OnConflict | None = None
+    ) -> FileToolsFacade:
         """Return a facade of the same workspace whose calls belong to another actor.
 
         Args:
             actor: Whose calls they are.
             require_version: Whether replacing an existing file needs `expected_version`, as doors for models demand it,
                 whose callers may share one actor; None is as here.
+            on_conflict: What its writes and edits of one file do about unsaved text where a call says nothing: as in
+                `write_file`; None is as here.
         """
         require = self._require_version if require_version is None else require_version
-        return FileToolsFacade(self._runner, self._feed, actor, self._make_tools, require_version=require)
+        usual = on_conflict or self._on_conflict
+        return FileToolsFacade(
+            self._runner, self._feed, actor, self._make_tools, require_version=require, on_conflict=usual
+        )
 
     @property
     def buffers(self) -> Buffers:

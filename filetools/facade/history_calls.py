@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from functools import partial
 
 from filetools.errors import ChangedMeanwhileError, FileToolsError, InvalidArgumentError
-from filetools.facade import editing, information
+from filetools.facade import differences, information
 from filetools.facade.calls import Calls
 from filetools.facade.lines import line_ranges
 from filetools.facade.undoing import Choose, UndoPlan, make_plan
@@ -52,7 +52,7 @@ class HistoryCalls(Calls):
         """
         where = self._runner.resolve(path)
         await self._authorise("diff", [where], {}, change=False)
-        work = partial(editing.diff_result, self._parts, where, old_version, new_version)
+        work = partial(differences.diff_result, self._parts, where, old_version, new_version)
         return await self._parts.crew.run(work)
 
     async def undo(

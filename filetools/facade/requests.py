@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Final, Literal, get_args
 
 from filetools.errors import InvalidArgumentError
 
 OnLocked = Literal["flag", "wait", "error"]
 NewlineChoice = Literal["exact"]
 OnStale = Literal["merge", "refuse"]
-OnConflict = Literal["merge", "cancel", "allow", "ask"]
+OnConflict = Literal["merge", "cancel", "allow", "ask", "merge_or_ask"]
 View = Literal["auto", "disk", "buffer"]
+ON_CONFLICT: Final[tuple[OnConflict, ...]] = get_args(OnConflict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,6 +70,19 @@ class AskedAbout:
     buffer_version: int
     disk_version: str | None
 
+    def is_about(self, buffer_version: int, disk_version: str | None) -> bool:
+        """Whether these are the texts that the person saw."""
+        return (self.buffer_version, self.disk_version) == (buffer_version, disk_version)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settled:
+    """What a person decided about a change that meets unsaved text: that it is made all the same."""
+
+    text: str
+    """What shall stand there."""
+    asked: AskedAbout
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WriteRequest:
@@ -89,16 +103,16 @@ class WriteRequest:
     on_stale: OnStale | None = None
     """What to do if the file is not at the expected version: None refuses; "merge" rebases on what stands there."""
     on_conflict: OnConflict = "merge"
-    """What to do if the file has unsaved text in an editor: merge with it, refuse, replace it, or have a person decide."""
+    """What to do if the file has unsaved text in an editor: merge with it, refuse, replace it, have a person decide, or
+    have them decide only about what cannot be merged."""
     asked: AskedAbout | None = None
 
     def __post_init__(self) -> None:
         if self.on_stale not in (None, "merge", "refuse"):
             raise InvalidArgumentError(f"on_stale must be 'merge', 'refuse' or left out, not {self.on_stale!r}")
-        if self.on_conflict not in ("merge", "cancel", "allow", "ask"):
-            raise InvalidArgumentError(
-                f"on_conflict must be 'merge', 'cancel', 'allow' or 'ask', not {self.on_conflict!r}"
-            )
+        if self.on_conflict not in ON_CONFLICT:
+            known = ", ".join(map(repr, ON_CONFLICT))
+            raise InvalidArgumentError(f"on_conflict must be one of {known}, not {self.on_conflict!r}")
         if self.newline not in (None, "exact"):
             raise InvalidArgumentError(f"newline must be 'exact' or left out, not {self.newline!r}")
         if not isinstance(self.content, str | bytes):

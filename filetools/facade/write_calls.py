@@ -7,8 +7,10 @@ from functools import partial
 from typing import Any
 
 from filetools.content import Edit
+from filetools.errors import ChangedMeanwhileError
 from filetools.facade import batches
 from filetools.facade.answered import WriteInstead, appended_text, change_instead, changed_text, whole_text
+from filetools.facade.calls import MOST_QUESTIONS
 from filetools.facade.computing import Compute, ComputedChange
 from filetools.facade.conflict_calls import ConflictCalls
 from filetools.facade.editing import (
@@ -23,7 +25,7 @@ from filetools.facade.knowing import DecideWrite, note_edited
 from filetools.facade.outcomes import write_result
 from filetools.facade.progress import Abort, Progress, beat_of
 from filetools.facade.requests import NewlineChoice, OnConflict, OnStale, WriteRequest
-from filetools.facade.steps import PutFile
+from filetools.facade.steps import PutFile, UnsavedQuestion
 from filetools.facade.writing import decide_append, decide_copy, decide_create, decide_write
 from filetools.models import BatchResult, EditResult, PatchResult, WriteResult
 
@@ -41,7 +43,7 @@ class WriteCalls(ConflictCalls):
         newline: NewlineChoice | None = None,
         create_parents: bool = True,
         on_stale: OnStale | None = None,
-        on_conflict: OnConflict = "merge",
+        on_conflict: OnConflict | None = None,
         require_read: bool = False,
         lock_timeout_seconds: float | None = None,
     ) -> WriteResult:
@@ -59,7 +61,8 @@ class WriteCalls(ConflictCalls):
             create_parents: Create missing folders.
             on_stale: What to do if the file is not at `expected_version`: None refuses, "merge" merges.
             on_conflict: If an editor has unsaved text of the file: "merge" with it, "cancel" refuses, "allow" replaces
-                it, "ask" has a person decide. With "merge" nothing unsaved gets onto the disk.
+                it, "ask" has a person decide, "merge_or_ask" only about what cannot be merged. With "merge" nothing
+                unsaved gets onto the disk. None is as `for_actor` says, and "merge" if it says nothing.
             require_read: Refuse to replace a file, if no `expected_version` is given, unless this actor has read or written
                 all of it; a part is not enough.
             lock_timeout_seconds: Longest wait for the file's lock; 30 s by default.
@@ -71,8 +74,8 @@ class WriteCalls(ConflictCalls):
         """
         request = WriteRequest(
             content=content, encoding=encoding, newline=newline, expected_version=expected_version,
-            create_parents=create_parents, on_stale=on_stale, on_conflict=on_conflict, require_read=require_read,
-            require_version=self._require_version,
+            create_parents=create_parents, on_stale=on_stale, on_conflict=on_conflict or self._on_conflict,
+            require_read=require_read, require_version=self._require_version,
         )  # fmt: skip
         return await self._put("write_file", path, request, decide_write, lock_timeout_seconds)
 
@@ -234,7 +237,14 @@ class WriteCalls(ConflictCalls):
         if permit is not None and permit.edited_text is not None:
             change = change_instead(change, permit, self.actor)
         await self._ask_editors(tool, change.path, WriteRequest(content=""))
-        step = change.step()
-        happened = partial(note_edited, self._parts, self.actor, [step])
-        outcome = await self._runner.change([step], self.actor, happened=happened)
-        return edit_result(change, outcome, step.seen.version or "")
+        change.on_conflict = self._on_conflict
+        for _ in range(MOST_QUESTIONS):
+            step = change.step()
+            happened = partial(note_edited, self._parts, self.actor, [step])
+            try:
+                outcome = await self._runner.change([step], self.actor, happened=happened)
+            except UnsavedQuestion as question:
+                change.settled = await self._settled(tool, question, arguments)
+            else:
+                return edit_result(change, outcome, step.seen.version or "")
+        raise ChangedMeanwhileError(change.path, MOST_QUESTIONS)

@@ -55,7 +55,9 @@ class Workspace:
         follow_symlinks: Whether `locate` follows links inside the root.
     """
 
-    __slots__ = ("_identity", "_names", "_resolver", "_rules", "follow_symlinks", "root", "root_descriptor")
+    __slots__ = (
+        "_identity", "_names", "_resolver", "_rules", "follow_symlinks", "root", "root_descriptor", "state_directory",
+    )  # fmt: skip
 
     def __init__(
         self,
@@ -72,8 +74,9 @@ class Workspace:
         found = os.fstat(root_descriptor) if root_descriptor >= 0 else os.stat(root)
         self._identity = (found.st_dev, found.st_ino)
         self._resolver = resolver
+        self.state_directory: Final = state_directory or root / STATE_DIRECTORY
         self._rules = lexical_rules(root, state_directory)
-        self._names = probe_rules(state_directory or root / STATE_DIRECTORY, found.st_dev)
+        self._names = probe_rules(self.state_directory, found.st_dev)
 
     @classmethod
     def open(

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
+from filetools.content import merge_keeping
 from filetools.errors import InvalidArgumentError
 from filetools.models import Actor, Preset
 from filetools.paths import WorkspacePath
@@ -130,7 +131,8 @@ def decided(answer: object, request: ApprovalRequest, edited_text: str | None = 
     Args:
         answer: One of the answers, "cancel" for the "deny" of a conflict, or a whole decision.
         request: What it answers.
-        edited_text: What shall be written instead; with "merge" only.
+        edited_text: What shall be written instead; with "merge" only. A conflict's "merge" without it keeps both sides:
+            where they overlap the unsaved text, and behind it what the call wants to write.
 
     Raises:
         InvalidArgumentError: It is no answer to this request.
@@ -144,9 +146,24 @@ def decided(answer: object, request: ApprovalRequest, edited_text: str | None = 
         raise InvalidArgumentError("A conflict is answered with allow, cancel or merge: each is a decision of its own")
     if known == "merge" and not request.can_merge:
         raise InvalidArgumentError("Only a call that writes the text of one file can be given another text")
+    if known == "merge" and edited_text is None and request.reason == "conflict":
+        edited_text = _both_texts(request)
     if (known == "merge") != isinstance(edited_text, str):
         raise InvalidArgumentError("The answer merge, and no other, comes with edited_text")
     return ApprovalDecision(answer=known, edited_text=edited_text)
+
+
+def _both_texts(request: ApprovalRequest) -> str:
+    if request.base_text is None or request.old_text is None or request.new_text is None:
+        raise InvalidArgumentError(
+            "What both sides started from is not known; give the text to be written as edited_text"
+        )
+    text = merge_keeping(request.base_text, request.old_text, request.new_text, "both")
+    if text is None:
+        raise InvalidArgumentError(
+            "The texts are too large to be put together; give the text to be written as edited_text"
+        )
+    return text
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from filetools.content import TextFormat, apply_text_edits, merge, merge_bytes
+from filetools.content import TextFormat, apply_text_edits, merge, merge_bytes, merge_keeping
 from filetools.content.diff import PatchHunk
-from filetools.content.merge import MAX_LINES, Conflict, MergeResult
+from filetools.content.merge import MAX_LINES, Conflict, Kept, MergeResult
 from filetools.content.text_edits import TextEdit
 from filetools.errors import EncodingError
 from tests.support.merging import broken_rules, unique_texts
@@ -237,3 +237,29 @@ def test_a_proposal_the_encoding_cannot_hold_is_refused() -> None:
 
 def test_a_conflict_leaves_no_bytes() -> None:
     assert merge_bytes("a\n", b"b\n", "c\n", text_format=UTF8, path="f").content is None
+
+
+@pytest.mark.parametrize(
+    ("keep", "expected"),
+    [("both", "A\nours\ntheirs\nc\nd\n"), ("theirs", "A\ntheirs\nc\nd\n")],
+)
+def test_where_sides_conflict_what_somebody_said_is_kept(keep: Kept, expected: str) -> None:
+    assert merge_keeping("a\nb\nc\n", "a\nours\nc\nd\n", "a\ntheirs\nc\n", keep) == expected.replace("A", "a")
+    assert merge_keeping("a\n\nb\nc\n", "A\n\nours\nc\nd\n", "a\n\ntheirs\nc\n", keep) == expected.replace("A", "A\n")
+
+
+def test_texts_that_are_too_large_are_not_put_together() -> None:
+    many = "x\n" * (MAX_LINES + 1)
+    assert merge_keeping(many, "a\n" + many, many + "b\n", "both") is None
+
+
+@given(TEXTS, TEXTS, TEXTS)
+def test_keeping_decides_nothing_where_nothing_conflicts(base: str, ours: str, theirs: str) -> None:
+    clean = merge(base, ours, theirs).text
+    both, over = merge_keeping(base, ours, theirs, "both"), merge_keeping(base, ours, theirs, "theirs")
+    if clean is not None:
+        assert (both, over) == (clean, clean)
+    else:
+        assert both is not None
+        assert over is not None
+        assert len(both) >= len(over)

@@ -561,6 +561,74 @@ async def test_a_person_decides_about_unsaved_text(desk: Desk, answer: str, edit
     assert after == ("typed " + LINES if answer == "deny" else expected)
 
 
+@pytest.mark.parametrize("answer", ["cancel", "deny"])
+async def test_who_merges_or_asks_is_refused_only_what_overlaps(desk: Desk, answer: str) -> None:
+    opened = await desk.opened()
+    await desk.ann.buffers.change(opened.handle, buffer_version=1, edits=[TextEdit(4, 4, ", typed,")])
+    asked: list[Any] = []
+
+    async def decide(request: Any) -> Any:
+        asked.append(request.new_text)
+        return answer
+
+    desk.ann.answer_approvals(decide)
+    agent = desk.agent.for_actor(AGENT, on_conflict="merge_or_ask")
+    await agent.edit_file("a.txt", [Edit(old="line 9\n", new="LINE 9\n")])
+    assert asked == []
+    error = await refusal(agent.edit_file("a.txt", [Edit(old="line 1\nline 2\n", new="LINE 1\n")]))
+    assert (error.code, len(asked)) == ("EDIT_CONFLICT", 1)
+    error = await refusal(agent.write_file("a.txt", "new\n"))
+    assert (error.code, len(asked)) == ("EDIT_CONFLICT", 2)
+    # What a call says itself counts more.
+    assert (await refusal(agent.write_file("a.txt", "new\n", on_conflict="merge"))).code == "EDIT_CONFLICT"
+    assert len(asked) == 2
+    expected = LINES.replace("line 9\n", "LINE 9\n")
+    assert (desk.on_disk, (await desk.ann.buffers.read(opened.handle)).text) == (
+        expected,
+        expected.replace("line 1\n", "line, typed, 1\n", 1),
+    )
+
+
+async def test_an_edit_that_a_person_allows_takes_only_what_it_overlaps_with(desk: Desk) -> None:
+    opened = await desk.opened()
+    await desk.ann.buffers.change(opened.handle, buffer_version=1, edits=[TextEdit(4, 4, ", typed,")])
+    await desk.ann.buffers.change(
+        opened.handle, buffer_version=2, edits=[TextEdit(len(LINES) + 8, len(LINES) + 8, "end\n")]
+    )
+    unsaved = (await desk.ann.buffers.read(opened.handle)).text
+    asked: list[Any] = []
+
+    async def decide(request: Any) -> Any:
+        asked.append((request.base_text, request.old_text, request.new_text))
+        return "allow"
+
+    desk.ann.answer_approvals(decide)
+    agent = desk.agent.for_actor(AGENT, on_conflict="merge_or_ask")
+    result = await agent.edit_file("a.txt", [Edit(old="line 1\nline 2\n", new="LINE 1\n")])
+    expected = LINES.replace("line 1\nline 2\n", "LINE 1\n") + "end\n"
+    assert asked == [(LINES, unsaved, expected)]
+    assert (desk.on_disk, (await desk.ann.buffers.read(opened.handle)).text) == (expected, expected)
+    assert (await agent.read_file("a.txt")).version == result.version
+    assert not result.in_buffer
+    assert (await agent.read_file("a.txt", version=result.replaced_version)).content == unsaved
+
+
+async def test_a_person_who_merges_without_a_text_keeps_both_sides(desk: Desk) -> None:
+    opened = await desk.opened()
+    await desk.ann.buffers.change(opened.handle, buffer_version=1, edits=[TextEdit(4, 4, ", typed,")])
+
+    async def decide(request: Any) -> Any:
+        return "merge"
+
+    desk.ann.answer_approvals(decide)
+    agent = desk.agent.for_actor(AGENT, on_conflict="merge_or_ask")
+    await agent.insert_lines("a.txt", 20, "line 21\n")
+    await agent.write_file("a.txt", LINES.replace("line 1\n", "LINE 1\n"))
+    both = (await desk.ann.buffers.read(opened.handle)).text
+    assert both.startswith("line, typed, 1\nLINE 1\nline 2\n")
+    assert both == desk.on_disk
+
+
 async def until(condition: Any, seconds: float = 60.0) -> None:
     """Wait for something that happens in the background."""
     deadline = time.monotonic() + seconds

@@ -1,38 +1,64 @@
-"""Asking the person at the client: what needs an approval becomes a question, in both eras of the protocol.
+"""Asking the person at the client: what needs a decision becomes a question, in both eras of the protocol.
 
-Nobody is asked inside a call: it fails first, holding nothing, and is made again when the answer is there.
+Nobody is asked inside a call: it fails first, holding nothing, and is made again when the answer is there. The call made
+again looks at everything anew, so an answer never reaches further than what the person saw.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any, Final, Literal
+import hashlib
+import json
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from typing import Any, Final
 
 import mcp_types as wire
-from mcp_types.version import MODERN_PROTOCOL_VERSIONS
+from mcp.shared.exceptions import MCPError
 
 from filetools.app import ApprovalRequest, FileToolsFacade
 from filetools.errors import FileToolsError
 from filetools.models import Actor
-from filetools.servers.mcp.callers import Request
+from filetools.servers.mcp.callers import Request, can_ask, is_modern
+from filetools.servers.mcp.forms import form_of
 
-Answer = Literal["allow", "allow_for_run", "deny"]
 QUESTION: Final = "approval"
-MOST_SHOWN_CHARACTERS: Final = 4000
-"""Of the change that a question shows."""
-_ANSWERS: Final[tuple[Answer, ...]] = ("allow", "allow_for_run", "deny")
-_FORM: Final[dict[str, Any]] = {
-    "type": "object",
-    "properties": {
-        "answer": {
-            "type": "string",
-            "title": "May it?",
-            "enum": list(_ANSWERS),
-            "enumNames": ["Allow", "Allow for this run", "Deny"],
-        }
-    },
-    "required": ["answer"],
-}
+MOST_QUESTIONS: Final = 3
+"""About one call, over one connection of a handshake revision."""
+Perform = Callable[[], Awaitable[dict[str, Any]]]
+"""Makes the call and returns its envelope."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Subject:
+    """What a person is asked about; the client carries it between the rounds, sealed."""
+
+    approval: str
+    path: str
+    version: str | None
+    """Of the path, or of the unsaved text, as the person saw it."""
+    shown: str
+    """Digest of all that the person saw."""
+
+    def is_same(self, other: Subject) -> bool:
+        """Whether another request shows a person exactly the same, whoever asked."""
+        return (self.path, self.version, self.shown) == (other.path, other.version, other.shown)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Question:
+    """A form, and what it is about."""
+
+    form: wire.ElicitRequestFormParams
+    subject: Subject
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Told:
+    """What a person answered."""
+
+    answer: str
+    text: str | None = None
 
 
 class Asking:
@@ -45,39 +71,78 @@ class Asking:
     def __init__(self, workspaces: Callable[[], Sequence[FileToolsFacade]]) -> None:
         self._workspaces = workspaces
 
-    async def question(self, approval_id: str) -> wire.ElicitRequestFormParams | None:
-        """Return the form for a request that is open, or None if it is not open any more."""
-        found = await self._open_request(approval_id)
+    async def lead(
+        self, request: Request, given: wire.CallToolRequestParams, perform: Perform
+    ) -> dict[str, Any] | wire.InputRequiredResult:
+        """Make a call, and ask the person at its client where somebody must decide.
+
+        Returns:
+            The call's envelope; a question where the client brings the answer with its next request.
+        """
+        if not can_ask(request):
+            return await perform()
+        if is_modern(request):
+            return await self._over_rounds(given, perform)
+        return await self._at_once(request, perform)
+
+    async def _over_rounds(
+        self, given: wire.CallToolRequestParams, perform: Perform
+    ) -> dict[str, Any] | wire.InputRequiredResult:
+        asked = None if given.request_state is None else _subject_of(given.request_state)
+        told = _told_by((given.input_responses or {}).get(QUESTION))
+        if asked is not None and told is not None:
+            await self._pass_on(asked.approval, told)
+        envelope = await perform()
+        question = await self._question(envelope)
+        if question is not None and asked is not None:
+            if told is None:
+                return envelope  # the person was asked, and gave no answer
+            if asked.is_same(question.subject):
+                # The request ended with its process, or has another asker now; the person has seen this very thing.
+                await self._pass_on(question.subject.approval, told)
+                envelope = await perform()
+                question = await self._question(envelope)
+        if question is None:
+            return envelope
+        questions: wire.InputRequests = {QUESTION: wire.ElicitRequest(params=question.form)}
+        return wire.InputRequiredResult(input_requests=questions, request_state=json.dumps(asdict(question.subject)))
+
+    async def _at_once(self, request: Request, perform: Perform) -> dict[str, Any]:
+        for _ in range(MOST_QUESTIONS):
+            envelope = await perform()
+            question = await self._question(envelope)
+            if question is None:
+                return envelope
+            form = question.form
+            try:
+                answer = await request.session.elicit_form(form.message, form.requested_schema, request.request_id)
+            except MCPError:  # it cannot show the form after all, and the call's failure says what else can be done
+                return envelope
+            told = _told_by(answer)
+            if told is None:
+                return envelope
+            await self._pass_on(question.subject.approval, told)
+        return await perform()
+
+    async def _question(self, envelope: Mapping[str, Any]) -> Question | None:
+        """Return what a person must decide before a call can go on; None if the call needs nobody."""
+        found = await self._open_request(_approval_of(envelope))
         if found is None:
             return None
         asked, _ = found
-        change = (asked.diff or "")[:MOST_SHOWN_CHARACTERS]
-        message = f"{asked.actor.id} asks: {asked.description} (risk: {asked.risk})\n{change}".rstrip()
-        return wire.ElicitRequestFormParams(message=message, requested_schema=_FORM)
+        subject = Subject(approval=asked.id, path=asked.path, version=asked.version, shown=_digest_of(asked))
+        return Question(form=form_of(asked), subject=subject)
 
-    async def ask_now(self, request: Request, approval_id: str) -> Answer | None:
-        """Ask over a connection of a handshake revision, and return the answer; None if the person gave none."""
-        form = await self.question(approval_id)
-        if form is None:
-            return None
-        told = await request.session.elicit_form(form.message, form.requested_schema, request.request_id)
-        return await self.take(approval_id, told)
+    async def _pass_on(self, approval_id: str, told: Told) -> None:
+        found = await self._open_request(approval_id)
+        if found is not None:
+            # What is no answer to this, or comes too late, changes nothing: the call made again tells how it stands.
+            with suppress(FileToolsError):
+                await found[1].answer_approval(approval_id, told.answer, edited_text=told.text)
 
-    async def take(self, approval_id: str, told: object) -> Answer | None:
-        """Pass an answer on, and return it; None if it is none, or comes too late."""
-        answer = _answer_of(told)
-        found = None if answer is None else await self._open_request(approval_id)
-        if answer is None or found is None:
-            return None
-        try:
-            await found[1].answer_approval(approval_id, answer)
-        except FileToolsError:  # answered elsewhere, or over: the call made again tells how it stands
-            return None
-        return answer
-
-    async def _open_request(self, approval_id: str) -> tuple[ApprovalRequest, FileToolsFacade] | None:
+    async def _open_request(self, approval_id: str | None) -> tuple[ApprovalRequest, FileToolsFacade] | None:
         """Return a request that is open, and who may answer it."""
-        for files in self._workspaces():
+        for files in self._workspaces() if approval_id is not None else ():
             # The client shows the question to a person; whoever started the door trusts it with that.
             person = files.for_actor(Actor(kind="editor", id="mcp-elicitation"))
             for each in await person.approvals():
@@ -86,30 +151,34 @@ class Asking:
         return None
 
 
-def approval_of(envelope: dict[str, Any]) -> str | None:
-    """Return the id of the approval that a call failed for, or None."""
+def _approval_of(envelope: Mapping[str, Any]) -> str | None:
     if envelope["success"] or envelope["error_code"] != "APPROVAL_REQUIRED":
         return None
     found = envelope["details"].get("approval_id")
     return found if isinstance(found, str) else None
 
 
-def can_ask(request: Request) -> bool:
-    """Whether the client shows forms to a person."""
-    capabilities = request.session.client_capabilities
-    offered = None if capabilities is None else capabilities.elicitation
-    return offered is not None and (offered.form is not None or offered.url is None)
+def _digest_of(asked: ApprovalRequest) -> str:
+    shown = [
+        asked.tool, *asked.paths, asked.version, asked.description, asked.reason,
+        asked.old_text, asked.new_text, asked.base_text, asked.diff,
+    ]  # fmt: skip
+    return hashlib.sha256(json.dumps(shown).encode("ascii")).hexdigest()
 
 
-def is_modern(request: Request) -> bool:
-    """Whether questions are results that the client answers by calling again."""
-    return request.protocol_version in MODERN_PROTOCOL_VERSIONS
+def _subject_of(state: str) -> Subject:
+    # Only what this door has sealed gets here.
+    return Subject(**json.loads(state))
 
 
-def _answer_of(told: object) -> Answer | None:
-    if not isinstance(told, wire.ElicitResult) or told.action == "cancel":
+def _told_by(answer: object) -> Told | None:
+    """Return what a person said; None if they said nothing that is an answer to any question."""
+    if not isinstance(answer, wire.ElicitResult) or answer.action == "cancel":
         return None
-    if told.action == "decline":
-        return "deny"
-    chosen = (told.content or {}).get("answer")
-    return next((answer for answer in _ANSWERS if answer == chosen), None)
+    if answer.action == "decline":
+        return Told(answer="deny")
+    content = answer.content or {}
+    chosen, text = content.get("answer"), content.get("text")
+    if chosen not in ("allow", "allow_for_run", "deny", "cancel", "merge"):
+        return None
+    return Told(answer=str(chosen), text=text if chosen == "merge" and isinstance(text, str) and text else None)

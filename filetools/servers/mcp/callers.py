@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import secrets
 from collections import OrderedDict
 from collections.abc import Sequence
-from typing import Any, Final, Protocol, TypeAlias
+from typing import Any, Final, Literal, Protocol, TypeAlias
 
 from mcp.server import ServerRequestContext
+from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from filetools.app import FileToolsFacade
 from filetools.models import Actor
@@ -51,7 +53,7 @@ class Callers:
         self._tools = tools
         self._log = CallLog() if log is None else log
         self._process = new_session()
-        self._known: OrderedDict[tuple[str, str], tuple[FileToolsFacade, ToolRegistry]] = OrderedDict()
+        self._known: OrderedDict[tuple[str, str, bool], tuple[FileToolsFacade, ToolRegistry]] = OrderedDict()
 
     @property
     def limits(self) -> TextLimits:
@@ -69,11 +71,13 @@ class Callers:
 
     def _of(self, request: Request) -> tuple[FileToolsFacade, ToolRegistry]:
         actor = Actor(kind=self._options.kind, id=client_of(request), session=self.session(request))
-        who = (actor.id, actor.session or "")
+        asks = can_ask(request)
+        who = (actor.id, actor.session or "", asks)
         if who not in self._known:
             # Callers may share a session without knowing of each other: a stamp must not justify another's overwrite. The
             # tools of a dialect cannot name a version; there the stamps of the session must do.
-            files = self._files.for_actor(actor, require_version=self._options.dialect is None)
+            usual: Literal["merge_or_ask", "merge"] = "merge_or_ask" if asks else "merge"
+            files = self._files.for_actor(actor, require_version=self._options.dialect is None, on_conflict=usual)
             self._known[who] = files, self._options.registry(files, self._tools, self._log)
         self._known.move_to_end(who)
         if len(self._known) > MOST_CALLERS:
@@ -83,6 +87,23 @@ class Callers:
     def session(self, request: Request) -> str:
         """Return the session of a request."""
         return session_of(request, self._process)
+
+    def principal(self, request: Request) -> str:
+        """Return what tells the caller of a request from others, in every process on the root."""
+        # Without the process: a client that names no session comes back with the same question after a restart.
+        return json.dumps([self._options.kind, client_of(request), session_of(request, "")])
+
+
+def can_ask(request: Request) -> bool:
+    """Whether the client shows forms to a person."""
+    capabilities = request.session.client_capabilities
+    offered = None if capabilities is None else capabilities.elicitation
+    return offered is not None and (offered.form is not None or offered.url is None)
+
+
+def is_modern(request: Request) -> bool:
+    """Whether questions are results that the client answers by calling again."""
+    return request.protocol_version in MODERN_PROTOCOL_VERSIONS
 
 
 def new_session() -> str:

@@ -10,9 +10,9 @@ from typing import Any, Final
 import mcp_types as wire
 from mcp.shared.exceptions import MCPError
 
-from filetools.errors import ApprovalDeniedError, FileToolsError, UnknownToolError
+from filetools.errors import FileToolsError, UnknownToolError
 from filetools.servers.mcp.addresses import file_address
-from filetools.servers.mcp.asking import QUESTION, Answer, Asking, approval_of, can_ask, is_modern
+from filetools.servers.mcp.asking import Asking
 from filetools.servers.mcp.callers import KnowsCallers, Request
 from filetools.servers.mcp.progress import ProgressLane
 from filetools.tools import (
@@ -71,42 +71,8 @@ class Calls:
         if tool is None:
             unknown = UnknownToolError(given.name[:80], list(self._tools))
             raise MCPError(wire.INVALID_PARAMS, unknown.message, {"available": list(self._tools)})
-        if given.request_state is not None:
-            return await self._answered(request, tool, given)
-        envelope = await self._envelope(request, tool, given)
-        approval_id = approval_of(envelope)
-        if approval_id is None or not can_ask(request):
-            return self._result(tool, envelope)
-        if is_modern(request):
-            form = await self._asking.question(approval_id)
-            if form is None:
-                return self._result(tool, envelope)
-            questions: wire.InputRequests = {QUESTION: wire.ElicitRequest(params=form)}
-            return wire.InputRequiredResult(input_requests=questions, request_state=approval_id)
-        answer = await self._asking.ask_now(request, approval_id)
-        return await self._after(answer, request, tool, given, envelope)
-
-    async def _answered(
-        self, request: Request, tool: AnyTool, given: wire.CallToolRequestParams
-    ) -> wire.CallToolResult:
-        """Go on with a call whose question was answered; it is not asked about a second time."""
-        told = (given.input_responses or {}).get(QUESTION)
-        answer = await self._asking.take(given.request_state or "", told)
-        return await self._after(answer, request, tool, given, None)
-
-    async def _after(
-        self,
-        answer: Answer | None,
-        request: Request,
-        tool: AnyTool,
-        given: wire.CallToolRequestParams,
-        failed: dict[str, Any] | None,
-    ) -> wire.CallToolResult:
-        if answer == "deny":
-            return self._result(tool, failure_envelope(ApprovalDeniedError(tool.name, None)))
-        if answer is None and failed is not None:
-            return self._result(tool, failed)
-        return self._result(tool, await self._envelope(request, tool, given))
+        told = await self._asking.lead(request, given, lambda: self._envelope(request, tool, given))
+        return told if isinstance(told, wire.InputRequiredResult) else self._result(tool, told)
 
     def _result(self, tool: AnyTool, envelope: dict[str, Any]) -> wire.CallToolResult:
         return _result(shown(tool, envelope, self._limits, structured=self._structured))

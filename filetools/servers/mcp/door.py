@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import secrets
-from collections.abc import Callable
 from importlib.metadata import PackageNotFoundError, version
 from types import TracebackType
 from typing import Any, Final
@@ -11,16 +9,16 @@ from typing import Any, Final
 import mcp_types as wire
 from mcp.server import NotificationOptions, Server
 from mcp.server.models import InitializationOptions
-from mcp.server.request_state import RequestStateBoundary, RequestStateSecurity
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
-from filetools.app import FileToolsFacade
+from filetools.app import FileToolsFacade, own_token
 from filetools.servers.mcp.asking import Asking
 from filetools.servers.mcp.callers import Callers, Request
 from filetools.servers.mcp.calls import Calls
 from filetools.servers.mcp.notices import Notices
 from filetools.servers.mcp.options import DoorOptions
 from filetools.servers.mcp.resources import Resources
+from filetools.servers.mcp.sealing import KEY_FILE, Sealing
 from filetools.tools import CallLog
 
 INSTRUCTIONS: Final = (
@@ -40,6 +38,7 @@ class Door:
 
     Raises:
         InvalidArgumentError: The options name a tool or a group that there is none of.
+        AccessDeniedError: The key that seals questions cannot be made.
     """
 
     def __init__(self, files: FileToolsFacade, options: DoorOptions, *, log: CallLog | None = None) -> None:
@@ -65,7 +64,8 @@ class Door:
             get_tool_input_schema=self._calls.input_schema,
         )
         self.server.add_request_handler("server/discover", wire.RequestParams, self._discover)
-        sealed(self.server, callers.session)
+        key = own_token(files.state_directory, KEY_FILE)
+        self.server.middleware.append(Sealing(key, callers.principal, self.server.name))
 
     @property
     def initialization(self) -> InitializationOptions:
@@ -92,16 +92,6 @@ class Door:
     ) -> None:
         await self._notices.aclose()
         await self._calls.aclose()
-
-
-def sealed(server: Server[Any], session_of: Callable[[Request], str]) -> Server[Any]:
-    """Have the state of a question, which a client brings back, sealed.
-
-    So it can neither be read nor made up, nor used for another call or in another session.
-    """
-    security = RequestStateSecurity(keys=[secrets.token_bytes(32)], bind_principal=session_of)
-    server.middleware.append(RequestStateBoundary(security, default_audience=server.name))
-    return server
 
 
 def product_version() -> str:

@@ -15,8 +15,7 @@ from mcp.shared.exceptions import MCPError
 from filetools.app import Folder, folder_at
 from filetools.errors import WorkspaceGoneError
 from filetools.models import Actor
-from filetools.servers.mcp.asking import is_modern
-from filetools.servers.mcp.callers import MOST_CALLERS, Request, client_of, new_session, session_of
+from filetools.servers.mcp.callers import MOST_CALLERS, Request, client_of, is_modern, new_session, session_of
 from filetools.servers.mcp.options import DoorOptions
 from filetools.servers.mcp.workspaces import Workspaces
 from filetools.tools import AnyTool, CallLog, Roots, TextLimits, ToolRegistry

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Sequence
 from contextlib import AsyncExitStack
 from types import TracebackType
@@ -14,9 +15,10 @@ from filetools.app import Folder
 from filetools.errors import InvalidArgumentError
 from filetools.servers.mcp.asking import Asking
 from filetools.servers.mcp.calls import Calls
-from filetools.servers.mcp.door import product_version, sealed
+from filetools.servers.mcp.door import product_version
 from filetools.servers.mcp.options import DoorOptions
 from filetools.servers.mcp.rooted import RootedCallers
+from filetools.servers.mcp.sealing import Sealing
 from filetools.servers.mcp.workspaces import OpenFolder, Workspaces
 
 
@@ -67,7 +69,9 @@ class RootsDoor:
         server.add_notification_handler(
             "notifications/roots/list_changed", wire.NotificationParams, callers.roots_changed
         )
-        return sealed(server, callers.session)
+        # Over which folders a client works changes with it, so this key is no folder's: the process's own.
+        server.middleware.append(Sealing(secrets.token_hex(32), callers.session, server.name))
+        return server
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None

@@ -1,30 +1,15 @@
 from __future__ import annotations
 
+import stat
 from pathlib import Path
-from typing import Any
 
 import pytest
-from mcp_types import INVALID_PARAMS, ElicitResult, InputRequiredResult
+from mcp_types import INVALID_PARAMS, InputRequiredResult
 
 from tests.support.mcp_clients import ERAS, failure, opened_door, refused, text
+from tests.support.mcp_people import Person, one_round, shown_to, state_of
 
 PROTECTED = ".vscode/settings.json"
-
-
-class Person:
-    """Answers what the client shows; keeps what was asked."""
-
-    def __init__(self, action: Any, answer: str | None = None) -> None:
-        self._told = ElicitResult(action=action, content=None if answer is None else {"answer": answer})
-        self.asked: list[str] = []
-
-    async def __call__(self, context: Any, params: Any) -> ElicitResult:
-        self.asked.append(params.message)
-        return self._told
-
-
-def shown_to(person: Person) -> dict[str, Any]:
-    return {"elicitation_callback": person}
 
 
 @pytest.mark.parametrize("mode", ERAS)
@@ -67,17 +52,72 @@ async def test_a_yes_lets_one_call_pass(root: Path, mode: str) -> None:
     assert '+{"a": 1}' in person.asked[0]
 
 
-async def test_the_state_of_a_question_cannot_be_made_up_or_used_for_another_call(root: Path) -> None:
-    yes: dict[str, Any] = {"approval": ElicitResult(action="accept", content={"answer": "allow"})}
-    wanted = {"path": PROTECTED, "content": "{}"}
+WANTED = {"path": PROTECTED, "content": "{}"}
+
+
+async def test_the_state_of_a_question_cannot_be_made_up(root: Path) -> None:
     async with opened_door(root, client=shown_to(Person("cancel"))) as (client, files):
-        asked = await client.session.call_tool("write_file", wanted, allow_input_required=True)
-        assert isinstance(asked, InputRequiredResult)
+        state = await state_of(client, "write_file", WANTED)
         [request] = await files.approvals()
-        other = {**wanted, "content": "something else"}
-        for arguments, state in ((wanted, request.id), (other, asked.request_state)):
-            call = client.session.call_tool("write_file", arguments, input_responses=yes, request_state=state)
-            await refused(INVALID_PARAMS, call)
+        for tampered in (request.id, state + "x", state[:-4], state[:-6] + "AAAAAA", ""):
+            error = await refused(INVALID_PARAMS, one_round(client, "write_file", WANTED, tampered, "allow"))
+            assert "call again without it" in error.message
         assert not (root / PROTECTED).exists()
-        await client.session.call_tool("write_file", wanted, input_responses=yes, request_state=asked.request_state)
+        await one_round(client, "write_file", WANTED, state, "allow")
     assert (root / PROTECTED).read_text() == "{}"
+
+
+async def test_an_answer_counts_for_one_call_of_one_caller_only_and_is_asked_for_anew(root: Path) -> None:
+    other = {**WANTED, "content": "something else"}
+    async with opened_door(root, client=shown_to(Person("cancel")), tools=("core", "files")) as (client, files):
+        state = await state_of(client, "write_file", WANTED)
+        assert isinstance(await one_round(client, "write_file", other, state, "allow"), InputRequiredResult)
+        assert isinstance(await one_round(client, "create_file", WANTED, state, "allow"), InputRequiredResult)
+        assert isinstance(
+            await one_round(client, "write_file", WANTED, state, "allow", session="b"), InputRequiredResult
+        )
+        assert not (root / PROTECTED).exists()
+        assert len(await files.approvals()) == 4
+
+
+async def test_an_answer_that_comes_too_late_is_asked_for_anew(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("filetools.servers.mcp.sealing.STATE_SECONDS", 0.000_001)
+    async with opened_door(root, client=shown_to(Person("cancel"))) as (client, _):
+        state = await state_of(client, "write_file", WANTED)
+        assert isinstance(await one_round(client, "write_file", WANTED, state, "allow"), InputRequiredResult)
+    assert not (root / PROTECTED).exists()
+
+
+async def test_an_answer_about_what_has_changed_meanwhile_is_asked_for_anew(root: Path) -> None:
+    (root / PROTECTED).parent.mkdir()
+    (root / PROTECTED).write_text("[1]\n")
+    edit = {"path": PROTECTED, "old_string": "1", "new_string": "2"}
+    async with opened_door(root, client=shown_to(Person("cancel"))) as (client, _):
+        state = await state_of(client, "edit_file", edit)
+        (root / PROTECTED).write_text("[1, 3]\n")
+        asked = await one_round(client, "edit_file", edit, state, "allow")
+        assert isinstance(asked, InputRequiredResult)
+        assert (root / PROTECTED).read_text() == "[1, 3]\n"
+        await one_round(client, "edit_file", edit, asked.request_state, "allow")
+    assert (root / PROTECTED).read_text() == "[2, 3]\n"
+
+
+async def test_another_process_on_the_root_takes_the_answer(root: Path) -> None:
+    async with opened_door(root, client=shown_to(Person("cancel"))) as (client, _):
+        state = await state_of(client, "write_file", WANTED)
+    async with opened_door(root, client=shown_to(Person("cancel"))) as (client, _):
+        await one_round(client, "write_file", WANTED, state, "allow")
+        assert (root / PROTECTED).read_text() == "{}"
+        # What stands there now is not what the person saw, so the same answer does not count twice.
+        assert isinstance(await one_round(client, "write_file", WANTED, state, "allow"), InputRequiredResult)
+
+
+async def test_the_key_is_its_owners_alone_and_nobody_elses(root: Path) -> None:
+    async with opened_door(root, client=shown_to(Person("cancel"))) as (client, _):
+        key = root / ".filetools" / "mcp-key"
+        assert stat.S_IMODE(key.stat().st_mode) == 0o600
+        state = await state_of(client, "write_file", WANTED)
+    key.unlink()
+    async with opened_door(root, client=shown_to(Person("cancel"))) as (client, _):
+        await refused(INVALID_PARAMS, one_round(client, "write_file", WANTED, state, "allow"))
+    assert not (root / PROTECTED).exists()
