@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Sequence
 from typing import Annotated, Any, Final, Literal
 
 import typer
@@ -16,6 +17,7 @@ from filetools.cli.desk import CHANGING, Desk
 from filetools.cli.exit_codes import exit_code
 from filetools.cli.terminal import STDOUT, print_json, print_table
 from filetools.tools import FILE_TOOLS, AnyTool, chosen
+from filetools.tools.dialects import DIALECTS, dialect_named
 from filetools.tools.exports import ExportFormat, exported
 
 _PANEL: Final = "Tools"
@@ -31,7 +33,8 @@ def register(app: typer.Typer) -> None:
     )(call)  # fmt: skip
     workspace_command(
         app, (), panel=_PANEL,
-        examples=("filetools tools", "filetools tools --format anthropic --tools core,batches > tools.json"),
+        examples=("filetools tools", "filetools tools --format anthropic --tools core,batches > tools.json",
+                  "filetools tools --format openai-responses --dialect apply-patch"),
     )(tools)  # fmt: skip
 
 
@@ -81,28 +84,34 @@ def tools(
             help="Groups or names of tools, separated by commas; else all, and for an interface of models the group core.",
         ),
     ] = None,
+    dialect: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help=f"The tools of another product, by their names: {', '.join(each.name for each in DIALECTS)}.",
+        ),
+    ] = None,
 ) -> None:
     """List the tools that agents get, or print their definitions for the interface of a model."""
+    spoken = None if dialect is None else dialect_named(dialect)
+    present = FILE_TOOLS if spoken is None else spoken.tools
+    if wanted is not None:
+        present = tuple(chosen(present, [name.strip() for name in wanted.split(",") if name.strip()]))
+    elif spoken is None and form not in ("table", "json"):
+        present = tuple(chosen(present, [DEFAULT_GROUP]))
     if form == "table":
-        _print_table(_chosen(wanted, default=None))
+        _print_table(present)
     elif form == "json":
-        _print_definitions([tool.definition() for tool in _chosen(wanted, default=None)])
+        _print_definitions([tool.definition() for tool in present])
     else:
-        _print_definitions(exported(_chosen(wanted, default=DEFAULT_GROUP), form))
-
-
-def _chosen(wanted: str | None, *, default: str | None) -> list[AnyTool]:
-    named = wanted if wanted is not None else default
-    if named is None:
-        return list(FILE_TOOLS)
-    return chosen(FILE_TOOLS, [name.strip() for name in named.split(",") if name.strip()])
+        _print_definitions(exported(present, form, hosted=None if spoken is None else spoken.hosted))
 
 
 def _print_definitions(definitions: object) -> None:
     print(json.dumps(definitions, indent=2, ensure_ascii=False))  # noqa: T201
 
 
-def _print_table(tools: list[AnyTool]) -> None:
+def _print_table(tools: Sequence[AnyTool]) -> None:
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
     for heading in ("tool", "group", "effect"):
         table.add_column(heading, header_style="dim", no_wrap=True)

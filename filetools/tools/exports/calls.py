@@ -34,8 +34,8 @@ def call_of(item: object) -> ModelCall | None:
     """Return the call that a block, item or request makes; None if it makes none.
 
     Args:
-        item: A `tool_use` block, an entry of `tool_calls`, a `function_call` item, a `tools/call` request or a plain
-            `{"name", "arguments"}`, as an object of the SDK or as a mapping.
+        item: A `tool_use` block, an entry of `tool_calls`, a `function_call`, `apply_patch_call` or `custom_tool_call` item,
+            a `tools/call` request or a plain `{"name", "arguments"}`, as an object of the SDK or as a mapping.
     """
     plain = plain_of(item)
     match plain:

@@ -26,6 +26,23 @@ FORMATS: Final[Mapping[ExportFormat, Callable[[Iterable[AnyTool]], Any]]] = {
 }
 
 
-def exported(tools: Iterable[AnyTool], form: ExportFormat) -> Any:
-    """Return tools in a format, as JSON-compatible values."""
+_HOSTED_BY: Final[Mapping[str, ExportFormat]] = {
+    "text_editor_20250728": "anthropic",
+    "memory_20250818": "anthropic",
+    "apply_patch": "openai-responses",
+}
+"""Which interface knows tools by itself, by the type of their definition there."""
+
+
+def exported(tools: Iterable[AnyTool], form: ExportFormat, *, hosted: Mapping[str, Any] | None = None) -> Any:
+    """Return tools in a format, as JSON-compatible values.
+
+    Args:
+        tools: What the model may call.
+        form: Where they are sent to.
+        hosted: The definition of a dialect whose tools an interface knows by itself (`Dialect.hosted`): that interface
+            gets it in place of theirs.
+    """
+    if hosted is not None and _HOSTED_BY.get(hosted["type"]) == form:
+        return [dict(hosted)]
     return FORMATS[form](tools)

@@ -52,3 +52,15 @@ def test_tools_lists_those_that_were_asked_for(run: CommandLine) -> None:
     listed = run("tools", "--tools", "batches").text
     assert "read_multiple" in listed
     assert "read_file" not in listed.split()
+
+
+def test_tools_of_a_dialect_are_those_that_a_provider_knows_by_itself(run: CommandLine) -> None:
+    assert run("tools", "--dialect", "nope").code == 2
+    hosted = run("tools", "--dialect", "text-editor", "--format", "anthropic")
+    assert json.loads(hosted.text) == [{"type": "text_editor_20250728", "name": "str_replace_based_edit_tool"}]
+    assert json.loads(run("tools", "--dialect", "apply-patch", "--format", "openai-responses").text) == [
+        {"type": "apply_patch"}
+    ]
+    elsewhere = json.loads(run("tools", "--dialect", "text-editor", "--format", "openai-chat").text)
+    assert elsewhere[0]["function"]["name"] == "str_replace_based_edit_tool"
+    assert "Grep" in run("tools", "--dialect", "claude-code").text

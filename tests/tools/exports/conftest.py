@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 import filetools
+from filetools.facade import FileToolsFacade
 from filetools.models import Actor
 from filetools.tools import FILE_TOOLS, ToolRegistry
 
@@ -21,11 +22,15 @@ PIXEL = bytes.fromhex(
 
 
 @pytest.fixture
-async def tools(tmp_path: Path) -> AsyncIterator[ToolRegistry]:
+async def agent(tmp_path: Path) -> AsyncIterator[FileToolsFacade]:
     root = tmp_path / "project"
     root.mkdir()
     (root / "a.txt").write_text("one\ntwo\n")
     (root / "pixel.png").write_bytes(PIXEL)
     async with filetools.open(root, settings={"durability": "relaxed", "watch": False}) as files:
-        agent = files.for_actor(Actor(kind="agent", id="alice", session="s1"))
-        yield ToolRegistry(agent, FILE_TOOLS, require_version=True)
+        yield files.for_actor(Actor(kind="agent", id="alice", session="s1"))
+
+
+@pytest.fixture
+def tools(agent: FileToolsFacade) -> ToolRegistry:
+    return ToolRegistry(agent, FILE_TOOLS, require_version=True)

@@ -11,12 +11,14 @@ import mcp_types
 import pytest
 from anthropic.types import Message, TextBlock, ToolResultBlockParam, ToolUseBlock, Usage
 from openai.types.chat import ChatCompletion, ChatCompletionMessageFunctionToolCall, ChatCompletionToolMessageParam
-from openai.types.responses import Response, ResponseFunctionToolCall
-from openai.types.responses.response_input_param import FunctionCallOutput
+from openai.types.responses import Response, ResponseApplyPatchToolCall, ResponseFunctionToolCall
+from openai.types.responses.response_input_param import ApplyPatchCallOutput, FunctionCallOutput
 from pydantic import TypeAdapter
 
 from filetools.errors import InvalidArgumentError
+from filetools.facade import FileToolsFacade
 from filetools.tools import FILE_TOOLS, ToolRegistry
+from filetools.tools.dialects import APPLY_PATCH
 from filetools.tools.exports import answer, answers
 from tests.tools.exports.conftest import PIXEL
 
@@ -189,6 +191,28 @@ async def test_a_long_text_is_cut_as_the_settings_say(tools: ToolRegistry) -> No
     told = text_of(await answer(tools, tool_use("read_file", {"path": "long.txt"})))
     assert told.count("line\n") == 2000
     assert "next_offset 2001" in told
+
+
+async def test_hosted_patches_are_answered_as_openai_asks(agent: FileToolsFacade) -> None:
+    patching = APPLY_PATCH.registry(agent)
+    for operation, status in [
+        ({"type": "update_file", "path": "a.txt", "diff": "@@\n-nope\n+3\n"}, "failed"),
+        ({"type": "update_file", "path": "a.txt", "diff": "@@\n-two\n+2\n"}, "completed"),
+        ({"type": "create_file", "path": "b.txt", "diff": "+b\n"}, "completed"),
+        ({"type": "delete_file", "path": "b.txt"}, "completed"),
+    ]:
+        item = {
+            "type": "apply_patch_call",
+            "id": "ap_1",
+            "call_id": "call_1",
+            "status": "completed",
+            "operation": operation,
+        }
+        call = ResponseApplyPatchToolCall.model_validate(item)
+        [output] = await answers(patching, [call])
+        assert TypeAdapter(ApplyPatchCallOutput).validate_python(output, strict=True) == output
+        assert (output["call_id"], output["status"]) == ("call_1", status), output
+    assert (await agent.read_file("a.txt")).content == "one\n2\n"
 
 
 def message(*blocks: Any) -> Message:

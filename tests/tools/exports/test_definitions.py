@@ -7,14 +7,16 @@ from typing import Any
 
 import mcp_types
 import pytest
-from anthropic.types import ToolParam
+from anthropic.types import ToolParam as AnthropicToolParam
+from anthropic.types import ToolUnionParam
 from jsonschema import Draft202012Validator
 from openai.lib._pydantic import _ensure_strict_json_schema
 from openai.types.chat import ChatCompletionFunctionToolParam
-from openai.types.responses import FunctionToolParam
+from openai.types.responses import FunctionToolParam, ToolParam
 from pydantic import TypeAdapter
 
 from filetools.tools import FILE_TOOLS, AnyTool
+from filetools.tools.dialects import DIALECTS, Dialect
 from filetools.tools.exports import (
     FORMATS,
     anthropic_tools,
@@ -126,7 +128,7 @@ def test_servers_that_know_no_strict_mode_get_the_schemas_as_they_are() -> None:
 
 def test_anthropic_takes_the_definitions() -> None:
     definitions = anthropic_tools(FILE_TOOLS)
-    assert TypeAdapter(list[ToolParam]).validate_python(definitions, strict=True) == definitions
+    assert TypeAdapter(list[AnthropicToolParam]).validate_python(definitions, strict=True) == definitions
     assert [each["name"] for each in definitions] == NAMES
 
 
@@ -162,6 +164,24 @@ def test_the_schema_of_a_call_tells_right_calls_from_wrong_ones() -> None:
 
 def test_names_are_such_as_every_interface_takes() -> None:
     assert [name for name in NAMES if not CALLABLE.fullmatch(name)] == []
+
+
+@pytest.mark.parametrize("dialect", DIALECTS, ids=lambda dialect: dialect.name)
+def test_every_interface_takes_the_tools_of_a_dialect(dialect: Dialect) -> None:
+    chat = exported(dialect.tools, "openai-chat", hosted=dialect.hosted)
+    assert TypeAdapter(list[ChatCompletionFunctionToolParam]).validate_python(chat, strict=True) == chat
+    responses = exported(dialect.tools, "openai-responses", hosted=dialect.hosted)
+    assert TypeAdapter(list[ToolParam]).validate_python(responses, strict=True) == responses
+    anthropic = exported(dialect.tools, "anthropic", hosted=dialect.hosted)
+    assert TypeAdapter(list[ToolUnionParam]).validate_python(anthropic, strict=True) == anthropic
+    for definition in mcp_tools(dialect.tools):
+        assert mcp_types.Tool.model_validate(definition).name == definition["name"]
+    Draft202012Validator.check_schema(call_schema(dialect.tools))
+    for each in [*chat, *responses]:
+        function = each.get("function", each)
+        if function.get("strict"):
+            schema = function["parameters"]
+            assert _ensure_strict_json_schema(deepcopy(schema), path=(), root=deepcopy(schema)) == schema
 
 
 @pytest.mark.parametrize("form", FORMATS)
