@@ -9,7 +9,7 @@ import os
 import re
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -445,6 +445,15 @@ async def story(table: LockTable, other: LockTable, victim_started: Callable[[as
     return entered
 
 
+@pytest.fixture
+def small_heap() -> Iterator[None]:
+    """Leave what is there out of collections: in a long session each would take half a second."""
+    gc.freeze()
+    yield
+    gc.unfreeze()
+
+
+@pytest.mark.usefixtures("small_heap")
 def test_cancelling_at_every_step_loses_no_lock(directory: Path) -> None:
     outcomes: list[bool] = []
     after = 0
