@@ -15,13 +15,14 @@ from mcp.server.subscriptions import (
     ResourceUpdated,
     ServerEvent,
 )
+from mcp.shared.exceptions import MCPError
 
 from filetools.app import BufferEvent, Event, FileToolsFacade, TreeEvent
 from filetools.errors import FileToolsError
 from filetools.servers.mcp.addresses import BUFFERS, file_address, local_address, parse_address
 from filetools.servers.mcp.callers import Request
 from filetools.servers.mcp.failures import protocol_error
-from filetools.servers.mcp.followers import Followers
+from filetools.servers.mcp.followers import MOST_FOLLOWED, Followers
 from filetools.servers.mcp.leases import Leases
 from filetools.servers.mcp.options import DoorOptions
 
@@ -48,8 +49,8 @@ class Notices:
         self._root = options.file_root
         self._bus = InMemorySubscriptionBus()
         self._streams = ListenHandler(self._bus)
-        self._followers = Followers()
         self._leases = Leases(files)
+        self._followers = Followers(self._let_go)
         self._held: dict[ServerEvent, bool] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._loop = asyncio.get_running_loop()
@@ -71,19 +72,26 @@ class Notices:
 
     async def subscribe(self, request: Request, given: wire.SubscribeRequestParams) -> wire.EmptyResult:
         """Have a client of a handshake revision told of an address."""
+        if len(self._followers) >= MOST_FOLLOWED:
+            # Dropping what another client follows would leave that one in the dark.
+            raise MCPError(
+                wire.INTERNAL_ERROR, f"{MOST_FOLLOWED} addresses are followed already; follow folders instead"
+            )
+        handle = _handle_of(given.uri)
         try:
             parse_address(given.uri, self._root)
-            if handle := _handle_of(given.uri):
+            if handle is not None:
                 await self._leases.hold(handle)
         except FileToolsError as error:
             raise protocol_error(error, request.protocol_version, given.uri) from error
-        self._followers.add(given.uri, request)
+        if not self._followers.add(given.uri, request):
+            self._let_go(given.uri)
         return wire.EmptyResult()
 
     async def unsubscribe(self, request: Request, given: wire.UnsubscribeRequestParams) -> wire.EmptyResult:
         """Have it told no more."""
-        if self._followers.remove(given.uri, request) and (handle := _handle_of(given.uri)):
-            self._leases.release(handle)
+        if self._followers.remove(given.uri, request):
+            self._let_go(given.uri)
         return wire.EmptyResult()
 
     async def aclose(self) -> None:
@@ -92,6 +100,7 @@ class Notices:
             subscription.unsubscribe()
         self._streams.close()
         await self._leases.aclose()
+        await self._followers.aclose()
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
@@ -126,18 +135,23 @@ class Notices:
             self._held[event] = True
             return
         self._held[event] = False
-        self._loop.call_later(QUIET_SECONDS, self._after, event)
         task = self._loop.create_task(self._send(event))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
-    def _after(self, event: ServerEvent) -> None:
-        if self._held.pop(event, False):
-            self._tell(event)
-
     async def _send(self, event: ServerEvent) -> None:
-        await self._bus.publish(event)
-        await self._followers.tell(event)
+        is_due = True
+        while is_due:
+            self._held[event] = False
+            self._followers.tell(event)
+            await self._bus.publish(event)
+            await asyncio.sleep(QUIET_SECONDS)
+            is_due = self._held.pop(event)
+
+    def _let_go(self, uri: str) -> None:
+        """Note that one client less follows an address."""
+        if handle := _handle_of(uri):
+            self._leases.release(handle)
 
 
 def _handle_of(uri: Any) -> str | None:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+import warnings
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -12,6 +13,8 @@ import uvicorn
 from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 from mcp.client.subscriptions import ResourceUpdated
+from mcp.shared.exceptions import MCPDeprecationWarning
+from mcp_types import ResourceUpdatedNotification
 
 import filetools
 from filetools.facade import FileToolsFacade
@@ -94,3 +97,39 @@ async def test_closing_the_stream_cancels_the_call(root: Path) -> None:
         call.cancel()
         await asyncio.gather(call, return_exceptions=True)
         await steps_until(lambda: ended)
+
+
+async def test_a_session_is_named_by_metadata_else_a_header_else_the_connection(root: Path) -> None:
+    async with served(root) as (url, files), httpx2.AsyncClient(headers={"Filetools-Session": "header"}) as http:
+        named: Any = {"filetools/session": "metadata"}
+        for mode in ERAS:
+            async with Client(streamable_http_client(url, http_client=http), mode=mode) as client:
+                await client.call_tool("write_file", {"path": f"{mode}1", "content": ""}, meta=named)
+                await client.call_tool("write_file", {"path": f"{mode}2", "content": ""})
+            async with Client(url, mode=mode) as client, Client(url, mode=mode) as other:
+                await client.call_tool("write_file", {"path": f"{mode}3", "content": ""})
+                await other.call_tool("write_file", {"path": f"{mode}4", "content": ""})
+        sessions = {record.path: record.actor.session or "" for record in (await files.changes()).records}
+    for mode in ERAS:
+        assert (sessions[f"{mode}1"], sessions[f"{mode}2"]) == ("metadata", "header")
+    # Without a name, clients of the present revision share the session of the process; the others have one each.
+    assert sessions["auto3"] == sessions["auto4"]
+    assert sessions["auto3"].startswith("process-")
+    assert len({sessions["auto3"], sessions["legacy3"], sessions["legacy4"], ""}) == 4
+
+
+async def test_a_client_of_a_handshake_revision_is_told_of_changes_over_http_too(root: Path) -> None:
+    told: list[Any] = []
+
+    async def note(message: Any) -> None:
+        told.append(message)
+
+    async with served(root) as (url, files), Client(url, mode="legacy", message_handler=note) as client:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", MCPDeprecationWarning)
+            await client.subscribe_resource(NOTES)
+        while not any(isinstance(each, ResourceUpdatedNotification) for each in told):
+            # The stream on which notices come is opened beside the first calls.
+            await files.append_file("notes.md", "more\n")
+            await asyncio.sleep(0.02)
+    assert {str(each.params.uri) for each in told if isinstance(each, ResourceUpdatedNotification)} == {NOTES}

@@ -2,6 +2,8 @@ from __future__ import annotations
 
 import asyncio
 import warnings
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -9,13 +11,14 @@ import pytest
 from mcp import Client
 from mcp.client.subscriptions import ResourcesListChanged, ResourceUpdated, Subscription
 from mcp.shared.exceptions import MCPDeprecationWarning
-from mcp_types import ResourceListChangedNotification, ResourceUpdatedNotification
+from mcp_types import INTERNAL_ERROR, ResourceListChangedNotification, ResourceUpdatedNotification
 
+import filetools
 from filetools.editors import documents
 from filetools.facade import FileToolsFacade
 from filetools.models import Actor
-from filetools.servers.mcp import leases
-from tests.support.mcp_clients import facts, opened_door, refused, text
+from filetools.servers.mcp import Door, DoorOptions, leases, notices
+from tests.support.mcp_clients import RELAXED, facts, opened_door, refused, text
 from tests.support.opened import lapse_leases, steps_until
 
 NOTES = "filetools:///files/notes.md"
@@ -133,3 +136,79 @@ async def test_a_document_stays_open_while_its_editor_listens(root: Path, monkey
                 nearly_over = leased_until(files)
                 await steps_until(lambda before=nearly_over: leased_until(files) > before)  # type: ignore[misc]
         await text(client, "buffer_close", handle=opened["handle"])
+
+
+@asynccontextmanager
+async def shared_door(root: Path) -> AsyncIterator[tuple[Door, FileToolsFacade]]:
+    """One door for several clients, as an HTTP server has it."""
+    async with (
+        filetools.open(root, settings=RELAXED) as files,
+        Door(files, DoorOptions(is_editor=True)) as door,
+    ):
+        yield door, files
+
+
+def held(door: Door) -> tuple[int, int]:
+    """How many followed addresses and renewed handles a door keeps."""
+    return len(door._notices._followers), len(door._notices._leases._held)
+
+
+async def test_whoever_leaves_follows_nothing_and_keeps_no_document_open(root: Path) -> None:
+    async with shared_door(root) as (door, _):
+        async with Client(door.server, mode="legacy") as client:
+            opened = await facts(client, "buffer_open", path="notes.md")
+            address = f"filetools:///buffers/{opened['handle']}"
+            for uri in (address, address, NOTES):
+                await subscribe(client, uri)
+            assert held(door) == (2, 1)
+            await unsubscribe(client, address)
+            await unsubscribe(client, address)
+            assert held(door) == (1, 0)
+            await subscribe(client, address)
+        await steps_until(lambda: held(door) == (0, 0))
+
+
+async def test_no_more_is_followed_than_can_be_told(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(notices, "MOST_FOLLOWED", 2)
+    async with shared_door(root) as (door, _), Client(door.server, mode="legacy") as client:
+        await subscribe(client, NOTES)
+        await subscribe(client, SRC)
+        error = await refused(INTERNAL_ERROR, subscribe(client, "filetools:///files/other"))
+        assert "follow folders instead" in error.message
+        await unsubscribe(client, SRC)
+        await subscribe(client, "filetools:///files/other")
+
+
+async def test_a_client_that_does_not_read_holds_nobody_up(root: Path) -> None:
+    told: list[Any] = []
+    stuck, released = asyncio.Event(), asyncio.Event()
+
+    async def sleep(message: Any) -> None:
+        stuck.set()
+        await released.wait()
+
+    async def note(message: Any) -> None:
+        told.append(message)
+
+    async with (
+        shared_door(root) as (door, files),
+        Client(door.server, mode="legacy", message_handler=sleep) as sleeper,
+        Client(door.server, mode="legacy", message_handler=note) as awake,
+        Client(door.server) as modern,
+        modern.listen(resource_subscriptions=[NOTES]) as stream,
+    ):
+        for client in (sleeper, awake):
+            await subscribe(client, NOTES)
+            await subscribe(client, SRC)
+        for number in range(5):
+            told.clear()
+            await files.append_file("notes.md", f"{number}\n")
+            await files.write_file(f"src/{number}", "")
+            await stuck.wait()
+            assert await anext(stream) == ResourceUpdated(uri=NOTES)
+            await steps_until(
+                lambda: (
+                    {each.params.uri for each in told if isinstance(each, ResourceUpdatedNotification)} == {NOTES, SRC}
+                )
+            )
+        released.set()
