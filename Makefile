@@ -37,9 +37,10 @@ long: $(VENV)/.installed-dev ## the longer checks of .ci/run: minutes
 	  tests/facade/test_kill.py tests/facade/test_schedules.py tests/facade/test_crash_points.py tests/facade/test_programs.py \
 	  tests/content/test_merge_git.py tests/facade/transactions/test_crash.py tests/*/test_swap_race.py
 
-conformance: $(VENV)/.installed-dev ## the official suite and inspector of MCP against our door
+conformance: $(VENV)/.installed-dev ## the official suite and inspector of MCP against our door, the official file server beside it
 	@$(BIN)/python -m tests.support.node
-	@export FILETOOLS_CONFORMANCE=1 && $(PYTEST) tests/servers/mcp/test_conformance.py tests/servers/mcp/test_inspector.py
+	@export FILETOOLS_CONFORMANCE=1 && $(PYTEST) tests/servers/mcp/test_conformance.py tests/servers/mcp/test_inspector.py \
+	  tests/servers/mcp/test_file_server.py
 
 reference: $(VENV)/.installed-dev ## write docs/reference from the code, docs/fidelity.md by trying
 	$(BIN)/python -m tests.support.reference

