@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from datetime import date
 from pathlib import Path
 
 import pytest
 
 from tests.support.declared import REPOSITORY
-from tests.support.examples import assert_matches, blocks, run_page
+from tests.support.examples import Shell, assert_matches, blocks, run_page
 from tests.support.reference import FOLDER, PAGES
+from tests.support.terminal import Server
 
 DOCS = REPOSITORY / "docs"
 DOCUMENTS = [REPOSITORY / "README.md", *sorted(DOCS.rglob("*.md"))]
@@ -22,6 +24,13 @@ LANGUAGES = {"python", "console", "text", "sh", "toml", "json"}
 
 def named(path: Path) -> str:
     return path.relative_to(REPOSITORY).as_posix()
+
+
+@pytest.fixture(scope="module")
+def shell(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shell]:
+    server = Server()
+    yield Shell(server, tmp_path_factory.mktemp("commands"))
+    server.close()
 
 
 WITH_EXAMPLES = [
@@ -42,10 +51,12 @@ WITH_EXAMPLES = [
         "```console\n$ rm -rf nothing\n```\n",
     ],
 )
-def test_an_example_that_is_wrong_is_found(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_example_that_is_wrong_is_found(
+    page: str, tmp_path: Path, shell: Shell, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     with pytest.raises(AssertionError):
-        run_page(page, tmp_path)
+        run_page(page, tmp_path, shell)
 
 
 def test_dots_stand_for_any_text_and_a_line_of_them_for_any_lines() -> None:
@@ -56,10 +67,10 @@ def test_dots_stand_for_any_text_and_a_line_of_them_for_any_lines() -> None:
 
 @pytest.mark.parametrize("path", WITH_EXAMPLES, ids=named)
 def test_the_examples_of_a_page_run_and_print_what_it_says(
-    path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    path: Path, tmp_path: Path, shell: Shell, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    run_page(path.read_text(encoding="utf-8"), tmp_path)
+    run_page(path.read_text(encoding="utf-8"), tmp_path, shell)
 
 
 def test_the_guides_have_examples() -> None:

@@ -21,6 +21,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from tests.support import command_client
+from tests.support.terminal import Server
+
 _FENCE: Final = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _ANYTHING: Final = "…"
 _COMMANDS: Final = frozenset({"filetools", "echo", "printf", "mkdir", "cat"})
@@ -51,7 +54,37 @@ def blocks(page: str) -> list[Block]:
     return found
 
 
-def run_page(page: str, folder: Path) -> None:
+class Shell:
+    """Where console blocks run: `filetools` is there, started through a `command_server`. Lives as long as that."""
+
+    def __init__(self, server: Server, folder: Path) -> None:
+        """Make the command.
+
+        Args:
+            server: Starts the processes.
+            folder: For the command itself.
+        """
+        self._descriptor = server.descriptor
+        self._folder = folder
+        command = folder / "filetools"
+        command.write_text(f'#!/bin/sh\nexec "{sys.executable}" -SE "{command_client.__file__}" "$@"\n')
+        command.chmod(0o700)
+
+    def run(self, command: str, folder: Path) -> subprocess.CompletedProcess[str]:
+        """Run a command line in a folder; what it wrote to both streams is its output."""
+        return subprocess.run(
+            command, shell=True, cwd=folder, env=self._environment(folder), check=False, text=True, timeout=_SECONDS,
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, pass_fds=(self._descriptor,),
+        )  # fmt: skip
+
+    def _environment(self, folder: Path) -> dict[str, str]:
+        kept = {name: value for name, value in os.environ.items() if not name.startswith("FILETOOLS_")}
+        kept |= {"HOME": str(folder), "NO_COLOR": "1", "COLUMNS": "80", "LC_ALL": "C.UTF-8"}
+        path = os.pathsep.join((str(self._folder), kept.get("PATH", "")))
+        return {**kept, "PATH": path, command_client.VARIABLE: str(self._descriptor)}
+
+
+def run_page(page: str, folder: Path, shell: Shell) -> None:
     """Run all examples of a page, in order, in a folder that is the working folder already.
 
     Raises:
@@ -63,7 +96,7 @@ def run_page(page: str, folder: Path) -> None:
         if block.language == "python":
             printed = run_python(block.text, names, f"<example in line {block.line}>")
         elif block.language == "console":
-            run_console(block.text, folder)
+            run_console(block.text, folder, shell)
         elif block.language == "text" and block.is_next and printed is not None:
             assert_matches(printed, block.text)
         if block.language != "python":
@@ -86,14 +119,11 @@ async def _awaited(code: Any, names: dict[str, Any]) -> None:
     await eval(code, names)
 
 
-def run_console(text: str, folder: Path) -> None:
+def run_console(text: str, folder: Path, shell: Shell) -> None:
     """Run the commands of a console block and compare what they print."""
     for command, expected in commands(text):
         assert _programs(command) <= _COMMANDS, command
-        done = subprocess.run(
-            command, shell=True, cwd=folder, env=_environment(folder), check=False, text=True, timeout=_SECONDS,
-            stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-        )  # fmt: skip
+        done = shell.run(command, folder)
         assert_matches(done.stdout, expected)
         says_so = "error " in expected or '"error_code":' in expected
         assert done.returncode == 0 or says_so, f"{command}: exit code {done.returncode}"
@@ -126,10 +156,3 @@ def _pattern(expected: str) -> str:
 def _programs(command: str) -> set[str]:
     """Return the first words of a pipeline."""
     return {part.split()[0] for part in re.split(r"\|\|?|&&|;", re.sub(r"'[^']*'", "''", command))}
-
-
-def _environment(folder: Path) -> dict[str, str]:
-    here = str(Path(sys.executable).parent)
-    kept = {name: value for name, value in os.environ.items() if not name.startswith("FILETOOLS_")}
-    path = os.pathsep.join((here, kept.get("PATH", "")))
-    return {**kept, "PATH": path, "HOME": str(folder), "NO_COLOR": "1", "COLUMNS": "80", "LC_ALL": "C.UTF-8"}

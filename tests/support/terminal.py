@@ -80,6 +80,11 @@ class Server:
         self._process = subprocess.Popen(command, pass_fds=(other.fileno(),))
         other.close()
 
+    @property
+    def descriptor(self) -> int:
+        """What a child inherits that sends requests by itself; see `command_client`."""
+        return self._connection.fileno()
+
     def start(self, request: Mapping[str, Any], streams: tuple[int, int, int], report: int) -> None:
         socket.send_fds(self._connection, [json.dumps(request).encode()], [*streams, report])
 
