@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 import json
+import socket
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from typing import Any, Protocol
@@ -254,3 +255,27 @@ def socket_of(address: str, *, headers: Mapping[str, str] | None = None) -> conn
         f"{address.replace('http', 'ws', 1)}/v1/live", additional_headers=headers, compression=None, max_size=None,
         open_timeout=PATIENCE_SECONDS, proxy=None,
     )  # fmt: skip
+
+
+def deaf_client(port: int, *frames: Frame) -> socket.socket:
+    """Return a WebSocket that has said hello and sent these frames, and reads nothing."""
+    connected = socket.socket()
+    connected.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)  # what it does not read, the server has to keep
+    connected.settimeout(PATIENCE_SECONDS)
+    connected.connect(("127.0.0.1", port))
+    connected.sendall(
+        (
+            f"GET /v1/live HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+            "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13\r\n\r\n"
+        ).encode()
+    )
+    assert connected.recv(12) == b"HTTP/1.1 101"
+    for frame in ({"type": "hello"}, *frames):
+        connected.sendall(_masked(json.dumps(frame).encode()))
+    return connected
+
+
+def _masked(content: bytes) -> bytes:
+    """Return a short text frame of a client; a mask of zeros leaves it as it is."""
+    assert len(content) < 126
+    return bytes([0x81, 0x80 | len(content), 0, 0, 0, 0]) + content

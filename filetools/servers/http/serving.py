@@ -24,6 +24,7 @@ from filetools.servers.http.options import HttpOptions
 GRACE_SECONDS: Final = 1
 """What answers under way are given when the server stops; then they are cancelled."""
 _CANCEL_SECONDS: Final = 0.5
+_UNSENT_BYTES: Final = 128 * 1024
 _BACKLOG: Final = 512
 
 
@@ -57,6 +58,7 @@ def listen(options: HttpOptions) -> Listener:
         listening = socket.create_server(place[:2], family=family, backlog=_BACKLOG)
     except OSError as exc:
         raise _explained(exc, options) from exc
+    _bound(listening, options.limits.send_seconds)
     return Listener(listening, replace(options, port=listening.getsockname()[1]))
 
 
@@ -134,6 +136,15 @@ class _Server(uvicorn.Server):
         await super().shutdown(sockets)
         if self.server_state.tasks:
             await asyncio.wait(list(self.server_state.tasks), timeout=_CANCEL_SECONDS)
+
+
+def _bound(listening: socket.socket, send_seconds: float) -> None:
+    """Bound what the system keeps for clients that read nothing, and for how long; connections inherit it, on Linux."""
+    for name, value in (("TCP_NOTSENT_LOWAT", _UNSENT_BYTES), ("TCP_USER_TIMEOUT", int(send_seconds * 1000))):
+        option = getattr(socket, name, None)
+        if option is not None:
+            with contextlib.suppress(OSError):
+                listening.setsockopt(socket.IPPROTO_TCP, option, value)
 
 
 def _explained(error: OSError, options: HttpOptions) -> InvalidArgumentError | AccessDeniedError:

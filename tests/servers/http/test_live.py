@@ -6,7 +6,6 @@ import asyncio
 import contextlib
 import os
 import signal
-import socket
 import statistics
 import time
 from functools import partial
@@ -18,7 +17,7 @@ from mcp import Client
 from websockets.exceptions import InvalidStatus
 
 from tests.support.http_servers import HttpServer, http_server
-from tests.support.live_clients import Editor, Frame, LiveClient, SocketWire, live, socket_of
+from tests.support.live_clients import Editor, Frame, LiveClient, SocketWire, deaf_client, live, socket_of
 from tests.support.mcp_clients import facts, process, text
 
 LATENCY_SECONDS = 2.0
@@ -173,7 +172,7 @@ async def test_a_vanished_editor_finds_its_unsaved_text_again(server: HttpServer
 
 async def test_it_stops_soon_with_open_sockets_that_nobody_reads(root: Path) -> None:
     with http_server(root) as server:
-        deaf = [await asyncio.to_thread(shaken, server) for _ in range(5)]
+        deaf = [await asyncio.to_thread(deaf_client, server.port) for _ in range(5)]
         async with live(server.address) as client:
             stopped = asyncio.create_task(asyncio.to_thread(server.stop))
             await client.pump
@@ -189,21 +188,6 @@ async def test_it_stops_soon_with_open_sockets_that_nobody_reads(root: Path) -> 
 
 def shows(editor: Editor, wanted: str) -> bool:
     return wanted in editor.text
-
-
-def shaken(server: HttpServer) -> socket.socket:
-    """Return a WebSocket that has said hello and reads nothing."""
-    connected = socket.create_connection(("127.0.0.1", server.port), timeout=30)
-    connected.sendall(
-        (
-            f"GET /v1/live HTTP/1.1\r\nHost: {server.host}\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
-            "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13\r\n\r\n"
-        ).encode()
-    )
-    assert connected.recv(1000).startswith(b"HTTP/1.1 101 ")
-    hello = b'{"type":"hello"}'
-    connected.sendall(bytes([0x81, 0x80 | len(hello), 0, 0, 0, 0]) + hello)
-    return connected
 
 
 async def write(server: HttpServer, path: str) -> None:

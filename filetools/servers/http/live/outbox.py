@@ -7,7 +7,7 @@ from collections import deque
 from typing import Final
 
 MOST_FRAMES: Final = 1000
-MOST_CHARACTERS: Final = 1024 * 1024
+MOST_CHARACTERS: Final = 512 * 1024
 
 
 class Outbox:
