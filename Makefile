@@ -46,6 +46,9 @@ reference: $(VENV)/.installed-dev ## write docs/reference from the code, docs/fi
 	$(BIN)/python -m tests.support.reference
 	$(BIN)/python -m tests.support.fidelity_page
 
+picture: $(VENV)/.installed-dev ## draw docs/pictures/demo.svg from a run of the demo
+	$(BIN)/python -m tests.support.demo_picture
+
 clean: ## remove the environment and all caches
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find filetools tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +

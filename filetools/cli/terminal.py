@@ -109,16 +109,21 @@ def print_error(error: FileToolsError, *, as_json: bool = False) -> None:
 
 def print_refusal(sentence: str, hint: str | None, *, code: str = "") -> None:
     """Print what the command does not do, and what to do instead, to standard error."""
-    STDERR.print(Text.assemble(("error", "bold red"), f"{code}: {printable_text(sentence)}"))
+    _complain(("error", "bold red"), f"{code}: {printable_text(sentence)}")
     if hint:
-        STDERR.print(Text.assemble(("hint", "bold"), f": {printable(hint)}"))
+        _complain(("hint", "bold"), f": {printable(hint)}")
+
+
+def _complain(name: tuple[str, str], text: str) -> None:
+    # A terminal folds at blanks what is too long; whoever reads it from a pipe gets one line.
+    STDERR.print(Text.assemble(name, text), soft_wrap=not STDERR.is_terminal)
 
 
 def print_warnings(warnings: Iterable[Mapping[str, Any]]) -> None:
     """Print warnings of a result to standard error."""
     for warning in warnings:
         text = printable(f" {warning.get('code', '')}: {warning.get('message', '')}")
-        STDERR.print(Text.assemble(("warning", "bold yellow"), text))
+        _complain(("warning", "bold yellow"), text)
 
 
 def fact_table() -> Table:
@@ -151,7 +156,7 @@ class _OneLine(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
         style = "bold red" if record.levelno >= logging.ERROR else "bold yellow"
         name = "problem" if record.levelno >= logging.ERROR else "warning"
-        STDERR.print(Text.assemble((name, style), f": {printable(record.getMessage())}"))
+        _complain((name, style), f": {printable(record.getMessage())}")
 
 
 def _is_unsafe(character: str) -> bool:

@@ -18,8 +18,10 @@ from filetools.errors import (
     PathIsDirectoryError,
     PathNotDirectoryError,
     PathTooLongError,
+    StateDamagedError,
     SymlinkNotAllowedError,
     SyncFailedError,
+    WorkspaceGoneError,
 )
 from filetools.stores import Store
 from filetools.sync.actions import OutOfStepError
@@ -115,11 +117,11 @@ class Mirror:
 
     def missed(self, error: FileToolsError) -> None:
         """Stop following calls until a probe succeeds; whoever waits for a call is released."""
-        self.last_error = error
+        self.last_error = error = _of_mirror(error)
         with self._lock:
             self._misses += 1
         if self._set_ready(False):
-            _log.warning("mirror %s is left behind: %s", self.name, error)
+            _log.warning("mirror %r is left behind: %s", self.name, error)
             # In this order: a call that is released tells of its change at once, and that must come after this.
             self._changed(self)
             self.front.abandon_all()
@@ -196,3 +198,10 @@ class Mirror:
         with self._lock:
             was_ready, self._is_ready = self._is_ready, is_ready
         return was_ready != is_ready
+
+
+def _of_mirror(error: FileToolsError) -> FileToolsError:
+    """Return an error that is told as one of a mirror: the workspace is not gone, and needs no repair."""
+    if isinstance(error, StateDamagedError | WorkspaceGoneError):
+        return SyncFailedError(None, "its folder is gone or was emptied")
+    return error

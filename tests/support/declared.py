@@ -12,7 +12,6 @@ REPOSITORY: Final = Path(__file__).resolve().parents[2]
 
 IMPORT_NAMES: Final[dict[str, frozenset[str]]] = {
     "agent-client-protocol": frozenset({"acp"}),
-    "google-re2": frozenset({"re2"}),
     "mcp": frozenset({"mcp", "mcp_types"}),
     "opentelemetry-api": frozenset({"opentelemetry"}),
     "pydantic": frozenset({"pydantic", "pydantic_core"}),

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from filetools.errors import DiskFullError, StorageFailedError
+from filetools.errors import DiskFullError, FileToolsError, StateDamagedError, StorageFailedError, WorkspaceGoneError
 from filetools.events import SyncError, SyncPaused, SyncResumed
 from filetools.journal import Debt
 from filetools.sync import Follower, MakeDirectory, MirrorAction, Put
@@ -110,6 +110,23 @@ async def test_an_error_of_the_mirror_is_told_and_leaves_the_debt(tmp_path: Path
         assert opened.owed() == 1
         assert opened.events[0] == SyncError(error="Storage failed at a: broken", error_code="INTERNAL")
         assert opened.events[1:3] == [SyncPaused(reason="error"), SyncResumed()]
+
+
+@pytest.mark.parametrize(
+    "error", [StateDamagedError("the folder for temporary files was removed"), WorkspaceGoneError("it is no folder")]
+)
+async def test_a_mirror_that_is_gone_is_not_taken_for_a_damaged_workspace(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, error: FileToolsError
+) -> None:
+    def fail(method: str, path: str) -> None:
+        if method == "prepare":
+            raise error
+
+    async with world(tmp_path, scripted(memory_mirror(), before=fail)) as opened:
+        assert await opened.write("a", b"1") == "pending"
+        told = opened.manager.status()["mirror"]["last_error"]
+    assert told == "Synchronisation failed: its folder is gone or was emptied"
+    assert caplog.messages == [f"mirror 'mirror' is left behind: {told}"]
 
 
 async def test_an_untyped_error_of_a_store_reaches_no_caller(tmp_path: Path) -> None:

@@ -12,10 +12,12 @@ from rich.text import Text
 
 from filetools.app import FileToolsFacade
 from filetools.cli.records import change_line
-from filetools.cli.terminal import STDOUT
+from filetools.cli.terminal import STDOUT, print_beside
 
 CATCH_UP_SECONDS: Final = 0.3
 POLL_SECONDS: Final = 0.005
+INDENT: Final = 8
+"""Where the actors of the feed stand."""
 
 
 class Narrator:
@@ -33,7 +35,7 @@ class Narrator:
     async def say(self, text: str) -> None:
         """Tell something that is not in the feed, after what is."""
         await self._catch_up()
-        STDOUT.print(Text(f"        {text}", style="italic"))
+        print_beside(Text(), text, start=INDENT, style="italic")
 
     @asynccontextmanager
     async def following(self, files: FileToolsFacade) -> AsyncIterator[None]:

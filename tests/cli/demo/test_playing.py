@@ -99,13 +99,17 @@ def test_the_demo_holds_what_it_promises(run: CommandLine) -> None:
     assert re.fullmatch(r"0 of \d{3,} reads", table["torn"])
     assert (table["merged with others'"], table["conflicts refused"], table["taken back"]) == ("2", "1", "1 of 1")
     assert "alice reads the file and sees it; on the disk it is not" in output
-    assert "it goes into her editor, not to the disk" in output
+    assert "that goes into ann's editor, not to the disk" in output
     assert table["foreign changes recorded"] == "8 of 8"
     assert table["missed by the mirror, caught up"] == "8 of 8"
     recovered = re.fullmatch(r"(\d+) of (\d+)", table["recovered after the crash"])
     assert recovered is not None
     assert recovered[1] == recovered[2]
     assert float(table["seconds"]) <= 15
+    assert errors == (
+        "warning: mirror 'mirror' is left behind: Synchronisation failed: its folder is gone or was emptied\n"
+    )
+    assert max(map(len, lines)) <= 80
     assert any(line.split()[1:3] == ["external", "modified"] for line in lines)
 
 

@@ -26,13 +26,13 @@ class Crash:
             if unfinished:
                 break
         stage.ledger.unfinished_at_kill += unfinished
-        await stage.narrator.say(f"killed by SIGKILL, with {unfinished} changes committed and not finished")
+        await stage.narrator.say(f"killed by SIGKILL; committed and not finished by then: {unfinished}")
 
         async def is_settled() -> bool:
             return not (await stage.files.status())["pending"]
 
         if await stage.until(is_settled):
-            await stage.narrator.say("all of them are settled")
+            await stage.narrator.say("all of that is settled")
 
 
 async def _kill_in_the_middle(stage: Stage, name: str) -> int:

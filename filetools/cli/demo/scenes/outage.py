@@ -26,6 +26,7 @@ class Outage:
         stage.mirror.rename(away)
         shutil.rmtree(away / STATE_DIRECTORY)
         stage.mirror.touch()
+        await stage.narrator.say("its folder is taken away: one warning, and what it lacks is noted")
         before = stage.ledger.acknowledged.copy()
         try:
             await _edit(stage)

@@ -31,7 +31,7 @@ class Person:
         await _conflict(stage, typed)
         saved = await ann.buffers.save(opened.handle)
         stage.ledger.acknowledged.add(typed)
-        await stage.narrator.say(f"ann saves: her line and the agents' are in the file, version {saved.version[7:19]}")
+        await stage.narrator.say(f"ann saves: her line and the agents' are in the file ({saved.version[7:19]})")
         await ann.buffers.close(opened.handle)
         await _merge(stage)
         await _undo(stage)
@@ -52,7 +52,7 @@ async def _type(stage: Stage, ann: FileToolsFacade, opened: BufferResult) -> str
     for place, letter in enumerate(_line(mark)):
         edits = [TextEdit(place, place, letter)]
         version = (await ann.buffers.change(opened.handle, buffer_version=version, edits=edits)).buffer_version
-    await stage.narrator.say(f"ann types {mark} into {PATH}, and does not save it")
+    await stage.narrator.say(f"ann types {mark} into {PATH}, unsaved")
     seen = await _agent(stage, "alice").read_file(PATH)
     on_disk = (stage.root / PATH).read_text(encoding="utf-8")
     if mark in seen.content and mark not in on_disk:
@@ -76,7 +76,7 @@ async def _edit_what_is_unsaved(stage: Stage, typed: str) -> None:
     result = await _agent(stage, "alice").edit_file(PATH, [edit])
     stage.ledger.acknowledged.add(mark)
     if result.in_buffer:
-        await stage.narrator.say("alice's change needs ann's unsaved line: it goes into her editor, not to the disk")
+        await stage.narrator.say("alice edits beside it: that goes into ann's editor, not to the disk")
 
 
 async def _conflict(stage: Stage, typed: str) -> None:
@@ -89,7 +89,7 @@ async def _conflict(stage: Stage, typed: str) -> None:
         stage.ledger.conflicts += 1
         (conflict, *_) = exc.details["conflicts"]
         if typed in conflict["ours"] and mark in conflict["theirs"]:
-            await stage.narrator.say("bob writes where ann has typed: refused, with both texts, and nothing is lost")
+            await stage.narrator.say("bob writes where ann types: refused, with both texts, nothing is lost")
     else:
         stage.ledger.acknowledged.add(mark)
 
@@ -103,7 +103,7 @@ async def _merge(stage: Stage) -> None:
     stage.ledger.acknowledged.update(marks)
     if result.merged:
         stage.ledger.merged += 1
-        await stage.narrator.say("alice and bob wrote the whole file from the same text: both changes are in it")
+        await stage.narrator.say("alice and bob rewrote the file from the same text: it has both changes")
 
 
 async def _undo(stage: Stage) -> None:
