@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import select
@@ -14,7 +15,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Final
+from typing import IO, Any, Final
 
 from tests.support.declared import REPOSITORY
 
@@ -26,7 +27,7 @@ STOP_SECONDS: Final = 30.0
 class HttpServer:
     """One process of `filetools serve`."""
 
-    process: subprocess.Popen[str]
+    process: subprocess.Popen[bytes]
     root: Path
     address: str
     """Such as "http://127.0.0.1:40123"."""
@@ -70,11 +71,23 @@ class HttpServer:
 
 
 @contextmanager
-def http_server(root: Path, *arguments: str, environment: dict[str, str] | None = None) -> Iterator[HttpServer]:
-    """Serve a root in a process of its own, on a free port, until the block ends."""
+def http_server(
+    root: Path, *arguments: str, environment: dict[str, str] | None = None, limits: dict[str, float] | None = None
+) -> Iterator[HttpServer]:
+    """Serve a root in a process of its own, on a free port, until the block ends.
+
+    Args:
+        root: What is served.
+        arguments: Further arguments of `filetools serve`.
+        environment: Further variables.
+        limits: Other limits than the usual ones, which no argument changes.
+    """
     errors = root.parent / f"{root.name}-errors.txt"
     with errors.open("w") as stderr:
-        process = start(root, "--port", "0", *arguments, environment=environment, stderr=stderr)
+        program = ["filetools", "serve", str(root), "--port", "0", *arguments]
+        if limits is not None:
+            program = ["tests.support.http_worker", str(root), json.dumps(limits)]
+        process = _started(program, root, environment or {}, stderr)
     try:
         first = line_of(process)
         found = re.search(r"http://\S+", first)
@@ -89,23 +102,33 @@ def http_server(root: Path, *arguments: str, environment: dict[str, str] | None 
 
 
 def start(
-    root: Path, *arguments: str, environment: dict[str, str] | None = None, stderr: IO[str] | int = subprocess.PIPE
-) -> subprocess.Popen[str]:
+    root: Path,
+    *arguments: str,
+    environment: dict[str, str] | None = None,
+    stderr: IO[Any] | int = subprocess.PIPE,
+) -> subprocess.Popen[bytes]:
     """Start `filetools serve ROOT`."""
+    return _started(["filetools", "serve", str(root), *arguments], root, environment or {}, stderr)
+
+
+def _started(
+    program: list[str], root: Path, environment: dict[str, str], stderr: IO[Any] | int
+) -> subprocess.Popen[bytes]:
     kept = {name: value for name, value in os.environ.items() if not name.startswith("FILETOOLS_")}
     return subprocess.Popen(
-        [sys.executable, "-m", "filetools", "serve", str(root), *arguments],
-        env={**kept, "PYTHONPATH": str(REPOSITORY), "FILETOOLS_DURABILITY": "relaxed", **(environment or {})},
-        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=stderr, text=True, cwd=root,
+        [sys.executable, "-m", *program],
+        env={**kept, "PYTHONPATH": str(REPOSITORY), "FILETOOLS_DURABILITY": "relaxed", **environment},
+        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=stderr, bufsize=0, cwd=root,
     )  # fmt: skip
 
 
-def line_of(process: subprocess.Popen[str]) -> str:
+def line_of(process: subprocess.Popen[bytes]) -> str:
     """Return the next line of a process's output; empty once it has ended."""
     assert process.stdout is not None
+    # Unbuffered: what a buffer holds already, select does not see.
     ready, _, _ = select.select([process.stdout], [], [], START_SECONDS)
     assert ready, "it prints nothing"
-    return process.stdout.readline()
+    return process.stdout.readline().decode()
 
 
 def read_all(connected: socket.socket) -> bytes:
@@ -127,4 +150,4 @@ def request(target: str, host: str, *headers: str, method: str = "GET", body: by
 
 def statuses(answer: bytes) -> Sequence[int]:
     """Return the status of each answer in what came over one connection."""
-    return [int(found) for found in re.findall(rb"^HTTP/1\.1 (\d{3})", answer, re.MULTILINE)]
+    return [int(found) for found in re.findall(rb"HTTP/1\.1 (\d{3}) ", answer)]

@@ -7,25 +7,22 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Final
 
-from fastapi import FastAPI, Request
-from fastapi.exceptions import RequestValidationError
-from fastapi.responses import Response
-from starlette.exceptions import HTTPException
+from fastapi import FastAPI
 
 from filetools.app import FileToolsFacade
-from filetools.errors import FileToolsError, InternalError
 from filetools.servers.http.asgi import Application, Message, Receive, Scope, Send
 from filetools.servers.http.bodies import Bodies
 from filetools.servers.http.callers import Callers
+from filetools.servers.http.failing import answer_failures
 from filetools.servers.http.live import Hub
 from filetools.servers.http.logins import Logins
 from filetools.servers.http.metrics import Metrics
 from filetools.servers.http.openapi import describe
 from filetools.servers.http.options import HttpOptions
-from filetools.servers.http.problems import Problem, Refusal, problem_of, told_faults
 from filetools.servers.http.routes import ROUTERS
 from filetools.servers.http.security import Guard
 from filetools.servers.http.shared import Shared
+from filetools.servers.http.tracing import tracing
 from filetools.servers.mcp import DoorOptions
 from filetools.servers.mcp import http_application as mcp_application
 from filetools.tools import CallLog
@@ -70,6 +67,7 @@ class ServerApplication:
         self.shared = shared
         self._mcp = mcp
         self._rest = _rest(shared)
+        self._tracing = tracing()
         guarded = Guard(Bodies(self._routed, shared.options.limits), shared.options, shared.logins)
         self._guarded: Application = guarded
 
@@ -80,20 +78,23 @@ class ServerApplication:
         if scope["type"] != "http":
             await self._guarded(scope, receive, send)
             return
-        metrics, started, status = self.shared.metrics, time.monotonic(), 500
+        started, told = time.monotonic(), 500
+        metrics = self.shared.metrics
 
         async def counted(message: Message) -> None:
-            nonlocal status
+            nonlocal told
             if message["type"] == "http.response.start":
-                status = message["status"]
+                told = message["status"]
             await send(message)
 
         metrics.open_requests += 1
         try:
-            await self._guarded(scope, receive, counted)
+            with self._tracing(scope) as tell:
+                await self._guarded(scope, receive, counted)
+                tell(told)
         finally:
             metrics.open_requests -= 1
-            metrics.note(scope["method"], status, time.monotonic() - started)
+            metrics.note(scope["method"], told, time.monotonic() - started)
 
     async def _routed(self, scope: Scope, receive: Receive, send: Send) -> None:
         is_mcp = scope["type"] == "http" and scope["path"] == MCP_PATH
@@ -113,34 +114,5 @@ def _rest(shared: Shared) -> FastAPI:
     for router in ROUTERS:
         application.include_router(router)
     describe(application)
-    application.add_exception_handler(FileToolsError, _failed)
-    application.add_exception_handler(Refusal, _refused)
-    application.add_exception_handler(RequestValidationError, _invalid)
-    application.add_exception_handler(HTTPException, _unrouted)
-    application.add_exception_handler(Exception, _broken)
+    answer_failures(application)
     return application
-
-
-async def _failed(request: Request, error: Exception) -> Response:
-    assert isinstance(error, FileToolsError)
-    return problem_of(error).response()
-
-
-async def _refused(request: Request, error: Exception) -> Response:
-    assert isinstance(error, Refusal)
-    return error.problem.response()
-
-
-async def _invalid(request: Request, error: Exception) -> Response:
-    assert isinstance(error, RequestValidationError)
-    return Problem(422, "INVALID_ARGUMENT", told_faults(error.errors())).response()
-
-
-async def _unrouted(request: Request, error: Exception) -> Response:
-    assert isinstance(error, HTTPException)
-    code = {404: "NO_SUCH_ROUTE", 405: "METHOD_NOT_ALLOWED"}.get(error.status_code, "INVALID_ARGUMENT")
-    return Problem(error.status_code, code, str(error.detail), dict(error.headers or {})).response()
-
-
-async def _broken(request: Request, error: Exception) -> Response:
-    return problem_of(InternalError("The request failed unexpectedly; the log of the server says why")).response()

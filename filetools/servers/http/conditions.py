@@ -99,7 +99,7 @@ def _parsed(text: str) -> Sequence[tuple[bool, str]]:
     """The tags of a list, each with whether it is weak; empty if it is malformed or too long."""
     found: list[tuple[bool, str]] = []
     place = 0
-    while place <= len(text) and len(found) <= MOST_TAGS:
+    while place <= len(text) and len(found) < MOST_TAGS:
         match = _TAG.match(text, place)
         if match is None:
             return ()

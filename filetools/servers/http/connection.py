@@ -29,20 +29,26 @@ class Connection(H11Protocol):
         self.limits = limits
         self._headers_due: asyncio.TimerHandle | None = None
         self._reading_due: asyncio.TimerHandle | None = None
+        self._has_begun = False
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as in uvicorn
         """Wait for the first request, but not for ever."""
         super().connection_made(transport)
+        # Who says nothing at all is answered nothing.
         self._headers_due = self.loop.call_later(self.limits.header_seconds, transport.close)
+        self._has_begun = False
 
     def data_received(self, data: bytes) -> None:
         """Take in what came; the time for headers runs from their first byte."""
         scope_before = self.scope
-        if self._headers_due is None and not self._is_answering():
+        if not self._has_begun and not self._is_answering():
+            self._end_waiting_for_headers()
+            self._has_begun = True
             self._headers_due = self.loop.call_later(self.limits.header_seconds, self._too_slow)
         super().data_received(data)
         if self.scope is not scope_before:  # a request is whole
             self._end_waiting_for_headers()
+            self._has_begun = False
 
     def pause_writing(self) -> None:
         """Wait for a client that reads slower than it is answered, but not for ever."""

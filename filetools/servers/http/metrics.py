@@ -9,6 +9,9 @@ from typing import Final
 MEDIA_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
 BUCKETS_SECONDS: Final = (0.005, 0.025, 0.1, 0.5, 2.5, 10.0)
 
+METHODS: Final = frozenset(("GET", "HEAD", "PUT", "PATCH", "DELETE", "POST", "OPTIONS"))
+"""Methods that are counted by their names; clients can make up any number of others."""
+
 
 class Metrics:
     """Counts requests; lives as long as the server. Belongs to its loop."""
@@ -22,7 +25,7 @@ class Metrics:
 
     def note(self, method: str, status: int, seconds: float) -> None:
         """Count one finished request."""
-        self._requests[method, status] += 1
+        self._requests[method if method in METHODS else "other", status] += 1
         self._measured += 1
         self._seconds += seconds
         for bound in BUCKETS_SECONDS:

@@ -42,6 +42,8 @@ class Guard:
         self._token = None if options.token is None else options.token.encode("utf-8")
         self._cookie = cookie_name(options.port)
         self._logins = logins
+        # The parser's own limit counts only what is still incomplete.
+        self._most_header_bytes = options.limits.header_bytes
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request, or refuse it."""
@@ -53,6 +55,9 @@ class Guard:
         await self._application(scope, receive, send)
 
     def _admitted(self, scope: Scope) -> Admission:
+        sent = len(scope["raw_path"]) + len(scope["query_string"])
+        if sent + sum(len(name) + len(value) + 4 for name, value in scope["headers"]) > self._most_header_bytes:
+            raise Refusal(431, "HEADERS_TOO_LARGE", f"More than {self._most_header_bytes} bytes of headers")
         host = only_header(scope, b"host")
         if not self._hosts.is_own_host(host, scope):
             raise Refusal(421, "WRONG_HOST", "This server is not called that; call it by the address it printed")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import errno
+import logging
 import signal
 import socket
 from collections.abc import Callable, Iterator
@@ -84,7 +85,7 @@ async def serve(files: FileToolsFacade, listener: Listener, ready: Callable[[Ser
             ws_per_message_deflate=False,  # costs memory for each connection, and frames are small
             lifespan="off",
             log_config=None,
-            log_level="warning",
+            log_level="error",
             access_log=False,
             proxy_headers=False,
             server_header=False,
@@ -133,6 +134,8 @@ class _Server(uvicorn.Server):
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """End the answers under way, and wait until those that were cancelled have ended, too."""
+        # That some were is told as an error, and is none: followers stay until the end.
+        logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL)
         await super().shutdown(sockets)
         if self.server_state.tasks:
             await asyncio.wait(list(self.server_state.tasks), timeout=_CANCEL_SECONDS)

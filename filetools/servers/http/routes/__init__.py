@@ -6,11 +6,22 @@ from typing import Final
 
 from fastapi import APIRouter
 
-from filetools.servers.http.routes import about, approvals, changes, files, live, looking, together, tools
+from filetools.servers.http.routes import (
+    about,
+    approvals,
+    changes,
+    files,
+    live,
+    logging_in,
+    looking,
+    together,
+    tools,
+)
 
 ROUTERS: Final[tuple[APIRouter, ...]] = (
     about.router,
     files.router,
+    logging_in.router,
     looking.router,
     together.router,
     tools.router,

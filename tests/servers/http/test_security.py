@@ -1,0 +1,193 @@
+"""Who is answered: hosts, origins, tokens, logins; each refusal first."""
+
+from __future__ import annotations
+
+import re
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx2
+import pytest
+from websockets.exceptions import InvalidStatus
+from websockets.sync.client import connect
+from websockets.typing import Origin
+
+from tests.support.http_servers import HttpServer, http_server, request, statuses
+
+TOKEN = "a-token-of-some-length"
+STRANGE_HOSTS = (
+    "evil.example",
+    "evil.example:{port}",
+    "127.0.0.1",
+    "127.0.0.1:{other}",
+    "localhost.evil.example:{port}",
+    "127.0.0.1.:{port}",
+    "127.1:{port}",
+    "2130706433:{port}",
+    "[::]:{port}",
+    "user@127.0.0.1:{port}",
+    "127.0.0.1:{port}, evil.example",
+    "",
+)
+
+
+@pytest.fixture(scope="module")
+def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HttpServer]:
+    """A server with a token, and a code to log in with."""
+    folder = tmp_path_factory.mktemp("guarded")
+    (folder / "project").mkdir()
+    (folder / "secret").write_text(f"{TOKEN}\n")
+    # "true" stands for the browser that --open starts.
+    arguments = ("--token-file", str(folder / "secret"), "--open")
+    with http_server(folder / "project", *arguments, environment={"BROWSER": "true"}) as serving:
+        yield serving
+
+
+@pytest.fixture(scope="module")
+def cookie(guarded: HttpServer) -> str:
+    """The cookie of a browser that has logged in."""
+    lines = [guarded.line(), guarded.line()]
+    assert lines[0].startswith("Callers need the token in ")
+    found = re.search(r"/login#code=(\S+)", lines[1])
+    assert found is not None, lines
+    url, code = f"{guarded.address}/login", {"code": found[1]}
+    assert httpx2.post(url, json=code, headers={"Origin": "http://evil.example"}).status_code == 403
+    answer = httpx2.post(url, json=code, headers={"Origin": guarded.address})
+    assert answer.json() == {"next": None}
+    assert httpx2.post(url, json=code).status_code == 403, "a code counts once"
+    told = answer.headers["set-cookie"]
+    assert {part.strip() for part in told.split(";")[1:]} == {"HttpOnly", "SameSite=strict", "Path=/", "Max-Age=43200"}
+    return str(told.partition(";")[0])
+
+
+@pytest.mark.parametrize("host", STRANGE_HOSTS)
+def test_other_names_are_421(server: HttpServer, host: str) -> None:
+    named = host.format(port=server.port, other=server.port + 1)
+    for target in ("/v1/status", "/healthz", "/mcp", "/login"):
+        assert statuses(server.raw(request(target, named))) == [421]
+
+
+def test_no_host_or_two_are_refused(server: HttpServer) -> None:
+    for lines in ("", f"Host: {server.host}\r\nHost: evil.example\r\n"):
+        answer = server.raw(f"GET /healthz HTTP/1.1\r\n{lines}Connection: close\r\n\r\n".encode())
+        assert statuses(answer) in ([400], [421])
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1:{port}", "localhost:{port}", "LOCALHOST:{port}", "[::1]:{port}"])
+def test_its_own_names_are_answered(server: HttpServer, host: str) -> None:
+    assert statuses(server.raw(request("/healthz", host.format(port=server.port)))) == [200]
+
+
+@pytest.mark.parametrize(
+    "origin",
+    ["http://evil.example", "null", "https://127.0.0.1:{port}", "http://127.0.0.1", "http://localhost:{port}", ""],
+)
+def test_pages_of_other_origins_are_403(server: HttpServer, origin: str) -> None:
+    headers = {"Origin": origin.format(port=server.port)}
+    for method, path in (("GET", "/v1/status"), ("PUT", "/v1/files/x"), ("POST", "/mcp"), ("POST", "/login")):
+        answer = httpx2.request(method, f"{server.address}{path}", headers=headers)
+        assert (answer.status_code, answer.json()["code"]) == (403, "WRONG_ORIGIN")
+    assert not (server.root / "x").exists()
+    assert "access-control-allow-origin" not in answer.headers
+
+
+@pytest.mark.parametrize("site", ["cross-site", "same-site"])
+def test_what_other_sites_embed_is_403(server: HttpServer, site: str) -> None:
+    headers = {"Sec-Fetch-Site": site, "Sec-Fetch-Mode": "no-cors"}
+    assert httpx2.get(f"{server.address}/v1/status", headers=headers).status_code == 403
+    assert httpx2.get(f"{server.address}/login", headers=headers).status_code == 200
+
+
+def test_its_own_pages_are_answered(server: HttpServer) -> None:
+    for headers in ({"Origin": server.address}, {"Sec-Fetch-Site": "same-origin"}, {"Sec-Fetch-Site": "none"}):
+        assert httpx2.get(f"{server.address}/v1/status", headers=headers).status_code == 200
+
+
+@pytest.mark.parametrize(
+    "authorization",
+    [None, "", "Bearer", "Bearer x", f"Basic {TOKEN}", f"Bearer {TOKEN}x", f"Bearer {TOKEN[:-1]}", TOKEN],
+)
+def test_without_the_token_nothing_is_told(guarded: HttpServer, authorization: str | None) -> None:
+    headers = {} if authorization is None else {"Authorization": authorization}
+    for path in ("/v1/status", "/v1/files/x", "/mcp", "/metrics", "/openapi.json", "/nowhere", "/"):
+        answer = httpx2.get(f"{guarded.address}{path}", headers=headers)
+        assert (answer.status_code, answer.json()["code"]) == (401, "TOKEN_REQUIRED")
+        assert answer.headers["www-authenticate"].startswith("Bearer")
+
+
+def test_with_the_token_everything_is(guarded: HttpServer) -> None:
+    for scheme in ("Bearer", "bearer"):
+        headers = {"Authorization": f"{scheme} {TOKEN}"}
+        assert httpx2.get(f"{guarded.address}/v1/status", headers=headers).status_code == 200
+    assert httpx2.get(f"{guarded.address}/healthz").status_code == 200
+
+
+def test_the_token_makes_an_agent(guarded: HttpServer) -> None:
+    headers = {"Authorization": f"Bearer {TOKEN}"}
+    answer = httpx2.put(f"{guarded.address}/v1/files/by-agent", content=b"1", headers=headers)
+    assert answer.status_code == 201
+    [newest] = httpx2.get(f"{guarded.address}/v1/versions/by-agent", headers=headers).json()["versions"]
+    assert newest["actor"]["kind"] == "agent"
+
+
+@pytest.mark.parametrize("code", ["", "x", "x" * 200])
+def test_a_code_that_is_none_logs_nobody_in(guarded: HttpServer, code: str) -> None:
+    answer = httpx2.post(f"{guarded.address}/login", json={"code": code})
+    assert (answer.status_code, answer.json()["code"]) == (403, "WRONG_CODE")
+    assert "set-cookie" not in answer.headers
+
+
+def test_a_login_tells_its_origin_where_it_changes_something(guarded: HttpServer, cookie: str) -> None:
+    url = f"{guarded.address}/v1/files/by-person"
+    assert httpx2.put(url, headers={"Cookie": cookie}).status_code == 403
+    assert httpx2.put(url, headers={"Cookie": cookie, "Origin": "http://evil.example"}).status_code == 403
+    assert httpx2.get(url, headers={"Cookie": cookie, "Sec-Fetch-Site": "cross-site"}).status_code == 403
+    answer = httpx2.put(url, content=b"1", headers={"Cookie": cookie, "Origin": guarded.address})
+    assert answer.status_code == 201
+    versions = f"{guarded.address}/v1/versions/by-person"
+    [newest] = httpx2.get(versions, headers={"Cookie": cookie, "Sec-Fetch-Site": "same-origin"}).json()["versions"]
+    assert newest["actor"]["kind"] == "editor"
+
+
+def test_a_login_of_another_server_is_none(guarded: HttpServer, cookie: str) -> None:
+    name, _, secret = cookie.partition("=")
+    for wrong in (f"{name}={secret}x", f"other={secret}", f"{cookie}; {name}=x"):
+        answer = httpx2.get(f"{guarded.address}/v1/status", headers={"Cookie": wrong})
+        assert answer.status_code == 401
+
+
+def test_a_socket_is_guarded_like_any_request(guarded: HttpServer, server: HttpServer, cookie: str) -> None:
+    url = f"ws://{guarded.host}/v1/live"
+    for headers in ({}, {"Cookie": cookie}, {"Cookie": cookie, "Origin": "http://evil.example"}):
+        with pytest.raises(InvalidStatus) as caught, connect(url, additional_headers=headers):
+            pass
+        assert caught.value.response.status_code in (401, 403)
+    with (
+        pytest.raises(InvalidStatus) as caught,
+        connect(f"ws://{server.host}/v1/live", origin=Origin("http://evil.example")),
+    ):
+        pass
+    assert caught.value.response.status_code == 403
+
+
+def test_the_page_to_log_in_stands_alone(server: HttpServer) -> None:
+    answer = httpx2.get(f"{server.address}/login")
+    policy = answer.headers["content-security-policy"]
+    assert policy.startswith("default-src 'none'; script-src 'sha256-")
+    assert "unsafe" not in policy
+    assert not re.search(r"https?://|src=|href=", answer.text)
+
+
+def test_a_root_that_is_served_to_others_makes_its_token(root: Path) -> None:
+    with http_server(root, "--host", "0.0.0.0") as serving:
+        assert serving.line() == f"Callers need the token in {root / '.filetools' / 'token'}\n"
+        file = root / ".filetools" / "token"
+        assert stat.S_IMODE(file.stat().st_mode) == 0o600
+        url = f"http://127.0.0.1:{serving.port}"
+        assert httpx2.get(f"{url}/v1/status").status_code == 401
+        headers = {"Authorization": f"Bearer {file.read_text().strip()}"}
+        assert httpx2.get(f"{url}/v1/status", headers=headers).status_code == 200
+        assert httpx2.get(f"{url}/v1/files/.filetools/token", headers=headers).status_code == 403
+        answer = httpx2.get(f"{url}/v1/status", headers={**headers, "Host": f"evil.example:{serving.port}"})
+        assert answer.status_code == 421

@@ -1,0 +1,24 @@
+"""A process that serves a root over HTTP with other limits than the usual ones: `ROOT LIMITS`, the second as JSON."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+
+import filetools
+from filetools.servers.http import HttpOptions, Limits, ServerApplication, listen, serve
+
+
+async def main() -> None:
+    listener = listen(HttpOptions(port=0, limits=Limits(**json.loads(sys.argv[2]))))
+
+    def ready(_application: ServerApplication) -> None:
+        print(f"Serving {sys.argv[1]} at {listener.address}", flush=True)  # noqa: T201 - what the test waits for
+
+    async with filetools.open(sys.argv[1], settings={"durability": "relaxed"}) as files:
+        await serve(files, listener, ready)
+
+
+if __name__ == "__main__":
+    asyncio.run(main())
