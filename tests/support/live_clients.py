@@ -20,7 +20,7 @@ from filetools.models import Actor
 from filetools.servers.http.live import TOLD, Hub, LiveSession, Outbox
 
 Frame = dict[str, Any]
-PATIENCE_SECONDS = 30.0
+PATIENCE_SECONDS = 60.0
 
 
 class Wire(Protocol):

@@ -14,7 +14,7 @@ import pytest
 
 from tests.support.http_servers import HttpServer, http_server, read_all, request
 
-PATIENCE_SECONDS = 30.0
+PATIENCE_SECONDS = 60.0
 
 
 def write(server: HttpServer, path: str) -> None:
@@ -133,7 +133,7 @@ async def test_streams_end_when_the_server_stops(root: Path) -> None:
             seconds = await asyncio.to_thread(server.stop)
             with pytest.raises(StopAsyncIteration):
                 await anext(told)
-    assert seconds < 4
+    assert seconds < 20
     assert server.process.returncode == 0
 
 

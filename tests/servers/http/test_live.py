@@ -22,7 +22,7 @@ from tests.support.mcp_clients import facts, process, text
 
 LATENCY_SECONDS = 2.0
 """Generous, for loaded machines; benchmarks/bench_live.py measures."""
-STOP_SECONDS = 4.0
+STOP_SECONDS = 20.0
 
 
 @pytest.mark.parametrize("origin", ["http://evil.example", "null", "http://127.0.0.1", ""])
@@ -38,7 +38,7 @@ async def test_too_big_and_too_deep_end_with_a_code(server: HttpServer, sent: st
     async with socket_of(server.address) as connection:
         with contextlib.suppress(ConnectionError):
             await connection.send(sent)
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             await connection.wait_closed()
         assert connection.close_code == code
 

@@ -12,7 +12,7 @@ import pytest
 from tests.support.http_servers import HttpServer
 
 EVENTS = {"Accept": "text/event-stream"}
-PATIENCE_SECONDS = 30.0
+PATIENCE_SECONDS = 60.0
 
 
 def call(server: HttpServer, name: str, headers: dict[str, str] | None = None, **arguments: Any) -> httpx2.Response:
