@@ -9,6 +9,7 @@ from typing import Final
 from filetools.errors import (
     EditAmbiguousError,
     EditNotFoundError,
+    InvalidArgumentError,
     PathIsDirectoryError,
     PathNotFoundError,
     VersionMismatchError,
@@ -33,6 +34,10 @@ def own_hints() -> Iterator[None]:
     """Name the tools of this dialect in what a refusal says to do next."""
     try:
         yield
+    except InvalidArgumentError as error:
+        if "position" in error.details:
+            error.suggested_action = "Correct the pattern; a backslash before a character makes it stand for itself."
+        raise
     except PathIsDirectoryError as error:
         error.suggested_action = "Use Glob to see which files are in the folder."
         raise

@@ -16,6 +16,7 @@ from filetools.tools.dialects.claude_code.cells import read_notebook
 from filetools.tools.dialects.claude_code.places import GROUP, located, own_hints
 from filetools.tools.dialects.presenting import numbered_part, presented
 from filetools.tools.media import IMAGES, MAX_MEDIA_BYTES, Medium
+from filetools.tools.roots import Place
 from filetools.tools.seen import Shown
 from filetools.tools.tool import AnyTool, Tool, ToolContext
 
@@ -43,13 +44,23 @@ async def read(context: ToolContext, given: Read) -> dict[str, Any]:
     # Lines that no model is shown must not count as read; a file that has fewer is read as a whole all the same.
     limit = given.limit or (None if is_notebook else place.files.settings.max_text_lines)
     with own_hints():
-        made = await place.files.read_file(place.path, offset=given.offset or 1 if limit else None, limit=limit)
+        made = await _lines(place, given.offset, limit)
     if made.is_binary:
-        made = await place.files.read_file(place.path)
         return _binary(made, place.absolute)
     if is_notebook and (cells := _cells(made.content)) is not None:
         return {"type": "notebook", "file": {"filePath": place.absolute, "cells": cells}}
     return {"type": "text", "file": _text(made, place.absolute, given)}
+
+
+async def _lines(place: Place, offset: int | None, limit: int | None) -> ReadResult:
+    """Return lines of a file, or all of it if it has none because it is binary."""
+    try:
+        return await place.files.read_file(place.path, offset=offset or None, limit=limit)
+    except InvalidArgumentError:
+        whole = await place.files.read_file(place.path)
+        if not whole.is_binary:
+            raise
+        return whole
 
 
 def _text(made: ReadResult, path: str, given: Read) -> dict[str, Any]:

@@ -1,0 +1,173 @@
+"""The text editor of Anthropic's models: refusals that repair the call, then each command, in the sentences they know."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import filetools
+from filetools.facade import FileToolsFacade
+from filetools.tools.dialects import TEXT_EDITOR, text_editor
+from tests.support.crashing import QUIET
+from tests.support.dialects import Session
+
+TOOL = "str_replace_based_edit_tool"
+POEM = "roses\nviolets\nroses\nsugar\n"
+
+
+@pytest.fixture
+async def files(tmp_path: Path) -> AsyncIterator[FileToolsFacade]:
+    (tmp_path / "poem.txt").write_text(POEM)
+    (tmp_path / "src" / "deep" / "deeper").mkdir(parents=True)
+    (tmp_path / "src" / "deep" / "deeper" / "hidden.py").touch()
+    (tmp_path / "src" / ".cache").touch()
+    (tmp_path / "logo.png").write_bytes(b"\x89PNG\r\n\x1a\n\0")
+    async with filetools.open(tmp_path, settings=QUIET) as opened:
+        yield opened
+
+
+@pytest.fixture
+def session(files: FileToolsFacade) -> Session:
+    return Session(files, TEXT_EDITOR)
+
+
+REFUSED: list[tuple[dict[str, Any], str, str]] = [
+    ({"command": "undo_edit", "path": "poem.txt"}, "INVALID_ARGUMENT", "command"),
+    ({"command": "view"}, "INVALID_ARGUMENT", "Missing parameter 'path'"),
+    ({"command": "create", "path": "a"}, "INVALID_ARGUMENT", "Parameter `file_text` is required for command: create"),
+    ({"command": "str_replace", "path": "poem.txt", "new_str": "x"}, "INVALID_ARGUMENT", "`old_str` is required"),
+    ({"command": "insert", "path": "poem.txt", "insert_text": "x"}, "INVALID_ARGUMENT", "`insert_line` is required"),
+    ({"command": "insert", "path": "poem.txt", "insert_line": 1}, "INVALID_ARGUMENT", "`insert_text` is required"),
+    (
+        {"command": "insert", "path": "poem.txt", "insert_line": 1, "insert_text": "a", "new_str": "b"},
+        "INVALID_ARGUMENT", "different values",
+    ),
+    ({"command": "view", "path": "poem.txt", "file_text": ""}, "INVALID_ARGUMENT", "does not belong to command: view"),
+    ({"command": "view", "path": "poem.txt", "range": [1, 2]}, "INVALID_ARGUMENT", "did you mean 'view_range'"),
+    ({"command": "view", "path": "poem.txt", "view_range": [1]}, "INVALID_ARGUMENT", "list of two integers"),
+    ({"command": "view", "path": "poem.txt", "view_range": [3, 2]}, "INVALID_ARGUMENT", "larger or equal"),
+    ({"command": "view", "path": "poem.txt", "view_range": [9, -1]}, "INVALID_ARGUMENT", "[1, 4]"),
+    ({"command": "view", "path": "src", "view_range": [1, 2]}, "INVALID_ARGUMENT", "is not allowed when `path` points"),
+    ({"command": "view", "path": "logo.png"}, "INVALID_ARGUMENT", "logo.png is binary (image/png"),
+    ({"command": "view", "path": "no.txt"}, "FILE_NOT_FOUND", "The path no.txt does not exist. Please provide a valid path."),
+    ({"command": "view", "path": "../x"}, "PATH_TRAVERSAL", "'..'"),
+    ({"command": "view", "path": "C:\\x"}, "ABSOLUTE_PATH", "C:"),
+    (
+        {"command": "create", "path": "poem.txt", "file_text": "x"},
+        "FILE_EXISTS", "File already exists at: poem.txt. Cannot overwrite files using command `create`.",
+    ),
+    (
+        {"command": "str_replace", "path": "poem.txt", "old_str": "{lilies}", "new_str": ""},
+        "EDIT_NOT_FOUND", "No replacement was performed, old_str `{lilies}` did not appear verbatim in poem.txt.",
+    ),
+    (
+        {"command": "str_replace", "path": "poem.txt", "old_str": "roses", "new_str": "x"},
+        "EDIT_AMBIGUOUS", "Multiple occurrences of old_str `roses` in lines 1, 3. Please ensure it is unique",
+    ),
+    ({"command": "str_replace", "path": "no.txt", "old_str": "a", "new_str": "b"}, "FILE_NOT_FOUND", "does not exist"),
+    (
+        {"command": "insert", "path": "poem.txt", "insert_line": 5, "insert_text": "x"},
+        "INVALID_ARGUMENT", "Invalid `insert_line` parameter: 5. It should be within the range of lines of the file: [0, 4]",
+    ),
+    ({"command": "insert", "path": "poem.txt", "insert_line": -1, "insert_text": "x"}, "INVALID_ARGUMENT", "[0, 4]"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("arguments", "code", "said"), REFUSED, ids=lambda value: str(value)[:60])
+async def test_a_mistake_is_refused_in_words_that_repair_it(
+    session: Session, tmp_path: Path, arguments: dict[str, Any], code: str, said: str
+) -> None:
+    assert said in await session.refuses(code, TOOL, **arguments)
+    assert (tmp_path / "poem.txt").read_text() == POEM
+
+
+async def test_a_view_numbers_lines_and_a_range_shows_a_part(session: Session) -> None:
+    head = "Here's the result of running `cat -n` on poem.txt:\n"
+    whole = "     1\troses\n     2\tviolets\n     3\troses\n     4\tsugar\n"
+    assert await session.says(TOOL, command="view", path="poem.txt") == head + whole.rstrip()
+    assert await session.says(TOOL, command="view", path="poem.txt", view_range=[2, 3]) == (
+        head + "     2\tviolets\n     3\troses"
+    )
+    assert await session.says(TOOL, command="view", path="poem.txt", view_range=[4, -1]) == head + "     4\tsugar"
+    assert await session.says(TOOL, command="view", path="poem.txt", view_range=[4, 99]) == head + "     4\tsugar"
+
+
+@pytest.mark.parametrize("path", [".", "/"])
+async def test_a_folder_is_shown_two_levels_deep_without_what_is_hidden(session: Session, path: str) -> None:
+    shown = (await session.says(TOOL, command="view", path=path)).splitlines()
+    assert shown[0] == f"Here's the files and directories up to 2 levels deep in {path}, excluding hidden items:"
+    prefix = path.rstrip("/")
+    assert shown[2:] == [f"{prefix}/{each}" for each in ("src/", "src/deep/", "logo.png", "poem.txt")]
+
+
+async def test_text_that_is_there_once_is_replaced_and_the_place_is_shown(session: Session, tmp_path: Path) -> None:
+    said = await session.says(
+        TOOL, command="str_replace", path="poem.txt", old_str="violets", new_str="lilies\nand more"
+    )
+    assert said.startswith(
+        "The file poem.txt has been edited. Here's the result of running `cat -n` on a snippet of poem.txt:"
+    )
+    assert "     2\tlilies\n     3\tand more\n" in said
+    assert (tmp_path / "poem.txt").read_text() == "roses\nlilies\nand more\nroses\nsugar\n"
+
+
+async def test_a_replacement_without_new_text_takes_the_old_away(session: Session, tmp_path: Path) -> None:
+    await session.says(TOOL, command="str_replace", path="poem.txt", old_str="violets\n")
+    assert (tmp_path / "poem.txt").read_text() == "roses\nroses\nsugar\n"
+
+
+@pytest.mark.parametrize("name", ["insert_text", "new_str"])
+async def test_lines_are_inserted_at_the_top_and_behind_a_line(session: Session, tmp_path: Path, name: str) -> None:
+    await session.says(TOOL, command="insert", path="poem.txt", insert_line=0, **{name: "first"})
+    said = await session.says(TOOL, command="insert", path="/poem.txt", insert_line=5, **{name: "last\n"})
+    assert "     6\tlast\n" in said
+    assert (tmp_path / "poem.txt").read_text() == f"first\n{POEM}last\n"
+
+
+async def test_a_new_file_gets_its_folders(session: Session, tmp_path: Path) -> None:
+    said = await session.says(TOOL, command="create", path="new/file.txt", file_text="text")
+    assert said == "File created successfully at: new/file.txt"
+    assert (tmp_path / "new" / "file.txt").read_text() == "text"
+
+
+async def test_only_the_touched_span_of_a_foreign_encoding_changes(session: Session, tmp_path: Path) -> None:
+    (tmp_path / "old.txt").write_bytes("größe\r\nzwei\r\ndrei\n".encode("latin-1"))
+    assert "größe" in await session.says(TOOL, command="view", path="old.txt")
+    await session.says(TOOL, command="str_replace", path="old.txt", old_str="zwei\n", new_str="2\n2b\n")
+    await session.says(TOOL, command="insert", path="old.txt", insert_line=1, insert_text="1b")
+    assert (tmp_path / "old.txt").read_bytes() == "größe\r\n1b\r\n2\r\n2b\r\ndrei\n".encode("latin-1")
+
+
+async def test_edits_of_two_sessions_are_both_there_and_one_hears_of_the_other(
+    files: FileToolsFacade, session: Session, tmp_path: Path
+) -> None:
+    other = Session(files, TEXT_EDITOR, "s2")
+    await session.says(TOOL, command="view", path="poem.txt")
+    await other.says(TOOL, command="str_replace", path="poem.txt", old_str="sugar", new_str="honey")
+    said = await session.says(TOOL, command="str_replace", path="poem.txt", old_str="violets", new_str="lilies")
+    assert "changed since you read it: poem.txt by agent agent" in said
+    assert (tmp_path / "poem.txt").read_text() == "roses\nlilies\nroses\nhoney\n"
+
+
+async def test_most_characters_bound_a_view_and_stand_in_the_definition(files: FileToolsFacade) -> None:
+    dialect = text_editor(max_characters=30)
+    assert dialect.hosted == {"type": "text_editor_20250728", "name": TOOL, "max_characters": 30}
+    said = await Session(files, dialect).says(TOOL, command="view", path="poem.txt")
+    assert said.splitlines()[1:] == [
+        "     1\troses",
+        "     2\tviolets",
+        "[lines 1-2 of 4; view_range [3, -1] shows the rest]",
+    ]
+
+
+async def test_a_change_of_text_that_a_person_has_not_saved_says_so(files: FileToolsFacade, session: Session) -> None:
+    person = files.for_actor(filetools.Actor(kind="editor", id="ann"))
+    opened = await person.buffers.open("poem.txt")
+    await person.buffers.change(opened.handle, buffer_version=opened.buffer_version, text="typed\n")
+    assert "     1\ttyped" in await session.says(TOOL, command="view", path="poem.txt")
+    said = await session.says(TOOL, command="str_replace", path="poem.txt", old_str="typed", new_str="agreed")
+    assert "has not saved" in said
+    assert (await person.buffers.read(opened.handle)).text == "agreed\n"
