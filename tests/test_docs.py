@@ -16,7 +16,14 @@ from tests.support.terminal import Server
 
 DOCS = REPOSITORY / "docs"
 DOCUMENTS = [REPOSITORY / "README.md", *sorted(DOCS.rglob("*.md"))]
-GUIDES = ["README.md", "docs/agents.md", "docs/embedding.md", "docs/command-line.md"]
+GUIDES = [
+    "README.md",
+    "docs/guide/agent-author.md",
+    "docs/guide/editor-author.md",
+    "docs/guide/operator.md",
+    "docs/embedding.md",
+    "docs/command-line.md",
+]
 DECISIONS = sorted((DOCS / "decisions").glob("*.md"))
 LANGUAGES = {"python", "console", "text", "sh", "toml", "json"}
 """What a fenced block may be; "sh" holds commands of a checkout, "text" what is printed or drawn."""
