@@ -59,6 +59,8 @@ def listen(options: HttpOptions) -> Listener:
         listening = socket.create_server(place[:2], family=family, backlog=_BACKLOG)
     except OSError as exc:
         raise _explained(exc, options) from exc
+    # asyncio sends small parts at once only where the socket says that it is TCP; else an answer waits 40 ms for its second.
+    listening = socket.socket(listening.family, listening.type, socket.IPPROTO_TCP, listening.detach())
     _bound(listening, options.limits.send_seconds)
     return Listener(listening, replace(options, port=listening.getsockname()[1]))
 
