@@ -121,7 +121,7 @@ async def _told_roots(request: Request) -> list[str]:
     try:
         async with asyncio.timeout(ANSWER_SECONDS):
             told = await request.session.send_request(wire.ListRootsRequest(), wire.ListRootsResult)
-    except (MCPError, TimeoutError) as error:
+    except (MCPError, TimeoutError, ValueError) as error:  # it refuses, is silent, or sends nonsense
         logger.warning("The client did not tell its roots: %s", error)
         return []
     return [str(root.uri) for root in told.roots]

@@ -14,7 +14,7 @@ from filetools.models import Entry
 from filetools.tools.arguments import NoParameters, Parameters
 from filetools.tools.dialects.mcp_filesystem.collation import collation_key
 from filetools.tools.dialects.mcp_filesystem.patterns import Exclusion, PathGlob
-from filetools.tools.dialects.mcp_filesystem.places import place_of, told_as
+from filetools.tools.dialects.mcp_filesystem.places import place_of, real_path, told_as
 from filetools.tools.dialects.mcp_filesystem.reading import OnePath
 from filetools.tools.dialects.mcp_filesystem.showing import answer
 from filetools.tools.roots import Place
@@ -134,7 +134,7 @@ async def _size(place: Place, entry: Entry) -> int:
     if entry.type != "symlink":
         return entry.size or 0 if entry.type == "file" else 0
     try:
-        info = await place.files.file_info(await place.files.real_path(entry.path))
+        info = await place.files.file_info(await real_path(place.root, entry.path))
     except FileToolsError:
         return 0
     return info.size or 0
@@ -142,7 +142,7 @@ async def _size(place: Place, entry: Entry) -> int:
 
 async def _leads_inside(place: Place, entry: Entry) -> bool:
     try:
-        await place.files.real_path(entry.path)
+        await real_path(place.root, entry.path)
     except FileToolsError:
         return False
     return True

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from filetools.errors import FileToolsError, SymlinkEscapeError
-from filetools.tools.roots import Place
+from filetools.tools.roots import Place, Root
 from filetools.tools.tool import ToolContext
 
 
@@ -16,15 +16,25 @@ async def place_of(context: ToolContext, raw_path: str) -> Place:
 
     Raises:
         AbsolutePathError: It lies in none of the roots.
-        SymlinkEscapeError: Of its workspace only a part is served, and a link leads out of that part.
+        SymlinkEscapeError: A link leads out of the part of a workspace that is served.
     """
     place = context.roots.locate(_without_tilde(raw_path))
-    base = place.root.base
-    if base and place.files.settings.follow_symlinks:
-        real = await place.files.real_path(place.path)
-        if real != base and not real.startswith(f"{base}/"):
-            raise SymlinkEscapeError(raw_path, raw_path)
+    if place.root.base and place.files.settings.follow_symlinks:
+        with told_as(raw_path):
+            await real_path(place.root, place.path)
     return place
+
+
+async def real_path(root: Root, path: str) -> str:
+    """Return where a path of a root's workspace leads.
+
+    Raises:
+        SymlinkEscapeError: A link leads out of the root, which may be a part of the workspace.
+    """
+    real = await root.files.real_path(path)
+    if root.base and real != root.base and not real.startswith(f"{root.base}/"):
+        raise SymlinkEscapeError(path, path)
+    return real
 
 
 @contextmanager

@@ -14,7 +14,7 @@ from pydantic import Field
 from filetools.errors import FileTooLargeError, FileToolsError, InvalidArgumentError, PathIsDirectoryError
 from filetools.models import ReadResult
 from filetools.tools.arguments import Parameters
-from filetools.tools.dialects.mcp_filesystem.places import place_of, told_as
+from filetools.tools.dialects.mcp_filesystem.places import place_of, real_path, told_as
 from filetools.tools.dialects.mcp_filesystem.showing import answer
 from filetools.tools.tool import ToolContext
 
@@ -93,7 +93,7 @@ async def get_file_info(context: ToolContext, given: OnePath) -> Mapping[str, An
     """Tell facts of a file or folder; of a link, those of what it leads to."""
     place = await place_of(context, given.path)
     with told_as(given.path):
-        info = await place.files.file_info(await place.files.real_path(place.path), times=True)
+        info = await place.files.file_info(await real_path(place.root, place.path), times=True)
     rows = {
         "size": info.size or 0,
         "created": _moment(info.created or info.modified),

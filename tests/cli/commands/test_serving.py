@@ -1,0 +1,46 @@
+"""What `filetools mcp` refuses before it serves anybody; serving itself is tried at the door."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.support.terminal import CommandLine
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (("mcp",), "needs a ROOT"),
+        (("mcp", ".", ".."), "serves one ROOT; only mcp-filesystem serves several"),
+        (("mcp", ".", "..", "--dialect", "claude-code"), "'claude-code' serves one ROOT"),
+        (("mcp", "--dialect", "memory"), "'memory' needs a ROOT"),
+        (("mcp", "nowhere"), "There is no directory 'nowhere'"),
+        (("mcp", ".", "nowhere", "--dialect", "mcp-filesystem"), "There is no directory 'nowhere'"),
+        (("mcp", ".", "--dialect", "mcp-filesytem"), "did you mean 'mcp-filesystem'?"),
+        (("mcp", ".", "--dialect", "mcp-filesystem", "--tools", "raed_file"), "did you mean 'read_file'?"),
+        (("mcp", ".", "--dialect", "claude-code", "--tools", "core"), "no group of tools named 'core'"),
+        (("mcp", ".", "--dialect", "mcp-filesystem", "--editor"), "has not the tools of editors"),
+        (("mcp", ".", "--dialect", "mcp-filesystem", "--structured"), "has not other results"),
+        (("mcp", "--dialect", "mcp-filesystem", "--mirror", "copy"), "--mirror goes with one ROOT only"),
+        (("mcp", ".", "..", "--dialect", "mcp-filesystem", "--state-dir", "x"), "--state-dir goes with one ROOT only"),
+    ],
+)
+def test_what_does_not_go_together_is_a_usage_error(run: CommandLine, arguments: tuple[str, ...], told: str) -> None:
+    done = run(*arguments)
+    assert (done.code, done.text) == (2, "")
+    assert told in " ".join(done.error.replace("│", " ").split())
+
+
+def test_a_folder_that_cannot_be_opened_as_a_workspace_ends_it(run: CommandLine, root: Path) -> None:
+    (root / ".filetools").write_text("no folder")
+    for arguments in (("mcp", "."), ("mcp", ".", "src", "--dialect", "mcp-filesystem")):
+        done = run(*arguments)
+        assert (done.code == 0, done.text) == (False, "")
+
+
+def test_the_help_names_the_dialects(run: CommandLine) -> None:
+    told = " ".join(run("mcp", "-h").text.split())
+    assert "claude-code, mcp-filesystem" in told
+    assert "filetools mcp ~/project ~/notes --dialect mcp-filesystem" in told
