@@ -164,3 +164,10 @@ def test_an_agent_sees_what_waits_and_answers_nothing(server: HttpServer) -> Non
     for body in ({}, {"answer": "yes"}, {"answer": "allow", "by": "ann"}):
         assert httpx2.post(place, json=body).status_code == 422
     assert not (server.root / ".vscode").exists()
+
+
+def test_a_body_as_deep_as_it_may_be_large_is_422(server: HttpServer) -> None:
+    for kind in ("text/plain", "application/json"):
+        body = b'{"path":' * 100_000
+        answer = httpx2.post(f"{server.address}/v1/tools/read_file", content=body, headers={"Content-Type": kind})
+        assert answer.status_code == 422

@@ -7,30 +7,43 @@ from typing import Annotated, Any, Final
 
 from fastapi import APIRouter, Header, Query
 from fastapi.responses import JSONResponse, Response
+from pydantic import Field
 
 from filetools.app import FileToolsFacade, change_entry
 from filetools.models import WatchResult
+from filetools.servers.http.described import Described, failures
 from filetools.servers.http.event_stream import MEDIA_TYPE, EventStream, event_text
+from filetools.servers.http.routes.looking import MOST_ROWS, Asked, PathQuery, RowsQuery
 from filetools.servers.http.shared import Calling, SharedParts
 
-router: Final = APIRouter()
+router: Final = APIRouter(tags=["changes"])
 LONGEST_WAIT_SECONDS: Final = 50
-MOST_CHANGES: Final = 1000
-_STREAM: Final[dict[int | str, dict[str, Any]]] = {
-    200: {"content": {MEDIA_TYPE: {}}, "description": "A page, or a stream of events", "model": WatchResult}
+_ANSWERS: Final[Described] = {
+    **failures(504),
+    200: {"description": "A page; or a stream of events.", "content": {MEDIA_TYPE: {"schema": {"type": "string"}}}},
 }
+PositionText = Annotated[str, Field(max_length=100)]
 
 
-@router.get("/v1/changes", responses=_STREAM, response_model=None)
+class ChangesQuery(Asked):
+    """Which changes."""
+
+    since: PositionText | None = None
+    """Position after which they begin."""
+    path: PathQuery = ""
+    """Only those of this file, or in this folder and below."""
+    limit: RowsQuery = MOST_ROWS
+    wait_seconds: int = Field(default=0, ge=0, le=LONGEST_WAIT_SECONDS)
+    """How long to wait for the first one; of a page."""
+
+
+@router.get("/v1/changes", response_model=WatchResult, responses=_ANSWERS)
 async def changes(
+    asked: Annotated[ChangesQuery, Query()],
     caller: Calling,
     shared: SharedParts,
-    since: Annotated[str | None, Query(max_length=100)] = None,
-    path: Annotated[str, Query()] = "",
-    limit: Annotated[int, Query(ge=1, le=MOST_CHANGES)] = MOST_CHANGES,
-    wait_seconds: Annotated[int, Query(ge=0, le=LONGEST_WAIT_SECONDS)] = 0,
-    accept: Annotated[str, Header(include_in_schema=False)] = "",
-    last_event_id: Annotated[str | None, Header(max_length=100)] = None,
+    accept: Annotated[str, Header(alias="Accept", include_in_schema=False)] = "",
+    last_event_id: Annotated[PositionText | None, Header(alias="Last-Event-ID")] = None,
 ) -> Response:
     """Return changes after a position, oldest first; without one the oldest kept.
 
@@ -39,11 +52,11 @@ async def changes(
     """
     files = caller.files
     if MEDIA_TYPE in accept:
-        position = last_event_id or since or await files.position()
-        await files.watch_changes(position, path=path, limit=1)  # refuses what is no position, and no path
-        return EventStream(_told(files, position, path), shared.closing)
-    start = since or f"{(await files.position()).partition(':')[0]}:0"
-    page = await files.watch_changes(start, path=path, limit=limit, wait_seconds=wait_seconds)
+        position = last_event_id or asked.since or await files.position()
+        await files.watch_changes(position, path=asked.path, limit=1)  # refuses what is no position, and no path
+        return EventStream(_told(files, position, asked.path), shared.closing)
+    start = asked.since or f"{(await files.position()).partition(':')[0]}:0"
+    page = await files.watch_changes(start, path=asked.path, limit=asked.limit, wait_seconds=asked.wait_seconds)
     return JSONResponse(page.to_dict())
 
 

@@ -3,26 +3,27 @@
 from __future__ import annotations
 
 import asyncio
-import re
 import secrets
 from collections.abc import AsyncGenerator
 from typing import Annotated, Any, Final
 
 from fastapi import APIRouter, Header, Query, Request
 from fastapi.responses import JSONResponse, Response
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, Field, ValidationError
+from pydantic_core import from_json
 
 from filetools.errors import InvalidArgumentError
 from filetools.servers.http.callers import Caller
+from filetools.servers.http.described import Described, failures
 from filetools.servers.http.event_stream import MEDIA_TYPE, EventStream, event_text
+from filetools.servers.http.operations import Sent
 from filetools.servers.http.problems import Refusal
 from filetools.servers.http.shared import Calling, Shared, SharedParts
 from filetools.tools import AbortSignal, TextLimits, bounded, failure_envelope
 
-router: Final = APIRouter()
+router: Final = APIRouter(tags=["tools"])
 CALL_HEADER: Final = "Filetools-Call"
 """Header that names a call; the answer carries it, whoever gave the name."""
-_CALL_NAME: Final = re.compile(r"[!-~]{1,120}")
 _STATUS: Final = {"UNKNOWN_TOOL": 400, "INVALID_ARGUMENT": 422}
 MOST_STEPS: Final = 100
 """Of progress that a slow reader has not taken; beyond it only the newest counts."""
@@ -31,14 +32,26 @@ _ENVELOPE: Final[dict[str, Any]] = {
     "required": ["success"],
     "properties": {"success": {"type": "boolean"}},
 }
-_ANSWERS: Final[dict[int | str, dict[str, Any]]] = {
+_JSON: Final[dict[str, Any]] = {"application/json": {"schema": _ENVELOPE}}
+_PROBLEMS: Final = failures()
+
+
+def _either(status: int, description: str) -> dict[str, Any]:
+    """What is told of a status that comes with the envelope, or, where no tool was asked, with a problem."""
+    return {"description": description, "content": {**_JSON, **_PROBLEMS[status]["content"]}}
+
+
+_ANSWERS: Final[Described] = {
+    **_PROBLEMS,
     200: {
         "description": "The envelope, of a success or a failure; or a stream of events that ends with it",
-        "content": {"application/json": {"schema": _ENVELOPE}, MEDIA_TYPE: {"schema": {"type": "string"}}},
+        "content": {**_JSON, MEDIA_TYPE: {"schema": {"type": "string"}}},
     },
-    400: {"description": "There is no such tool", "content": {"application/json": {"schema": _ENVELOPE}}},
-    422: {"description": "The arguments are bad", "content": {"application/json": {"schema": _ENVELOPE}}},
+    400: _either(400, "There is no such tool."),
+    422: _either(422, "The arguments are bad."),
 }
+CallName = Annotated[str | None, Header(alias=CALL_HEADER, pattern="^[!-~]{1,120}$")]
+Accepted = Annotated[str, Header(alias="Accept", include_in_schema=False)]
 _ARGUMENTS: Final[dict[str, Any]] = {
     "requestBody": {"required": False, "content": {"application/json": {"schema": {"type": "object"}}}}
 }
@@ -51,13 +64,11 @@ class ToolsPage(BaseModel):
     """Name, description and input_schema of each."""
 
 
-class Execution(BaseModel):
+class Execution(Sent):
     """What `POST /v1/execute` takes."""
 
-    model_config = ConfigDict(extra="forbid", strict=True)
-
     tool: str
-    input: dict[str, Any] = {}
+    input: dict[str, Any] = Field(default_factory=dict)
 
 
 class CallsPage(BaseModel):
@@ -75,7 +86,7 @@ class Aborted(BaseModel):
     """How many calls of that id were told to stop."""
 
 
-@router.get("/v1/tools")
+@router.get("/v1/tools", responses=failures())
 async def tools(caller: Calling, groups: Annotated[list[str] | None, Query()] = None) -> ToolsPage:
     """Return the definitions of all tools, or of those in some groups."""
     return ToolsPage(tools=caller.registry.definitions(groups=groups))
@@ -87,15 +98,15 @@ async def call_tool(
     shared: SharedParts,
     request: Request,
     name: str,
-    accept: Annotated[str, Header(include_in_schema=False)] = "",
-    filetools_call: Annotated[str | None, Header()] = None,
+    accept: Accepted = "",
+    call_name: CallName = None,
 ) -> Response:
     """Call a tool; the body is its arguments. A tool that fails is an answer like any other, with status 200.
 
     With `Accept: text/event-stream` the events `progress` tell how far it is, and `result` ends the stream; closing it
     before stops the call.
     """
-    return await _called(caller, shared, name, await _json(request), accept, filetools_call)
+    return await _called(caller, shared, name, await _json(request), accept, call_name)
 
 
 @router.post(
@@ -113,8 +124,8 @@ async def execute(
     caller: Calling,
     shared: SharedParts,
     request: Request,
-    accept: Annotated[str, Header(include_in_schema=False)] = "",
-    filetools_call: Annotated[str | None, Header()] = None,
+    accept: Accepted = "",
+    call_name: CallName = None,
 ) -> Response:
     """Call the tool that the body names; else the same as `/v1/tools/{name}`."""
     try:
@@ -123,16 +134,16 @@ async def execute(
         first = exc.errors(include_url=False, include_context=False)[0]
         place = ".".join(str(part) for part in first["loc"])
         return _bad(f"The body is {{tool, input}}: {place}: {first['msg']}")
-    return await _called(caller, shared, wanted.tool, wanted.input, accept, filetools_call)
+    return await _called(caller, shared, wanted.tool, wanted.input, accept, call_name)
 
 
-@router.get("/v1/calls")
+@router.get("/v1/calls", responses=failures())
 async def calls(shared: SharedParts) -> CallsPage:
     """Return the calls that run in this server, over whatever protocol they came."""
     return CallsPage(calls=[record.to_dict() for record in shared.log.running()])
 
 
-@router.delete("/v1/calls/{call_id}")
+@router.delete("/v1/calls/{call_id}", responses=failures(404))
 async def abort_call(caller: Calling, shared: SharedParts, call_id: str) -> Aborted:
     """Stop a call. People stop any, agents those of their own session."""
     aborted = shared.log.abort(call_id, caller.actor)
@@ -144,8 +155,6 @@ async def abort_call(caller: Calling, shared: SharedParts, call_id: str) -> Abor
 async def _called(
     caller: Caller, shared: Shared, name: str, arguments: object, accept: str, call_id: str | None
 ) -> Response:
-    if call_id is not None and not _CALL_NAME.fullmatch(call_id):
-        return _bad(f"{CALL_HEADER} is 1 to 120 visible ASCII characters")
     if not isinstance(arguments, dict):
         return _bad("The body is a JSON object with the arguments of the tool")
     named = call_id or f"call-{secrets.token_hex(8)}"
@@ -197,10 +206,9 @@ def _shown(caller: Caller, envelope: dict[str, Any]) -> dict[str, Any]:
 
 async def _json(request: Request) -> object:
     body = await request.body()
-    if not body:
-        return {}
     try:
-        return await request.json()
+        # Unlike Python's own, this reader stops at a depth instead of breaking down.
+        return from_json(body, allow_inf_nan=False) if body else {}
     except ValueError:  # the caller of this tells what a body must be
         return None
 

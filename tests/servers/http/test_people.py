@@ -1,0 +1,113 @@
+"""What a person who has logged in may do that no agent may: answer approvals, over routes and over the live protocol."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import httpx2
+import pytest
+from websockets.exceptions import InvalidStatus
+
+from tests.support.http_servers import HttpServer, http_server
+from tests.support.live_clients import LiveClient, live, socket_of
+
+PATIENCE_SECONDS = 60.0
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HttpServer]:
+    """A server at which a person has logged in."""
+    root = tmp_path_factory.mktemp("people") / "project"
+    root.mkdir()
+    # "true" stands for the browser that --open starts.
+    with http_server(root, "--open", environment={"BROWSER": "true"}) as serving:
+        yield serving
+
+
+@pytest.fixture(scope="module")
+def person(server: HttpServer) -> dict[str, str]:
+    """The headers of the person's browser."""
+    found = re.search(r"/login#code=(\S+)", server.line())
+    assert found is not None
+    headers = {"Origin": server.address}
+    answer = httpx2.post(f"{server.address}/login", json={"code": found[1]}, headers=headers)
+    return headers | {"Cookie": str(answer.headers["set-cookie"].partition(";")[0])}
+
+
+async def written(server: HttpServer, path: str) -> dict[str, Any]:
+    """Have an agent write a file that is protected, and return the envelope."""
+    async with httpx2.AsyncClient(timeout=PATIENCE_SECONDS) as agent:
+        answer = await agent.post(f"{server.address}/v1/tools/write_file", json={"path": path, "content": "{}"})
+    envelope: dict[str, Any] = answer.json()
+    return envelope
+
+
+async def test_a_cookie_without_the_origin_opens_no_socket(server: HttpServer, person: dict[str, str]) -> None:
+    for origin in (None, "http://evil.example"):
+        headers = {"Cookie": person["Cookie"], **({"Origin": origin} if origin else {})}
+        with pytest.raises(InvalidStatus):
+            async with socket_of(server.address, headers=headers):
+                pass
+
+
+async def test_a_call_waits_for_the_person_at_the_page(server: HttpServer, person: dict[str, str]) -> None:
+    async with live(server.address, headers=person) as page, live(server.address) as agent:
+        assert (page.heard[0]["can_answer"], page.heard[0]["actor"]["kind"]) == (True, "editor")
+        for number, (answer, code) in enumerate((("allow", None), ("deny", "APPROVAL_DENIED"))):
+            path = f".vscode/{number}.json"
+            call = asyncio.create_task(written(server, path))
+            request = await asked(page, path)
+            assert request["request"]["diff"]
+            given = {"approval_id": request["approval_id"], "answer": answer}
+            await agent.refused("PERMISSION_DENIED", "answer", **given)
+            await page.do("answer", **given)
+            assert (await call).get("error_code") == code
+            assert (server.root / path).exists() is (code is None)
+            state = "denied" if code else "allowed"
+            await agent.frame("approval", state=state, approval_id=request["approval_id"])
+
+
+async def asked(page: LiveClient, path: str) -> dict[str, Any]:
+    """Return the question about a path, once it has come."""
+
+    def found() -> list[dict[str, Any]]:
+        asked = [frame for frame in page.of("approval") if frame["state"] == "asked"]
+        return [frame for frame in asked if frame["request"]["path"] == path]
+
+    await page.until(found)
+    return found()[0]
+
+
+async def test_without_a_page_a_late_answer_lets_the_next_call_pass(server: HttpServer, person: dict[str, str]) -> None:
+    failed = await written(server, ".vscode/late.json")
+    assert failed["error_code"] == "APPROVAL_REQUIRED"
+    place = f"{server.address}/v1/approvals/{failed['details']['approval_id']}"
+    assert httpx2.post(place, json={"answer": "allow"}).status_code == 403
+    answer = httpx2.post(place, json={"answer": "allow"}, headers=person)
+    assert (answer.status_code, answer.json()["answer"]) == (200, "allow")
+    assert httpx2.post(place, json={"answer": "allow"}, headers=person).status_code == 422
+    assert (await written(server, ".vscode/late.json"))["success"]
+
+
+async def test_a_person_stops_the_call_of_an_agent(server: HttpServer, person: dict[str, str]) -> None:
+    async with live(server.address, headers=person) as page, httpx2.AsyncClient(timeout=PATIENCE_SECONDS) as agent:
+        headers = {"Filetools-Call": "long", "Filetools-Session": "agent-1"}
+        url = f"{server.address}/v1/tools/watch_changes"
+        call = asyncio.create_task(agent.post(url, json={"wait_seconds": 50}, headers=headers))
+        await page.frame("event", event="agent:tool:started", tool_call_id="long")
+        await page.do("abort", call="long")
+        assert (await call).json()["error_code"] == "ABORTED"
+
+
+async def test_what_a_person_types_is_the_persons(server: HttpServer, person: dict[str, str]) -> None:
+    (server.root / "typed.txt").write_text("\n")
+    async with live(server.address, headers=person, session="window-1") as page:
+        editor = await page.edit("typed.txt")
+        editor.type(0, 0, "typed")
+        await editor.settled()
+        await page.do("save", handle=editor.handle)
+        changed = await page.frame("event", event="file:modified", path="typed.txt")
+        assert (changed["actor"]["kind"], changed["actor"]["session"]) == ("editor", "window-1")
