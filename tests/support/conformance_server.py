@@ -1,14 +1,13 @@
 """Our door with the fixture of the conformance suite: its tools, prompts and resources stand beside ours.
 
-Run as `python -m tests.support.conformance_server [--product] ROOT`: serves `/mcp` on a free port of 127.0.0.1, says the
-address on its first line, and ends with its standard input. With `--product` nothing is added to the door.
+Run as `python -m tests.support.conformance_server ROOT`: serves `/mcp` on a free port of 127.0.0.1, and says so on its first
+line as `filetools serve` does.
 """
 
 from __future__ import annotations
 
 import asyncio
 import json
-import os
 import socket
 import sys
 import warnings
@@ -21,7 +20,7 @@ import uvicorn
 from mcp.shared.exceptions import MCPDeprecationWarning
 
 import filetools
-from filetools.servers.mcp import Door, DoorOptions, http_application
+from filetools.servers.mcp import Door, DoorOptions
 from filetools.servers.mcp.callers import Request
 from filetools.servers.mcp.transports import application_of
 from tests.support.conformance_rounds import ROUNDS, get_prompt, list_prompts
@@ -111,30 +110,20 @@ async def _set_level(request: Request, given: wire.SetLevelRequestParams) -> wir
     return wire.EmptyResult()
 
 
-async def _serve(root: Path, *, is_product: bool) -> None:
+async def _serve(root: Path) -> None:
     async with AsyncExitStack() as stack:
         files = await stack.enter_async_context(filetools.open(root, settings={"durability": "relaxed"}))
-        if is_product:
-            application = await stack.enter_async_context(http_application(files, DoorOptions()))
-        else:
-            door = await stack.enter_async_context(Door(files, DoorOptions()))
-            equip(door)
-            application = await stack.enter_async_context(application_of(door))
+        door = await stack.enter_async_context(Door(files, DoorOptions()))
+        equip(door)
+        application = await stack.enter_async_context(application_of(door))
         listener = socket.create_server(("127.0.0.1", 0))
         config = uvicorn.Config(application, log_level="warning", lifespan="off", timeout_graceful_shutdown=2)
         server = uvicorn.Server(config)
-        asyncio.get_running_loop().add_reader(0, _end, server)
-        sys.stdout.write(f"http://127.0.0.1:{listener.getsockname()[1]}/mcp\n")
+        sys.stdout.write(f"Serving {root} at http://127.0.0.1:{listener.getsockname()[1]}\n")
         sys.stdout.flush()
         await server.serve(sockets=[listener])
 
 
-def _end(server: uvicorn.Server) -> None:
-    if not os.read(0, 1024):
-        server.should_exit = True
-        asyncio.get_running_loop().remove_reader(0)
-
-
 if __name__ == "__main__":
     warnings.simplefilter("ignore", MCPDeprecationWarning)  # the suite asks for what the newest revision has given up
-    asyncio.run(_serve(Path(sys.argv[-1]), is_product="--product" in sys.argv))
+    asyncio.run(_serve(Path(sys.argv[1])))

@@ -82,16 +82,18 @@ def server(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
         program(package, SCRIPT)
     root = tmp_path_factory.mktemp("project")
     (root / "watched.txt").write_text("watched\n")
-    options = ["--product"] if request.param == "product" else []
-    command = [sys.executable, "-m", "tests.support.conformance_server", *options, str(root)]
+    modules = {"fixture": ["tests.support.conformance_server"], "product": ["filetools", "serve", "--port", "0"]}
+    command = [sys.executable, "-m", *modules[request.param], str(root)]
     with subprocess.Popen(
-        command, cwd=REPOSITORY, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+        command, cwd=REPOSITORY, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
     ) as process:
-        assert process.stdin is not None
-        assert process.stdout is not None
-        yield request.param, process.stdout.readline().strip()
-        process.stdin.close()
-        assert process.wait(60) == 0
+        try:
+            assert process.stdout is not None
+            address = re.fullmatch(r"Serving .* at (http://\S+)\n", process.stdout.readline())
+            assert address is not None
+            yield request.param, f"{address[1]}/mcp"
+        finally:
+            process.terminate()
 
 
 def test_every_expected_failure_has_its_reason() -> None:
