@@ -131,8 +131,7 @@ async def test_a_follower_gets_what_was_and_what_comes(files: FileToolsFacade) -
 async def test_a_follower_from_now_gets_nothing_of_before(files: FileToolsFacade) -> None:
     await files.write_file("a.txt", "1")
     following = asyncio.ensure_future(collect(files.follow(), 2))
-    for _ in range(50):
-        await asyncio.sleep(0.001)
+    await steps_until(lambda: files._feed.growth._waiters)
     await files.write_file("b.txt", "2")
     await files.write_file("c.txt", "3")
     async with asyncio.timeout(60):
