@@ -18,8 +18,9 @@ logger = logging.getLogger(__name__)
 SPACING_SECONDS: Final = 0.005
 """Pause between two portions; the first one after a silence is delivered at once."""
 PORTION_HINTS: Final = 2_000
-PAIRING_SECONDS: Final = 0.02
-"""How long a departed name may stay unpaired. The kernel queues both halves of a rename one after the other."""
+PAIRING_SECONDS: Final = 0.1
+"""How long a departed name may stay unpaired. The kernel queues both halves of a rename one after the other, but on a busy
+machine whoever renames may lose the processor between the two."""
 
 Folder = TypeVar("Folder", bound=Hashable)
 

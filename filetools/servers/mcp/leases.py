@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
 from filetools.app import FileToolsFacade
-from filetools.errors import FileToolsError
+from filetools.errors import BufferClosedError, FileToolsError
 
 RENEW_SECONDS: Final = 20.0
 """A third of the time after which a handle lapses."""
+
+_log = logging.getLogger(__name__)
 
 
 @dataclass(slots=True)
@@ -71,8 +74,12 @@ class Leases:
             for handle in list(self._held):
                 try:
                     held = await self._files.buffers.read(handle)
-                except FileToolsError:
-                    self._held.pop(handle, None)  # closed by its editor
+                except BufferClosedError:
+                    self._held.pop(handle, None)
+                    continue
+                except FileToolsError as exc:
+                    # A journal that is busy for once ends no lease: there is time for two more tries.
+                    _log.warning("a document's lease is not renewed yet: %s", exc)
                     continue
                 if handle in self._held:
                     self._held[handle].path = held.path
