@@ -13,7 +13,11 @@ MAX_NAME_CHARACTERS: Final = 64
 MAX_DEPTH: Final = 4
 HIDDEN: Final = "***"
 
-_BODIES: Final = frozenset(("content", "old_string", "new_string", "old_str", "new_str", "old", "new", "patch", "text"))
+_BODIES: Final = frozenset(
+    "content text old new patch diff input output base64 oldstring newstring oldstr newstr oldtext newtext filetext inserttext"
+    " patchtext newsource oldsource originalfile updatedfile".split()
+)
+"""Names of contents, ours and those of dialects, without capitals and underscores."""
 _SECRET_NAME: Final = re.compile(
     r"pass(?:word|wd|phrase)|secret|api[_-]?key|private[_-]?key|access[_-]?key|credential|authorization|cookie"
     r"|(?:^|[_-])(?:token|auth|pwd)$|(?<=[a-z])Token$",
@@ -60,7 +64,7 @@ def _of_mapping(values: Mapping[str, Any], depth: int) -> dict[str, Any]:
 def _of_named(name: str, value: Any, depth: int) -> Any:
     if value is not None and _SECRET_NAME.search(name):
         return HIDDEN
-    if name in _BODIES and isinstance(value, str):
+    if isinstance(value, str) and name.replace("_", "").lower() in _BODIES:
         return f"<{len(value)} characters>"
     return _of_value(value, depth)
 

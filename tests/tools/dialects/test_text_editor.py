@@ -7,10 +7,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from anthropic.types import ToolResultBlockParam, ToolTextEditor20250728Param, ToolUseBlock
+from pydantic import TypeAdapter
 
 import filetools
 from filetools.facade import FileToolsFacade
 from filetools.tools.dialects import TEXT_EDITOR, text_editor
+from filetools.tools.exports import answer
 from tests.support.crashing import QUIET
 from tests.support.dialects import Session
 
@@ -171,3 +174,19 @@ async def test_a_change_of_text_that_a_person_has_not_saved_says_so(files: FileT
     said = await session.says(TOOL, command="str_replace", path="poem.txt", old_str="typed", new_str="agreed")
     assert "has not saved" in said
     assert (await person.buffers.read(opened.handle)).text == "agreed\n"
+
+
+def test_the_definition_is_what_the_sdk_sends() -> None:
+    plain = TypeAdapter(ToolTextEditor20250728Param).validate_python(TEXT_EDITOR.hosted, strict=True)
+    bound = TypeAdapter(ToolTextEditor20250728Param).validate_python(text_editor(100).hosted, strict=True)
+    assert (plain, bound) == (TEXT_EDITOR.hosted, text_editor(100).hosted)
+
+
+async def test_blocks_of_the_sdk_are_answered_with_blocks_it_takes(session: Session) -> None:
+    for arguments, is_error in (
+        ({"command": "view", "path": "poem.txt"}, False),
+        ({"command": "view", "path": "no"}, True),
+    ):
+        block = await answer(session.tools, ToolUseBlock(id="toolu_1", type="tool_use", name=TOOL, input=arguments))
+        taken = TypeAdapter(ToolResultBlockParam).validate_python(block, strict=True)
+        assert (taken["tool_use_id"], taken.get("is_error")) == ("toolu_1", is_error)
