@@ -14,9 +14,12 @@ MAX_DEPTH: Final = 4
 HIDDEN: Final = "***"
 
 _BODIES: Final = frozenset(
-    "content text old new patch diff input output base64 oldstring newstring oldstr newstr oldtext newtext filetext inserttext"
-    " patchtext newsource oldsource originalfile updatedfile".split()
-)
+    (
+        "content", "text", "old", "new", "patch", "diff", "input", "output", "base64", "oldstring", "newstring", "oldstr",
+        "newstr", "oldtext", "newtext", "filetext", "inserttext", "patchtext", "newsource", "oldsource", "originalfile",
+        "updatedfile",
+    )
+)  # fmt: skip
 """Names of contents, ours and those of dialects, without capitals and underscores."""
 _SECRET_NAME: Final = re.compile(
     r"pass(?:word|wd|phrase)|secret|api[_-]?key|private[_-]?key|access[_-]?key|credential|authorization|cookie"

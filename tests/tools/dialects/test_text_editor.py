@@ -183,10 +183,8 @@ def test_the_definition_is_what_the_sdk_sends() -> None:
 
 
 async def test_blocks_of_the_sdk_are_answered_with_blocks_it_takes(session: Session) -> None:
-    for arguments, is_error in (
-        ({"command": "view", "path": "poem.txt"}, False),
-        ({"command": "view", "path": "no"}, True),
-    ):
-        block = await answer(session.tools, ToolUseBlock(id="toolu_1", type="tool_use", name=TOOL, input=arguments))
+    for path, is_error in (("poem.txt", False), ("no", True)):
+        asked: dict[str, object] = {"command": "view", "path": path}
+        block = await answer(session.tools, ToolUseBlock(id="toolu_1", type="tool_use", name=TOOL, input=asked))
         taken = TypeAdapter(ToolResultBlockParam).validate_python(block, strict=True)
         assert (taken["tool_use_id"], taken.get("is_error")) == ("toolu_1", is_error)
