@@ -13,9 +13,11 @@ from typing import Any
 
 import pytest
 from mcp import Client
+from mcp_types import CallToolResult
 
 from filetools.content import TextEdit, apply_text_edits
 from tests.support.mcp_clients import ERAS, facts, process, text
+from tests.support.mcp_people import Person, one_round, shown_to, state_of
 
 VISIBLE_SECONDS = 2
 ROUNDS = 20
@@ -170,3 +172,14 @@ async def test_edits_of_two_processes_at_once_lose_nothing(root: Path) -> None:
     async with Client(process(root)) as first, Client(process(root), mode="legacy") as second:
         await asyncio.gather(work(first, "a"), work(second, "b"))
     assert (root / "log.txt").read_text().count("done") == 30
+
+
+async def test_the_answer_to_one_process_is_taken_by_another(root: Path) -> None:
+    protected: dict[str, Any] = {"path": ".vscode/settings.json", "content": "{}"}
+    person = shown_to(Person("cancel"))
+    async with Client(process(root), **person) as first, Client(process(root), **person) as second:
+        state = await state_of(first, "write_file", protected)
+        told = await one_round(second, "write_file", protected, state, "allow")
+        assert isinstance(told, CallToolResult)
+        assert not told.is_error
+    assert (root / ".vscode" / "settings.json").read_text() == "{}"
