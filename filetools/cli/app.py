@@ -7,6 +7,7 @@ from typing import Annotated, Final
 
 import typer
 
+from filetools.cli.command import shared_before_commands
 from filetools.cli.commands import (
     answering,
     arranging,
@@ -48,13 +49,16 @@ def main() -> None:
     app(prog_name="filetools")
 
 
-@app.callback()
 def _start(
+    *,
     version: Annotated[
         bool, typer.Option("--version", help="Print the version and end.", is_eager=True, callback=lambda on: _show(on))
     ] = False,
 ) -> None:
     """File tools for AI agents and editors: one tree, many writers, nothing lost."""
+
+
+app.callback()(shared_before_commands(_start))
 
 
 def _show(wanted: bool) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields
 from typing import Any, Concatenate, Final, ParamSpec, get_type_hints
 
@@ -21,6 +21,8 @@ Body = Callable[Concatenate[Desk, P], None]
 
 _HINTS: Final = get_type_hints(SharedOptions, include_extras=True)
 _DEFAULTS: Final = {field.name: field.default for field in fields(SharedOptions)}
+BEFORE_COMMANDS: Final = ("root", "state_dir", "actor", "as_json")
+_CONTEXT: Final = inspect.Parameter("ctx", inspect.Parameter.KEYWORD_ONLY, annotation=typer.Context)
 
 
 def workspace_command(
@@ -38,10 +40,11 @@ def workspace_command(
 
     def register(body: Body[P]) -> Body[P]:
         own = list(inspect.signature(body, eval_str=True).parameters.values())[1:]
-        parameters = [*own, *(_parameter(option) for option in shared)]
+        parameters = [*own, *(_parameter(option) for option in shared), _CONTEXT]
 
         def command(**values: Any) -> None:
-            options = SharedOptions(**{option: values.pop(option) for option in shared})
+            before: typer.Context = values.pop(_CONTEXT.name).find_root()
+            options = _options(before.params, {option: values.pop(option) for option in shared})
             try:
                 _run(body, options, values)
                 sys.stdout.flush()
@@ -58,6 +61,28 @@ def workspace_command(
         return body
 
     return register
+
+
+def shared_before_commands(function: Callable[..., None]) -> Callable[..., None]:
+    """Let the application itself take the shared options `BEFORE_COMMANDS`, which are given before a command then."""
+
+    def start(**values: Any) -> None:
+        function(**{name: value for name, value in values.items() if name not in BEFORE_COMMANDS})
+
+    own = list(inspect.signature(function, eval_str=True).parameters.values())
+    parameters = [*(_parameter(option) for option in BEFORE_COMMANDS), *own]
+    start.__doc__ = inspect.getdoc(function)
+    start.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+    start.__signature__ = inspect.Signature(  # type: ignore[attr-defined]  # PEP 362 reads it
+        [parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY) for parameter in parameters]
+    )
+    return start
+
+
+def _options(before: Mapping[str, Any], after: Mapping[str, Any]) -> SharedOptions:
+    """Return the shared options of a command: what stands after its name counts more than what stands before."""
+    given = {name: value for name, value in before.items() if name in BEFORE_COMMANDS}
+    return SharedOptions(**given | {name: value for name, value in after.items() if value != _DEFAULTS[name]})
 
 
 def _run(body: Callable[..., None], options: SharedOptions, values: dict[str, Any]) -> None:

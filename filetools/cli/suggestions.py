@@ -108,7 +108,8 @@ def tool_names(incomplete: str) -> Suggested:
 
 
 def _desk(ctx: typer.Context) -> Desk:
-    root, state = (ctx.params.get(name) for name in ("root", "state_dir"))
+    given = {**ctx.find_root().params, **{name: value for name, value in ctx.params.items() if value is not None}}
+    root, state = (given.get(name) for name in ("root", "state_dir"))
     return Desk(
         SharedOptions(
             root=None if root is None else Path(str(root)), state_dir=None if state is None else Path(str(state))

@@ -95,6 +95,7 @@ def test_paths_are_left_to_the_shell_but_for_a_root_elsewhere(run: CommandLine, 
     assert offered(run, "filetools read n") == []
     assert offered(run, "filetools read --root project ", cwd=tmp_path) == ["src/", "notes.md"]
     assert offered(run, "filetools read --root project src/", cwd=tmp_path) == ["src/app.py"]
+    assert offered(run, "filetools --root project restore ", cwd=tmp_path) == ["start"]
 
 
 @needs_bash

@@ -10,7 +10,8 @@ import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+import time
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -58,6 +59,18 @@ class Running:
         """Press Ctrl-C, and return the exit code."""
         os.kill(self.pid, signal.SIGINT)
         return self.wait()
+
+    def until(self, holds: Callable[[], bool]) -> None:
+        """Wait until something is so that the process brings about."""
+        deadline = time.monotonic() + PATIENCE_SECONDS
+        while not holds():
+            assert time.monotonic() < deadline, "it never happened"
+            assert not select.select([self._report], [], [], 0.005)[0], "the process has ended"
+
+    def until_it_reads(self) -> None:
+        """Wait until the process waits for its standard input."""
+        # proc_pid_syscall(5): number of the call, then its arguments; a read of standard input has 0 for the first.
+        self.until(lambda: Path(f"/proc/{self.pid}/syscall").read_text().split()[1:2] == ["0x0"])
 
     def wait(self) -> int:
         """Return the exit code."""
@@ -120,12 +133,12 @@ class CommandLine:
             return Ran(code=code, raw=output.read(), error=error.read().decode())
 
     @contextmanager
-    def started(self, *arguments: str) -> Iterator[Running]:
-        """Start it with pipes, and end it with the block."""
+    def started(self, *arguments: str, has_input: bool = False) -> Iterator[Running]:
+        """Start it with pipes, and end it with the block; with `has_input`, its input is open and stays empty."""
         (source, report), (output, written), (error, failed) = os.pipe(), os.pipe(), os.pipe()
-        nothing = os.open(os.devnull, os.O_RDONLY)
-        self._server.start(self._request(arguments), (nothing, written, failed), report)
-        for descriptor in (nothing, report, written, failed):
+        given, kept = os.pipe() if has_input else (os.open(os.devnull, os.O_RDONLY), None)
+        self._server.start(self._request(arguments), (given, written, failed), report)
+        for descriptor in (given, report, written, failed):
             os.close(descriptor)
         with open(source, "rb", buffering=0) as told, open(output, "rb") as out, open(error, "rb") as err:
             running = Running(out, err, told)
@@ -133,6 +146,8 @@ class CommandLine:
                 yield running
             finally:
                 running.kill()
+                if kept is not None:
+                    os.close(kept)
 
     def at_terminal(self, *arguments: str, answer: str = "") -> Ran:
         """Run it at a terminal; the answer is typed ahead. What both streams wrote comes back as one text."""

@@ -9,13 +9,14 @@ import typer
 from filetools.cli.command import workspace_command
 from filetools.cli.demo import SCENES, play
 from filetools.cli.desk import Desk
+from filetools.cli.exit_codes import FAILED
 
 _PANEL: Final = "Try it"
 
 
 def register(app: typer.Typer) -> None:
     """Add the commands of this file."""
-    workspace_command(app, (), panel=_PANEL, examples=("filetools demo",))(demo)
+    workspace_command(app, ("as_json",), panel=_PANEL, examples=("filetools demo", "filetools demo --json"))(demo)
 
 
 def demo(desk: Desk) -> None:
@@ -24,5 +25,6 @@ def demo(desk: Desk) -> None:
     Two agents, a shell, a mirror that goes away and a process that is killed work on a small project in a temporary
     folder, which is removed at the end. Ends with exit code 0 only if nothing was lost or torn.
     """
-    desk.note_failure(play(SCENES))
+    if not play(SCENES, as_json=desk.options.as_json):
+        desk.note_failure(FAILED)
     desk.end()

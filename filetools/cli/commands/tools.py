@@ -32,7 +32,7 @@ def register(app: typer.Typer) -> None:
         examples=("filetools call read_file '{\"path\": \"src/app.py\"}'", "echo '{}' | filetools call list_files -"),
     )(call)  # fmt: skip
     workspace_command(
-        app, (), panel=_PANEL,
+        app, ("as_json",), panel=_PANEL,
         examples=("filetools tools", "filetools tools --format anthropic --tools core,batches > tools.json",
                   "filetools tools --format openai-responses --dialect apply-patch"),
     )(tools)  # fmt: skip
@@ -93,6 +93,8 @@ def tools(
     ] = None,
 ) -> None:
     """List the tools that agents get, or print their definitions for the interface of a model."""
+    if desk.options.as_json and form == "table":
+        form = "json"
     spoken = None if dialect is None else dialect_named(dialect)
     present = FILE_TOOLS if spoken is None else spoken.tools
     if wanted is not None:

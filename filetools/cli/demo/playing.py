@@ -19,22 +19,30 @@ from filetools.cli.demo.scenes.scene import Scene
 from filetools.cli.demo.scenes.together import Together
 from filetools.cli.demo.stage import staged
 from filetools.cli.demo.strangers import REWRITTEN
-from filetools.cli.terminal import STDOUT
+from filetools.cli.terminal import STDOUT, print_json
 
 SCENES: Final[tuple[Scene, ...]] = (Together(), Person(), Outage(), Crash())
 
 
-def play(scenes: Sequence[Scene]) -> int:
-    """Play scenes on a fresh stage, print what happens and the count at the end.
+def play(scenes: Sequence[Scene], *, as_json: bool = False) -> bool:
+    """Play scenes on a fresh stage, print what happens and the count at the end; with `as_json` the count alone.
 
     Returns:
-        0 if everything that filetools promises held, else 1.
+        Whether everything held that filetools promises.
     """
     started = time.monotonic()
-    found = asyncio.run(_play(scenes))
+    STDOUT.quiet = as_json
+    try:
+        found = asyncio.run(_play(scenes))
+    finally:
+        STDOUT.quiet = False
     found.append(Finding(name="seconds", value=f"{time.monotonic() - started:.1f}"))
-    _print(found)
-    return 0 if all(finding.holds for finding in found) else 1
+    holds = all(finding.holds for finding in found)
+    if as_json:
+        print_json({"success": holds, "data": {finding.name: finding.value for finding in found}})
+    else:
+        _print(found)
+    return holds
 
 
 async def _play(scenes: Sequence[Scene]) -> list[Finding]:
