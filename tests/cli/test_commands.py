@@ -161,7 +161,7 @@ ENDINGS: list[tuple[str, int]] = [
     ('call read_file {"path":"nope"}', 1),
     ("call nope", 2),
     ("call read_file no-json", 2),
-    ('call write_file {"path":"notes.md","content":"x"} --actor alice', 3),
+    ('call write_file {"path":"notes.md","content":"x","expected_version":"000000000000"}', 3),
     ('call read_file {"path":"../out"}', 5),
     ("tools", 0),
     ("tools --format nope", 2),
