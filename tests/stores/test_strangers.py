@@ -9,6 +9,7 @@ import struct
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -121,19 +122,22 @@ def test_strangers_and_store_saving_at_full_speed_lose_nothing(native: LocalWorl
     stranger = threading.Thread(target=save)
     stranger.start()
     came_out: list[bytes] = []
+    taken: list[bytes] = []
+    deadline = time.monotonic() + 60
     try:
-        for number in range(300):
-            displaced = exchanged(native, FILE, f"ours {number}".encode())
+        # Also until both have met, however late the other thread gets the processor.
+        while len(came_out) < 300 or (not taken and time.monotonic() < deadline):
+            displaced = exchanged(native, FILE, f"ours {len(came_out)}".encode())
             came_out.append(displaced.read())
             displaced.discard()
+            taken += [content for content in came_out[-1:] if content.startswith(b"stranger")]
     finally:
         stop.set()
         stranger.join()
-    ours = [f"ours {number}".encode() for number in range(300)]
+    ours = [f"ours {number}".encode() for number in range(len(came_out))]
     # Ours are either taken out by our next exchange or overwritten by the stranger's rename, never half.
     assert set(came_out) <= {b"one", *saved, *ours}
     assert native.look(FILE) in {saved[-1], ours[-1]}
-    taken = [content for content in came_out if content.startswith(b"stranger")]
     assert taken
     assert len(set(taken)) == len(taken)
 
