@@ -1,0 +1,241 @@
+"""Every tool: a mistake, what its refusal says, and the call that follows from that, which succeeds."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import filetools
+from filetools.tools.dialects import dialect_named
+from tests.support.crashing import QUIET
+from tests.support.dialects import Session
+
+CODE = "def one():\n\treturn 1\n\n\ndef two():\n\treturn 1\n"
+CELLS = [{"cell_type": "code", "id": "first", "metadata": {}, "outputs": [], "source": ["1"]}]
+EDITOR = "str_replace_based_edit_tool"
+Repair = Callable[[dict[str, Any], dict[str, Any], str], dict[str, Any]]
+"""Gets the arguments, the envelope, and the text that the model reads; returns the arguments of the next call."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mistake:
+    """One mistake and its repair."""
+
+    dialect: str
+    tool: str
+    arguments: dict[str, Any]
+    code: str
+    repair: Repair
+    look: tuple[str, dict[str, Any]] | None = None
+    """A call between, where the refusal asks to look first."""
+
+
+def nearest(arguments: dict[str, Any], envelope: dict[str, Any], text: str) -> dict[str, Any]:
+    """Take the name that the refusal proposes for the one parameter that is unknown."""
+    known = envelope["details"]["parameters"]
+    return {(name if name in known else envelope["details"]["nearest"]): value for name, value in arguments.items()}
+
+
+def same(arguments: dict[str, Any], envelope: dict[str, Any], text: str) -> dict[str, Any]:
+    """Repeat the call."""
+    return arguments
+
+
+def with_closest(name: str) -> Repair:
+    """Copy the closest text from the refusal."""
+    return lambda given, envelope, _: given | {name: envelope["details"]["closest"]["text"]}
+
+
+def proposed(name: str) -> Repair:
+    """Take the value that the sentence proposes."""
+    return lambda given, _, text: given | {name: re.findall(r"did you mean '(.+?)'", text)[0]}
+
+
+def but(**changes: Any) -> Repair:
+    """Change what the hint says."""
+    return lambda given, _envelope, _text: given | changes
+
+
+def patched(given: dict[str, Any], envelope: dict[str, Any], _text: str) -> dict[str, Any]:
+    """Copy the closest lines from the refusal into the diff."""
+    old = "".join(f"-{line}\n" for line in envelope["details"]["closest"]["text"].splitlines())
+    return {"operation": given["operation"] | {"diff": f"@@\n{old}+def zero():\n"}}
+
+
+def codex(*lines: str) -> str:
+    return "\n".join(("*** Begin Patch", "*** Update File: app.py", *lines, "*** End Patch"))
+
+
+MISTAKES = [
+    Mistake(
+        dialect="claude-code", tool="Read", arguments={"filepath": "app.py"}, code="INVALID_ARGUMENT", repair=nearest
+    ),
+    Mistake(
+        dialect="claude-code",
+        tool="Read",
+        arguments={"file_path": "src"},
+        code="IS_A_DIRECTORY",
+        repair=but(file_path="src/a.txt"),
+    ),
+    Mistake(
+        dialect="claude-code",
+        tool="Write",
+        arguments={"file_path": "app.py", "content": "x = 1\n"},
+        code="VERSION_MISMATCH",
+        look=("Read", {"file_path": "app.py"}),
+        repair=same,
+    ),
+    Mistake(
+        dialect="claude-code",
+        tool="Edit",
+        arguments={"file_path": "app.py", "old_string": "def one()\n    return 1", "new_string": "x"},
+        code="EDIT_NOT_FOUND",
+        repair=with_closest("old_string"),
+    ),
+    Mistake(
+        dialect="claude-code",
+        tool="Edit",
+        arguments={"file_path": "app.py", "old_string": "return 1", "new_string": "return 2"},
+        code="EDIT_AMBIGUOUS",
+        repair=but(replace_all=True),
+    ),
+    Mistake(
+        dialect="claude-code",
+        tool="Edit",
+        arguments={"file_path": "/app.py", "old_string": "one", "new_string": "won"},
+        code="ABSOLUTE_PATH",
+        repair=but(file_path="app.py"),
+    ),
+    Mistake(dialect="claude-code", tool="Glob", arguments={"patern": "*.py"}, code="INVALID_ARGUMENT", repair=nearest),
+    Mistake(
+        dialect="claude-code",
+        tool="Grep",
+        arguments={"pattern": "x", "type": "pyhton"},
+        code="INVALID_ARGUMENT",
+        repair=proposed("type"),
+    ),
+    Mistake(
+        dialect="claude-code",
+        tool="Grep",
+        arguments={"pattern": "one("},
+        code="INVALID_ARGUMENT",
+        repair=but(pattern="one\\("),
+    ),
+    Mistake(
+        dialect="claude-code",
+        tool="NotebookEdit",
+        arguments={"notebook_path": "n.ipynb", "cell_id": "frist", "new_source": "2"},
+        code="VERSION_MISMATCH",
+        look=("Read", {"file_path": "n.ipynb"}),
+        repair=but(cell_id="first"),
+    ),
+    Mistake(
+        dialect="claude-code",
+        tool="NotebookEdit",
+        code="INVALID_ARGUMENT",
+        repair=but(cell_type="code"),
+        arguments={"notebook_path": "n.ipynb", "new_source": "2", "edit_mode": "insert"},
+    ),
+    Mistake(
+        dialect="text-editor",
+        tool=EDITOR,
+        arguments={"command": "view", "pth": "app.py"},
+        code="INVALID_ARGUMENT",
+        repair=nearest,
+    ),
+    Mistake(
+        dialect="text-editor",
+        tool=EDITOR,
+        code="EDIT_NOT_FOUND",
+        repair=with_closest("old_str"),
+        arguments={"command": "str_replace", "path": "app.py", "old_str": "def one()\n    return 1", "new_str": "x"},
+    ),
+    Mistake(
+        dialect="text-editor",
+        tool=EDITOR,
+        code="EDIT_AMBIGUOUS",
+        repair=but(old_str="def two():\n\treturn 1"),
+        arguments={"command": "str_replace", "path": "app.py", "old_str": "\treturn 1", "new_str": "x"},
+    ),
+    Mistake(
+        dialect="text-editor",
+        tool=EDITOR,
+        code="INVALID_ARGUMENT",
+        arguments={"command": "insert", "path": "app.py", "insert_line": 99, "insert_text": "x"},
+        repair=lambda given, _, text: given | {"insert_line": int(re.findall(r"\[0, (\d+)\]", text)[0])},
+    ),
+    Mistake(
+        dialect="text-editor",
+        tool=EDITOR,
+        code="FILE_EXISTS",
+        arguments={"command": "create", "path": "app.py", "file_text": "x"},
+        repair=lambda *_: {"command": "insert", "path": "app.py", "insert_line": 0, "insert_text": "x"},
+    ),
+    Mistake(
+        dialect="memory",
+        tool="memory",
+        code="INVALID_PATH",
+        repair=but(path="/memories/notes.md"),
+        arguments={"command": "create", "path": "notes.md", "file_text": "x"},
+    ),
+    Mistake(
+        dialect="memory",
+        tool="memory",
+        code="INVALID_ARGUMENT",
+        arguments={"command": "rename", "path": "/memories/a", "new_path": "/memories/b"},
+        repair=lambda *_: {"command": "create", "path": "/memories/b", "file_text": ""},
+    ),
+    Mistake(
+        dialect="apply-patch",
+        tool="apply_patch",
+        code="EDIT_NOT_FOUND",
+        repair=patched,
+        arguments={"operation": {"type": "update_file", "path": "app.py", "diff": "@@\n-def one()\n+def zero():\n"}},
+    ),
+    Mistake(
+        dialect="apply-patch",
+        tool="apply_patch",
+        code="FILE_EXISTS",
+        arguments={"operation": {"type": "create_file", "path": "app.py", "diff": "+x\n"}},
+        repair=lambda *_: {"operation": {"type": "update_file", "path": "app.py", "diff": "@@\n-def one():\n+x\n"}},
+    ),
+    Mistake(
+        dialect="apply-patch",
+        tool="apply_patch",
+        code="EDIT_AMBIGUOUS",
+        arguments={"patch": codex("@@", "-\treturn 1", "+\treturn 2")},
+        repair=but(patch=codex("@@ def two():", "-\treturn 1", "+\treturn 2")),
+    ),
+    Mistake(
+        dialect="apply-patch",
+        tool="apply_patch",
+        code="INVALID_ARGUMENT",
+        arguments={"patch": codex("return 1")},
+        repair=but(patch=codex("@@ def two():", "-\treturn 1", "+\treturn 2")),
+    ),
+]
+
+
+@pytest.mark.parametrize("mistake", MISTAKES, ids=lambda each: f"{each.tool}-{each.code}")
+async def test_a_mistake_is_repaired_in_one_step(tmp_path: Path, mistake: Mistake) -> None:
+    (tmp_path / "app.py").write_text(CODE)
+    (tmp_path / "src").mkdir()
+    (tmp_path / "src" / "a.txt").write_text("a")
+    (tmp_path / "n.ipynb").write_text(
+        json.dumps({"cells": CELLS, "metadata": {}, "nbformat": 4, "nbformat_minor": 5}, indent=1)
+    )
+    async with filetools.open(tmp_path, settings=QUIET) as files:
+        session = Session(files, dialect_named(mistake.dialect))
+        envelope = await session.envelope(mistake.tool, mistake.arguments)
+        assert envelope.get("error_code") == mistake.code, envelope
+        assert (tmp_path / "app.py").read_text() == CODE
+        shown = session.tools.show(mistake.tool, envelope).text
+        if mistake.look is not None:
+            await session.says(mistake.look[0], **mistake.look[1])
+        await session.says(mistake.tool, **mistake.repair(mistake.arguments, envelope, shown))
