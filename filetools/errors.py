@@ -164,6 +164,7 @@ class PathIsDirectoryError(FileToolsError, IsADirectoryError):
     """Raised when a file operation meets a directory."""
 
     code = "IS_A_DIRECTORY"
+    action = "Name a file in it; list_files shows what is there."
 
     def __init__(self, path: str) -> None:
         super().__init__(f"Is a directory: {path or '.'}", path=path)
@@ -173,6 +174,7 @@ class PathNotDirectoryError(FileToolsError, NotADirectoryError):
     """Raised when a directory operation, or a parent of a path, meets a file."""
 
     code = "NOT_A_DIRECTORY"
+    action = "It is a file: use it as the path, or the folder that it is in."
 
     def __init__(self, path: str) -> None:
         super().__init__(f"Not a directory: {path}", path=path)
@@ -336,7 +338,15 @@ class EditAmbiguousError(FileToolsError, ValueError):
     code = "EDIT_AMBIGUOUS"
     action = "Give more of the lines around the place, or the number of matches that are meant."
 
-    def __init__(self, path: str | None, what: str, *, lines: Sequence[int], number: int = 1) -> None:
+    def __init__(
+        self,
+        path: str | None,
+        what: str,
+        *,
+        lines: Sequence[int],
+        number: int = 1,
+        around: Sequence[Mapping[str, Any]] = (),
+    ) -> None:
         """Build the error.
 
         Args:
@@ -344,12 +354,13 @@ class EditAmbiguousError(FileToolsError, ValueError):
             what: What was looked for and how often it was there.
             lines: Line, from 1, of every match.
             number: Which edit or hunk of the call failed, from 1.
+            around: The first matches with the lines around them: `line`, `text`.
         """
         shown = ", ".join(map(str, lines[:20])) + (" …" if len(lines) > 20 else "")
         super().__init__(
             f"{what}{f' in {path}' if path else ''}: at lines {shown}",
             path=path,
-            details={"number": number, "lines": list(lines)},
+            details={"number": number, "lines": list(lines), "around": [dict(each) for each in around]},
         )
 
 
@@ -363,7 +374,10 @@ class VersionMismatchError(FileToolsError):
         now = "it does not exist" if current is None else f"it is at {current}"
         text = reason or f"expected version {expected}, but {now}"
         super().__init__(
-            f"{path} has changed: {text}", path=path, details={"expected_version": expected, "current_version": current}
+            f"{path} has changed: {text}",
+            path=path,
+            suggested_action="Leave expected_version out to create it, or check the path." if current is None else None,
+            details={"expected_version": expected, "current_version": current},
         )
 
 
@@ -485,7 +499,7 @@ class HardLinkedError(FileToolsError, PermissionError):
     """Raised when a file has further names that filetools cannot see or may not replace."""
 
     code = "HARD_LINKED"
-    action = "Pass hard_links='break' in the settings to replace only this name."
+    action = "Write to another path, or have the user set hard_links to 'break', which replaces only this name."
 
     def __init__(self, path: str, links: int, *, forbidden: str | None = None) -> None:
         reason = (
@@ -500,6 +514,7 @@ class VersionGoneError(FileToolsError, LookupError):
     """Raised when the bytes of a version are no longer kept."""
 
     code = "VERSION_GONE"
+    action = "Leave the version out to get the present text."
 
     def __init__(self, path: str | None, version: str) -> None:
         super().__init__(f"Version {version} is no longer kept", path=path, details={"version": version})

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from filetools.content.around import lines_around
 from filetools.content.closest import closest_region
 from filetools.content.diff import minimal_edits
 from filetools.content.ends import end_after, end_before, end_of, ends_like, split_lines, with_ends
@@ -141,7 +142,10 @@ def _check(edits: Sequence[Edit]) -> None:
         raise InvalidArgumentError("No edits were given")
     for number, edit in enumerate(edits, 1):
         if not edit.old:
-            raise InvalidArgumentError(f"Edit {number} has an empty old text; use insert_lines or write_file instead")
+            raise InvalidArgumentError(
+                f"Edit {number} has an empty old text; use insert_lines or write_file instead",
+                suggested_action="Give a line next to the place as the old text, and repeat it in the new text.",
+            )
         if edit.count < 1 and not edit.replace_all:
             raise InvalidArgumentError(f"Edit {number} has a count of {edit.count}; it must be at least 1")
 
@@ -157,7 +161,8 @@ def _found(text: str, edit: Edit, number: int, path: str | None) -> list[tuple[i
     if len(found) < edit.count:
         said = f"{what} was found {len(found)} times instead of {edit.count}"
         raise EditNotFoundError(path, said, lines=lines, number=number)
-    raise EditAmbiguousError(path, f"{what} matches {len(found)} times", lines=lines, number=number)
+    around = lines_around(text, lines, edit.old.count("\n") + 1)
+    raise EditAmbiguousError(path, f"{what} matches {len(found)} times", lines=lines, number=number, around=around)
 
 
 def _replacements(text: str, found: Sequence[tuple[int, int]], new: str) -> list[TextEdit]:

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterator, Sequence
 
+from filetools.content.around import lines_around
 from filetools.content.closest import closest_region
 from filetools.content.codex_patches import BEGIN, read_codex_patch
 from filetools.content.diff import minimal_edits
@@ -135,7 +136,7 @@ class _Placer:
             )
         if len(found) > 1 and not hunk.anchors:
             what = f"The old lines of hunk {number} match {len(found)} times"
-            raise EditAmbiguousError(self._path, what, lines=[at + 1 for at in found], number=number)
+            raise self._ambiguous(what, [at + 1 for at in found], number, height=len(old))
         self._has_moved = found[0] != stated
         return found[0]
 
@@ -161,9 +162,13 @@ class _Placer:
                 )
             if len(found) > 1 and not depth:
                 what = f"The line {anchor!r} of hunk {number} matches {len(found)} times"
-                raise EditAmbiguousError(self._path, what, lines=[at + 1 for at in found], number=number)
+                raise self._ambiguous(what, [at + 1 for at in found], number)
             place = found[0] + 1
         return place
+
+    def _ambiguous(self, what: str, lines: Sequence[int], number: int, *, height: int = 1) -> EditAmbiguousError:
+        around = lines_around(self._text, lines, height)
+        return EditAmbiguousError(self._path, what, lines=lines, number=number, around=around)
 
     def _candidates(self, old: Sequence[PatchLine], start: int) -> Iterator[int]:
         """Yield where the old lines stand, whatever their ends, in linear time."""

@@ -48,7 +48,8 @@ def matches(version: str | None, expected: str) -> bool:
     if not _SHORT_VERSION.fullmatch(digits):
         raise InvalidArgumentError(
             f"expected_version must be a version that a read returned, or at least {SHORTEST_PREFIX} hex digits of it, not"
-            f" {expected!r}"
+            f" {expected!r}",
+            suggested_action="Read the file, and pass the version that the read returns.",
         )
     return version is not None and version.startswith(VERSION_PREFIX + digits)
 
@@ -65,7 +66,8 @@ def full_version(parts: Parts, path: WorkspacePath, version: str) -> str:
         return VERSION_PREFIX + digits
     if not _SHORT_VERSION.fullmatch(digits):
         raise InvalidArgumentError(
-            f"A version is what a read or versions() returned, or at least {SHORTEST_PREFIX} hex digits of it, not {version!r}"
+            f"A version is what a read or versions() returned, or at least {SHORTEST_PREFIX} hex digits of it, not {version!r}",
+            suggested_action="Leave the version out to get the present text.",
         )
     records = parts.journal.records(key=parts.workspace.key(path), limit=LOOKED_THROUGH, newest_first=True)
     had = {each for record in records for each in (record.after, record.before) if each is not None}

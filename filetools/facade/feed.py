@@ -148,7 +148,10 @@ class Feed:
             return 0, False
         match = _POSITION.fullmatch(str(since))
         if match is None:
-            raise InvalidArgumentError(f"A position looks like epoch:number, not {since!r}")
+            raise InvalidArgumentError(
+                f"A position looks like epoch:number, not {since!r}",
+                suggested_action="Pass a position that an earlier call returned, or leave it out to begin now.",
+            )
         if match[1] != self._parts.journal.epoch:
             return 0, True
         return int(match[2]), False

@@ -229,7 +229,11 @@ def _window(
     if request.is_bytes:
         return _byte_part(source, text_format, path, request, most)
     if text_format is None:
-        raise InvalidArgumentError(f"{path} is binary: ask for byte_offset and byte_count, not for lines", path=path)
+        raise InvalidArgumentError(
+            f"{path} is binary: ask for byte_offset and byte_count, not for lines",
+            path=path,
+            suggested_action="Leave the lines out to read all of it.",
+        )
     offset = 1 if request.offset is None else request.offset
     window = read_lines(source, text_format, offset=offset, limit=request.limit, max_chars=most, path=path, index=index)
     part: dict[str, object] = {

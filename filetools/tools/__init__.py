@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from filetools.tools.abort import AbortSignal
-from filetools.tools.arguments import NoParameters, Parameters
+from filetools.tools.arguments import NoParameters, Parameters, nearest_name
 from filetools.tools.bodies import bounded
 from filetools.tools.call_log import CallLog, CallRecord
 from filetools.tools.clipping import TextLimits
@@ -48,6 +48,7 @@ __all__ = [
     "chosen",
     "failure_envelope",
     "has_schema",
+    "nearest_name",
     "output_schema",
     "retry",
     "shown",

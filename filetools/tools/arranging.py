@@ -32,8 +32,8 @@ async def move_file(context: ToolContext, given: FromTo) -> MoveResult:
     """Move a file or folder."""
     try:
         return await context.files.move_file(given.source, given.destination, overwrite=given.overwrite)
-    except PathExistsError as exc:
-        exc.suggested_action = _THERE_ALREADY
+    except (PathExistsError, PathIsDirectoryError) as exc:
+        exc.suggested_action = _way_out(exc, given)
         raise
 
 
@@ -41,9 +41,18 @@ async def copy_file(context: ToolContext, given: FromTo) -> WriteResult:
     """Copy a file."""
     try:
         return await context.files.copy_file(given.source, given.destination, overwrite=given.overwrite)
-    except PathExistsError as exc:
-        exc.suggested_action = _THERE_ALREADY
+    except (PathExistsError, PathIsDirectoryError) as exc:
+        exc.suggested_action = _way_out(exc, given)
         raise
+
+
+def _way_out(error: PathExistsError | PathIsDirectoryError, given: FromTo) -> str | None:
+    if isinstance(error, PathExistsError):
+        return _THERE_ALREADY
+    folder, name = given.destination.rstrip("/"), given.source.rstrip("/").rpartition("/")[2]
+    if error.path != folder:
+        return error.suggested_action
+    return f"Name the destination in full, such as {f'{folder}/{name}'!r}."
 
 
 async def delete_file(context: ToolContext, given: DeleteFile) -> DeleteResult:

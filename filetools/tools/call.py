@@ -8,7 +8,15 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from filetools.errors import AbortedError, CallTimeoutError, FileToolsError, InternalError, ToolBlockedError
+from filetools.errors import (
+    AbortedError,
+    CallTimeoutError,
+    DirectoryNotFoundError,
+    FileToolsError,
+    InternalError,
+    PathNotFoundError,
+    ToolBlockedError,
+)
 from filetools.models import Result
 from filetools.permissions import watched
 from filetools.tools.abort import AbortSignal
@@ -18,6 +26,7 @@ from filetools.tools.call_report import CallReport
 from filetools.tools.deadline import WARNING_SHARE, Deadline
 from filetools.tools.envelope import failure_envelope, news_of, success_envelope
 from filetools.tools.files import Files
+from filetools.tools.nearby import suggest_paths
 from filetools.tools.retrying import Retrier, RetryPolicy
 from filetools.tools.roots import Roots
 from filetools.tools.tool import AnyTool, ReportProgress, ToolContext
@@ -118,6 +127,11 @@ class ToolCall:
         except (CallTimeoutError, AbortedError) as error:
             if tool.effect != "read" and error.suggested_action is None:
                 error.suggested_action = _LOOK_FIRST
+            raise
+        except (PathNotFoundError, DirectoryNotFoundError) as error:
+            # The tools of a dialect tell of failures in words of their own.
+            if tool.present is None:
+                await suggest_paths(self._desk.files, error)
             raise
 
     async def _within_limit(self, tool: AnyTool, parameters: Parameters) -> Result | Mapping[str, Any]:

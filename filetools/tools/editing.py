@@ -7,7 +7,7 @@ from typing import Annotated
 from pydantic import Field
 
 from filetools.content import Edit
-from filetools.errors import InvalidArgumentError
+from filetools.errors import EditAmbiguousError, InvalidArgumentError, PathExistsError
 from filetools.models import EditResult, PatchResult
 from filetools.tools.arguments import Parameters
 from filetools.tools.tool import AnyTool, Tool, ToolContext
@@ -50,7 +50,13 @@ class ApplyPatch(Parameters):
 
 async def edit_file(context: ToolContext, given: EditFile) -> EditResult:
     """Replace exact texts in a file."""
-    return await context.files.edit_file(given.path, _edits(given), dry_run=given.dry_run)
+    try:
+        return await context.files.edit_file(given.path, _edits(given), dry_run=given.dry_run)
+    except EditAmbiguousError as exc:
+        exc.suggested_action = (
+            "Copy more of the lines around the place into old_string, or pass replace_all=true for all."
+        )
+        raise
 
 
 async def insert_lines(context: ToolContext, given: InsertLines) -> EditResult:
@@ -60,7 +66,11 @@ async def insert_lines(context: ToolContext, given: InsertLines) -> EditResult:
 
 async def apply_patch(context: ToolContext, given: ApplyPatch) -> PatchResult:
     """Apply a patch."""
-    return await context.files.apply_patch(given.patch, dry_run=given.dry_run)
+    try:
+        return await context.files.apply_patch(given.patch, dry_run=given.dry_run)
+    except PathExistsError as exc:
+        exc.suggested_action = "Change what is there with '*** Update File:', or add another path."
+        raise
 
 
 def _edits(given: EditFile) -> list[Edit]:

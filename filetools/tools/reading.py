@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from filetools.errors import PathIsDirectoryError
+from filetools.errors import FileTooLargeError, PathIsDirectoryError
 from filetools.models import InfoResult, ListResult, ReadResult
 from filetools.tools.arguments import Parameters
 from filetools.tools.tool import AnyTool, Tool, ToolContext
@@ -46,6 +46,9 @@ async def read_file(context: ToolContext, given: ReadFile) -> ReadResult:
         return await context.files.read_file(given.path, offset=given.offset, limit=given.limit, version=given.version)
     except PathIsDirectoryError as exc:
         exc.suggested_action = "Use list_files to see what is in the folder."
+        raise
+    except FileTooLargeError as exc:
+        exc.suggested_action = "Read a part: pass offset and limit, such as offset=1 and limit=2000."
         raise
 
 

@@ -88,7 +88,10 @@ def choose(history: History, caller: Actor, request: UndoRequest, *, redo: bool 
     if missing:
         raise InvalidArgumentError(f"There is no change {min(missing)} that you could undo")
     if request.names_changes and not records:
-        raise InvalidArgumentError(f"There is no change of a call {request.call!r} that you could undo")
+        raise InvalidArgumentError(
+            f"There is no change of a call {request.call!r} that you could undo",
+            suggested_action="Name a call that changed something, or leave it out to undo the last change.",
+        )
     return list(records) if request.numbers is not None else _effective(history, records)
 
 

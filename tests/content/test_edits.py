@@ -66,7 +66,9 @@ def test_a_text_like_nothing_in_the_file_has_no_closest_lines() -> None:
 def test_too_many_matches_name_the_line_of_each() -> None:
     with pytest.raises(EditAmbiguousError) as caught:
         apply_edits("a\nx\nx x\n", [Edit(old="a", new="b"), Edit(old="x", new="y")], path="f")
-    assert (caught.value.code, caught.value.details) == ("EDIT_AMBIGUOUS", {"number": 2, "lines": [2, 3, 3]})
+    around = [{"line": 2, "text": "b\nx\nx x\n"}, {"line": 3, "text": "x\nx x\n"}]
+    told = {"number": 2, "lines": [2, 3, 3], "around": around}
+    assert (caught.value.code, caught.value.details) == ("EDIT_AMBIGUOUS", told)
 
 
 def test_too_few_matches_are_not_enough() -> None:

@@ -22,6 +22,7 @@ from filetools.tools import (
     Medium,
     Shown,
     failure_envelope,
+    nearest_name,
     shown,
 )
 from filetools.tools.exports import mcp_tool
@@ -69,8 +70,9 @@ class Calls:
         """Call a tool; what goes wrong inside is told to the model, and only an unknown tool is an error of the protocol."""
         tool = self._tools.get(given.name)
         if tool is None:
-            unknown = UnknownToolError(given.name[:80], list(self._tools))
-            raise MCPError(wire.INVALID_PARAMS, unknown.message, {"available": list(self._tools)})
+            names = list(self._tools)
+            unknown = UnknownToolError(given.name[:80], names, nearest_name(given.name, names))
+            raise MCPError(wire.INVALID_PARAMS, f"{unknown.message}. {unknown.suggested_action}", unknown.details)
         told = await self._asking.lead(request, given, lambda: self._envelope(request, tool, given))
         return told if isinstance(told, wire.InputRequiredResult) else self._result(tool, told)
 

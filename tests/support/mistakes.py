@@ -1,0 +1,398 @@
+"""Mistakes that models make with the native tools, and how each is mended with nothing but what its error says.
+
+One table for every door. What a mistake tells is the text that a model reads; the mended call is made from that text.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+from filetools.facade import FileToolsFacade
+from filetools.models import Actor
+from filetools.tools import ToolRegistry
+
+Arguments = dict[str, Any]
+Act = Callable[[FileToolsFacade, Path], Awaitable[None]]
+Mend = Callable[[str], tuple[str, Arguments]]
+
+APP: Final = "def main():\n\tprint('one')\n\tprint('two')\n\n\ndef other():\n\tprint('one')\n"
+CURLY: Final = "She said \u201chello\u201d \u2013 it\u2019s fine.\n"
+NO_VERSION: Final = "0" * 64
+LARGE: Final = "line\n" * 30_000
+SETTINGS: Final[Mapping[str, Any]] = {
+    "durability": "relaxed",
+    "watch": False,
+    "max_read_bytes": 100_000,
+    "lock_timeout_seconds": 0.05,
+    "approval_wait_seconds": 0,
+}
+_PATCH: Final = "*** Begin Patch\n{}*** End Patch\n"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Mistake:
+    """One call that is wrong, what its error must say, and how to mend it."""
+
+    name: str
+    tool: str
+    wrong: Arguments
+    code: str
+    told: tuple[str, ...]
+    """Parts of what the model reads."""
+    mend: Mend
+    """Makes tool and arguments of the mended call from what the model read."""
+    before: Act | None = None
+    """What happened before the call."""
+    between: Act | None = None
+    """What has to happen before the mended call, as the error says."""
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    is_of_protocol: bool = False
+    """Whether a protocol has an error of its own for it."""
+
+
+def plant(root: Path) -> None:
+    """Make the tree that the mistakes are about; beside it stands a file with a second name in it."""
+    files: dict[str, bytes] = {
+        "src/app.py": APP.encode(),
+        "notes.md": b"notes\n",
+        "docs/curly.md": CURLY.encode(),
+        "win.txt": b"a\r\nb\r\nc \r\n",
+        "latin.txt": "caf\u00e9\nna\u00efve\n".encode("latin-1"),
+        "logo.png": b"\x89PNG\r\n\x1a\n" + bytes(50),
+        "large.txt": LARGE.encode(),
+        ".git/config": b"[core]\n",
+    }
+    for path, content in files.items():
+        (root / path).parent.mkdir(parents=True, exist_ok=True)
+        (root / path).write_bytes(content)
+    (root / "link.py").symlink_to("src/app.py")
+    (root / "outer").symlink_to(root.parent)
+    (root.parent / "outside.md").write_text("outside\n")
+    (root / "shared.md").hardlink_to(root.parent / "outside.md")
+    os.mkfifo(root / "pipe")
+
+
+def again(tool: str, **arguments: Any) -> Mend:
+    """Mended as the error says in words, without anything to copy from it."""
+    return lambda _: (tool, arguments)
+
+
+def with_found(tool: str, name: str, pattern: str, **arguments: Any) -> Mend:
+    """Mended with a part of the error: the last match of a pattern becomes an argument."""
+
+    def mend(told: str) -> tuple[str, Arguments]:
+        return tool, {**arguments, name: re.findall(pattern, told)[-1]}
+
+    return mend
+
+
+def with_version(tool: str, **arguments: Any) -> Mend:
+    """Mended with the version that the error names."""
+    return with_found(tool, "expected_version", r"current_version: (sha256:[0-9a-f]{64})", **arguments)
+
+
+def with_similar(tool: str, name: str = "path", **arguments: Any) -> Mend:
+    """Mended with the path that the error suggests."""
+    return with_found(tool, name, r"Did you mean '([^']+)'\?", **arguments)
+
+
+def renamed(tool: str, wrong: str, **arguments: Any) -> Mend:
+    """Mended by giving what was given under a wrong name under the one that the error suggests."""
+
+    def mend(told: str) -> tuple[str, Arguments]:
+        [name] = re.findall(r"did you mean '(\w+)'", told)
+        return tool, {**{key: value for key, value in arguments.items() if key != wrong}, name: arguments[wrong]}
+
+    return mend
+
+
+def with_closest(**arguments: Any) -> Mend:
+    """Mended with the text that stands there, as the error shows it."""
+
+    def mend(told: str) -> tuple[str, Arguments]:
+        return "edit_file", {**arguments, "old_string": _closest(told)}
+
+    return mend
+
+
+def patched_with_closest(told: str) -> tuple[str, Arguments]:
+    """Mend a patch with the lines that stand there."""
+    old = "".join(f"-{line}\n" for line in _closest(told).splitlines())
+    return "apply_patch", {"patch": _PATCH.format(f"*** Update File: src/app.py\n@@\n{old}+\tprint(2)\n")}
+
+
+def with_place(told: str) -> tuple[str, Arguments]:
+    """Mend an edit of what is there twice: the second place, with the lines around it."""
+    around = json.loads(re.findall(r"^around: (.+)$", told, re.MULTILINE)[-1])
+    old = around[1]["text"]
+    return "edit_file", {"path": "src/app.py", "old_string": old, "new_string": old.replace("one", "uno")}
+
+
+def _closest(told: str) -> str:
+    found: str = json.loads(re.findall(r"^closest: (.+)$", told, re.MULTILINE)[-1])["text"]
+    return found
+
+
+async def bob_writes(files: FileToolsFacade, root: Path) -> None:
+    """Let another agent make a file."""
+    bob = files.for_actor(Actor(kind="agent", id="bob", session="t"))
+    await ToolRegistry(bob).call("write_file", {"path": "bobs.txt", "content": "by bob\n"}, tool_call_id="bobs-call")
+
+
+async def bob_holds_a_lock(files: FileToolsFacade, root: Path) -> None:
+    """Let somebody else work on a file and not come to an end."""
+    held = files._parts.locks.hold(["src/app.py"], path="src/app.py", owner="bob")
+    await held.__aenter__()
+    _held.append(held)
+
+
+async def bob_lets_go(files: FileToolsFacade, root: Path) -> None:
+    """End the work of `bob_holds_a_lock`."""
+    await _held.pop().__aexit__(None, None, None)
+
+
+_held: list[Any] = []
+
+
+async def a_person_allows(files: FileToolsFacade, root: Path) -> None:
+    """Let a person allow whatever is asked."""
+    person = files.for_actor(Actor(kind="editor", id="ann"))
+    for request in await person.approvals():
+        await person.answer_approval(request.id, "allow")
+
+
+def _edit(old: str, new: str = "pass", path: str = "src/app.py") -> Arguments:
+    return {"path": path, "old_string": old, "new_string": new}
+
+
+def _of(name: str, tool: str, wrong: Arguments, code: str, told: str, mend: Mend, **more: Any) -> Mistake:
+    return Mistake(name=name, tool=tool, wrong=wrong, code=code, told=tuple(told.split(" | ")), mend=mend, **more)
+
+
+READ: Final = again("read_file", path="src/app.py")
+ARGUMENT: Final = "INVALID_ARGUMENT"
+
+NAMES_AND_TYPES: Final = [
+    _of("misspelled parameter", "read_file", {"pth": "notes.md"}, ARGUMENT, "'pth' | did you mean 'path'",
+        renamed("read_file", "pth", pth="notes.md")),
+    _of("camelCase of an unknown name", "write_file", {"path": "n.md", "fileContent": "x"}, ARGUMENT, "'fileContent' | content",
+        renamed("write_file", "fileContent", path="n.md", fileContent="x")),
+    _of("parameter of another tool", "move_file", {"path": "win.txt", "destination": "w.txt"}, ARGUMENT,
+        "Unknown parameter 'path' | source", again("move_file", source="win.txt", destination="w.txt")),
+    _of("parameter that nobody knows", "grep_files", {"pattern": "two", "case_sensitive": False}, ARGUMENT,
+        "'case_sensitive' | ignore_case", again("grep_files", pattern="two", ignore_case=True)),
+    _of("missing parameter", "read_file", {}, ARGUMENT, "Missing parameter 'path'", READ),
+    _of("two names, two values", "read_file", {"path": "a", "file_path": "b"}, ARGUMENT,
+        "given twice | 'path' | 'file_path'", READ),
+    _of("null where a value is needed", "write_file", {"path": "n.md", "content": None}, ARGUMENT,
+        "'content' | expected a string, got null", again("write_file", path="n.md", content="")),
+    _of("number as text", "read_file", {"path": "src/app.py", "offset": "2"}, ARGUMENT, "'offset' | an integer | '2'",
+        again("read_file", path="src/app.py", offset=2)),
+    _of("boolean as text", "delete_file", {"path": "src", "recursive": "true"}, ARGUMENT, "'recursive' | a boolean",
+        again("delete_file", path="src", recursive=True)),
+    _of("object as content", "write_file", {"path": "n.json", "content": {"a": 1}}, ARGUMENT,
+        "'content' | a string | an object", again("write_file", path="n.json", content='{"a": 1}')),
+    _of("one edit that is no list", "edit_file", {"path": "src/app.py", "edits": {"old_string": "x", "new_string": "y"}},
+        ARGUMENT, "'edits' | an array | an object", again("edit_file", path="src/app.py", edits=[
+            {"old_string": "print('two')", "new_string": "pass"}])),
+    _of("wrong name inside a list", "edit_file", {"path": "src/app.py", "edits": [{"old": "x", "new_string": "y"}]},
+        ARGUMENT, "'edits[0].old' | old_string", again("edit_file", path="src/app.py", edits=[
+            {"old_string": "print('two')", "new_string": "pass"}])),
+    _of("both ways of editing", "edit_file", {**_edit("print('two')"), "edits": []}, ARGUMENT, "not both",
+        again("edit_file", **_edit("print('two')"))),
+    _of("half an edit", "edit_file", {"path": "src/app.py", "old_string": "print('two')"}, ARGUMENT,
+        "old_string and new_string", again("edit_file", **_edit("print('two')"))),
+    _of("limit too high", "list_files", {"limit": 5000}, ARGUMENT, "'limit' | less than or equal to 1000",
+        lambda told: ("list_files", {"limit": int(re.findall(r"or equal to (\d+)", told)[-1])})),
+    _of("unknown choice", "grep_files", {"pattern": "two", "output_mode": "lines"}, ARGUMENT,
+        "'content', 'files' or 'count'", again("grep_files", pattern="two", output_mode="content")),
+    _of("unknown tool", "raed_file", {"path": "src/app.py"}, "UNKNOWN_TOOL", "Did you mean read_file",
+        lambda told: (re.findall(r"Did you mean (\w+)\?", told)[-1], {"path": "src/app.py"}), is_of_protocol=True),
+]  # fmt: skip
+
+PATHS: Final = [
+    _of("wrong case", "read_file", {"path": "src/App.py"}, "FILE_NOT_FOUND", "Did you mean 'src/app.py'",
+        with_similar("read_file")),
+    _of("nearly the name", "edit_file", _edit("print('two')", path="src/ap.py"), "FILE_NOT_FOUND", "'src/app.py'",
+        with_similar("edit_file", **_edit("print('two')"))),
+    _of("without its folder", "read_file", {"path": "app.py"}, "FILE_NOT_FOUND", "Did you mean 'src/app.py'",
+        with_similar("read_file")),
+    _of("with a folder too many", "read_file", {"path": "project/src/app.py"}, "FILE_NOT_FOUND",
+        "Did you mean 'src/app.py'", with_similar("read_file")),
+    _of("name with nothing like it", "read_file", {"path": "zzz.qqq"}, "FILE_NOT_FOUND", "list_files",
+        again("list_files")),
+    _of("nearly the folder", "list_files", {"path": "scr"}, "DIR_NOT_FOUND", "Did you mean 'src'", with_similar("list_files")),
+    _of("nearly the source", "move_file", {"source": "note.md", "destination": "n.md"}, "FILE_NOT_FOUND", "'notes.md'",
+        with_similar("move_file", "source", destination="n.md")),
+    _of("folder for a file", "read_file", {"path": "src"}, "IS_A_DIRECTORY", "list_files", again("list_files", path="src")),
+    _of("file for a folder", "list_files", {"path": "notes.md"}, "NOT_A_DIRECTORY", "It is a file",
+        again("read_file", path="notes.md")),
+    _of("path through a file", "write_file", {"path": "notes.md/new.md", "content": ""}, "NOT_A_DIRECTORY",
+        "notes.md | It is a file", again("write_file", path="new.md", content="")),
+    _of("writing a folder", "write_file", {"path": "src/", "content": ""}, "IS_A_DIRECTORY", "Name a file in it",
+        again("write_file", path="src/new.py", content="")),
+    _of("up and out", "read_file", {"path": "../outside.md"}, "PATH_TRAVERSAL", "relative to the workspace root", READ),
+    _of("up and in again", "read_file", {"path": "docs/../notes.md"}, "PATH_TRAVERSAL", "without '..'",
+        again("read_file", path="notes.md")),
+    _of("up with backslashes", "read_file", {"path": "docs\\..\\notes.md"}, "PATH_TRAVERSAL", "without '..'",
+        again("read_file", path="notes.md")),
+    _of("drive letter", "read_file", {"path": "C:\\src\\app.py"}, "ABSOLUTE_PATH", "relative to the workspace root", READ),
+    _of("absolute path of nowhere", "read_file", {"path": "/home/user/project/src/app.py"}, "FILE_NOT_FOUND",
+        "Did you mean 'src/app.py'", with_similar("read_file")),
+    _of("nothing for a path", "read_file", {"path": ""}, "INVALID_PATH", "root of the workspace | name something in it",
+        again("list_files", path="")),
+    _of("name that is too long", "write_file", {"path": "x" * 300, "content": ""}, "PATH_TOO_LONG", "255 bytes",
+        again("write_file", path="x" * 255, content="")),
+    _of("symbolic link", "read_file", {"path": "link.py"}, "SYMLINK_NOT_ALLOWED", "Use the path of the real file",
+        with_found("read_file", "path", r"target: (\S+)")),
+    _of("symbolic link out of the root", "read_file", {"path": "outer/outside.md"}, "SYMLINK_NOT_ALLOWED",
+        "'outer' is a symbolic link", READ),
+    _of("file with a name outside", "edit_file", _edit("outside", path="shared.md"), "HARD_LINKED",
+        "2 names | Write to another path", again("write_file", path="own.md", content="own\n")),
+    _of("pipe", "read_file", {"path": "pipe"}, "NOT_A_REGULAR_FILE", "is a pipe", READ),
+    _of("out of reach", "write_file", {"path": ".filetools/x", "content": ""}, "PERMISSION_DENIED", "out of reach",
+        again("write_file", path="x", content="")),
+    _of("protected", "edit_file", _edit("core", path=".git/config"), "APPROVAL_REQUIRED",
+        "Ask the user to approve this call, then repeat it unchanged", again("edit_file", **_edit("core", path=".git/config")),
+        between=a_person_allows),
+    _of("a root that may only be read", "write_file", {"path": "n.md", "content": ""}, "TOOL_BLOCKED", "write_file | blocked",
+        again("read_file", path="notes.md"), settings={"permissions": "read_only"}),
+]  # fmt: skip
+
+READING: Final = [
+    _of("too large", "read_file", {"path": "large.txt"}, "FILE_TOO_LARGE", "offset=1 and limit=2000",
+        with_found("read_file", "path", r"path: (\S+)", offset=1, limit=2000)),
+    _of("line 0", "read_file", {"path": "src/app.py", "offset": 0}, ARGUMENT, "counts lines from 1",
+        again("read_file", path="src/app.py", offset=1)),
+    _of("no lines at all", "read_file", {"path": "src/app.py", "limit": 0}, ARGUMENT, "'limit' | greater than or equal to 1",
+        again("read_file", path="src/app.py", limit=1)),
+    _of("lines of a picture", "read_file", {"path": "logo.png", "offset": 2}, ARGUMENT, "is binary | Leave the lines out",
+        again("read_file", path="logo.png")),
+    _of("no version", "read_file", {"path": "src/app.py", "version": "v1"}, ARGUMENT, "12 hex digits | Leave the version out",
+        READ),
+    _of("version that nobody keeps", "read_file", {"path": "src/app.py", "version": NO_VERSION}, "VERSION_GONE",
+        "Leave the version out", READ),
+    _of("made-up cursor", "list_files", {"cursor": "2"}, ARGUMENT, "next_cursor | leave it out", again("list_files")),
+    _of("pattern of nothing", "search_files", {"pattern": ""}, ARGUMENT, "empty", again("search_files", pattern="*.py")),
+    _of("brackets that are text", "grep_files", {"pattern": "print("}, ARGUMENT, "character 7 | literal=true",
+        again("grep_files", pattern="print(", literal=True)),
+    _of("look-around", "grep_files", {"pattern": "(?<=print)x"}, ARGUMENT, "look-around | (?:...)",
+        again("grep_files", pattern="(?:print)x?")),
+    _of("more than a line", "grep_files", {"pattern": "one'\\)\\n"}, ARGUMENT, "multiline=true",
+        again("grep_files", pattern="one'\\)\\n", multiline=True)),
+    _of("glob of nothing", "grep_files", {"pattern": "two", "glob": ""}, ARGUMENT, "1 to 4096 characters",
+        again("grep_files", pattern="two", glob="*.py")),
+    _of("made-up position", "watch_changes", {"since": "now"}, ARGUMENT, "epoch:number | leave it out", again("watch_changes")),
+]  # fmt: skip
+
+WRITING: Final = [
+    _of("replacing without a version", "write_file", {"path": "src/app.py", "content": "x\n"}, "VERSION_MISMATCH",
+        "expected_version | current_version", with_version("write_file", path="src/app.py", content="x\n")),
+    _of("replacing a stale version", "write_file", {"path": "src/app.py", "content": "x\n", "expected_version": NO_VERSION},
+        "VERSION_MISMATCH", "current_version", with_version("write_file", path="src/app.py", content="x\n")),
+    _of("what is no version", "write_file", {"path": "src/app.py", "content": "x\n", "expected_version": "latest"},
+        ARGUMENT, "Read the file, and pass the version", READ),
+    _of("version of a new file", "write_file", {"path": "n.md", "content": "x\n", "expected_version": NO_VERSION},
+        "VERSION_MISMATCH", "does not exist | Leave expected_version out", again("write_file", path="n.md", content="x\n")),
+    _of("character that the encoding lacks", "edit_file", _edit("na\u00efve", "5 \u20ac", "latin.txt"), "ENCODING_ERROR",
+        "U+20AC | line 2 | Leave the character out", again("edit_file", **_edit("na\u00efve", "5 EUR", "latin.txt"))),
+    _of("spaces for tabs", "edit_file", _edit("    print('two')"), "EDIT_NOT_FOUND", "indentation | closest",
+        with_closest(**_edit(""))),
+    _of("other quotes", "edit_file", _edit('print("two")'), "EDIT_NOT_FOUND", "quotes", with_closest(**_edit(""))),
+    _of("straight for curly quotes", "edit_file", _edit("She said \"hello\" - it's fine.", "x", "docs/curly.md"),
+        "EDIT_NOT_FOUND", "typographic characters", with_closest(**_edit("", "x\n", "docs/curly.md"))),
+    _of("other case", "edit_file", _edit("PRINT('two')"), "EDIT_NOT_FOUND", "case", with_closest(**_edit(""))),
+    _of("blank that is not there", "edit_file", _edit("a\nb \n", "x\n", "win.txt"), "EDIT_NOT_FOUND", "trailing blanks",
+        with_closest(**_edit("", "x\n", "win.txt"))),
+    _of("blank that is there", "edit_file", _edit("b\nc\n", "x\n", "win.txt"), "EDIT_NOT_FOUND", "trailing blanks",
+        with_closest(**_edit("", "x\n", "win.txt"))),
+    _of("text that was changed", "edit_file", _edit("print('three')"), "EDIT_NOT_FOUND", "closest",
+        again("read_file", path="src/app.py")),
+    _of("text that is there twice: one of them", "edit_file", _edit("print('one')"), "EDIT_AMBIGUOUS", "lines 2, 7",
+        with_place),
+    _of("text that is there twice: both", "edit_file", _edit("print('one')"), "EDIT_AMBIGUOUS", "replace_all=true",
+        again("edit_file", **_edit("print('one')"), replace_all=True)),
+    _of("nothing for a text", "edit_file", _edit("", "# first\n"), ARGUMENT, "Give a line next to the place",
+        again("edit_file", **_edit("def main():", "# first\ndef main():"))),
+    _of("editing a picture", "edit_file", _edit("a", "b", "logo.png"), ARGUMENT, "is binary",
+        again("read_file", path="logo.png")),
+    _of("patch of other lines", "apply_patch",
+        {"patch": _PATCH.format("*** Update File: src/app.py\n@@\n-print('two!')\n+x\n")}, "EDIT_NOT_FOUND",
+        "src/app.py | closest", patched_with_closest),
+    _of("patch without its end", "apply_patch", {"patch": "*** Begin Patch\n*** Add File: b.md\n+b\n"}, ARGUMENT,
+        "'*** End Patch' is missing", again("apply_patch", patch=_PATCH.format("*** Add File: b.md\n+b\n"))),
+    _of("patch of unknown kind", "apply_patch", {"patch": _PATCH.format("*** Change File: b.md\n+b\n")}, ARGUMENT,
+        "line 2 | *** Add File:", again("apply_patch", patch=_PATCH.format("*** Add File: b.md\n+b\n"))),
+    _of("patch line without a mark", "apply_patch", {"patch": _PATCH.format("*** Update File: src/app.py\n@@\nprint('two')\n")},
+        ARGUMENT, "line 4 | begins with a blank, '-' or '+'", again("apply_patch", patch=_PATCH.format(
+            "*** Update File: src/app.py\n@@\n \tprint('two')\n+\tpass\n"))),
+    _of("no patch", "apply_patch", {"patch": "print(2)"}, ARGUMENT, "Begin Patch | unified diff",
+        again("apply_patch", patch=_PATCH.format("*** Add File: b.md\n+b\n"))),
+    _of("patch that adds what is there", "apply_patch", {"patch": _PATCH.format("*** Add File: notes.md\n+x\n")}, "FILE_EXISTS",
+        "*** Update File:", again("apply_patch", patch=_PATCH.format("*** Update File: notes.md\n@@\n-notes\n+x\n"))),
+    _of("move onto a file", "move_file", {"source": "win.txt", "destination": "notes.md"}, "FILE_EXISTS", "overwrite=true",
+        again("move_file", source="win.txt", destination="notes.md", overwrite=True)),
+    _of("move onto a folder", "move_file", {"source": "win.txt", "destination": "docs"}, "IS_A_DIRECTORY", "in full",
+        with_found("move_file", "destination", r"such as '([^']+)'", source="win.txt")),
+    _of("move into itself", "move_file", {"source": "src", "destination": "src/inner"}, ARGUMENT, "into itself",
+        again("move_file", source="src", destination="inner")),
+    _of("folder that is not empty", "delete_file", {"path": "src"}, "IS_A_DIRECTORY", "recursive=true",
+        again("delete_file", path="src", recursive=True)),
+    _of("the root itself", "delete_file", {"path": "."}, "INVALID_PATH", "root of the workspace | name something in it",
+        again("delete_file", path="notes.md")),
+    _of("undoing a call that was none", "undo_changes", {"call_id": "nope"}, ARGUMENT, "leave it out", again("undo_changes")),
+    _of("undoing what others did", "undo_changes", {"call_id": "bobs-call"}, ARGUMENT, "that you could undo | leave it out",
+        again("undo_changes"), before=bob_writes),
+    _of("a file that somebody works on", "edit_file", _edit("print('two')"), "LOCK_TIMEOUT", "Wait 5 seconds and retry",
+        again("edit_file", **_edit("print('two')")), before=bob_holds_a_lock, between=bob_lets_go),
+]  # fmt: skip
+
+MISTAKES: Final = [*NAMES_AND_TYPES, *PATHS, *READING, *WRITING]
+
+Show = Callable[[str, Arguments], Awaitable[tuple[bool, str]]]
+"""Calls a tool through a door; returns whether it succeeded, and what the model reads."""
+
+
+def state_of(root: Path) -> dict[str, bytes]:
+    """Return the content of every file that the mistakes are about."""
+    found = (path for path in sorted(root.rglob("*")) if path.is_file() and not path.is_symlink())
+    return {
+        name: path.read_bytes()
+        for path in found
+        if not (name := path.relative_to(root).as_posix()).startswith(".filetools")
+    }
+
+
+async def try_and_mend(mistake: Mistake, files: FileToolsFacade, root: Path, show: Show) -> None:
+    """Make the mistake through a door, look at what it tells, and mend it with that."""
+    async with _after(mistake.before, files, root):
+        before = state_of(root)
+        succeeded, told = await show(mistake.tool, mistake.wrong)
+        assert not succeeded, told
+        assert told.startswith(mistake.code), told
+        assert [part for part in mistake.told if part not in told] == [], told
+        assert str(root.parent) not in told
+        assert state_of(root) == before
+        tool, arguments = mistake.mend(told)
+        if mistake.between is not None:
+            await mistake.between(files, root)
+        succeeded, told = await show(tool, arguments)
+        assert succeeded, told
+
+
+@asynccontextmanager
+async def _after(act: Act | None, files: FileToolsFacade, root: Path) -> AsyncIterator[None]:
+    if act is not None:
+        await act(files, root)
+    try:
+        yield
+    finally:
+        while _held:
+            await _held.pop().__aexit__(None, None, None)

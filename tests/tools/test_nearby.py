@@ -1,0 +1,60 @@
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+import filetools
+from filetools.facade import FileToolsFacade
+from filetools.models import Actor
+from filetools.permissions.rules import Rule
+from filetools.tools import ToolRegistry
+from filetools.tools.nearby import similar_paths
+
+
+@pytest.fixture
+async def files(tmp_path: Path) -> AsyncIterator[FileToolsFacade]:
+    root = tmp_path / "project"
+    for path in ("src/app.py", "src/test_app.py", "docs/guide.md", "docs/old/guide.md", "README.md", ".git/config"):
+        (root / path).parent.mkdir(parents=True, exist_ok=True)
+        (root / path).write_text("x\n")
+    async with filetools.open(root, settings={"durability": "relaxed", "watch": False}) as opened:
+        yield opened
+
+
+@pytest.mark.parametrize("path", ["", "zzz.md", "x" * 5000, "*.py", "src/app.py/x", "\0", ".filetools/x"])
+async def test_where_nothing_is_alike_nothing_is_suggested(files: FileToolsFacade, path: str) -> None:
+    assert await similar_paths(files, path) == []
+
+
+@pytest.mark.parametrize(
+    ("path", "found"),
+    [
+        ("src/App.PY", ["src/app.py"]),
+        ("src/ap.py", ["src/app.py"]),
+        ("src/apps.txt", ["src/app.py"]),
+        ("app.py", ["src/app.py"]),
+        ("readme.txt", ["README.md"]),
+        ("home/ann/project/src/app.py", ["src/app.py"]),
+        ("guide.md", ["docs/guide.md", "docs/old/guide.md"]),
+        ("doc", ["docs"]),
+    ],
+)
+async def test_paths_that_are_alike_are_suggested(files: FileToolsFacade, path: str, found: list[str]) -> None:
+    assert sorted(await similar_paths(files, path)) == sorted(found)
+
+
+async def test_the_error_of_a_call_suggests_them(files: FileToolsFacade) -> None:
+    agent = files.for_actor(Actor(kind="agent", id="alice"))
+    envelope = await ToolRegistry(agent).call("read_file", {"path": "src/ap.py"})
+    assert envelope["details"] == {"path": "src/ap.py", "similar": ["src/app.py"]}
+    assert envelope["suggested_action"].startswith("Did you mean 'src/app.py'?")
+
+
+@pytest.mark.parametrize("asked", ["src/ap.py", "app.py"])
+async def test_rules_that_forbid_looking_forbid_suggesting(files: FileToolsFacade, asked: str) -> None:
+    rules = [Rule(tool=tool, path="**", level="block") for tool in ("list_files", "search_files")]
+    await files._parts.gatekeeper.use_rules(rules)
+    agent = files.for_actor(Actor(kind="agent", id="alice"))
+    assert "similar" not in (await ToolRegistry(agent).call("read_file", {"path": asked}))["details"]
