@@ -29,7 +29,7 @@ from filetools.tools.files import Files
 from filetools.tools.nearby import suggest_paths
 from filetools.tools.retrying import Retrier, RetryPolicy
 from filetools.tools.roots import Roots
-from filetools.tools.tool import AnyTool, ReportProgress, ToolContext
+from filetools.tools.tool import AnyTool, ReportPart, ReportProgress, ToolContext
 
 logger = logging.getLogger(__name__)
 
@@ -64,14 +64,23 @@ class ToolCall:
         call_id: Id under which log, events and journal know it.
         abort: Stops it.
         progress: Told what `tool:progress` tells.
+        partial: Told the first rows of a long result.
     """
 
     def __init__(
-        self, desk: CallDesk, name: str, call_id: str, *, abort: AbortSignal | None, progress: ReportProgress | None
+        self,
+        desk: CallDesk,
+        name: str,
+        call_id: str,
+        *,
+        abort: AbortSignal | None,
+        progress: ReportProgress | None,
+        partial: ReportPart | None = None,
     ) -> None:
         self._desk = desk
         self._name = name
         self._id = call_id
+        self._partial = partial
         self._abort = abort or AbortSignal()  # the log can stop a call that came without one
         self._report = CallReport(desk.log, desk.files.bus, name, call_id, progress=progress)
         self._deadline: Deadline | None = None
@@ -158,7 +167,15 @@ class ToolCall:
             report=self._report.progress,
             abort=self._abort,
             require_read=self._desk.require_read,
+            partial=None if self._partial is None else self._tell_part,
         )
+
+    def _tell_part(self, part: Result) -> None:
+        try:
+            if self._partial is not None:
+                self._partial(part)
+        except Exception:  # a caller's callback is foreign code, and must not fail the work it follows
+            logger.exception("The callback for parts of call %s failed", self._id)
 
     def _new_retrier(self, tool: AnyTool) -> Retrier:
         # Other retryable errors are the caller's to repeat: a lock or a busy file is waited for below already.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Annotated, Any
 
 from pydantic import Field
@@ -10,6 +11,7 @@ from pydantic import Field
 from filetools.errors import FileTooLargeError, PathIsDirectoryError
 from filetools.models import InfoResult, ListResult, ReadResult
 from filetools.tools.arguments import Parameters
+from filetools.tools.parts import in_parts
 from filetools.tools.tool import AnyTool, Tool, ToolContext
 
 MAX_PAGE_ENTRIES = 1000
@@ -64,14 +66,14 @@ async def exists(context: ToolContext, given: OnePath) -> Mapping[str, Any]:
 
 async def list_files(context: ToolContext, given: ListFiles) -> ListResult:
     """Return one page of a folder or of the tree below it."""
-    return await context.files.list_files(
+    page = partial(
+        context.files.list_files,
         given.path,
         recursive=given.recursive,
-        limit=given.limit,
-        cursor=given.cursor,
         max_depth=given.max_depth,
         abort=context.is_aborted,
     )
+    return await in_parts(context, given.limit, given.cursor, lambda limit, cursor: page(limit=limit, cursor=cursor))
 
 
 READING: tuple[AnyTool, ...] = (

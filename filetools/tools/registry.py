@@ -24,7 +24,7 @@ from filetools.tools.roots import Roots
 from filetools.tools.searching import SEARCHING
 from filetools.tools.seen import Shown
 from filetools.tools.shown import shown, shown_failure
-from filetools.tools.tool import AnyTool, ReportProgress
+from filetools.tools.tool import AnyTool, ReportPart, ReportProgress
 from filetools.tools.writing import WRITING
 
 FILE_TOOLS: Final[tuple[AnyTool, ...]] = (
@@ -170,6 +170,7 @@ class ToolRegistry:
         tool_call_id: str | None = None,
         abort: AbortSignal | None = None,
         progress: ReportProgress | None = None,
+        partial: ReportPart | None = None,
     ) -> dict[str, Any]:
         """Call a tool and return its envelope; never raises, except CancelledError when the caller is cancelled.
 
@@ -181,6 +182,7 @@ class ToolRegistry:
             tool_call_id: The caller's id; the same id stands in the journal, the log and the events.
             abort: Stops the call.
             progress: Called with current, total, message of long work.
+            partial: Called with the first rows of a long result; the whole one has them again.
 
         Returns:
             `{"success": True, "data": …, "warnings": […]}`, or `{"success": False, "error", "error_code", "retryable",
@@ -189,4 +191,6 @@ class ToolRegistry:
         """
         call_id = tool_call_id or f"call-{secrets.token_hex(8)}"
         shown = str(name)[:MAX_SHOWN_CHARACTERS]
-        return await ToolCall(self._desk, shown, call_id, abort=abort, progress=progress).run(arguments)
+        return await ToolCall(self._desk, shown, call_id, abort=abort, progress=progress, partial=partial).run(
+            arguments
+        )

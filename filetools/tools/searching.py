@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Annotated, Literal
 
 from pydantic import Field
 
 from filetools.models import GrepResult, SearchResult, WatchResult
 from filetools.tools.arguments import Parameters
+from filetools.tools.parts import in_parts
 from filetools.tools.tool import AnyTool, Tool, ToolContext
 
 Limit = Annotated[int, Field(ge=1, le=1000)]
@@ -52,14 +54,17 @@ class WatchChanges(Parameters):
 
 async def search_files(context: ToolContext, given: SearchFiles) -> SearchResult:
     """Return one page of the files and folders whose path fits a pattern."""
-    return await context.files.search_files(
-        given.pattern, path=given.path, all=given.all, limit=given.limit, cursor=given.cursor, abort=context.is_aborted
+    search = partial(
+        context.files.search_files, given.pattern, path=given.path, all=given.all, abort=context.is_aborted
     )
+    return await in_parts(context, given.limit, given.cursor, lambda limit, cursor: search(limit=limit, cursor=cursor))
 
 
 async def grep_files(context: ToolContext, given: GrepFiles) -> GrepResult:
     """Return one page of the lines in which a pattern matches."""
-    return await context.files.grep_files(**given.model_dump(), abort=context.is_aborted)
+    options = given.model_dump(exclude={"limit", "cursor"})
+    grep = partial(context.files.grep_files, **options, abort=context.is_aborted)
+    return await in_parts(context, given.limit, given.cursor, lambda limit, cursor: grep(limit=limit, cursor=cursor))
 
 
 async def watch_changes(context: ToolContext, given: WatchChanges) -> WatchResult:

@@ -18,6 +18,7 @@ from filetools.tools.seen import Shown
 
 Effect = Literal["read", "change", "delete"]
 ReportProgress = Callable[[int, int | None, str | None], None]
+ReportPart = Callable[[Result], None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,6 +35,8 @@ class ToolContext:
     """Whether replacing a file without its version needs a caller that has read all of it."""
     served: Roots | None = None
     """The folders that the door serves by absolute paths; None for the workspace alone."""
+    partial: ReportPart | None = None
+    """Tells the first rows of a long result; None if nobody listens."""
 
     @property
     def roots(self) -> Roots:

@@ -171,3 +171,23 @@ def test_a_body_as_deep_as_it_may_be_large_is_422(server: HttpServer) -> None:
         body = b'{"path":' * 100_000
         answer = httpx2.post(f"{server.address}/v1/tools/read_file", content=body, headers={"Content-Type": kind})
         assert answer.status_code == 422
+
+
+def test_a_long_search_tells_its_first_rows_before_the_rest(server: HttpServer) -> None:
+    folder = server.root / "rows"
+    folder.mkdir()
+    for number in range(75):
+        (folder / f"{number:02}.txt").write_text("needle\n")
+    calls: list[tuple[str, str, dict[str, Any]]] = [
+        ("grep_files", "matches", {"pattern": "needle", "path": "rows", "limit": 70}),
+        ("grep_files", "files", {"pattern": "needle", "path": "rows", "output_mode": "files"}),
+        ("search_files", "entries", {"pattern": ".txt", "path": "rows", "limit": 60}),
+        ("list_files", "entries", {"path": "rows", "limit": 61}),
+    ]
+    for name, rows, arguments in calls:
+        *parts, (last, envelope) = events_of(call(server, name, EVENTS, **arguments).text)
+        plain = call(server, name, **arguments).json()
+        assert (last, envelope) == ("result", plain), name
+        found = [row for kind, part in parts if kind == "partial" for row in part[rows]]
+        assert len(found) >= 20
+        assert found == plain["data"][rows][: len(found)]

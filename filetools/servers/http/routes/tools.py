@@ -13,6 +13,7 @@ from pydantic import BaseModel, Field, ValidationError
 from pydantic_core import from_json
 
 from filetools.errors import InvalidArgumentError
+from filetools.models import Result
 from filetools.servers.http.callers import Caller
 from filetools.servers.http.described import Described, failures
 from filetools.servers.http.event_stream import MEDIA_TYPE, EventStream, event_text
@@ -26,7 +27,7 @@ CALL_HEADER: Final = "Filetools-Call"
 """Header that names a call; the answer carries it, whoever gave the name."""
 _STATUS: Final = {"UNKNOWN_TOOL": 400, "INVALID_ARGUMENT": 422}
 MOST_STEPS: Final = 100
-"""Of progress that a slow reader has not taken; beyond it only the newest counts."""
+"""Events of a call that a slow reader has not taken; beyond it the oldest goes."""
 _ENVELOPE: Final[dict[str, Any]] = {
     "type": "object",
     "required": ["success"],
@@ -170,13 +171,19 @@ async def _streamed(caller: Caller, name: str, arguments: dict[str, Any], call_i
     steps: asyncio.Queue[str] = asyncio.Queue(MOST_STEPS)
     abort = AbortSignal()
 
-    def report(current: int, total: int | None, message: str | None) -> None:
-        if steps.full():
+    def tell(event: str) -> None:
+        if steps.full():  # whoever reads so slowly does without the oldest; the result has all of it
             steps.get_nowait()
-        steps.put_nowait(event_text("progress", {"current": current, "total": total, "message": message}))
+        steps.put_nowait(event)
+
+    def report(current: int, total: int | None, message: str | None) -> None:
+        tell(event_text("progress", {"current": current, "total": total, "message": message}))
+
+    def partial(part: Result) -> None:
+        tell(event_text("partial", part.to_dict()))
 
     call = asyncio.create_task(
-        caller.registry.call(name, arguments, tool_call_id=call_id, abort=abort, progress=report)
+        caller.registry.call(name, arguments, tool_call_id=call_id, abort=abort, progress=report, partial=partial)
     )
     try:
         while not call.done():
