@@ -44,9 +44,9 @@ async def test_nothing_is_lost_at_once(lot: int, tmp_path: Path) -> None:
         assert not faults, "\n".join(faults)
 
 
-async def first_fault(folder: Path) -> str | None:
-    """Return the first fault within the default dose, without its story."""
-    for seed in range(150):
+async def first_fault(folder: Path, *, likely: int = 0) -> str | None:
+    """Return the first fault within the default dose, without its story; a schedule that is likely to have it comes first."""
+    for seed in sorted(range(150), key=lambda seed: seed != likely):
         faults = await run_in_order(folder, seed)
         if faults:
             return faults[1]
@@ -60,7 +60,7 @@ async def test_a_stamp_of_the_merged_text_is_found(tmp_path: Path, monkeypatch: 
 
     monkeypatch.setattr(conflict_calls, "note_sent", note_merged)
     monkeypatch.setattr(batches, "note_sent", note_merged)
-    fault = await first_fault(tmp_path)
+    fault = await first_fault(tmp_path, likely=80)
     assert fault is not None
     assert fault.startswith("lost")
 
@@ -91,7 +91,7 @@ async def test_displaced_bytes_that_are_thrown_away_are_found(tmp_path: Path, mo
         return ()
 
     monkeypatch.setattr(PutFile, "surprises", none)
-    fault = await first_fault(tmp_path)
+    fault = await first_fault(tmp_path, likely=59)
     assert fault is not None
     assert fault.startswith("lost")
 
