@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from filetools.content import apply_text_edits, composed, inverse, moved, transform
 from filetools.content.text_edits import TextEdit
+from tests.support.swapper import dose
 
 TEXT = "0123456789"
 Edits = list[TextEdit]
@@ -48,14 +49,14 @@ def carried(first: Sequence[TextEdit], second: Sequence[TextEdit]) -> tuple[str,
     return one, other
 
 
-@settings(max_examples=2000, deadline=None)
+@settings(max_examples=dose(800))
 @given(OURS, THEIRS)
 def test_both_ways_give_the_text_that_every_character_asks_for(ours: Edits, theirs: Edits) -> None:
     assert carried(ours, theirs) == (both_sides(TEXT, ours, theirs),) * 2
     assert carried(theirs, ours) == (both_sides(TEXT, theirs, ours),) * 2
 
 
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=dose(500))
 @given(OURS, THEIRS)
 def test_carried_edits_are_in_order_and_none_does_nothing(ours: Edits, theirs: Edits) -> None:
     made = transform(ours, theirs, is_first=True) if theirs else []
@@ -63,7 +64,7 @@ def test_carried_edits_are_in_order_and_none_does_nothing(ours: Edits, theirs: E
     assert all(one.text or one.start < one.end for one in made)
 
 
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=dose(500))
 @given(OURS, st.lists(edit_lists("xyz"), max_size=4))
 def test_edits_pass_a_history_as_they_pass_its_sum(ours: Edits, history: list[Edits]) -> None:
     """Each entry of the history is an edit of what the one before left; the sum may join what it removed."""

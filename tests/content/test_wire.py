@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from filetools.content import apply_text_edits, from_wire, minimal_edits, newline_of, to_wire, wire_text
 from filetools.content.text_edits import TextEdit
 from filetools.errors import InvalidArgumentError
+from tests.support.swapper import dose
 
 FACE = "\U0001f600"
 TEXTS = st.lists(st.sampled_from(["a", "b", "\n", "\r", "\r\n", "é", FACE]), max_size=14).map("".join)
@@ -71,7 +72,7 @@ def test_every_line_end_is_one_line_feed_on_the_wire(text: str) -> None:
     assert wire_text(f"{text}\r\r\n\n") == "a\nb\n\n\n"
 
 
-@settings(max_examples=1500, deadline=None)
+@settings(max_examples=dose(600))
 @given(TEXTS, st.data())
 @example("a\rb\nc", None)
 def test_what_is_applied_on_the_wire_is_what_the_text_shows(text: str, data: st.DataObject | None) -> None:
@@ -82,7 +83,7 @@ def test_what_is_applied_on_the_wire_is_what_the_text_shows(text: str, data: st.
     assert wire_text(apply_text_edits(text, own)) == applied_on_the_wire(wire, edits)
 
 
-@settings(max_examples=1500, deadline=None)
+@settings(max_examples=dose(600))
 @given(TEXTS, st.data())
 def test_the_other_way_the_wire_text_becomes_what_the_text_shows(text: str, data: st.DataObject) -> None:
     edits = data.draw(edit_lists(text, TEXTS, in_units=False))
@@ -91,7 +92,7 @@ def test_the_other_way_the_wire_text_becomes_what_the_text_shows(text: str, data
     assert applied_on_the_wire(wire_text(text), shown) == wire_text(apply_text_edits(text, edits))
 
 
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=dose(500))
 @given(TEXTS, st.data())
 def test_an_edit_inside_a_line_goes_there_and_back(text: str, data: st.DataObject) -> None:
     wire = wire_text(text)
