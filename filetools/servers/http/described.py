@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from filetools.servers.http.operations import EditList
 from filetools.servers.http.problems import MEDIA_TYPE, TITLES
 
 Described = dict[int | str, dict[str, Any]]
@@ -21,7 +22,8 @@ PROBLEM_SCHEMA: Final[dict[str, Any]] = {
     },
     "required": ["title", "status", "detail", "code"],
 }
-_REFERENCE: Final = {"$ref": "#/components/schemas/Problem"}
+_SCHEMAS: Final = "#/components/schemas"
+_REFERENCE: Final = {"$ref": f"{_SCHEMAS}/Problem"}
 _BYTES: Final = {"type": "string", "format": "binary"}
 _TAG: Final = {"description": "Version of the file's bytes, in quotes.", "schema": {"type": "string"}}
 _RETRY: Final = {"description": "Seconds to wait.", "schema": {"type": "integer"}}
@@ -76,7 +78,13 @@ def described_failure(status: int) -> dict[str, Any]:
     return told
 
 
-def json_or_diff(schema: dict[str, Any]) -> dict[str, Any]:
-    """Return what a route tells of its body, which is JSON of a schema, or a diff."""
-    diff = {"schema": {"type": "string"}}
-    return {"requestBody": {"content": {"application/json": {"schema": schema}, "text/x-diff": diff}, "required": True}}
+def edits_or_diff() -> dict[str, Any]:
+    """Return what a route tells of its body, which is a list of edits, or a diff."""
+    edits, diff = {"schema": {"$ref": f"{_SCHEMAS}/EditList"}}, {"schema": {"type": "string"}}
+    return {"requestBody": {"content": {"application/json": edits, "text/x-diff": diff}, "required": True}}
+
+
+def own_schemas() -> dict[str, Any]:
+    """Return the schemas that routes refer to and the framework does not know of."""
+    edits = EditList.model_json_schema(ref_template=f"{_SCHEMAS}/{{model}}")
+    return {"Problem": PROBLEM_SCHEMA, **edits.pop("$defs"), "EditList": edits}

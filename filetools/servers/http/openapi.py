@@ -7,20 +7,22 @@ from typing import Any, Final
 from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
 
-from filetools.servers.http.described import EVERYWHERE, PROBLEM_SCHEMA, described_failure
+from filetools.servers.http.described import EVERYWHERE, described_failure, own_schemas
 
 _SESSION: Final = {
     "name": "Filetools-Session",
     "in": "header",
     "required": False,
     "description": "Groups the calls of one conversation, such as for `undo`.",
-    "schema": {"type": "string", "maxLength": 120, "pattern": r"^[!-~]+$"},
+    "schema": {"type": "string", "pattern": "^[!-~]{1,120}$"},
 }
 _BEARER: Final = {
     "type": "http",
     "scheme": "bearer",
     "description": "Needed where the server was started with a token.",
 }
+_USUAL_INVALID: Final = "HTTPValidationError"
+"""What the framework says of invalid requests, in whose place we answer with problems."""
 _METHODS: Final = ("get", "head", "put", "patch", "delete", "post")
 
 
@@ -44,8 +46,10 @@ def _described(application: FastAPI) -> dict[str, Any]:
         separate_input_output_schemas=False,
     )
     components = told.setdefault("components", {})
-    components.setdefault("schemas", {})["Problem"] = PROBLEM_SCHEMA
+    components.setdefault("schemas", {}).update(own_schemas())
     components["securitySchemes"] = {"token": _BEARER}
+    for name in (_USUAL_INVALID, "ValidationError"):
+        components["schemas"].pop(name, None)
     for path, item in told["paths"].items():
         for method in _METHODS:
             if method in item:
@@ -55,6 +59,8 @@ def _described(application: FastAPI) -> dict[str, Any]:
 
 def _complete(operation: dict[str, Any], path: str) -> None:
     responses = operation["responses"]
+    if _USUAL_INVALID in str(responses.get("422")):
+        del responses["422"]
     for status in EVERYWHERE:
         responses.setdefault(str(status), described_failure(status))
     operation["responses"] = dict(sorted(responses.items()))

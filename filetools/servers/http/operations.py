@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -159,8 +159,3 @@ class UndoOrder(Sent):
     dry_run: bool = False
     partial: bool = False
     """Whether what can be taken back is, and the rest listed."""
-
-
-def schema_of(model: type[BaseModel]) -> dict[str, Any]:
-    """Return the schema of a body, complete in itself."""
-    return model.model_json_schema()

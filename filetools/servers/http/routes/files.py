@@ -11,10 +11,9 @@ from fastapi.responses import JSONResponse, Response
 from filetools.models import DeleteResult, EditResult, WriteResult
 from filetools.servers.http.changing_files import patch, put, under
 from filetools.servers.http.conditions import Conditions, conditions_of, etag
-from filetools.servers.http.described import ANY_BODY, BINARY, CONDITIONS, failures, json_or_diff
+from filetools.servers.http.described import ANY_BODY, BINARY, CONDITIONS, edits_or_diff, failures
 from filetools.servers.http.file_answers import FileAnswer, file_headers
 from filetools.servers.http.incoming import body_parts, whole_body
-from filetools.servers.http.operations import EditList, schema_of
 from filetools.servers.http.problems import Refusal
 from filetools.servers.http.ranges import asked_part
 from filetools.servers.http.raw_paths import FilePath, file_location
@@ -78,7 +77,7 @@ async def put_file(request: Request, path: FilePath, caller: Calling, shared: Sh
     "/v1/files/{path:path}",
     response_model=EditResult,
     responses=failures(404, 409, 412, 415, 423, 504, 507),
-    openapi_extra=json_or_diff(schema_of(EditList)) | {"parameters": CONDITIONS},
+    openapi_extra=edits_or_diff() | {"parameters": CONDITIONS},
 )
 async def patch_file(request: Request, path: FilePath, caller: Calling) -> Response:
     """Change parts of a file's text: replace exact texts, or apply a unified diff. All or nothing."""

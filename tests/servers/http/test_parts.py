@@ -1,0 +1,161 @@
+"""The small parts of the server, each by itself."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from filetools import errors
+from filetools.errors import FileToolsError, InvalidPathError
+from filetools.servers.http import HttpOptions
+from filetools.servers.http.asgi import Scope
+from filetools.servers.http.depth import depth_of
+from filetools.servers.http.hosts import Hosts, is_loopback
+from filetools.servers.http.logins import CODE_SECONDS, LOGIN_SECONDS, MOST_LOGINS, Logins
+from filetools.servers.http.metrics import Metrics
+from filetools.servers.http.problems import STATUS, TITLES, problem_of
+from filetools.servers.http.raw_paths import decoded_path, file_location
+from tests.support.declared import REPOSITORY
+
+
+class Clock:
+    now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def test_a_code_is_used_up_or_too_late() -> None:
+    clock = Clock()
+    logins = Logins(clock)
+    assert logins.redeem("made up") is None
+    assert logins.login_of("made up") is None
+    late, code = logins.new_code(), logins.new_code()
+    secret = logins.redeem(code)
+    assert secret is not None
+    assert logins.redeem(code) is None
+    clock.now = CODE_SECONDS + 0.1
+    assert logins.redeem(late) is None
+    assert logins.login_of(secret) is not None
+    clock.now = LOGIN_SECONDS + 0.1
+    assert logins.login_of(secret) is None
+
+
+def test_the_oldest_of_too_many_logins_goes() -> None:
+    logins = Logins()
+    secrets = [logins.redeem(logins.new_code()) or "" for _ in range(MOST_LOGINS + 1)]
+    assert [logins.login_of(each) is not None for each in secrets] == [False, *[True] * MOST_LOGINS]
+    assert len({logins.login_of(each) for each in secrets[1:]}) == MOST_LOGINS
+
+
+@pytest.mark.parametrize(
+    ("text", "depth"),
+    [
+        (b"", 0),
+        (b"[[[]]]", 3),
+        (b'{"a": [1, {"b": []}]}', 4),
+        (b'"[[[[[["', 0),
+        (rb'["\"[[[[", "\\", [["["]]]', 3),
+        (b"[" * 50, 11),
+        (b"]]]][[", 0),
+        (b'["unended [[[[[[', 1),
+    ],
+)
+def test_depth_is_told_without_parsing(text: bytes, depth: int) -> None:
+    padded = text + b" " + b'"' + b"[{" * 20 + b'"'  # so many brackets that it is looked at closely
+    assert depth_of(padded if b"unended" not in text else text + b"[{" * 20, 10) == depth
+
+
+def test_a_text_with_few_brackets_is_not_looked_at() -> None:
+    assert depth_of(b"[" * 100, 100) == 0
+
+
+@pytest.mark.parametrize(
+    "raw_path", ["%", "a%2", "%gg", "%2f", "%5C", "a\\b", "%00", "%ff", "%252e%252e/a", "a/.%252E", "%2525"]
+)
+def test_a_path_in_disguise_is_refused(raw_path: str) -> None:
+    with pytest.raises(InvalidPathError):
+        decoded_path(raw_path)
+
+
+@pytest.mark.parametrize(
+    "path", ["a", "ä ö/%", "100%.txt", "?#[]@!$&'()*+,;=", "a\nb", "日本/語", "%41", "%2e", "a%20b", "a//b"]
+)
+def test_a_path_comes_back_from_its_location(path: str) -> None:
+    assert decoded_path(file_location(path).removeprefix("/v1/files/")) == path
+
+
+def test_every_error_has_a_status_and_no_server_error_without_a_reason() -> None:
+    codes = {kind.code for kind in vars(errors).values() if isinstance(kind, type) and issubclass(kind, FileToolsError)}
+    known = [code for several in STATUS.values() for code in several]
+    assert codes - {"BATCH_FAILED"} == set(known)
+    assert len(known) == len(set(known))
+    assert set(STATUS) <= set(TITLES)
+
+
+def test_a_batch_fails_as_its_cause_does() -> None:
+    missing = errors.PathNotFoundError("a")
+    told = problem_of(errors.BatchFailedError(missing))
+    assert (told.status, told.code) == (404, "BATCH_FAILED")
+
+
+def test_a_problem_tells_all_that_repairs_the_request() -> None:
+    busy = problem_of(errors.FileBusyError("a"))
+    assert (busy.status, busy.headers) == (423, {"Retry-After": "5"})
+    assert json.loads(busy.body()) == {
+        "title": "Locked", "status": 423, "detail": "Another program is still writing a", "code": "FILE_BUSY",
+        "retryable": True, "details": {"path": "a"},
+        "suggested_action": "Wait until the other program has finished writing, then retry",
+    }  # fmt: skip
+    assert problem_of(errors.RateLimitedError("slowly")).headers == {"Retry-After": "1"}
+    mismatch = errors.VersionMismatchError("a", "x", "y")
+    assert [problem_of(mismatch, is_condition=each).status for each in (False, True)] == [409, 412]
+
+
+@pytest.mark.parametrize(
+    ("host", "expected"),
+    [("127.0.0.1", True), ("127.9.9.9", True), ("::1", True), ("localhost", True), ("0.0.0.0", False), ("::", False),
+     ("192.168.1.2", False), ("localhost.evil.example", False), ("", False)],
+)  # fmt: skip
+def test_only_this_machine_reaches_a_loopback(host: str, expected: bool) -> None:
+    assert is_loopback(host) is expected
+
+
+def test_a_host_is_a_name_given_or_the_address_called() -> None:
+    scope: Scope = {"server": ("192.0.2.7", 80)}
+    hosts = Hosts(HttpOptions(host="0.0.0.0", port=80, names=("Files.Example",)))
+    assert hosts.is_own_host("files.example", scope)
+    assert hosts.is_own_host("files.example:80", scope)
+    assert hosts.is_own_host("192.0.2.7", scope)
+    assert not hosts.is_own_host("192.0.2.8", scope)
+    assert not hosts.is_own_host(None, scope)
+    assert hosts.is_own_origin("http://files.example", "files.example", scope)
+    assert not hosts.is_own_origin("http://192.0.2.7", "files.example", scope)
+    assert not hosts.is_own_origin("https://files.example", "files.example", scope)
+
+
+def test_methods_that_clients_make_up_are_counted_as_one() -> None:
+    metrics = Metrics()
+    for number in range(1000):
+        metrics.note(f"MADE-UP-{number}", 405, 0.001)
+    metrics.note("GET", 200, 3.0)
+    text = metrics.text({"one": ("Meaning.", 1.5)})
+    assert 'filetools_http_requests_total{method="other",status="405"} 1000\n' in text
+    assert 'filetools_http_request_seconds_bucket{le="2.5"} 1000\n' in text
+    assert 'filetools_http_request_seconds_bucket{le="+Inf"} 1001\n' in text
+    assert text.endswith("# HELP one Meaning.\n# TYPE one gauge\none 1.5\n")
+
+
+def test_a_request_is_a_span_of_its_caller() -> None:
+    # In a process of its own: who makes spans is decided once for each.
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.support.spans"], cwd=REPOSITORY, capture_output=True, check=True
+    )
+    assert json.loads(done.stdout) == {
+        "name": "GET",
+        "parent": "0af7651916cd43dd8448eb211c80319c",
+        "attributes": {"http.request.method": "GET", "url.path": "/x", "http.response.status_code": 204},
+    }

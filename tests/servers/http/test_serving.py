@@ -1,0 +1,116 @@
+"""The process: what it says, what it refuses to start with, and that it stops whatever is open."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+import pytest
+from websockets.sync.client import connect
+
+from tests.support.http_servers import HttpServer, http_server, request, start, statuses
+
+STOP_SECONDS = 15.0
+"""On a machine with much else to do; benchmarks tell how long it takes on a quiet one."""
+
+
+def refused(root: Path, *arguments: str) -> str:
+    """Start a server that must not come up, and return what it says."""
+    process = start(root, *arguments)
+    out, errors = process.communicate(timeout=60)
+    assert (process.returncode, out) == (2, b"")
+    return errors.decode()
+
+
+def test_a_busy_port_is_named(root: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        said = refused(root, "--port", str(port))
+    assert f"Port {port} of 127.0.0.1 is in use by another program" in said
+    assert "hint: Choose another port, or 0 for any that is free." in said
+    assert not (root / ".filetools").exists(), "nothing is opened before it is known that it can be served"
+
+
+def test_what_cannot_be_served_is_told(root: Path) -> None:
+    (root / "short").write_text("x\n")
+    assert "Cannot listen at" in refused(root, "--host", "192.0.2.1", "--port", "0")
+    assert "'short' holds no token" in refused(root, "--port", "0", "--token-file", str(root / "short"))
+    assert "no tool" in refused(root, "--port", "0", "--tools", "nonsense")
+
+
+def test_a_browser_is_sent_to_log_in(root: Path) -> None:
+    browser = root.parent / "browser"
+    browser.write_text(
+        f'#!/bin/sh\nprintf %s "$1" > {root.parent}/part && mv {root.parent}/part {root.parent}/opened\n'
+    )
+    browser.chmod(0o755)
+    with http_server(root, "--open", environment={"BROWSER": str(browser)}) as serving:
+        said = serving.line()
+        assert said.startswith(f"Log in, once and within a minute: {serving.address}/login#code=")
+        serving.stop()  # which waits for the browser command as well
+    assert (root.parent / "opened").read_text() in said
+
+
+@contextmanager
+def all_kinds_of_sockets(serving: HttpServer) -> Iterator[list[socket.socket]]:
+    """Open what a server waits for: silence, half a request, half a body, an unread answer, followers, a live socket."""
+    (serving.root / "large").write_bytes(b"x" * 50_000_000)
+    sent = [
+        b"",
+        b"GET / HTTP/1.1\r\n",
+        request("/v1/files/half", serving.host, "Content-Length: 100", method="PUT", body=b"half"),
+        request("/v1/undo", serving.host, "Content-Length: 100", method="POST", body=b"{"),
+        request("/v1/files/large", serving.host),
+        request("/v1/changes", serving.host, "Accept: text/event-stream"),
+        request("/v1/changes?wait_seconds=50&since=now", serving.host),
+        request("/mcp", serving.host, "Accept: text/event-stream"),
+        request("/healthz", serving.host).replace(b"Connection: close\r\n", b""),
+    ]
+    with ExitStack() as stack:
+        opened = [stack.enter_context(serving.socket()) for _ in sent]
+        for each, text in zip(opened, sent, strict=True):
+            each.sendall(text)
+        assert opened[4].recv(1) == b"H"
+        assert opened[5].recv(1) == b"H"
+        stack.enter_context(connect(f"ws://{serving.host}/v1/live", close_timeout=1))
+        yield opened
+
+
+@pytest.mark.parametrize("by", [signal.SIGTERM, signal.SIGINT])
+def test_it_stops_with_open_sockets(root: Path, by: int) -> None:
+    with http_server(root) as serving:
+        assert statuses(
+            serving.raw(request("/v1/files/kept", serving.host, "Content-Length: 1", method="PUT", body=b"1"))
+        ) == [201]
+        with all_kinds_of_sockets(serving):
+            seconds = serving.stop(by)
+        assert (serving.process.returncode, serving.errors.read_text()) == (0, "")
+    assert seconds < STOP_SECONDS
+    assert not (root / "half").exists()
+    assert (root / "kept").read_bytes() == b"1"
+
+
+def test_a_port_can_be_taken_again_at_once(root: Path) -> None:
+    with http_server(root) as serving:
+        serving.raw(request("/healthz", serving.host))
+        port = serving.port
+        serving.stop()
+    process = start(root, "--port", str(port))
+    try:
+        assert process.stdout is not None
+        assert process.stdout.readline().decode().endswith(f"http://127.0.0.1:{port}\n")
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def test_two_servers_share_one_root(server: HttpServer) -> None:
+    with http_server(server.root) as other:
+        body = os.urandom(8)
+        sent = request("/v1/files/shared", other.host, "Content-Length: 8", method="PUT", body=body)
+        assert statuses(other.raw(sent)) == [201]
+        assert server.raw(request("/v1/files/shared", server.host)).endswith(body)
