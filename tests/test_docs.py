@@ -25,8 +25,9 @@ GUIDES = [
     "docs/command-line.md",
 ]
 DECISIONS = sorted((DOCS / "decisions").glob("*.md"))
-LANGUAGES = {"python", "console", "text", "sh", "toml", "json"}
-"""What a fenced block may be; "sh" holds commands of a checkout, "text" what is printed or drawn."""
+LANGUAGES = {"python", "console", "text", "sh", "toml", "json", "curl"}
+"""What a fenced block may be; "sh" holds commands of a checkout, "text" what is printed or drawn, "curl" what is sent to a
+server, which `tests/servers/http/test_guide.py` does."""
 
 
 def named(path: Path) -> str:

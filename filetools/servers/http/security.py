@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hmac
+import re
 from typing import Final
 
 from filetools.servers.http.asgi import Application, Receive, Scope, Send, header_values, only_header
@@ -12,13 +13,14 @@ from filetools.servers.http.logins import Logins
 from filetools.servers.http.options import HttpOptions
 from filetools.servers.http.problems import Refusal
 from filetools.servers.http.refusing import refuse
-from filetools.servers.http.shared import ADMISSION
+from filetools.servers.http.shared import ADMISSION, SESSION_HEADER
 
 OPEN_PATHS: Final = frozenset({"/healthz", "/login"})
 """What is answered to everybody who names the right host."""
 OPEN_PREFIXES: Final = ("/assets/",)
 """Below these stands what is the same for everybody, and no secret: the parts of the page."""
 _SAFE_METHODS: Final = frozenset({"GET", "HEAD"})
+_SESSION: Final = re.compile(r"[!-~]{1,120}")
 _OWN_SITES: Final = frozenset({"same-origin", "none"})
 
 
@@ -61,6 +63,10 @@ class Guard:
         host = only_header(scope, b"host")
         if not self._hosts.is_own_host(host, scope):
             raise Refusal(421, "WRONG_HOST", "This server is not called that; call it by the address it printed")
+        sessions = header_values(scope, SESSION_HEADER.encode("ascii"))
+        if sessions and not (len(sessions) == 1 and _SESSION.fullmatch(sessions[0])):
+            # Cut or tidied, two sessions could become one.
+            raise Refusal(422, "INVALID_ARGUMENT", "Filetools-Session is 1 to 120 visible ASCII characters")
         origin = self._own_origin(scope, host)
         login = self._login(scope)
         if login is not None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import re
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Annotated, Final
@@ -17,11 +16,9 @@ from filetools.servers.http.live import Hub
 from filetools.servers.http.logins import Logins
 from filetools.servers.http.metrics import Metrics
 from filetools.servers.http.options import HttpOptions
-from filetools.servers.http.problems import Refusal
 from filetools.tools import CallLog
 
 SESSION_HEADER: Final = "filetools-session"
-_SESSION: Final = re.compile(r"[!-~]{1,120}")
 ADMISSION: Final = "filetools.admission"
 """Key of the ASGI scope under which the guard notes how a request was let in."""
 
@@ -60,15 +57,9 @@ def admission_of(connection: HTTPConnection) -> Admission:
 
 
 def caller_of(connection: HTTPConnection) -> Caller:
-    """Return the caller of a request, or of a WebSocket, in the session that its header names.
-
-    Raises:
-        Refusal: That is no name of a session; cutting it could make two of them one.
-    """
-    session = connection.headers.get(SESSION_HEADER)
-    if session is not None and not _SESSION.fullmatch(session):
-        raise Refusal(422, "INVALID_ARGUMENT", "Filetools-Session is 1 to 120 visible ASCII characters")
-    return shared_of(connection).callers.caller(admission_of(connection), session)
+    """Return the caller of a request, or of a WebSocket, in the session that its header names."""
+    callers = shared_of(connection).callers
+    return callers.caller(admission_of(connection), connection.headers.get(SESSION_HEADER))
 
 
 SharedParts = Annotated[Shared, Depends(shared_of)]

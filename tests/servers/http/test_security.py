@@ -74,6 +74,13 @@ def test_no_host_or_two_are_refused(server: HttpServer) -> None:
         assert statuses(answer) in ([400], [421])
 
 
+@pytest.mark.parametrize("lines", [["Filetools-Session: "], ["Filetools-Session: a b"], [f"Filetools-Session: {'x' * 121}"],
+                                   ["Filetools-Session: \xe4"], ["Filetools-Session: a", "Filetools-Session: b"]])  # fmt: skip
+def test_a_session_is_named_plainly_or_refused(server: HttpServer, lines: list[str]) -> None:
+    for target in ("/v1/status", "/mcp", "/v1/calls"):
+        assert statuses(server.raw(request(target, server.host, *lines))) == [422]
+
+
 @pytest.mark.parametrize("host", ["127.0.0.1:{port}", "localhost:{port}", "LOCALHOST:{port}", "[::1]:{port}"])
 def test_its_own_names_are_answered(server: HttpServer, host: str) -> None:
     assert statuses(server.raw(request("/healthz", host.format(port=server.port)))) == [200]
