@@ -60,9 +60,18 @@ def printable_text(text: str) -> str:
     )
 
 
+def printable_line(text: str) -> str:
+    """Return a line of a file, without its end; its tabs stay in a pipe, and at a terminal become blanks."""
+    return printable_text(text.expandtabs() if STDOUT.is_terminal else text).replace("\n", "\\n")
+
+
 def print_line(*parts: str | tuple[str, str] | Text) -> None:
     """Print one line to standard output; a pair is text with its style."""
-    STDOUT.print(Text.assemble(*parts))
+    line = Text.assemble(*parts)
+    if STDOUT.is_terminal:
+        STDOUT.print(line)
+    else:
+        sys.stdout.write(f"{line.plain}\n")  # rich makes blanks of tabs, and of a patch no patch
 
 
 def line_width() -> int:

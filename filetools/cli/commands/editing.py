@@ -11,7 +11,7 @@ from filetools.app import Edit, FileToolsFacade
 from filetools.cli.command import workspace_command
 from filetools.cli.commands.parameters import DryRun, ExpectedVersion, PathArgument
 from filetools.cli.desk import CHANGING, Desk
-from filetools.cli.terminal import STDOUT, print_line, print_note, printable
+from filetools.cli.terminal import STDOUT, print_line, print_note, printable, printable_line
 from filetools.models import EditResult
 
 _PANEL: Final = "Files"
@@ -59,6 +59,6 @@ def _show(result: EditResult) -> None:
             Text(f"@@ -{hunk['oldStart']},{hunk['oldLines']} +{hunk['newStart']},{hunk['newLines']} @@", "cyan")
         )
         for line in hunk["lines"]:
-            STDOUT.print(Text(printable(line), style=_STYLES.get(line[:1], "")))
+            print_line((printable_line(line), _STYLES.get(line[:1], "")))
     if result.dry_run:
         print_note("Nothing was written: this is a dry run.")

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Annotated, Final
 
 import typer
-from rich.text import Text
 
 from filetools.app import FileToolsFacade
 from filetools.cli import suggestions
@@ -14,7 +13,7 @@ from filetools.cli.commands.parameters import PathArgument, whole_version
 from filetools.cli.desk import READING, Desk
 from filetools.cli.exit_codes import DIFFERS
 from filetools.cli.records import actor_style, moment, verb_of
-from filetools.cli.terminal import STDOUT, print_line, print_note, printable
+from filetools.cli.terminal import print_line, print_note, printable, printable_line
 from filetools.models import DiffResult, LineRange, Operation, ProvenanceResult, VersionEntry, VersionsResult
 
 _PANEL: Final = "Changes"
@@ -118,7 +117,8 @@ def _version_parts(entry: VersionEntry) -> list[tuple[str, str]]:
 def _show_diff(result: DiffResult) -> None:
     for line in result.diff.splitlines():
         header = line.startswith(("+++", "---"))
-        STDOUT.print(Text(printable(line), style="bold" if header else _DIFF_STYLES.get(line[:1], "")))
+        style = "bold" if header else _DIFF_STYLES.get(line[:1], "")
+        print_line((printable_line(line), style))
     if not result.diff:
         print_note("No difference.")
 
@@ -128,7 +128,7 @@ def _show_lines(result: ProvenanceResult, content: str) -> None:
     width = len(str(result.total_lines))
     for part in result.ranges:
         for number in range(part.first, part.last + 1):
-            text = printable(lines[number - 1]) if number <= len(lines) else ""
+            text = printable_line(lines[number - 1]) if number <= len(lines) else ""
             print_line(*_author(part, is_first=number == part.first), (f"{number:>{width}}  ", "dim"), text)
 
 

@@ -26,7 +26,7 @@ from filetools.cli.terminal import (
     printable,
     printable_text,
 )
-from filetools.models import Entry, InfoResult, ListResult, ReadResult
+from filetools.models import VERSION_PREFIX, Entry, InfoResult, ListResult, ReadResult
 
 _PANEL: Final = "Files"
 _MARKS: Final = (
@@ -180,7 +180,7 @@ def _facts(result: InfoResult) -> list[tuple[str, Any]]:
         ("size", None if result.size is None else f"{result.size} bytes"),
         ("modified", f"{result.modified.astimezone():%Y-%m-%d %H:%M:%S}"),
         ("mode", result.mode),
-        ("version", result.version),
+        ("version", result.version and result.version.removeprefix(VERSION_PREFIX)),
         ("encoding", result.encoding and result.encoding + (" with byte-order mark" if result.bom else "")),
         ("line ends", result.newline),
         ("lines", result.total_lines),

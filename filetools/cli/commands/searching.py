@@ -14,7 +14,7 @@ from filetools.cli import suggestions
 from filetools.cli.command import workspace_command
 from filetools.cli.desk import READING, Desk
 from filetools.cli.exit_codes import FAILED
-from filetools.cli.terminal import STDOUT, print_line, print_note, printable
+from filetools.cli.terminal import STDOUT, print_line, print_note, printable, printable_line
 from filetools.errors import InvalidArgumentError
 from filetools.models import GrepMatch, GrepResult, SearchResult
 
@@ -159,7 +159,7 @@ class _Printer:
         self._last = last + len(after)
 
     def _show_line(self, match: GrepMatch, number: int, sign: str, text: str) -> None:
-        shown = Text(printable(text.expandtabs(8) if STDOUT.is_terminal else text).replace("\\t", "\t"))
+        shown = Text(printable_line(text))
         is_match = sign == ":"
         origin = _origin(match.origin) if is_match else Text()
         if STDOUT.is_terminal:

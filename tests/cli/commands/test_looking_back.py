@@ -25,6 +25,14 @@ def test_who_shows_each_line_with_who_wrote_it_last(run: CommandLine) -> None:
     assert run("who", "src/app.py", "--json").json["data"]["ranges"][1]["actor"] == {"kind": "agent", "id": "alice"}
 
 
+def test_tabs_stay_in_a_pipe_and_are_blanks_at_a_terminal(run: CommandLine) -> None:
+    (run.folder / "a.py").write_text("if x:\n\treturn 1\n")
+    run("edit", "a.py", "--old", "return 1", "--new", "return\x1b[31m 2")
+    assert "+\treturn\\x1b[31m 2" in run("diff", "a.py").lines
+    assert "+       return\\x1b[31m 2" in run.at_terminal("diff", "a.py").text
+    assert run("who", "a.py").lines[1].endswith("2  \treturn\\x1b[31m 2")
+
+
 def test_versions_and_the_difference_of_two_named_by_their_first_digits(run: CommandLine) -> None:
     run("edit", "src/app.py", "--old", "two", "--new", "TWO", "--actor", "alice")
     run("edit", "src/app.py", "--old", "one", "--new", "ONE")

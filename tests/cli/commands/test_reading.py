@@ -94,5 +94,8 @@ def test_ls_long_shows_sizes(run: CommandLine) -> None:
 def test_info_tells_the_facts(run: CommandLine) -> None:
     told = run("info", "src/app.py", "--json").json["data"]
     assert (told["path"], told["size"], told["newline"], told["total_lines"]) == ("src/app.py", 14, "lf", 3)
-    assert "line ends  lf" in run("info", "src/app.py").text
+    shown = run("info", "src/app.py")
+    assert f"version    {told['version'].removeprefix('sha256:')}" in shown.text
+    assert "line ends  lf" in shown.text
+    assert max(map(len, map(str.rstrip, shown.lines))) <= 80
     assert run("info", "nope").code == 1

@@ -64,3 +64,9 @@ def test_grep_as_json_is_an_envelope(run: CommandLine) -> None:
     (page,) = [json.loads(line) for line in run("grep", "two", "--json").lines]
     assert page["data"]["matches"] == [{"path": "src/app.py", "line": 2, "column": 1, "text": "two", "origin": "disk"}]
     assert run("grep", "nothing-here", "--json").code == 1
+
+
+def test_grep_leaves_tabs_to_a_pipe(run: CommandLine) -> None:
+    (run.folder / "tabs.txt").write_text("a\tb\n")
+    assert run("grep", "a.b").lines == ["tabs.txt:1:a\tb"]
+    assert "1:a       b" in run.at_terminal("grep", "a.b").text.replace("\x1b[32m1\x1b[0m", "1")
