@@ -22,6 +22,7 @@ from filetools.servers.mcp import DoorOptions, RootsDoor
 from filetools.tools.dialects import dialect_named
 from tests.support.crashing import grow
 from tests.support.mcp_clients import ERAS, RELAXED, failure, text
+from tests.support.mcp_people import Person, shown_to
 from tests.support.side_by_side import ours
 
 pytestmark = pytest.mark.filterwarnings("ignore:The roots capability is deprecated")
@@ -51,14 +52,16 @@ async def refusing(context: Any) -> wire.ListRootsResult | wire.ErrorData:
 
 
 @asynccontextmanager
-async def connected(*folders: Path, mode: str = "legacy", roots: Any = None) -> AsyncIterator[Client]:
+async def connected(
+    *folders: Path, mode: str = "legacy", roots: Any = None, client: dict[str, Any] | None = None
+) -> AsyncIterator[Client]:
     """Connect a client, with roots of its own or without, to a door for some folders."""
     named = [found for each in folders if (found := folder_at(each)) is not None]
     async with (
         RootsDoor(opening, named, OPTIONS) as server,
-        Client(server, mode=mode, list_roots_callback=roots) as client,
+        Client(server, mode=mode, list_roots_callback=roots, **client or {}) as calling,
     ):
-        yield client
+        yield calling
 
 
 async def allowed(client: Client) -> list[str]:
@@ -102,6 +105,16 @@ async def test_the_folders_of_the_command_line_are_served(places: tuple[Path, Pa
         assert refused.startswith("INVALID_ARGUMENT: ")
     assert (second / "new.txt").read_text() == "new\n"
     assert not (first / "new.txt").exists()
+
+
+@pytest.mark.parametrize("mode", ERAS)
+async def test_a_person_is_asked_about_the_files_of_every_root(places: tuple[Path, Path], mode: str) -> None:
+    for person, written in ((Person("accept", "deny"), False), (Person("accept", "allow"), True)):
+        async with connected(*places, mode=mode, client=shown_to(person)) as client:
+            wanted = {"path": f"{places[1]}/.mcp.json", "content": "{}"}
+            result = await client.call_tool("write_file", wanted)
+        assert (result.is_error, (places[1] / ".mcp.json").exists()) == (not written, written)
+        assert len(person.asked) == 1
 
 
 async def test_folders_in_one_another_share_one_journal(places: tuple[Path, Path]) -> None:
