@@ -33,6 +33,10 @@ class Root:
         """Return the root that is all of a workspace."""
         return cls(files=files, spellings=files.root_paths)
 
+    def holds(self, path: str) -> bool:
+        """Whether a path in the workspace is one of this root."""
+        return not self.base or path == self.base or path.startswith(f"{self.base}/")
+
     def absolute(self, path: str) -> str:
         """Return the absolute path, as given, of a path in the workspace."""
         inside = path.removeprefix(self.base).removeprefix("/")
@@ -110,8 +114,12 @@ class Roots:
         Args:
             folders: The absolute paths of each: as given, and last with its links resolved.
         """
-        found = (root for spellings in folders for root in self._common(spellings))
-        return Roots(list({(id(root.files), root.base): root for root in found}.values()))
+        found: dict[tuple[int, str], Root] = {}
+        for root in (root for spellings in folders for root in self._common(spellings)):
+            known = found.setdefault((id(root.files), root.base), root)
+            spellings = tuple(dict.fromkeys((*known.spellings, *root.spellings)))
+            found[id(root.files), root.base] = replace(known, spellings=spellings)
+        return Roots(list(found.values()))
 
     def _common(self, spellings: tuple[str, ...]) -> Iterator[Root]:
         """Yield the part of a root that is a folder, or else the roots that lie in it."""
@@ -137,11 +145,13 @@ class Roots:
 
     def changed_since_read(self) -> tuple[ChangedFile, ...]:
         """Return the files that the actor knows and others have changed since, by their absolute paths."""
-        return tuple(
-            replace(each, path=root.absolute(each.path))
-            for root in {id(root.files): root for root in self._roots}.values()
-            for each in root.files.changed_since_read()
-        )
+        told: list[ChangedFile] = []
+        for files in self._workspaces():
+            for each in files.changed_since_read():
+                root = next((root for root in self._roots if root.files is files and root.holds(each.path)), None)
+                if root is not None:  # else it was known when more was served
+                    told.append(replace(each, path=root.absolute(each.path)))
+        return tuple(told)
 
     def _workspaces(self) -> Iterable[Files]:
         return {id(root.files): root.files for root in self._roots}.values()

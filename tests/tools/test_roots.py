@@ -6,7 +6,9 @@ import pytest
 
 from filetools.errors import AbsolutePathError, PathTooLongError
 from filetools.tools import Root, Roots
+from filetools.versions import ChangedFile
 from tests.support.memory_files import MemoryFiles
+from tests.support.people import BOB
 
 
 @pytest.fixture
@@ -68,3 +70,36 @@ async def test_the_rules_of_paths_stay_with_the_workspace(roots: Roots) -> None:
 async def test_a_root_that_is_everything_has_every_path() -> None:
     place = Roots([Root(files=MemoryFiles.of(), spellings=("/",))]).locate("/etc/hosts")
     assert (place.path, place.absolute) == ("etc/hosts", "/etc/hosts")
+
+
+async def test_of_what_is_served_no_more_nothing_is_told() -> None:
+    files = MemoryFiles.of({"part/a.txt": "a", "b.txt": "b"})
+    changed = [ChangedFile(path=path, by=BOB, version="sha256:0") for path in ("part/a.txt", "b.txt", "party/c.txt")]
+    for roots, told in (
+        (Roots.of(files), ["/project/part/a.txt", "/project/b.txt", "/project/party/c.txt"]),
+        (Roots.of(files).narrowed([("/link", "/project/part")]), ["/link/a.txt"]),
+        (Roots.of(files).narrowed([("/elsewhere",)]), []),
+    ):
+        files.tree.changed = list(changed)
+        assert [each.path for each in roots.changed_since_read()] == told
+
+
+@pytest.mark.parametrize(
+    ("folders", "served"),
+    [
+        ([("/etc",)], []),
+        ([("/worker",), ("/part",)], ["/part/of"]),
+        ([("/work/src",)], ["/work/src"]),
+        ([("/work",)], ["/work"]),
+        ([("/",)], ["/mnt/real", "/part/of", "/work", "/work/inner"]),
+        ([("/link", "/mnt/real/x"), ("/work/inner/y",), ("/mnt/real/x",)], ["/link", "/mnt/real/x", "/work/inner/y"]),
+    ],
+)
+async def test_folders_narrow_what_is_served(roots: Roots, folders: list[tuple[str, ...]], served: list[str]) -> None:
+    assert sorted(roots.narrowed(folders).folders) == served
+
+
+async def test_with_no_root_every_path_is_refused() -> None:
+    for path in ("", "a.txt", "/a.txt"):
+        with pytest.raises(AbsolutePathError):
+            Roots([]).locate(path)

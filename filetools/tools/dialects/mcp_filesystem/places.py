@@ -32,7 +32,7 @@ async def real_path(root: Root, path: str) -> str:
         SymlinkEscapeError: A link leads out of the root, which may be a part of the workspace.
     """
     real = await root.files.real_path(path)
-    if root.base and real != root.base and not real.startswith(f"{root.base}/"):
+    if not root.holds(real):
         raise SymlinkEscapeError(path, path)
     return real
 
