@@ -176,7 +176,7 @@ class TextChange:
             EditNotFoundError, EditAmbiguousError, EncodingError: The change does not fit them.
         """
         if text_format is None:
-            raise InvalidArgumentError(f"{self.path} is binary; replace it whole with write_file", path=self.path)
+            raise InvalidArgumentError(f"{self.path} is binary; it can only be replaced as a whole", path=self.path)
         made = self._apply(content, text_format)
         self.before, self.outcome = decode(content, text_format, path=self.path), made.outcome
         self.version = version_of(made.content)

@@ -13,7 +13,7 @@ from pydantic import Field
 
 from filetools.content import parse_patch
 from filetools.content.names import quoted_name
-from filetools.errors import InvalidArgumentError, PathExistsError, PathNotFoundError
+from filetools.errors import InvalidArgumentError, PathExistsError, PathIsDirectoryError, PathNotFoundError
 from filetools.models import PatchedFile
 from filetools.tools.arguments import Parameters
 from filetools.tools.dialects.dialect import Dialect
@@ -64,6 +64,9 @@ async def apply_patch(context: ToolContext, given: ApplyPatch) -> dict[str, Any]
         error.suggested_action = (
             "Update the file that is there (update_file, *** Update File:), or choose another path."
         )
+        raise
+    except PathIsDirectoryError as error:
+        error.suggested_action = "Name a file in it; a patch changes files only."
         raise
     except PathNotFoundError as error:
         error.suggested_action = "Check the path; a new file is created with create_file or *** Add File:."

@@ -18,6 +18,7 @@ from filetools.errors import (
 from filetools.models import EditResult, Entry
 from filetools.tools.dialects.editor_parameters import Words
 from filetools.tools.dialects.presenting import reworded, snippet
+from filetools.tools.nearby import similar_paths
 from filetools.tools.tool import ToolContext
 
 LEVELS: Final = 2
@@ -57,7 +58,7 @@ class Editor:
         except PathIsDirectoryError:
             return await self.view_folder(view_range)
         except FileToolsError as error:
-            raise self.missing(error) from error
+            raise await self._own(error) from error
         if read.is_binary:
             raise InvalidArgumentError(f"{self._shown} is binary ({read.mime_type}, {read.size} bytes), not text")
         if first > max(1, read.total_lines or first):
@@ -87,10 +88,14 @@ class Editor:
             made = await self._files.create_file(self._path, file_text)
         except PathExistsError as error:
             raise reworded(error, self._say("exists"), "View it, and change it with str_replace or insert.") from error
+        except FileToolsError as error:
+            raise await self._own(error) from error
         return {"path": self._shown, "output": self._say("created"), "version": made.version}
 
     async def replace(self, old: str, new: str) -> dict[str, Any]:
         """Replace text that is there once."""
+        if not old:
+            raise InvalidArgumentError("Parameter `old_str` is empty; use insert to add lines")
         try:
             made = await self._files.edit_file(self._path, [Edit(old=old, new=new)])
         except EditNotFoundError as error:
@@ -99,7 +104,7 @@ class Editor:
             lines = ", ".join(map(str, error.details["lines"]))
             raise reworded(error, self._say("ambiguous", old_str=old, lines=lines), _MORE) from error
         except FileToolsError as error:
-            raise self.missing(error) from error
+            raise await self._own(error) from error
         return self._edited("replaced", made)
 
     async def insert(self, line: int, text: str | None) -> dict[str, Any]:
@@ -114,14 +119,18 @@ class Editor:
                 raise reworded(error, self._say("insert_line", line=line, total=total)) from error
             raise
         except FileToolsError as error:
-            raise self.missing(error) from error
+            raise await self._own(error) from error
         return self._edited("inserted", made)
 
-    def missing(self, error: FileToolsError) -> FileToolsError:
+    async def _own(self, error: FileToolsError) -> FileToolsError:
         """Return an error as this dialect says it."""
-        if isinstance(error, PathNotFoundError | DirectoryNotFoundError):
-            return reworded(error, f"The path {self._shown} does not exist. Please provide a valid path.")
-        return error
+        if isinstance(error, PathIsDirectoryError):
+            return reworded(error, f"The path {self._shown} is not a file.", "View it to see which files are there.")
+        if not isinstance(error, PathNotFoundError | DirectoryNotFoundError):
+            return error
+        found = await similar_paths(self._files, error.path or "") if self._words.suggests_paths else []
+        error.details.update({"similar": found} if found else {})
+        return reworded(error, f"The path {self._shown} does not exist. Please provide a valid path.")
 
     def _edited(self, word: str, made: EditResult) -> dict[str, Any]:
         output = self._say(word, snippet=snippet(made.structured_patch)).rstrip("\n")

@@ -21,6 +21,8 @@ class Words:
     not_found: str
     ambiguous: str
     insert_line: str
+    suggests_paths: bool
+    """Whether a path that leads nowhere is answered with paths of the whole root."""
 
 
 class EditorCommand(Parameters):

@@ -41,6 +41,7 @@ WORDS: Final = Words(
     insert_line=(
         "Invalid `insert_line` parameter: {line}. It should be within the range of lines of the file: [0, {total}]"
     ),
+    suggests_paths=True,
 )
 
 

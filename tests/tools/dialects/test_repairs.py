@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 import filetools
+from filetools.tools import FILE_TOOLS
 from filetools.tools.dialects import dialect_named
 from tests.support.crashing import QUIET
 from tests.support.dialects import Session
@@ -239,3 +240,48 @@ async def test_a_mistake_is_repaired_in_one_step(tmp_path: Path, mistake: Mistak
         if mistake.look is not None:
             await session.says(mistake.look[0], **mistake.look[1])
         await session.says(mistake.tool, **mistake.repair(mistake.arguments, envelope, shown))
+
+
+HINTS: list[tuple[str, str, dict[str, Any]]] = [
+    ("claude-code", "Read", {"file_path": "no"}),
+    ("claude-code", "Read", {"file_path": "src"}),
+    ("claude-code", "Read", {"file_path": "logo.png/a"}),
+    ("claude-code", "Write", {"file_path": "src", "content": ""}),
+    ("claude-code", "Write", {"file_path": "logo.png/a", "content": ""}),
+    ("claude-code", "Edit", {"file_path": "logo.png", "old_string": "a", "new_string": "b"}),
+    ("claude-code", "Edit", {"file_path": "app.py", "old_string": "", "new_string": "b"}),
+    ("claude-code", "Glob", {"pattern": "*", "path": "no"}),
+    ("claude-code", "Grep", {"pattern": "(", "path": "."}),
+    ("claude-code", "NotebookEdit", {"notebook_path": "src/no.ipynb", "new_source": "", "cell_id": "a"}),
+    ("text-editor", EDITOR, {"command": "view", "path": "no"}),
+    ("text-editor", EDITOR, {"command": "str_replace", "path": "logo.png", "old_str": "a"}),
+    ("text-editor", EDITOR, {"command": "str_replace", "path": "app.py", "old_str": ""}),
+    ("text-editor", EDITOR, {"command": "str_replace", "path": "src", "old_str": "a"}),
+    ("text-editor", EDITOR, {"command": "insert", "path": "logo.png", "insert_line": 1, "insert_text": "x"}),
+    ("text-editor", EDITOR, {"command": "create", "path": "src", "file_text": ""}),
+    ("text-editor", EDITOR, {"command": "create", "path": "app.py/x", "file_text": ""}),
+    ("memory", "memory", {"command": "delete", "path": "/memories/no"}),
+    ("apply-patch", "apply_patch", {"operation": {"type": "delete_file", "path": "src"}}),
+    ("apply-patch", "apply_patch", {"operation": {"type": "update_file", "path": "logo.png", "diff": "@@\n-a\n+b\n"}}),
+    ("apply-patch", "apply_patch", {"patch": ""}),
+]
+
+
+@pytest.mark.parametrize(("dialect", "tool", "arguments"), HINTS, ids=lambda value: str(value)[:60])
+async def test_no_refusal_speaks_of_tools_that_the_model_has_not(
+    tmp_path: Path, dialect: str, tool: str, arguments: dict[str, Any]
+) -> None:
+    (tmp_path / "app.py").write_text(CODE)
+    (tmp_path / "src").mkdir()
+    (tmp_path / "logo.png").write_bytes(b"\x89PNG\r\n\x1a\n\0")
+    async with filetools.open(tmp_path, settings=QUIET) as files:
+        session = Session(files, dialect_named(dialect))
+        envelope = await session.envelope(tool, arguments)
+        assert not envelope["success"]
+        assert envelope["error_code"] != "INTERNAL"
+        assert OTHERS.findall(session.tools.show(tool, envelope).text) == []
+
+
+OTHERS = re.compile(
+    rf"\b(?:{'|'.join(tool.name for tool in FILE_TOOLS if tool.name not in ('apply_patch', 'exists'))})\b"
+)

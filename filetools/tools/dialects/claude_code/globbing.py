@@ -36,7 +36,7 @@ async def glob(context: ToolContext, given: Glob) -> dict[str, Any]:
     started = time.perf_counter()
     place = located(context, given.path)
     pattern = _from_root(context, given.pattern, place)
-    with own_hints():
+    async with own_hints(place):
         found, is_complete = await _found(context, place, pattern, everywhere=False)
         if not found:
             # Hidden and ignored files count where nothing else matches: then they are what is meant.

@@ -55,7 +55,7 @@ async def grep(context: ToolContext, given: Grep) -> dict[str, Any]:
     """Search contents."""
     window = Window(offset=given.offset, limit=given.head_limit or MOST_ROWS)
     search = _Search(context, given)
-    with own_hints():
+    async with own_hints(search.place):
         if given.output_mode == "content":
             data = await _content(search, given, window)
         else:
@@ -103,7 +103,7 @@ class _Search:
     def __init__(self, context: ToolContext, given: Grep) -> None:
         self._context = context
         self._given = given
-        self._place: Place = located(context, given.path)
+        self.place: Place = located(context, given.path)
         self.warnings: list[dict[str, Any]] = []
         self._glob, self.wants = _wanted(given)
 
@@ -111,16 +111,16 @@ class _Search:
         given, cursor = self._given, None
         is_content = given.output_mode == "content"
         for _ in range(MOST_ROWS // _PAGE):
-            page = await self._place.files.grep_files(
+            page = await self.place.files.grep_files(
                 given.pattern,
-                path=self._place.path,
+                path=self.place.path,
                 glob=self._glob,
                 output_mode=_MODES[given.output_mode],
                 ignore_case=given.ignore_case,
                 multiline=given.multiline,
                 context=context_lines,
                 only_matching=is_content and given.only_matching,
-                all=_names_hidden(self._place.path) or _names_hidden(given.glob or ""),
+                all=_names_hidden(self.place.path) or _names_hidden(given.glob or ""),
                 limit=_PAGE,
                 cursor=cursor,
                 abort=self._context.is_aborted,

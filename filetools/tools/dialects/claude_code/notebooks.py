@@ -109,7 +109,7 @@ async def edit_notebook(context: ToolContext, given: NotebookEdit) -> dict[str, 
         raise InvalidArgumentError("cell_type is needed to insert a cell")
     place = located(context, given.notebook_path)
     change = CellChange(given, place.path)
-    with own_hints():
+    async with own_hints(place):
         await place.files.change_text(
             place.path,
             change.compute,

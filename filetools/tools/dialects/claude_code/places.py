@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from typing import Final
 
 from filetools.errors import (
+    DirectoryNotFoundError,
     EditAmbiguousError,
     EditNotFoundError,
     InvalidArgumentError,
@@ -14,6 +15,7 @@ from filetools.errors import (
     PathNotFoundError,
     VersionMismatchError,
 )
+from filetools.tools.nearby import similar_paths
 from filetools.tools.roots import Place
 from filetools.tools.tool import ToolContext
 
@@ -29,8 +31,8 @@ def located(context: ToolContext, raw_path: str | None) -> Place:
     return context.roots.locate(raw_path or "")
 
 
-@contextmanager
-def own_hints() -> Iterator[None]:
+@asynccontextmanager
+async def own_hints(place: Place) -> AsyncIterator[None]:
     """Name the tools of this dialect in what a refusal says to do next."""
     try:
         yield
@@ -41,7 +43,9 @@ def own_hints() -> Iterator[None]:
     except PathIsDirectoryError as error:
         error.suggested_action = "Use Glob to see which files are in the folder."
         raise
-    except PathNotFoundError as error:
+    except (PathNotFoundError, DirectoryNotFoundError) as error:
+        found = await similar_paths(place.files, error.path or "")
+        error.details.update({"similar": found} if found else {})
         error.suggested_action = "Check the path, or find the file with Glob."
         raise
     except VersionMismatchError as error:

@@ -43,7 +43,7 @@ async def read(context: ToolContext, given: Read) -> dict[str, Any]:
     is_notebook = place.path.endswith(".ipynb") and given.offset is None and given.limit is None
     # Lines that no model is shown must not count as read; a file that has fewer is read as a whole all the same.
     limit = given.limit or (None if is_notebook else place.files.settings.max_text_lines)
-    with own_hints():
+    async with own_hints(place):
         made = await _lines(place, given.offset, limit)
     if made.is_binary:
         return _binary(made, place.absolute)

@@ -53,7 +53,7 @@ class EditText(Parameters):
 async def write(context: ToolContext, given: Write) -> dict[str, Any]:
     """Create or replace a file."""
     place = located(context, given.file_path)
-    with own_hints():
+    async with own_hints(place):
         made = await place.files.write_file(place.path, given.content, require_read=context.require_read)
     return await _written(place, given.content, made)
 
@@ -66,7 +66,7 @@ async def edit(context: ToolContext, given: EditText) -> dict[str, Any]:
     if not given.old_string:
         return await _created(place, given.new_string)
     change = Edit(old=given.old_string, new=given.new_string, replace_all=given.replace_all)
-    with own_hints():
+    async with own_hints(place):
         made = await place.files.edit_file(place.path, [change])
     original = await _version(place, made.replaced_version)
     return _edited(place, given, None if original is None else original.content, made.structured_patch) | (
