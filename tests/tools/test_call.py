@@ -22,6 +22,7 @@ from filetools.models import Actor
 from filetools.permissions import current_watch, uncounted
 from filetools.tools import AbortSignal, Effect, NoParameters, ToolContext, ToolRegistry
 from filetools.versions import ChangedFile
+from tests.support.loops import VirtualTimeLoop
 from tests.support.memory_files import MemoryFiles
 from tests.support.probe_tools import Handler, Pauses, probe
 
@@ -111,17 +112,18 @@ async def test_a_warning_comes_before_the_time_is_up(files: MemoryFiles) -> None
     assert files.names()[-1] == "agent:tool:failed"
 
 
-async def test_waiting_for_others_is_not_counted(files: MemoryFiles) -> None:
-    gave_way = asyncio.Event()
-
+def test_waiting_for_others_is_not_counted(files: MemoryFiles) -> None:
     async def handler(context: ToolContext, given: NoParameters) -> Mapping[str, Any]:
         with uncounted():
-            await gave_way.wait()
+            await asyncio.sleep(3 * SHORT_SECONDS)
         return {"done": True}
 
-    registry = ToolRegistry(files, [probe(handler, time_limit_seconds=SHORT_SECONDS)])
-    asyncio.get_running_loop().call_later(3 * SHORT_SECONDS, gave_way.set)
-    assert (await registry.call("probe", {}))["success"]
+    async def main() -> None:
+        registry = ToolRegistry(files, [probe(handler, time_limit_seconds=SHORT_SECONDS)])
+        assert (await registry.call("probe", {}))["success"]
+
+    with asyncio.Runner(loop_factory=VirtualTimeLoop) as runner:
+        runner.run(main())
 
 
 async def test_an_aborted_call_is_ended_and_cleaned_up(files: MemoryFiles) -> None:
