@@ -31,6 +31,7 @@ class Bodies:
     def __init__(self, application: Application, limits: Limits) -> None:
         self._application = application
         self._limits = limits
+        self._held_bytes = 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request, or refuse its body."""
@@ -40,22 +41,27 @@ class Bodies:
         is_streamed = scope["method"] == STREAMED[0] and scope["path"].startswith(STREAMED[1])
         most = self._limits.upload_bytes if is_streamed else self._limits.body_bytes
         arriving = _Arriving(receive, self._limits, most)
+        body = bytearray()
         try:
             _refuse_length(scope, most)
-            incoming = arriving.receive if is_streamed else await self._taken_in(scope, arriving)
+            incoming = arriving.receive if is_streamed else await self._taken_in(scope, arriving, body)
         except Refusal as refusal:
             await refuse(refusal.problem, scope, receive, send)
-            return
-        await self._application(scope, incoming, send)
+        else:
+            await self._application(scope, incoming, send)
+        finally:
+            self._held_bytes -= len(body)
 
-    async def _taken_in(self, scope: Scope, arriving: _Arriving) -> Receive:
+    async def _taken_in(self, scope: Scope, arriving: _Arriving, body: bytearray) -> Receive:
         """The body whole, to be received at once; then what comes after it."""
-        body = bytearray()
         while True:
             message = await arriving.receive()
             if message["type"] != "http.request":
                 return _again([message], arriving.receive)
             body += message.get("body", b"")
+            self._held_bytes += len(message.get("body", b""))
+            if self._held_bytes > self._limits.held_bytes:
+                raise Refusal(429, "RATE_LIMITED", "Too many bodies at once", {"Retry-After": "1", **_CLOSE})
             if not message.get("more_body", False):
                 break
         if body and _is_json(scope) and depth_of(body, self._limits.depth) > self._limits.depth:

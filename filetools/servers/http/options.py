@@ -16,6 +16,8 @@ class Limits:
     """Of every body but that of a PUT."""
     upload_bytes: int = 1024 * MIB
     """Of the body of a PUT."""
+    held_bytes: int = 256 * MIB
+    """Of all bodies together that are in memory, those of PUT aside."""
     depth: int = 100
     """Of JSON."""
     header_bytes: int = 64 * 1024

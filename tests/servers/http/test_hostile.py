@@ -18,6 +18,7 @@ LIMITS: dict[str, float] = {
     "body_seconds": 1.0,
     "send_seconds": 1.0,
     "bytes_per_second": 1_000_000,
+    "held_bytes": 100_000,
 }
 MIB = 1024 * 1024
 JSON = "Content-Type: application/json"
@@ -191,6 +192,18 @@ def test_a_slow_body_is_given_up(hurried: HttpServer, method: str, path: str) ->
         connected.sendall(request(path, hurried.host, JSON, "Content-Length: 100", method=method, body=b"{"))
         problem(read_all(connected), 408, "TOO_SLOW")
     assert not (hurried.root / "slow").exists()
+
+
+def test_more_than_is_held_at_once_is_429_and_then_let_go(hurried: HttpServer) -> None:
+    def order(size: int) -> bytes:
+        body = b"{}".ljust(size)
+        return hurried.raw(request("/v1/undo", hurried.host, JSON, f"Content-Length: {size}", method="POST", body=body))
+
+    for _ in range(3):
+        answer = order(100_001)
+        problem(answer, 429, "RATE_LIMITED")
+        assert b"retry-after: 1\r\n" in answer.lower()
+        assert statuses(order(100_000)) == [200]
 
 
 def test_a_client_that_reads_nothing_is_dropped(hurried: HttpServer) -> None:
