@@ -14,12 +14,11 @@ from filetools.facade.document_news import DocumentNews
 from filetools.facade.following import follow_disk
 from filetools.facade.knowing import note_sent
 from filetools.facade.outcomes import write_result
-from filetools.facade.requests import OnConflict
 from filetools.facade.runner import Runner
 from filetools.facade.saving import Save, keep_and_close, text_to_open
 from filetools.facade.steps import PutFile
 from filetools.journal import Document
-from filetools.models import Actor, BufferChange, BufferClose, BufferResult, BufferSave
+from filetools.models import Actor, BufferChange, BufferClose, BufferResult, BufferSave, OnConflict
 from filetools.paths import WorkspacePath
 
 Authorise = Callable[..., Awaitable[Any]]

@@ -11,9 +11,8 @@ from filetools.errors import ApprovalDeniedError, ChangedMeanwhileError
 from filetools.events import EventBus
 from filetools.facade.feed import Feed
 from filetools.facade.proposals import Preview, conflict_proposal, propose
-from filetools.facade.requests import OnConflict
 from filetools.facade.runner import Runner
-from filetools.models import Actor
+from filetools.models import Actor, OnConflict
 from filetools.paths import WorkspacePath
 from filetools.permissions import ApprovalDecision, Case, Permit
 from filetools.settings import Settings

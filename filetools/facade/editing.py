@@ -40,7 +40,7 @@ from filetools.facade.knowing import permit_move, permit_removal
 from filetools.facade.look import Look, content_of
 from filetools.facade.outcomes import number_of
 from filetools.facade.parts import Parts
-from filetools.facade.requests import OnConflict, Settled
+from filetools.facade.requests import Settled
 from filetools.facade.runner import Runner
 from filetools.facade.steps import (
     Decision,
@@ -56,7 +56,7 @@ from filetools.facade.steps import (
 )
 from filetools.facade.way import Outcome
 from filetools.facade.writing import UTF_8, require_file
-from filetools.models import Actor, EditResult, PatchedFile, PatchResult
+from filetools.models import Actor, EditResult, OnConflict, PatchedFile, PatchResult
 from filetools.paths import WorkspacePath
 
 CONTEXT_LINES: Final = 3

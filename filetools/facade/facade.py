@@ -16,14 +16,13 @@ from filetools.facade.feed import Feed, FeedPage
 from filetools.facade.history_calls import HistoryCalls
 from filetools.facade.latest import latest
 from filetools.facade.read_calls import ReadCalls
-from filetools.facade.requests import OnConflict
 from filetools.facade.runner import Runner
 from filetools.facade.search_calls import SearchCalls
 from filetools.facade.transactions import Transaction
 from filetools.facade.tree_calls import TreeCalls
 from filetools.facade.watching import concerns
 from filetools.locks import LockInfo
-from filetools.models import Actor, ChangeRecord, SyncResult
+from filetools.models import Actor, ChangeRecord, OnConflict, SyncResult
 from filetools.permissions import ApprovalRequest, Approver, Attendance
 from filetools.versions import ChangedFile, owner_of
 

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from typing import Final, Literal, get_args
 
 from filetools.errors import InvalidArgumentError
+from filetools.models import OnConflict
 
 OnLocked = Literal["flag", "wait", "error"]
 NewlineChoice = Literal["exact"]
 OnStale = Literal["merge", "refuse"]
-OnConflict = Literal["merge", "cancel", "allow", "ask", "merge_or_ask"]
 View = Literal["auto", "disk", "buffer"]
 ON_CONFLICT: Final[tuple[OnConflict, ...]] = get_args(OnConflict)
 

@@ -11,11 +11,10 @@ from filetools.editors import OpenText, changed
 from filetools.errors import BufferClosedError, InvalidArgumentError, PathNotFoundError
 from filetools.facade.look import Look, content_of, facts_of
 from filetools.facade.parts import Parts
-from filetools.facade.requests import OnConflict
 from filetools.facade.steps import Decision, aside, disk_text
 from filetools.facade.writing import UTF_8
 from filetools.journal import Document, DocumentClosing, HeadMovedError, Relation
-from filetools.models import Actor
+from filetools.models import Actor, OnConflict
 from filetools.paths import WorkspacePath
 from filetools.versions import conflict_error, overlap_error
 

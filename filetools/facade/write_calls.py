@@ -24,10 +24,10 @@ from filetools.facade.editing import (
 from filetools.facade.knowing import DecideWrite, note_edited
 from filetools.facade.outcomes import write_result
 from filetools.facade.progress import Abort, Progress, beat_of
-from filetools.facade.requests import NewlineChoice, OnConflict, OnStale, WriteRequest
+from filetools.facade.requests import NewlineChoice, OnStale, WriteRequest
 from filetools.facade.steps import PutFile, UnsavedQuestion
 from filetools.facade.writing import decide_append, decide_copy, decide_create, decide_write
-from filetools.models import BatchResult, EditResult, PatchResult, WriteResult
+from filetools.models import BatchResult, EditResult, OnConflict, PatchResult, WriteResult
 
 
 class WriteCalls(ConflictCalls):

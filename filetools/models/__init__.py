@@ -40,6 +40,7 @@ from filetools.models.words import EntryType as EntryType
 from filetools.models.words import MirrorPolicy as MirrorPolicy
 from filetools.models.words import MirrorStatus as MirrorStatus
 from filetools.models.words import Newline as Newline
+from filetools.models.words import OnConflict as OnConflict
 from filetools.models.words import Preset as Preset
 
 

@@ -11,5 +11,7 @@ MirrorStatus = Literal["in_sync", "pending", "off"]
 Newline = Literal["lf", "crlf", "cr", "mixed", "none"]
 Durability = Literal["commit", "relaxed"]
 MirrorPolicy = Literal["eventual", "strict"]
+OnConflict = Literal["merge", "cancel", "allow", "ask", "merge_or_ask"]
+"""What a write does about an editor's unsaved text; see `FileToolsFacade.write_file`."""
 Preset = Literal["allow", "ask", "guarded", "read_only"]
 EntryType = Literal["file", "directory", "symlink", "other"]

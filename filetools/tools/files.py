@@ -21,6 +21,7 @@ from filetools.models import (
     InfoResult,
     ListResult,
     MoveResult,
+    OnConflict,
     PatchResult,
     ReadBatchResult,
     ReadResult,
@@ -80,7 +81,9 @@ class Files(Protocol):
     def buffers(self) -> OpenDocuments:
         """The documents that this actor has open."""
 
-    def for_actor(self, actor: Actor, *, require_version: bool | None = None) -> Files:
+    def for_actor(
+        self, actor: Actor, *, require_version: bool | None = None, on_conflict: OnConflict | None = None
+    ) -> Files:
         """Return the same workspace for another actor, with or without the need to name the versions that it replaces."""
 
     async def recall(self) -> None:

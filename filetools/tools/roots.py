@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from filetools.errors import AbsolutePathError, PathTooLongError
-from filetools.models import Actor
+from filetools.models import Actor, OnConflict
 from filetools.tools.files import Files
 from filetools.versions import ChangedFile
 
@@ -133,9 +133,9 @@ class Roots:
             if _starts_with(form, segments):
                 yield root
 
-    def for_actor(self, actor: Actor) -> Roots:
-        """Return the same folders for another actor."""
-        known = {id(files): files.for_actor(actor) for files in self._workspaces()}
+    def for_actor(self, actor: Actor, *, on_conflict: OnConflict | None = None) -> Roots:
+        """Return the same folders for another actor, perhaps one who has a person decide about unsaved text."""
+        known = {id(files): files.for_actor(actor, on_conflict=on_conflict) for files in self._workspaces()}
         return Roots([replace(root, files=known[id(root.files)]) for root in self._roots])
 
     async def recall(self) -> None:

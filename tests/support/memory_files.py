@@ -41,6 +41,7 @@ from filetools.models import (
     InfoResult,
     ListResult,
     MoveResult,
+    OnConflict,
     PatchedFile,
     PatchResult,
     ReadBatchResult,
@@ -164,7 +165,9 @@ class MemoryFiles:
         """Return the names of the events so far."""
         return [event.name for event in self.events]
 
-    def for_actor(self, actor: Actor, *, require_version: bool | None = None) -> MemoryFiles:
+    def for_actor(
+        self, actor: Actor, *, require_version: bool | None = None, on_conflict: OnConflict | None = None
+    ) -> MemoryFiles:
         require = self.require_version if require_version is None else require_version
         return MemoryFiles(self.tree, actor, self.bus, self.settings, require_version=require)
 

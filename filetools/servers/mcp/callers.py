@@ -6,13 +6,13 @@ import json
 import secrets
 from collections import OrderedDict
 from collections.abc import Sequence
-from typing import Any, Final, Literal, Protocol, TypeAlias
+from typing import Any, Final, Protocol, TypeAlias
 
 from mcp.server import ServerRequestContext
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from filetools.app import FileToolsFacade
-from filetools.models import Actor
+from filetools.models import Actor, OnConflict
 from filetools.servers.mcp.options import DoorOptions
 from filetools.tools import AnyTool, CallLog, TextLimits, ToolRegistry
 
@@ -76,8 +76,9 @@ class Callers:
         if who not in self._known:
             # Callers may share a session without knowing of each other: a stamp must not justify another's overwrite. The
             # tools of a dialect cannot name a version; there the stamps of the session must do.
-            usual: Literal["merge_or_ask", "merge"] = "merge_or_ask" if asks else "merge"
-            files = self._files.for_actor(actor, require_version=self._options.dialect is None, on_conflict=usual)
+            files = self._files.for_actor(
+                actor, require_version=self._options.dialect is None, on_conflict=usual_conflict(request)
+            )
             self._known[who] = files, self._options.registry(files, self._tools, self._log)
         self._known.move_to_end(who)
         if len(self._known) > MOST_CALLERS:
@@ -99,6 +100,11 @@ def can_ask(request: Request) -> bool:
     capabilities = request.session.client_capabilities
     offered = None if capabilities is None else capabilities.elicitation
     return offered is not None and (offered.form is not None or offered.url is None)
+
+
+def usual_conflict(request: Request) -> OnConflict:
+    """Return what writes of a client do about unsaved text: what cannot be merged is for its person, if it has one."""
+    return "merge_or_ask" if can_ask(request) else "merge"
 
 
 def is_modern(request: Request) -> bool:

@@ -15,7 +15,15 @@ from mcp.shared.exceptions import MCPError
 from filetools.app import Folder, folder_at
 from filetools.errors import WorkspaceGoneError
 from filetools.models import Actor
-from filetools.servers.mcp.callers import MOST_CALLERS, Request, client_of, is_modern, new_session, session_of
+from filetools.servers.mcp.callers import (
+    MOST_CALLERS,
+    Request,
+    client_of,
+    is_modern,
+    new_session,
+    session_of,
+    usual_conflict,
+)
 from filetools.servers.mcp.options import DoorOptions
 from filetools.servers.mcp.workspaces import Workspaces
 from filetools.tools import AnyTool, CallLog, Roots, TextLimits, ToolRegistry
@@ -91,7 +99,8 @@ class RootedCallers:
         who = (client_of(request), self.session(request))
         if who not in self._known or self._known[who][0] is not served:
             actor = Actor(kind=self._options.kind, id=who[0], session=who[1])
-            registry = self._dialect.registry(roots=served.for_actor(actor), tools=self._tools, log=self._log)
+            roots = served.for_actor(actor, on_conflict=usual_conflict(request))
+            registry = self._dialect.registry(roots=roots, tools=self._tools, log=self._log)
             self._known[who] = served, registry
         self._known.move_to_end(who)
         if len(self._known) > MOST_CALLERS:

@@ -230,3 +230,28 @@ def test_a_call_is_understood_without_the_official_client(places: tuple[Path, Pa
     assert answers[0]["result"]["capabilities"] == {"tools": {"listChanged": False}}
     result = answers[1]["result"]
     assert (result["content"], result["structuredContent"]) == ([{"type": "text", "text": "a\n"}], {"content": "a\n"})
+
+
+@pytest.mark.parametrize("mode", ERAS)
+@pytest.mark.parametrize("answer", ["allow", "cancel"])
+async def test_a_person_decides_what_overlaps_with_unsaved_text(
+    places: tuple[Path, Path], mode: str, answer: str
+) -> None:
+    file, person = places[1] / "a.txt", Person("accept", answer)
+    file.write_text("one\ntwo\n")
+    folders = [found for each in places if (found := folder_at(each)) is not None]
+    async with (
+        opening(places[1]) as files,
+        RootsDoor(opening, folders, OPTIONS) as server,
+        Client(server, mode=mode, **shown_to(person)) as client,
+    ):
+        ann = files.for_actor(filetools.Actor(kind="editor", id="ann"))
+        opened = await ann.buffers.open("a.txt")
+        await ann.buffers.change(opened.handle, buffer_version=1, edits=[filetools.TextEdit(7, 7, ", typed")])
+        edits = [{"oldText": "two\n", "newText": "2\n"}]
+        result = await client.call_tool("edit_file", {"path": str(file), "edits": edits})
+        assert result.is_error is (answer == "cancel")
+        unsaved = (await ann.buffers.read(opened.handle)).text
+    assert len(person.asked) == 1
+    assert unsaved == ("one\ntwo, typed\n" if answer == "cancel" else "one\n2\n")
+    assert file.read_text() == ("one\ntwo\n" if answer == "cancel" else "one\n2\n")

@@ -8,8 +8,7 @@ from filetools.content import TextEdit, apply_text_edits, in_utf16
 from filetools.content.utf16 import in_characters
 from filetools.editors import EditorState
 from filetools.facade import FileToolsFacade
-from filetools.facade.requests import OnConflict
-from filetools.models import BufferChange, BufferClose, BufferResult, BufferSave
+from filetools.models import BufferChange, BufferClose, BufferResult, BufferSave, OnConflict
 from tests.support.schedules.agents import answered
 from tests.support.schedules.ledger import NONE, Deed, Tokens
 from tests.support.schedules.tokens import tokens_in
