@@ -42,6 +42,11 @@ DIFFERENCES: Final[dict[str, tuple[str, str, str]]] = {
         "0 B, as for every link that leads to no file inside",
     ),
     "sizes": ("The size of a folder", "4096, or what its file system says", "0"),
+    "zone": (
+        "The zone of times, other than UTC",
+        "its name, as in `(Central European Standard Time)`",
+        "its short name, as in `(CET)`",
+    ),
     "parents": ("Writing or moving into a missing folder", "an error", "the folder is made"),
     "dots": ("A segment `..`", "resolved, if that stays inside", "`PATH_TRAVERSAL`, always"),
     "unknown": ("An argument that the tool has not", "ignored", "refused with the nearest name"),

@@ -79,13 +79,15 @@ def planted(root: Path) -> Path:
 def theirs(*roots: Path) -> StdioServerParameters:
     """Return what starts the official server."""
     program, *arguments = installed_program(FILE_SERVER, _SCRIPT)
-    return StdioServerParameters(command=program, args=[*arguments, *map(str, roots)])
+    return StdioServerParameters(command=program, args=[*arguments, *map(str, roots)], env={"TZ": "UTC"})
 
 
 def ours(*roots: Path, options: Sequence[str] = ()) -> StdioServerParameters:
     """Return what starts our dialect of it."""
     arguments = ["-m", "filetools", "mcp", *map(str, roots), "--dialect", "mcp-filesystem", *options]
-    return StdioServerParameters(command=sys.executable, args=arguments, env={"PYTHONPATH": str(REPOSITORY)})
+    return StdioServerParameters(
+        command=sys.executable, args=arguments, env={"PYTHONPATH": str(REPOSITORY), "TZ": "UTC"}
+    )
 
 
 @asynccontextmanager

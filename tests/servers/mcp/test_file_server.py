@@ -125,7 +125,7 @@ CASES = [
     case("write_file", "state", path="{r}/.filetools/x.txt", content=""),
     case("no_such_tool", "unknown-tool"),
 ]  # fmt: skip
-NOT_CALLS = {"parallel", "stale", "crlf", "descriptions", "tasks", "meta"}
+NOT_CALLS = {"parallel", "stale", "crlf", "zone", "descriptions", "tasks", "meta"}
 """Differences that other tests show."""
 
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import base64
 import json
+import os
 import re
+import time
 from collections.abc import AsyncIterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -272,6 +274,20 @@ async def test_a_part_of_a_workspace_is_left_neither_by_name_nor_by_a_link(place
             ["[FILE]", "in.txt", "3", "B"],
             ["[FILE]", "up", "0", "B"],
         ]
+
+
+async def test_times_are_told_as_javascript_prints_them(speaker: Speaker, monkeypatch: pytest.MonkeyPatch) -> None:
+    os.utime(speaker.roots[0] / "a.txt", (1_700_000_000, 1_700_000_000))
+    for zone, told in (
+        ("UTC0", "22:13:20 GMT+0000 (Coordinated Universal Time)"),
+        ("CET-1", "23:13:20 GMT+0100 (CET)"),
+    ):
+        monkeypatch.setenv("TZ", zone)
+        time.tzset()
+        rows = (await speaker.text("get_file_info", path="{0}/a.txt")).splitlines()
+        assert rows[2] == f"modified: Tue Nov 14 2023 {told}"
+    monkeypatch.undo()
+    time.tzset()
 
 
 @pytest.mark.parametrize(
