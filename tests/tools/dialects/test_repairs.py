@@ -75,6 +75,20 @@ def codex(*lines: str) -> str:
 
 MISTAKES = [
     Mistake(
+        dialect="claude-code",
+        tool="Read",
+        arguments={"file_path": "project/app.py"},
+        code="FILE_NOT_FOUND",
+        repair=lambda given, envelope, _: given | {"file_path": envelope["details"]["similar"][0]},
+    ),
+    Mistake(
+        dialect="text-editor",
+        tool=EDITOR,
+        arguments={"command": "view", "path": "/repo/src/a.txt"},
+        code="FILE_NOT_FOUND",
+        repair=lambda given, envelope, _: given | {"path": envelope["details"]["similar"][0]},
+    ),
+    Mistake(
         dialect="claude-code", tool="Read", arguments={"filepath": "app.py"}, code="INVALID_ARGUMENT", repair=nearest
     ),
     Mistake(
