@@ -161,8 +161,9 @@ async def test_many_agents_at_one_text_ask_and_none_waits_for_anothers_answer(ro
             asyncio.create_task(client.call_tool("write_file", {**WRITE, "content": f"{number}\n"}))
             for number in range(5)
         ]
-        while len(await ann.approvals()) < 5:
-            await asyncio.sleep(0.01)
+        async with asyncio.timeout(60):
+            while len(await ann.approvals()) < 5:
+                await asyncio.sleep(0.01)
         await text(client, "write_file", path="other.txt", content="other\n")
         assert not await ann.is_locked("src/app.py")
         release.set()

@@ -128,8 +128,9 @@ async def test_a_client_of_a_handshake_revision_is_told_of_changes_over_http_too
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", MCPDeprecationWarning)
             await client.subscribe_resource(NOTES)
-        while not any(isinstance(each, ResourceUpdatedNotification) for each in told):
-            # The stream on which notices come is opened beside the first calls.
-            await files.append_file("notes.md", "more\n")
-            await asyncio.sleep(0.02)
+        async with asyncio.timeout(60):
+            while not any(isinstance(each, ResourceUpdatedNotification) for each in told):
+                # The stream on which notices come is opened beside the first calls.
+                await files.append_file("notes.md", "more\n")
+                await asyncio.sleep(0.02)
     assert {str(each.params.uri) for each in told if isinstance(each, ResourceUpdatedNotification)} == {NOTES}
