@@ -15,6 +15,7 @@ from typing import Any, Final
 
 import mcp_types as wire
 from mcp.shared.exceptions import MCPError
+from pydantic import ValidationError
 
 from filetools.app import ApprovalRequest, FileToolsFacade
 from filetools.errors import FileToolsError
@@ -116,7 +117,8 @@ class Asking:
             form = question.form
             try:
                 answer = await request.session.elicit_form(form.message, form.requested_schema, request.request_id)
-            except MCPError:  # it cannot show the form after all, and the call's failure says what else can be done
+            except (MCPError, ValidationError):
+                # It cannot show the form after all; the call's failure says what else can be done.
                 return envelope
             told = _told_by(answer)
             if told is None:

@@ -2,9 +2,10 @@ from __future__ import annotations
 
 import stat
 from pathlib import Path
+from typing import Any
 
 import pytest
-from mcp_types import INVALID_PARAMS, InputRequiredResult
+from mcp_types import INVALID_PARAMS, ElicitResult, ErrorData, InputRequiredResult
 
 from tests.support.mcp_clients import ERAS, failure, opened_door, refused, text
 from tests.support.mcp_people import Person, one_round, shown_to, state_of
@@ -38,6 +39,24 @@ async def test_without_a_yes_nothing_is_written(
         assert (await failure(client, "write_file", path=PROTECTED, content="{}")).startswith(f"{code}: ")
         assert len(await files.approvals()) == open_requests
     assert not (root / PROTECTED).exists()
+
+
+ODD: Any = "perhaps"
+
+
+@pytest.mark.parametrize(
+    "told",
+    [ErrorData(code=-32603, message="no window"), ElicitResult.model_construct(action=ODD)],
+    ids=["error", "odd"],
+)
+async def test_a_client_that_cannot_show_the_form_after_all_gets_the_id(root: Path, told: Any) -> None:
+    async def show(context: Any, params: Any) -> Any:
+        return told
+
+    async with opened_door(root, "legacy", client={"elicitation_callback": show}) as (client, files):
+        failed = await failure(client, "write_file", path=PROTECTED, content="{}")
+        [request] = await files.approvals()
+    assert f"approval_id: {request.id}" in failed
 
 
 @pytest.mark.parametrize("mode", ERAS)
