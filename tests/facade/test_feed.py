@@ -212,3 +212,14 @@ async def test_following_in_pages_ends_with_the_workspace(tmp_path: Path) -> Non
     assert await following == []
     with pytest.raises(filetools.FileToolsError):
         await pages_of(files, None, 1)
+
+
+async def test_a_reading_that_began_before_a_change_is_not_shared_after_it(files: FileToolsFacade) -> None:
+    position = await files.position()
+    endless = asyncio.create_task(asyncio.Event().wait())
+    files._feed._reading[position] = endless  # type: ignore[assignment]  # what still reads, and may miss the change
+    await files.write_file("one.txt", "")
+    async with asyncio.timeout(20):
+        [page] = await pages_of(files, position, 1)
+    endless.cancel()
+    assert [record.path for record in page.records] == ["one.txt"]
