@@ -270,6 +270,13 @@ async def test_files_are_found_the_newest_first_and_hidden_ones_where_nothing_el
 async def test_absolute_patterns_and_folders_are_inside_the_root(session: Session, tree: Path) -> None:
     assert await session.says("Glob", pattern=f"{tree}/src/**/*.ts") == "src/b.ts"
     assert await session.says("Glob", pattern="*.ts", path=str(tree / "src")) == "src/b.ts"
+    (tree / "top.ts").touch()
+    (tree / "sub" / "src").mkdir(parents=True)
+    (tree / "sub" / "src" / "app.py").touch()
+    assert await session.says("Glob", pattern=f"{tree}/*.ts") == "top.ts"
+    assert await session.says("Glob", pattern=f"{tree}/src/app.py") == "src/app.py"
+    assert await session.says("Glob", pattern=f"{tree}/x[1]/lib.py") == "No files found"
+    assert await session.says("Glob", pattern="./top.ts") == "top.ts"
 
 
 async def test_of_many_files_the_newest_hundred_are_told_with_their_number(session: Session, root: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Mapping
 from typing import Annotated, Any, Final
@@ -22,6 +23,8 @@ MOST_FILES: Final = 100
 MOST_COMPARED: Final = 20_000
 """Files among which the newest are looked for."""
 _PAGE: Final = 1000
+_WILD: Final = re.compile(r"[*?\[]")
+_LETTER: Final = re.compile(r"\w")
 
 
 class Glob(Parameters):
@@ -56,21 +59,22 @@ async def glob(context: ToolContext, given: Glob) -> dict[str, Any]:
 def _from_root(context: ToolContext, pattern: str, place: Place) -> str:
     """Return a pattern of a folder as one from the root, which the engine compares with whole paths."""
     if pattern.startswith("/"):
-        fixed = pattern.split("*", 1)[0].split("?", 1)[0].split("[", 1)[0].rpartition("/")[0]
-        base = located(context, fixed)
-        pattern, place = pattern[len(fixed) :].lstrip("/"), base
-        return "/".join(filter(None, (_literal(base.path), pattern)))
+        fixed = _WILD.split(pattern, maxsplit=1)[0].rpartition("/")[0]
+        place, pattern = located(context, fixed), f".{pattern[len(fixed) :]}"
     if ".." in pattern.split("/"):
         raise InvalidArgumentError("A pattern cannot have '..' segments; give the folder as path")
-    plain = pattern.removeprefix("./")
-    if "/" in plain:
-        plain = "/".join(filter(None, (_literal(place.path), plain)))
-    # What has no wildcard would be any part of a path; in brackets a character is a pattern, and the same.
-    return plain if is_glob(plain) or not plain else f"[{plain[0]}]{plain[1:]}"
+    # A pattern without slash is compared with names at any depth, one with a slash with whole paths.
+    below = "" if "/" not in pattern else f"{_literal(place.path)}/"
+    return _as_glob(below + pattern.removeprefix("./"))
 
 
 def _literal(path: str) -> str:
-    return "".join(f"[{each}]" if each in "*?[" else each for each in path)
+    return _WILD.sub(r"[\g<0>]", path)
+
+
+def _as_glob(pattern: str) -> str:
+    """Return a pattern that is a glob: one without wildcards would stand for any part of a path."""
+    return pattern if is_glob(pattern) else _LETTER.sub(r"[\g<0>]", pattern, count=1)
 
 
 async def _found(context: ToolContext, place: Place, pattern: str, *, everywhere: bool) -> tuple[list[Entry], bool]:
