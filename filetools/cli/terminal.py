@@ -43,8 +43,17 @@ class _Terminal(Console):
         leave_quietly()
 
 
+class _Errors(_Terminal):
+    """The console of standard error; what was printed before it stands before it where both go to one place."""
+
+    def print(self, *parts: Any, **options: Any) -> None:
+        """Print after all that waits to be written to standard output."""
+        sys.stdout.flush()
+        super().print(*parts, **options)
+
+
 STDOUT: Final = _Terminal()
-STDERR: Final = _Terminal(stderr=True)
+STDERR: Final = _Errors(stderr=True)
 
 
 def printable(text: str) -> str:
