@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import AsyncIterator, Mapping
+import asyncio
+from collections.abc import AsyncIterator, Iterable, Mapping
 from decimal import ROUND_HALF_UP, Decimal
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Any, Final, Literal, TypeVar
 
 from pydantic import Field
 
@@ -17,9 +17,12 @@ from filetools.tools.dialects.mcp_filesystem.patterns import Exclusion, PathGlob
 from filetools.tools.dialects.mcp_filesystem.places import place_of, real_path, told_as
 from filetools.tools.dialects.mcp_filesystem.reading import OnePath
 from filetools.tools.dialects.mcp_filesystem.showing import answer
+from filetools.tools.dialects.mcp_filesystem.tree_text import tree_lines
 from filetools.tools.roots import Place
 from filetools.tools.tool import ToolContext
 
+T = TypeVar("T")
+ITEMS_AT_ONCE: Final = 1000
 _UNITS: Final = ("B", "KB", "MB", "GB", "TB")
 
 
@@ -73,17 +76,14 @@ async def directory_tree(context: ToolContext, given: Tree) -> Mapping[str, Any]
     """Show the tree below a folder."""
     rows = await _entries(context, given.path, recursive=True)
     leaves_out = Exclusion(given.exclude_patterns, names=True)
-    top: list[dict[str, Any]] = []
-    children: dict[str, list[dict[str, Any]]] = {"": top}
-    for path, entry in rows:
-        folder = path.rpartition("/")[0]
-        if folder not in children or leaves_out.excludes(path):
+    entered, kept = {""}, []
+    async for path, entry in _paced(rows):
+        if path.rpartition("/")[0] not in entered or leaves_out.excludes(path):
             continue
-        row: dict[str, Any] = {"name": entry.name, "type": "directory" if entry.type == "directory" else "file"}
         if entry.type == "directory":
-            children[path] = row["children"] = []
-        children[folder].append(row)
-    return answer(json.dumps(top, ensure_ascii=False, indent=2))
+            entered.add(path)
+        kept.append((path.count("/"), entry.name, entry.type == "directory"))
+    return answer("\n".join([line async for line in _paced(tree_lines(kept))]))
 
 
 async def search_files(context: ToolContext, given: Search) -> Mapping[str, Any]:
@@ -92,7 +92,7 @@ async def search_files(context: ToolContext, given: Search) -> Mapping[str, Any]
     wanted, leaves_out = PathGlob(given.pattern), Exclusion(given.exclude_patterns)
     start = place.absolute.rstrip("/")
     entered, found = {""}, []
-    for path, entry in await _entries(context, given.path, recursive=True):
+    async for path, entry in _paced(await _entries(context, given.path, recursive=True)):
         if path.rpartition("/")[0] not in entered or leaves_out.excludes(path):
             continue
         if entry.type == "directory":
@@ -112,7 +112,16 @@ async def _entries(context: ToolContext, raw_path: str, *, recursive: bool = Fal
     place = await place_of(context, raw_path)
     with told_as(raw_path):
         rows = [each async for each in _listed(context, place, recursive=recursive)]
-    return sorted(rows, key=lambda row: [part.encode() for part in row[0].split("/")])
+    # What ends a name comes before whatever another name has there.
+    return sorted(rows, key=lambda row: row[0].encode().replace(b"/", b"\0"))
+
+
+async def _paced(items: Iterable[T]) -> AsyncIterator[T]:
+    """Yield items, and let others have the loop now and then: a tree may have very many."""
+    for index, item in enumerate(items):
+        if index % ITEMS_AT_ONCE == 0:
+            await asyncio.sleep(0)
+        yield item
 
 
 async def _listed(context: ToolContext, place: Place, *, recursive: bool) -> AsyncIterator[tuple[str, Entry]]:
