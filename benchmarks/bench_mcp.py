@@ -1,4 +1,4 @@
-"""What the door for MCP costs: reading 64 KB against a tool of the same SDK that returns a text it has already.
+"""What the door for MCP costs: reading 64 KB and 1 MB against a tool of the same SDK that returns a text it has already.
 
 Also how soon an agent in one process reads what a person has typed in another.
 
@@ -21,20 +21,21 @@ from mcp.server.stdio import stdio_server
 
 from benchmarks import measure
 
-TEXT = measure.text_of(65_536, 0)
+SIZES = {"64 KB": 65_536, "1 MB": 1_048_576}
 ECHO = "echo"
 CALLS = 30
 REPOSITORY = Path(__file__).resolve().parent.parent
 
 
-async def serve_echo() -> None:
-    """Serve one tool that returns the text, with no work at all."""
+async def serve_echo(size_bytes: int) -> None:
+    """Serve one tool that returns a text, with no work at all."""
+    content = measure.text_of(size_bytes, 0)
 
     async def list_tools(request: Any, given: Any) -> wire.ListToolsResult:
         return wire.ListToolsResult(tools=[wire.Tool(name=ECHO, input_schema={"type": "object"})])
 
     async def call_tool(request: Any, given: wire.CallToolRequestParams) -> wire.CallToolResult:
-        return wire.CallToolResult(content=[wire.TextContent(text=TEXT)])
+        return wire.CallToolResult(content=[wire.TextContent(text=content)])
 
     server: Server[Any] = Server(ECHO, on_list_tools=list_tools, on_call_tool=call_tool)
     async with stdio_server() as (incoming, outgoing):
@@ -42,14 +43,17 @@ async def serve_echo() -> None:
 
 
 def process(*arguments: str) -> StdioServerParameters:
-    whole = {"PYTHONPATH": str(REPOSITORY), "FILETOOLS_MAX_TEXT_CHARACTERS": "1000000"}
+    most = str(2 * max(SIZES.values()))
+    whole = {
+        "PYTHONPATH": str(REPOSITORY), "FILETOOLS_MAX_TEXT_CHARACTERS": most, "FILETOOLS_MAX_TEXT_LINES": most,
+    }  # fmt: skip
     return StdioServerParameters(command=sys.executable, args=["-m", *arguments], env=whole, cwd=REPOSITORY)
 
 
-async def compare(root: Path, rounds: int) -> None:
-    (root / "text.txt").write_text(TEXT)
+async def compare(root: Path, size: str, rounds: int) -> None:
+    (root / "text.txt").write_text(measure.text_of(SIZES[size], 0))
     async with (
-        Client(process("benchmarks.bench_mcp", ECHO)) as plain,
+        Client(process("benchmarks.bench_mcp", ECHO, size)) as plain,
         Client(process("filetools", "mcp", str(root))) as ours,
     ):
         times = await measure.interleaved(
@@ -62,7 +66,7 @@ async def compare(root: Path, rounds: int) -> None:
         )
     floor = "a tool of the same SDK that returns the text"
     row = measure.compared(
-        "-", "read_file of 64 KB over MCP", times["ours"], times["echo"], limit=1.2, floor_name=floor
+        "-", f"read_file of {size} over MCP", times["ours"], times["echo"], limit=1.2, floor_name=floor
     )
     measure.publish(row)
 
@@ -99,13 +103,14 @@ async def seen_by_another(root: Path, rounds: int) -> None:
 
 
 def main() -> None:
-    if sys.argv[1:] == [ECHO]:
-        asyncio.run(serve_echo())
+    if sys.argv[1:2] == [ECHO]:
+        asyncio.run(serve_echo(SIZES[sys.argv[2]]))
         return
     rounds = measure.dose(9)
     measure.print_heading()
     with tempfile.TemporaryDirectory() as folder:
-        asyncio.run(compare(Path(folder), rounds))
+        for size in SIZES:
+            asyncio.run(compare(Path(folder), size, rounds))
         asyncio.run(seen_by_another(Path(folder), rounds))
 
 
