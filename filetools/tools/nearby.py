@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import difflib
-import time
+import itertools
 from typing import Final
 
 from filetools.errors import DirectoryNotFoundError, FileToolsError, PathNotFoundError
 from filetools.tools.files import Files
 
 MOST_SUGGESTED: Final = 3
-SEARCH_SECONDS: Final = 0.1
-"""How long the whole tree is searched for the name: a hint is not worth more."""
+MOST_FOLDERS: Final = 1000
+"""How much of the tree is searched for the name: a hint is not worth more. Counted, so that it is the same everywhere."""
 _LONGEST_PATH: Final = 300
 _LIKENESS: Final = 0.6
 _GLOB: Final = frozenset("*?[{")
@@ -68,6 +68,7 @@ def _stem(name: str) -> str:
 
 async def _elsewhere(files: Files, path: str) -> list[str]:
     name = path.rpartition("/")[2]
-    end = time.monotonic() + SEARCH_SECONDS
-    page = await files.search_files(name, limit=100, abort=lambda: time.monotonic() > end)
+    # The search asks at every folder, and in a large one now and then.
+    asked = itertools.count()
+    page = await files.search_files(name, limit=100, abort=lambda: next(asked) > MOST_FOLDERS)
     return [entry.path for entry in page.entries if entry.name.casefold() == name.casefold()]

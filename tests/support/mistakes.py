@@ -30,7 +30,6 @@ SETTINGS: Final[Mapping[str, Any]] = {
     "durability": "relaxed",
     "watch": False,
     "max_read_bytes": 100_000,
-    "lock_timeout_seconds": 0.05,
     "approval_wait_seconds": 0,
 }
 _PATCH: Final = "*** Begin Patch\n{}*** End Patch\n"
@@ -351,7 +350,8 @@ WRITING: Final = [
     _of("undoing what others did", "undo_changes", {"call_id": "bobs-call"}, ARGUMENT, "that you could undo | leave it out",
         again("undo_changes"), before=bob_writes),
     _of("a file that somebody works on", "edit_file", _edit("print('two')"), "LOCK_TIMEOUT", "Wait 5 seconds and retry",
-        again("edit_file", **_edit("print('two')")), before=bob_holds_a_lock, between=bob_lets_go),
+        again("edit_file", **_edit("print('two')")), before=bob_holds_a_lock, between=bob_lets_go,
+        settings={"lock_timeout_seconds": 1.0}),
 ]  # fmt: skip
 
 MISTAKES: Final = [*NAMES_AND_TYPES, *PATHS, *READING, *WRITING]

@@ -9,7 +9,7 @@ import filetools
 from filetools.facade import FileToolsFacade
 from filetools.models import Actor
 from filetools.permissions.rules import Rule
-from filetools.tools import ToolRegistry
+from filetools.tools import ToolRegistry, nearby
 from filetools.tools.nearby import similar_paths
 
 
@@ -58,3 +58,8 @@ async def test_rules_that_forbid_looking_forbid_suggesting(files: FileToolsFacad
     await files._parts.gatekeeper.use_rules(rules)
     agent = files.for_actor(Actor(kind="agent", id="alice"))
     assert "similar" not in (await ToolRegistry(agent).call("read_file", {"path": asked}))["details"]
+
+
+async def test_of_a_large_tree_only_a_part_is_searched(files: FileToolsFacade, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(nearby, "MOST_FOLDERS", 0)
+    assert await similar_paths(files, "app.py") == []
