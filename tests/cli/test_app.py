@@ -33,6 +33,15 @@ def test_wrong_usage_ends_with_2(run: CommandLine, arguments: list[str]) -> None
     assert "Usage: filetools" in done.error
 
 
+@pytest.mark.parametrize(
+    ("arguments", "nearest"),
+    [(["lss"], "'ls'"), (["undoo"], "'undo'"), (["serch"], "'serve'"), (["ls", "--jsn"], "--json")],
+)
+def test_what_is_misspelt_is_answered_with_the_nearest(run: CommandLine, arguments: list[str], nearest: str) -> None:
+    done = run(*arguments)
+    assert (done.code, nearest in done.error) == (2, True)
+
+
 def test_a_product_error_is_a_sentence_and_a_hint_without_a_traceback(run: CommandLine) -> None:
     done = run("read", "nope.txt")
     assert (done.code, done.text) == (1, "")

@@ -29,3 +29,9 @@ def test_status_tells_of_the_mirror(run: CommandLine) -> None:
     state = run("status", *MIRROR, "--json").json["data"]
     assert (state["root"], state["position"], state["mirrors"]["mirror"]["state"]) == ("project", 0, "ready")
     assert any(line.split()[:2] == ["mirror", "ready"] for line in run("status", *MIRROR).lines)
+
+
+def test_a_bar_is_for_terminals_only(run: CommandLine) -> None:
+    assert "syncing" in run.at_terminal("sync", *MIRROR, "--verify").text
+    done = run("sync", *MIRROR, "--verify")
+    assert ("syncing" in done.text, done.error) == (False, "")
