@@ -54,7 +54,7 @@ class BodyCalls(WriteCalls):
         Args:
             path: Workspace-relative path.
             content: All bytes.
-            expected_version: Refuse unless this version stands there; equal bytes always succeed.
+            expected_version: Refuse unless this version stands there, even if equal bytes do.
 
         Raises:
             EditConflictError: An editor has unsaved text that cannot be merged with.

@@ -85,10 +85,9 @@ def decide_replace(parts: Parts, seen: Look, request: WriteRequest, actor: Actor
     _refuse_size(parts, seen.path, len(request.content))
     facts, text = inspect(request.content, name=seen.path)
     decision = Decision(content=request.content, facts=facts)
-    if facts.version == seen.version:
-        return decision
-    if (opened := unsaved_text(parts, seen)) is not None:
+    if facts.version != seen.version and (opened := unsaved_text(parts, seen)) is not None:
         return decide_unsaved(parts, seen, request, actor, decision, text=text, opened=opened)
+    # Equal bytes are no exception: of two who count one up, each would take the other's number for its own.
     require_version(seen, request.expected_version)
     return decision
 

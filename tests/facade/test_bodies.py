@@ -81,6 +81,12 @@ async def test_a_body_at_another_version_is_refused(files: FileToolsFacade) -> N
     assert error.details["current_version"] == version_of(b"one\r\ntwo\r\n")
 
 
+async def test_equal_bytes_at_another_version_are_refused_too(files: FileToolsFacade) -> None:
+    other = version_of(b"other")
+    await refused("VERSION_MISMATCH", files.replace_file("a.txt", b"one\r\ntwo\r\n", expected_version=other))
+    assert (await files.replace_file("a.txt", b"one\r\ntwo\r\n")).unchanged
+
+
 async def test_bytes_replace_what_others_wrote_and_say_what_that_was(files: FileToolsFacade) -> None:
     await files.read_file("a.txt")
     other = files.for_actor(filetools.Actor(kind="agent", id="other"))

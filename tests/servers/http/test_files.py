@@ -6,6 +6,7 @@ import hashlib
 import json
 import os
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 from uuid import uuid4
 
@@ -341,3 +342,32 @@ def test_a_call_is_its_sessions(client: httpx2.Client, text: str) -> None:
     client.put(f"/v1/files/{text}", content=b"1", headers={"Filetools-Session": "mine"})
     [newest, *_] = client.get(f"/v1/versions/{text}").json()["versions"]
     assert newest["actor"] == {"kind": "agent", "id": "http", "session": "mine", "call": None}
+
+
+@pytest.mark.parametrize("method", ["PUT", "PATCH"])
+def test_no_increment_of_many_clients_is_lost(server: HttpServer, method: str) -> None:
+    name = f"counter-{method}"
+    (server.root / name).write_bytes(b"0")
+
+    def count(_number: int) -> int:
+        refusals = 0
+        with httpx2.Client(base_url=server.address, timeout=60, verify=False) as own:
+            for _ in range(10):
+                while (status := increment(own, method, name)) != 200:
+                    assert status == 412
+                    refusals += 1
+        return refusals
+
+    with ThreadPoolExecutor(4) as clients:
+        list(clients.map(count, range(4)))
+    assert (server.root / name).read_bytes() == b"40"
+
+
+def increment(client: httpx2.Client, method: str, name: str) -> int:
+    """Read a number and write the next, if it still stands there; returns the status of that."""
+    now = client.get(f"/v1/files/{name}")
+    headers, new = {"If-Match": now.headers["etag"]}, str(int(now.text) + 1)
+    if method == "PUT":
+        return client.put(f"/v1/files/{name}", content=new, headers=headers).status_code
+    edit = {"edits": [{"old": now.text, "new": new}]}
+    return client.patch(f"/v1/files/{name}", json=edit, headers=headers).status_code
