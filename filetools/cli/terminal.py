@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 import logging
 import os
+import re
 import sys
 import textwrap
-import unicodedata
 from collections.abc import Iterable, Mapping
 from typing import Any, Final, NoReturn
 
@@ -18,11 +18,15 @@ from rich.text import Text
 from filetools.cli.words import envelope_of, hint_of, sentence_of
 from filetools.errors import FileToolsError
 
-_UNSAFE_CATEGORIES: Final = ("Cc", "Cs", "Zl", "Zp")
 LONGEST_LINE: Final = 100
 LEAST_COLUMN: Final = 20
-_REORDERING: Final = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
+_REORDERING: Final = r"\u202a-\u202e\u2066-\u2069"
 """Characters that show a name in another order than it has."""
+_SEPARATING: Final = r"\u2028\u2029\ud800-\udfff"
+"""Separators of lines and paragraphs, and halves of pairs, which no terminal can show."""
+_UNSAFE: Final = re.compile(rf"[\x00-\x1f\x7f-\x9f{_SEPARATING}{_REORDERING}]")
+_UNSAFE_IN_TEXT: Final = re.compile(rf"[\x00-\x08\x0b-\x1f\x7f-\x9f{_SEPARATING}{_REORDERING}]")
+"""Tabs and ends of lines aside."""
 
 
 def leave_quietly() -> NoReturn:
@@ -58,15 +62,12 @@ STDERR: Final = _Errors(stderr=True)
 
 def printable(text: str) -> str:
     """Return a name or sentence that cannot steer the terminal: control characters are shown escaped."""
-    return "".join(_escaped(character) if _is_unsafe(character) else character for character in text)
+    return _UNSAFE.sub(_escaped, text)
 
 
 def printable_text(text: str) -> str:
     """Return lines that cannot steer the terminal; their ends and tabs stay."""
-    return "".join(
-        _escaped(character) if _is_unsafe(character) and character not in "\n\t" else character
-        for character in text.replace("\r\n", "\n")
-    )
+    return _UNSAFE_IN_TEXT.sub(_escaped, text.replace("\r\n", "\n"))
 
 
 def printable_line(text: str) -> str:
@@ -177,9 +178,5 @@ class _OneLine(logging.Handler):
         _complain((name, style), f": {printable(record.getMessage())}")
 
 
-def _is_unsafe(character: str) -> bool:
-    return unicodedata.category(character) in _UNSAFE_CATEGORIES or character in _REORDERING
-
-
-def _escaped(character: str) -> str:
-    return character.encode("unicode_escape", "surrogatepass").decode("ascii")
+def _escaped(found: re.Match[str]) -> str:
+    return found[0].encode("unicode_escape", "surrogatepass").decode("ascii")

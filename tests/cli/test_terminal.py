@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from filetools.cli.terminal import printable
+from filetools.cli.terminal import printable, printable_text
 
 
 @pytest.mark.parametrize(
@@ -25,3 +25,11 @@ def test_what_would_steer_the_terminal_is_shown_escaped(name: str, shown: str) -
 )
 def test_other_names_are_shown_as_they_are(name: str) -> None:
     assert printable(name) == name
+
+
+def test_every_control_character_is_escaped_and_a_text_keeps_its_tabs_and_lines() -> None:
+    for code in (*range(0x20), *range(0x7F, 0xA0)):
+        character = chr(code)
+        assert printable(f"a{character}b").isprintable(), code
+        assert (printable_text(f"a{character}b") == f"a{character}b") is (character in "\n\t"), code
+    assert printable_text("a\r\nb\r") == "a\nb\\r"
