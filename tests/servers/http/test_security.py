@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import re
 import stat
 from collections.abc import Iterator
@@ -9,6 +11,8 @@ from pathlib import Path
 
 import httpx2
 import pytest
+from mcp import Client
+from mcp.client.streamable_http import streamable_http_client
 from websockets.exceptions import InvalidStatus
 from websockets.sync.client import connect
 from websockets.typing import Origin
@@ -130,6 +134,14 @@ def test_with_the_token_everything_is(guarded: HttpServer) -> None:
     assert httpx2.get(f"{guarded.address}/healthz").status_code == 200
 
 
+async def test_mcp_is_at_its_place_for_who_has_the_token(guarded: HttpServer) -> None:
+    async with httpx2.AsyncClient(headers={"Authorization": f"Bearer {TOKEN}"}) as http:
+        transport = streamable_http_client(f"{guarded.address}/mcp", http_client=http)
+        async with Client(transport) as client:
+            await client.call_tool("write_file", {"path": "by-mcp", "content": "1"})
+    assert (guarded.root / "by-mcp").read_bytes() == b"1"
+
+
 def test_the_token_makes_an_agent(guarded: HttpServer) -> None:
     headers = {"Authorization": f"Bearer {TOKEN}"}
     answer = httpx2.put(f"{guarded.address}/v1/files/by-agent", content=b"1", headers=headers)
@@ -184,6 +196,11 @@ def test_the_page_to_log_in_stands_alone(server: HttpServer) -> None:
     assert policy.startswith("default-src 'none'; script-src 'sha256-")
     assert "unsafe" not in policy
     assert not re.search(r"https?://|src=|href=", answer.text)
+    for kind in ("script", "style"):
+        found = re.search(f"<{kind}>(.*?)</{kind}>", answer.text, re.DOTALL)
+        assert found is not None
+        digest = base64.b64encode(hashlib.sha256(found[1].encode()).digest()).decode()
+        assert f"{kind}-src 'sha256-{digest}'" in policy, "a browser would not use it"
 
 
 def test_a_root_that_is_served_to_others_makes_its_token(root: Path) -> None:
