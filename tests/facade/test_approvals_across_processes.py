@@ -11,7 +11,7 @@ import pytest
 import filetools
 from filetools import ApprovalDecision
 from filetools.facade import FileToolsFacade
-from tests.support.facade_worker import RELAXED
+from tests.support.facade_worker import RELAXED, is_told_of
 from tests.support.opened import refused, steps_until, told
 from tests.support.peers import peer
 from tests.support.people import EDITOR, Person
@@ -20,6 +20,18 @@ PATIENT = "30"
 HASTY = "0.05"
 SOON_SECONDS = 2
 """Many times what it takes where nothing else runs, and less than any wait without a word from the other process."""
+
+
+async def attended(files: FileToolsFacade) -> None:
+    """Have somebody follow the notices, and wait until the agents of other processes can know it."""
+    files._parts.gatekeeper.approvals.attend()
+    await is_known(files)
+
+
+async def is_known(files: FileToolsFacade) -> None:
+    """Wait until the agents of other processes can know that somebody here answers."""
+    while not await files._parts.crew.run(lambda: is_told_of(files, listens=True)):
+        await asyncio.sleep(0.002)
 
 
 async def open_request(files: FileToolsFacade, besides: str = "") -> filetools.ApprovalRequest:
@@ -44,6 +56,7 @@ async def test_a_person_in_another_process_is_asked_and_denies(tmp_path: Path) -
     async with filetools.open(tmp_path, settings=RELAXED) as files:
         person = Person("deny")
         files.answer_approvals(person)
+        await is_known(files)
         async with peer(tmp_path, "alice", PATIENT, task="asks") as agent:
             await agent.ask("a.txt")
             assert (await agent.hear())["done"] == "APPROVAL_DENIED"
@@ -54,7 +67,7 @@ async def test_a_person_in_another_process_is_asked_and_denies(tmp_path: Path) -
 async def test_questions_and_answers_cross_soon(tmp_path: Path) -> None:
     seen_after, gone_on_after = [], []
     async with filetools.open(tmp_path, settings=RELAXED) as files:
-        files._parts.gatekeeper.approvals.attend()
+        await attended(files)
         async with peer(tmp_path, "alice", PATIENT, task="asks") as agent:
             for number in range(10):
                 await agent.ask(f"{number}.txt")
@@ -75,6 +88,7 @@ async def test_every_process_is_told_of_questions_and_answers(tmp_path: Path) ->
         heard, heard_too = told(files, "tool:*"), told(page, "tool:*")
         person = Person()
         files.answer_approvals(person)
+        await is_known(files)
         async with peer(tmp_path, "alice", PATIENT, task="asks") as agent:
             await agent.ask("a.txt")
             await steps_until(lambda: len(heard_too) == 1 and len(heard) == 1)
@@ -88,6 +102,7 @@ async def test_every_process_is_told_of_questions_and_answers(tmp_path: Path) ->
 async def test_the_text_of_a_person_in_another_process_is_written(tmp_path: Path) -> None:
     async with filetools.open(tmp_path, settings=RELAXED) as files:
         files.answer_approvals(Person(ApprovalDecision(answer="merge", edited_text="by hand\n")))
+        await is_known(files)
         async with peer(tmp_path, "alice", PATIENT, task="asks") as agent:
             await agent.ask("a.txt")
             assert (await agent.hear())["done"] == "a.txt"
@@ -96,7 +111,7 @@ async def test_the_text_of_a_person_in_another_process_is_written(tmp_path: Path
 
 async def test_an_answer_that_comes_late_lets_the_next_identical_call_pass_once(tmp_path: Path) -> None:
     async with filetools.open(tmp_path, settings=RELAXED) as files:
-        files._parts.gatekeeper.approvals.attend()
+        await attended(files)
         async with peer(tmp_path, "alice", HASTY, task="asks") as agent:
             await agent.ask("a.txt")
             assert (await agent.hear())["done"] == "APPROVAL_REQUIRED"
@@ -117,7 +132,7 @@ async def test_one_permission_lets_one_of_two_processes_of_an_actor_pass(tmp_pat
         peer(tmp_path, "alice", PATIENT, task="asks") as first,
         peer(tmp_path, "alice", PATIENT, task="asks") as second,
     ):
-        files._parts.gatekeeper.approvals.attend()
+        await attended(files)
         await asyncio.gather(first.ask("a.txt"), second.ask("a.txt"))
         request = await open_request(files)
         await files.for_actor(EDITOR).answer_approval(request.id, "allow")
@@ -132,6 +147,7 @@ async def test_allowed_for_the_run_holds_where_the_run_is(tmp_path: Path) -> Non
     async with filetools.open(tmp_path, settings=RELAXED) as files:
         person = Person("allow_for_run")
         files.answer_approvals(person)
+        await is_known(files)
         async with peer(tmp_path, "alice", PATIENT, task="asks") as agent:
             for path in ("a.txt", "b.txt"):
                 await agent.ask(path)
@@ -181,7 +197,7 @@ async def test_nobody_waits_for_a_listener_that_was_killed(tmp_path: Path) -> No
 @pytest.mark.parametrize("how", ["killed", "closed"])
 async def test_the_request_of_a_process_that_has_ended_expires(tmp_path: Path, how: str) -> None:
     async with filetools.open(tmp_path, settings=RELAXED) as files:
-        files._parts.gatekeeper.approvals.attend()
+        await attended(files)
         heard = told(files, "tool:rejected")
         async with peer(tmp_path, "alice", PATIENT if how == "killed" else HASTY, task="asks") as agent:
             await agent.ask("a.txt")

@@ -7,7 +7,7 @@ import threading
 import time
 from collections.abc import AsyncIterator, Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeVar
@@ -20,7 +20,7 @@ from filetools.models import Actor, ChangeRecord, MirrorStatus, Operation
 from filetools.paths import Workspace, WorkspacePath
 from filetools.stores import LocalStore, MemoryStore, Store
 from filetools.sync import MakeDirectory, MirrorAction, Move, Put, Remove, SyncManager
-from tests.support.faulty import FaultyStore, Plan
+from tests.support.faulty import Died, FaultyStore, Plan
 
 T = TypeVar("T")
 ALICE = Actor(kind="agent", id="alice")
@@ -265,7 +265,8 @@ async def world(tmp_path: Path, mirror: Store, **options: Any) -> AsyncIterator[
     try:
         yield opened
     finally:
-        await opened.manager.aclose()
+        with suppress(Died):  # what a test lets die in the background may die once more
+            await opened.manager.aclose()
         await opened.locks.aclose()
         executor.shutdown()
         opened.journal.close()

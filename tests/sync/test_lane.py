@@ -106,7 +106,7 @@ def test_what_a_job_raises_reaches_its_waiter_and_not_the_next_job() -> None:
 async def test_perform_gives_up_in_time_and_abandons_the_job() -> None:
     lane, go = Lane("test"), threading.Event()
     with pytest.raises(CallTimeoutError):
-        await lane.perform(lambda job: go.wait(LIMIT_SECONDS), seconds=0.02)
+        await lane.perform(lambda job: go.wait(LIMIT_SECONDS), seconds=0.5)
     assert lane.is_stuck
     go.set()
     assert await lane.perform(lambda job: "done", seconds=LIMIT_SECONDS) == "done"
