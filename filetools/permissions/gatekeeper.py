@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Final
 
 from filetools.errors import ToolBlockedError
@@ -84,7 +85,8 @@ class Gatekeeper:
             ApprovalDeniedError: A person said no.
             FileToolsError: `describe` failed, because the call could not be done anyway.
         """
-        while asked := self._asked(tool, paths or _WHOLE_TREE, actor, "change" if change else "read"):
+        look = partial(self._asked, tool, paths or _WHOLE_TREE, actor, "change" if change else "read")
+        while asked := look():
             # One question covers the call; the path that weighs most is the one named in it.
             first, reason = next((one for one in asked if one[1] == "protected"), asked[0])
             proposal = await describe()
@@ -96,7 +98,7 @@ class Gatekeeper:
                 reason=reason,
                 proposal=proposal,
             )
-            decision = await self.approvals.ask(case)
+            decision = await self.approvals.ask(case, is_needed=lambda: bool(look()))
             if decision is not None:
                 return Permit(proposal=proposal, edited_text=decision.edited_text)
         return None

@@ -70,21 +70,23 @@ class Ledger:
         self._looking = asyncio.Lock()
         self._looks = 0
 
-    async def open(self, case: Case, request: ApprovalRequest) -> Ticket:
-        """Return the ticket of an identical call, or of a new request; callbacks are asked.
+    async def open(self, case: Case, request: ApprovalRequest) -> Ticket | None:
+        """Return the ticket of an identical call, or of a new request.
+
+        Returns:
+            None if an identical call has used its answer before this one could wait for it.
 
         Raises:
             ApprovalRequiredError: Too many requests are open.
         """
         ask = partial(self._book.ask, request.id, case.key, json.dumps(request.to_dict()))
-        while True:
-            here = self.audience.is_here
-            asked = await self._run(partial(ask, now=request.created, expires=request.expires, is_heard=here))
-            if asked is None:
-                raise ApprovalRequiredError(case.tool, case.path, "too many approval requests are open already")
-            row, others_listen = asked
-            if not self.tickets.is_used(row.id):
-                break  # else an identical call has used its answer before this one could wait for it
+        here = self.audience.is_here
+        asked = await self._run(partial(ask, now=request.created, expires=request.expires, is_heard=here))
+        if asked is None:
+            raise ApprovalRequiredError(case.tool, case.path, "too many approval requests are open already")
+        row, others_listen = asked
+        if self.tickets.is_used(row.id):
+            return None
         ticket = self.tickets.of_id(row.id)
         if ticket is None:
             # An identical call's own request, perhaps of another process, says the same but for its name and time.

@@ -1,8 +1,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
+from typing import TypeVar
 
 import pytest
 
@@ -27,7 +28,10 @@ from filetools.permissions import (
     Rule,
     RuleFile,
 )
+from filetools.permissions.book import Run
 from tests.support.people import ALICE, EDITOR, Notices, Person, proposal, run
+
+T = TypeVar("T")
 
 A, B = WorkspacePath("a.txt"), WorkspacePath("b.txt")
 MCP = WorkspacePath(".mcp.json")
@@ -44,7 +48,9 @@ def book(tmp_path: Path) -> Iterator[ApprovalBook]:
 class Gate:
     """A gatekeeper with everything a test looks at."""
 
-    def __init__(self, book: ApprovalBook, preset: Preset, *rules: Rule, path: Path | None = None) -> None:
+    def __init__(
+        self, book: ApprovalBook, preset: Preset, *rules: Rule, path: Path | None = None, run: Run = run
+    ) -> None:
         self.policy = PermissionPolicy(preset, rules)
         self.notices = Notices()
         self.described = 0
@@ -131,6 +137,35 @@ async def test_after_allow_for_run_identical_calls_pass_without_a_second_questio
     await asyncio.gather(asking.authorise("write_file", A), asking.authorise("write_file", A))
     await asking.authorise("write_file", B)
     assert len(person.asked) == 1
+
+
+@pytest.mark.parametrize("moment", ["before", "after"])
+async def test_nobody_is_asked_about_a_call_that_was_on_its_way_when_its_run_became_trusted(
+    book: ApprovalBook, moment: str
+) -> None:
+    on_its_way, go_on = asyncio.Event(), asyncio.Event()
+
+    async def held_up_once(work: Callable[[], T]) -> T:
+        is_first = getattr(work, "func", None) == book.ask and not on_its_way.is_set()
+        if is_first and moment == "before":
+            on_its_way.set()
+            await go_on.wait()
+        found = await run(work)
+        if is_first and moment == "after":
+            on_its_way.set()
+            await go_on.wait()
+        return found
+
+    gate, person = Gate(book, "ask", run=held_up_once), Person("allow_for_run")
+    gate.keeper.approvals.listen(person)
+    late = asyncio.create_task(gate.authorise("write_file", A))
+    await on_its_way.wait()
+    await gate.authorise("write_file", A)
+    go_on.set()
+    async with asyncio.timeout(20):
+        await late
+    assert len(person.asked) == 1
+    await gate.keeper.aclose()
 
 
 async def test_changes_are_kept_and_put_in_force_again(book: ApprovalBook, tmp_path: Path) -> None:
