@@ -25,6 +25,7 @@ from filetools.servers.http.options import HttpOptions
 GRACE_SECONDS: Final = 1
 """What answers under way are given when the server stops; then they are cancelled."""
 _CANCEL_SECONDS: Final = 0.5
+_SIGNALS: Final = (signal.SIGTERM, signal.SIGINT)
 _UNSENT_BYTES: Final = 128 * 1024
 _BACKLOG: Final = 512
 
@@ -116,13 +117,19 @@ class _Server(uvicorn.Server):
     def stopping_by_signals(self) -> Iterator[None]:
         """Stop at SIGTERM and SIGINT as long as the block runs."""
         loop = asyncio.get_running_loop()
-        for each in (signal.SIGTERM, signal.SIGINT):
-            loop.add_signal_handler(each, self.stop)
+        former = {each: signal.getsignal(each) for each in _SIGNALS}
         try:
+            for each in _SIGNALS:
+                try:
+                    loop.add_signal_handler(each, self.stop)
+                except NotImplementedError:  # Windows; the server's own ticks let the handler run
+                    signal.signal(each, lambda *_: loop.call_soon_threadsafe(self.stop))
             yield
         finally:
-            for each in (signal.SIGTERM, signal.SIGINT):
-                loop.remove_signal_handler(each)
+            for each, before in former.items():
+                with contextlib.suppress(NotImplementedError):
+                    loop.remove_signal_handler(each)
+                signal.signal(each, before)
 
     def stop(self) -> None:
         """Take no new requests and end."""

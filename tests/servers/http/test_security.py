@@ -204,7 +204,8 @@ def test_the_page_to_log_in_stands_alone(server: HttpServer) -> None:
 
 
 def test_a_root_that_is_served_to_others_makes_its_token(root: Path) -> None:
-    with http_server(root, "--host", "0.0.0.0") as serving:
+    # A form of this machine's own address that is not taken for one: nobody else reaches what listens there.
+    with http_server(root, "--host", "127.1") as serving:
         assert serving.line() == f"Callers need the token in {root / '.filetools' / 'token'}\n"
         file = root / ".filetools" / "token"
         assert stat.S_IMODE(file.stat().st_mode) == 0o600
