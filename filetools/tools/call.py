@@ -150,6 +150,8 @@ class ToolCall:
         self._deadline, self._retrier = deadline, retrier
         self._abort.add_callback(deadline.abort)
         try:
+            if self._abort.is_aborted():  # since the work was told to begin; a signal that is set calls nobody back
+                raise AbortedError(self._name)
             with watched(self):
                 async with deadline:
                     return await retrier.run(lambda: tool.handler(context, parameters))

@@ -142,6 +142,14 @@ async def test_a_call_that_is_aborted_before_it_begins_does_nothing(files: Memor
     assert (envelope["error_code"], files.tree.calls) == ("ABORTED", [])
 
 
+async def test_an_abort_at_the_moment_at_which_a_call_is_told_to_begin_ends_it(files: MemoryFiles) -> None:
+    stuck, signal = Stuck(), AbortSignal()
+    files.bus.subscribe("agent:tool:started", lambda event: signal.abort())
+    async with asyncio.timeout(20):
+        envelope = await ToolRegistry(files, [probe(stuck)]).call("probe", {}, abort=signal)
+    assert (envelope["error_code"], stuck.begun.is_set()) == ("ABORTED", False)
+
+
 async def test_an_abort_after_the_end_changes_nothing(files: MemoryFiles) -> None:
     signal = AbortSignal()
     assert (await ToolRegistry(files).call("exists", {"path": "a.txt"}, abort=signal))["success"]

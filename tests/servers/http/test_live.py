@@ -17,7 +17,16 @@ from mcp import Client
 from websockets.exceptions import InvalidStatus
 
 from tests.support.http_servers import HttpServer, http_server
-from tests.support.live_clients import Editor, Frame, LiveClient, SocketWire, deaf_client, live, socket_of
+from tests.support.live_clients import (
+    PATIENCE_SECONDS,
+    Editor,
+    Frame,
+    LiveClient,
+    SocketWire,
+    deaf_client,
+    live,
+    socket_of,
+)
 from tests.support.mcp_clients import facts, process, text
 
 LATENCY_SECONDS = 2.0
@@ -98,7 +107,7 @@ async def test_an_agent_over_mcp_and_an_editor_see_each_others_changes(server: H
             editor.type(0, 0, f"typed {number}\n")
             await editor.settled()
             began = time.perf_counter()
-            assert f"typed {number}\n" in await text(agent, "read_file", path=name)
+            await read_until(agent, name, f"typed {number}\n")
             to_agent.append(time.perf_counter() - began)
             began = time.perf_counter()
             await text(agent, "edit_file", path=name, old_string=f"line {number}\n", new_string=f"agent {number}\n")
@@ -184,6 +193,13 @@ async def test_it_stops_soon_with_open_sockets_that_nobody_reads(root: Path) -> 
     assert server.process.returncode == 0
     assert seconds < STOP_SECONDS
     assert server.errors.read_text() == ""
+
+
+async def read_until(agent: Client, name: str, wanted: str) -> None:
+    """Have an agent read until it sees a text: other processes hear of unsaved text within moments, not at once."""
+    async with asyncio.timeout(PATIENCE_SECONDS):
+        while wanted not in await text(agent, "read_file", path=name):
+            pass
 
 
 def shows(editor: Editor, wanted: str) -> bool:
