@@ -117,14 +117,22 @@ class Feed:
         position = since if since is not None else await self.position()
         while not self._closed:
             grown = self._grown
-            page = await self._shared(position)
-            if page.resync:
-                page = FeedPage(records=(), position=await self.position(), resync=True)
+            try:
+                page = await self._shared(position)
+                if page.resync:
+                    page = FeedPage(records=(), position=await self.position(), resync=True)
+            except WorkspaceGoneError:
+                if self._has_ended():
+                    return  # while the page was on its way
+                raise
             if page.records or page.resync:
                 yield page
             if page.position == position:
                 await grown.wait()
             position = page.position
+
+    def _has_ended(self) -> bool:
+        return self._closed
 
     async def _shared(self, since: str) -> FeedPage:
         """Return a page that perhaps others are reading already; it may miss what comes while it is read."""

@@ -214,6 +214,15 @@ async def test_following_in_pages_ends_with_the_workspace(tmp_path: Path) -> Non
         await pages_of(files, None, 1)
 
 
+async def test_following_in_pages_ends_although_a_page_was_on_its_way(files: FileToolsFacade) -> None:
+    following = asyncio.create_task(pages_of(files, None, 1))
+    await steps_until(lambda: files._feed.growth._waiters)
+    files._feed.wake()
+    await asyncio.sleep(0)
+    files._feed.close()
+    assert await following == []
+
+
 async def test_a_reading_that_began_before_a_change_is_not_shared_after_it(files: FileToolsFacade) -> None:
     position = await files.position()
     endless = asyncio.create_task(asyncio.Event().wait())
