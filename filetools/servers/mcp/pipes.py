@@ -18,6 +18,9 @@ from typing import Final, Self
 import anyio
 from mcp.shared.message import SessionMessage
 from mcp_types import jsonrpc_message_adapter
+from pydantic import ValidationError
+
+from filetools.servers.mcp.unreadable import answer_to
 
 CHUNK_BYTES: Final = 256 * 1024
 PIPE_BYTES: Final = 1024 * 1024
@@ -41,10 +44,15 @@ class MessageReader(_Stream):
     """Messages, one a line, from a descriptor that does not block; lives as long as the transport.
 
     It reads no further than it is asked for, so that a client that sends faster than it is served has to wait.
+
+    Args:
+        descriptor: Where they come from.
+        answering: Tells the client what is wrong with a line that is no message; None tells only whoever reads.
     """
 
-    def __init__(self, descriptor: int) -> None:
+    def __init__(self, descriptor: int, answering: MessageWriter | None = None) -> None:
         self._descriptor = descriptor
+        self._answering = answering
         self._held = bytearray()
         self._is_ended = False
 
@@ -53,11 +61,16 @@ class MessageReader(_Stream):
 
     async def __anext__(self) -> SessionMessage | Exception:
         line = await self._line()
+        while line is not None and line.isspace():
+            line = await self._line()
         if line is None:
             raise StopAsyncIteration
         try:
             return SessionMessage(jsonrpc_message_adapter.validate_json(line, by_name=False))
-        except ValueError as exc:  # what is no message is told to the dispatcher, and ends nothing
+        except ValidationError as exc:  # what is no message is told to the dispatcher, and ends nothing
+            if self._answering is not None:
+                # The dispatcher keeps silent about it, and a client would wait for ever.
+                await self._answering.send(SessionMessage(answer_to(line, exc)))
             return exc
 
     async def receive(self) -> SessionMessage | Exception:
@@ -181,7 +194,7 @@ def standard_pipes() -> Iterator[tuple[MessageReader, MessageWriter] | None]:
         _widen(outgoing)
         writer = MessageWriter(outgoing)
         stack.callback(writer.stop)
-        yield MessageReader(incoming), writer
+        yield MessageReader(incoming, writer), writer
 
 
 @contextmanager

@@ -67,9 +67,7 @@ async def drained(descriptor: int) -> bytes:
         found += piece
 
 
-@pytest.mark.parametrize(
-    "wrong", [b"no json\n", b"[]\n", b"\n", line(method="m", params={"a": "x"}).replace(b"x", b"\xff")]
-)
+@pytest.mark.parametrize("wrong", [b"no json\n", b"[]\n", line(method="m", params={"a": "x"}).replace(b"x", b"\xff")])
 async def test_what_is_no_message_is_an_error_and_the_next_one_is_read(ends: Ends, wrong: bytes) -> None:
     read, write = ends
     await feed(write, wrong + line(id=1, method="m"))
@@ -78,6 +76,54 @@ async def test_what_is_no_message_is_an_error_and_the_next_one_is_read(ends: End
     following = await reader.receive()
     assert isinstance(following, SessionMessage)
     assert isinstance(following.message, JSONRPCRequest)
+
+
+BROKEN = line(id=7, method="m", params={"a": "x"})
+DEEP = b"[" * 100_000 + b"\n"
+HALF_PAIR = line(id="q", method="m", params={"a": "\ud800"})
+
+
+@pytest.mark.parametrize(
+    ("wrong", "code", "known_as"),
+    [
+        (b"no json\n", -32700, None),
+        (b"\xff\xfe\n", -32700, None),
+        (DEEP, -32700, None),
+        (BROKEN.replace(b"x", b"\xff"), -32700, 7),
+        (HALF_PAIR, -32700, "q"),
+        (BROKEN[:-9] + b"\n", -32700, None),
+        (b"[]\n", -32600, None),
+        (b"null\n", -32600, None),
+        (line(id=7, method="m", params=[1]), -32600, 7),
+        (line(id=True, method="m", params=[1]), -32600, None),
+        (line(id=7, result=1), -32600, None),
+    ],
+)
+async def test_what_is_no_message_is_answered_and_the_next_one_is_read(
+    ends: Ends, wrong: bytes, code: int, known_as: object
+) -> None:
+    read, write = ends
+    answers, answering = os.pipe()
+    os.set_blocking(answers, False)
+    os.set_blocking(answering, False)
+    feeding = asyncio.create_task(feed(write, b"\n \r\n" + wrong + line(id=1, method="m")))
+    found = [each async for each in MessageReader(read, MessageWriter(answering))]
+    await feeding
+    os.close(answering)
+    (told,) = (await drained(answers)).splitlines()
+    os.close(answers)
+    answer = json.loads(told)
+    assert (answer["error"]["code"], answer["id"]) == (code, known_as), answer
+    assert [isinstance(each, SessionMessage) for each in found] == [False, True]
+
+
+def test_a_client_that_sends_no_message_does_not_wait_for_ever(root: Path) -> None:
+    wrong = [b"\xff\n", BROKEN.replace(b"x", b"\xff"), line(id=8, method="ping")]
+    sent = b"".join([json.dumps(HELLO).encode() + b"\n", *wrong])
+    ended = subprocess.run(command(str(root)), input=sent, capture_output=True, timeout=60, check=False)
+    answers = [json.loads(each) for each in ended.stdout.splitlines()]
+    codes = {each["id"]: each.get("error", {}).get("code") for each in answers}
+    assert codes == {1: None, None: -32700, 7: -32700, 8: None}
 
 
 async def test_nothing_comes_after_the_end(ends: Ends) -> None:
