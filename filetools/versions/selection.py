@@ -92,7 +92,8 @@ def choose(history: History, caller: Actor, request: UndoRequest, *, redo: bool 
             f"There is no change of a call {request.call!r} that you could undo",
             suggested_action="Name a call that changed something, or leave it out to undo the last change.",
         )
-    return list(records) if request.numbers is not None else _effective(history, records)
+    records = _of_one_conversation(records, caller, request, wanted)
+    return records if request.numbers is not None else _effective(history, records)
 
 
 def changes_after(history: History, number: int) -> list[ChangeRecord]:
@@ -169,6 +170,29 @@ def _pages(history: History, wanted: Selection) -> Iterator[ChangeRecord]:
         if len(records) < PAGE:
             return
         below = records[-1].number
+
+
+def _of_one_conversation(
+    records: list[ChangeRecord], caller: Actor, request: UndoRequest, wanted: Selection
+) -> list[ChangeRecord]:
+    """Leave out what another conversation of the same agent did in a call of the same name.
+
+    Clients name their calls themselves, and many count from one.
+
+    Raises:
+        InvalidArgumentError: Several conversations have such a call, and none of them is the caller's.
+    """
+    if request.call is None or wanted.id is None or wanted.session is not None:
+        return records
+    sessions = {record.actor.session for record in records}
+    if len(sessions) <= 1:
+        return records
+    if caller.session not in sessions:
+        raise InvalidArgumentError(
+            f"Several sessions have a call {request.call!r}: {', '.join(sorted(map(str, sessions)))}",
+            suggested_action="Ask for the undo in the session whose call is meant.",
+        )
+    return [record for record in records if record.actor.session == caller.session]
 
 
 def _last(history: History, wanted: Selection, accepted: Sequence[Role]) -> list[ChangeRecord]:

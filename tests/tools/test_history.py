@@ -76,6 +76,18 @@ async def test_the_last_change_is_one_of_this_conversation(files: FileToolsFacad
     assert sorted(path.name for path in tmp_path.glob("*.txt")) == ["a.txt"]
 
 
+async def test_calls_of_one_name_in_several_conversations_are_taken_back_by_their_own(
+    files: FileToolsFacade, tmp_path: Path
+) -> None:
+    other, third = (Actor(kind="agent", id="alice", session=session) for session in ("other", "third"))
+    await call(files, ALICE, "write_file", "call-1", path="mine.txt", content="1")
+    await call(files, other, "write_file", "call-1", path="other.txt", content="2")
+    assert await call(files, third, "undo_changes", call_id="call-1") == "INVALID_ARGUMENT"
+    assert sorted(path.name for path in tmp_path.glob("*.txt")) == ["a.txt", "mine.txt", "other.txt"]
+    await call(files, other, "undo_changes", call_id="call-1")
+    assert sorted(path.name for path in tmp_path.glob("*.txt")) == ["a.txt", "mine.txt"]
+
+
 async def test_the_tool_asks_for_what_it_is_told() -> None:
     files = MemoryFiles.of({"a.txt": "x"})
     await ToolRegistry(files).call("undo_changes", {"path": "a.txt", "since": 3, "dryRun": True}, tool_call_id="c1")
