@@ -45,7 +45,8 @@ async def http_application(files: FileToolsFacade, options: HttpOptions) -> Asyn
     hub = Hub(files, log)
     callers = Callers(files, person=options.person, log=log)
     shared = Shared(files=files, options=options, callers=callers, log=log, hub=hub, logins=Logins(), metrics=Metrics())
-    door = DoorOptions(tools=options.tools)
+    # Whatever speaks HTTP could say that a person has allowed what it wants; only a login is one.
+    door = DoorOptions(tools=options.tools, asks=False)
     async with mcp_application(files, door, path=MCP_PATH, is_guarded=True, log=log) as mcp:
         try:
             yield ServerApplication(shared, mcp)

@@ -22,6 +22,7 @@ from filetools.errors import FileToolsError
 from filetools.models import Actor
 from filetools.servers.mcp.callers import Request, can_ask, is_modern
 from filetools.servers.mcp.forms import form_of
+from filetools.servers.mcp.options import DoorOptions
 
 QUESTION: Final = "approval"
 MOST_QUESTIONS: Final = 3
@@ -67,10 +68,12 @@ class Asking:
 
     Args:
         workspaces: Returns the opened workspaces.
+        options: Whether the clients are asked at all.
     """
 
-    def __init__(self, workspaces: Callable[[], Sequence[FileToolsFacade]]) -> None:
+    def __init__(self, workspaces: Callable[[], Sequence[FileToolsFacade]], options: DoorOptions) -> None:
         self._workspaces = workspaces
+        self._options = options
 
     async def lead(
         self, request: Request, given: wire.CallToolRequestParams, perform: Perform
@@ -80,7 +83,7 @@ class Asking:
         Returns:
             The call's envelope; a question where the client brings the answer with its next request.
         """
-        if not can_ask(request):
+        if not can_ask(request, self._options):
             return await perform()
         if is_modern(request):
             return await self._over_rounds(given, perform)

@@ -71,13 +71,13 @@ class Callers:
 
     def _of(self, request: Request) -> tuple[FileToolsFacade, ToolRegistry]:
         actor = Actor(kind=self._options.kind, id=client_of(request), session=self.session(request))
-        asks = can_ask(request)
+        asks = can_ask(request, self._options)
         who = (actor.id, actor.session or "", asks)
         if who not in self._known:
             # Callers may share a session without knowing of each other: a stamp must not justify another's overwrite. The
             # tools of a dialect cannot name a version; there the stamps of the session must do.
             files = self._files.for_actor(
-                actor, require_version=self._options.dialect is None, on_conflict=usual_conflict(request)
+                actor, require_version=self._options.dialect is None, on_conflict=usual_conflict(request, self._options)
             )
             self._known[who] = files, self._options.registry(files, self._tools, self._log)
         self._known.move_to_end(who)
@@ -95,16 +95,18 @@ class Callers:
         return json.dumps([self._options.kind, client_of(request), session_of(request, "")])
 
 
-def can_ask(request: Request) -> bool:
-    """Whether the client shows forms to a person."""
+def can_ask(request: Request, options: DoorOptions) -> bool:
+    """Whether the client shows forms to a person, and is trusted to."""
+    if not options.asks:
+        return False
     capabilities = request.session.client_capabilities
     offered = None if capabilities is None else capabilities.elicitation
     return offered is not None and (offered.form is not None or offered.url is None)
 
 
-def usual_conflict(request: Request) -> OnConflict:
+def usual_conflict(request: Request, options: DoorOptions) -> OnConflict:
     """Return what writes of a client do about unsaved text: what cannot be merged is for its person, if it has one."""
-    return "merge_or_ask" if can_ask(request) else "merge"
+    return "merge_or_ask" if can_ask(request, options) else "merge"
 
 
 def is_modern(request: Request) -> bool:

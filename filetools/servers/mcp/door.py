@@ -44,7 +44,7 @@ class Door:
     def __init__(self, files: FileToolsFacade, options: DoorOptions, *, log: CallLog | None = None) -> None:
         tools = options.selected()
         callers = Callers(files, options, tools, log)
-        self._calls = Calls(callers, tools, Asking(lambda: [files]), structured=options.structured)
+        self._calls = Calls(callers, tools, Asking(lambda: [files], options), structured=options.structured)
         self._notices = Notices(files, options)
         resources = Resources(callers, options)
         self.server: Server[Any] = Server(

@@ -30,6 +30,8 @@ class DoorOptions:
     """Whether tools that change something are left out; that they are refused, too, is for the permissions."""
     structured: bool = False
     """Whether bodies go to programs, too, with an output schema."""
+    asks: bool = True
+    """Whether questions go to the person at the client; for clients that are trusted to show them to one."""
     file_root: Path | None = None
     """Where the root lies, if `file://` addresses below it are understood; for clients on the same machine."""
 

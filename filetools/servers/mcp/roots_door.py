@@ -54,7 +54,7 @@ class RootsDoor:
             await opened.enter_async_context(self._workspaces)
             bound = await self._workspaces.roots(self._folders) if self._folders else None
             callers = RootedCallers(self._workspaces, bound, self._dialect, self._options, self._tools)
-            calls = Calls(callers, self._tools, Asking(self._workspaces.all))
+            calls = Calls(callers, self._tools, Asking(self._workspaces.all, self._options))
             opened.push_async_callback(calls.aclose)
             self._stack = opened.pop_all()
         server: Server[Any] = Server(

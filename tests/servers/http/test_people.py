@@ -9,10 +9,13 @@ from typing import Any
 
 import httpx2
 import pytest
+from mcp import Client
 from websockets.exceptions import InvalidStatus
 
 from tests.support.http_servers import HttpServer, http_server
 from tests.support.live_clients import LiveClient, live, socket_of
+from tests.support.mcp_clients import ERAS, text_of
+from tests.support.mcp_people import Person, shown_to
 
 PATIENCE_SECONDS = 60.0
 
@@ -90,6 +93,18 @@ async def test_without_a_page_a_late_answer_lets_the_next_call_pass(server: Http
     assert (answer.status_code, answer.json()["answer"]) == (200, "allow")
     assert httpx2.post(place, json={"answer": "allow"}, headers=person).status_code == 422
     assert (await written(server, ".vscode/late.json"))["success"]
+
+
+@pytest.mark.parametrize("mode", ERAS)
+async def test_an_agent_over_mcp_does_not_answer_for_a_person(server: HttpServer, mode: str) -> None:
+    pretended = Person("accept", "allow")
+    path = f".vscode/mcp-{mode}.json"
+    async with Client(f"{server.address}/mcp", mode=mode, **shown_to(pretended)) as agent:
+        refused = await agent.call_tool("write_file", {"path": path, "content": "{}"})
+    assert refused.is_error
+    assert "APPROVAL_REQUIRED" in text_of(refused)
+    assert pretended.asked == []
+    assert not (server.root / path).exists()
 
 
 async def test_a_person_stops_the_call_of_an_agent(server: HttpServer, person: dict[str, str]) -> None:
