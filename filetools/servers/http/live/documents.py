@@ -70,10 +70,16 @@ class DocumentDesk:
             made = await self._files.buffers.change(
                 frame.handle, buffer_version=frame.buffer_version, edits=edits, text=frame.text
             )
-            ack = Ack.model_validate({"id": frame.id, "of": "change", "handle": frame.handle, **made.to_dict()})
+            facts = {"id": frame.id, "of": "change", "handle": frame.handle, **made.to_dict()}
+            # A whole text went out before this came in, and in the client's hands it takes the place of what was typed.
+            is_overtaken = frame.buffer_version < document.whole
+            if is_overtaken:
+                facts |= {"edits": [], "buffer_version": document.known}
             await self._outbox.room()
-            self._outbox.put_now(text_of(ack))
+            self._outbox.put_now(text_of(Ack.model_validate(facts)))
             document.is_at(made.buffer_version, is_dirty=made.dirty)
+        if is_overtaken:
+            await self.bring_up(frame.handle, "overtaken")
 
     async def save(self, frame: frames.Save) -> dict[str, Any]:
         """Write a document to its file; what was merged in comes as edits."""
@@ -142,7 +148,7 @@ class DocumentDesk:
             await self._outbox.room()
             opened = await self._files.buffers.read(document.handle)
             self._outbox.put_now(text_of(frame_of(opened.to_dict())))
-            document.is_at(opened.buffer_version, is_dirty=opened.dirty)
+            document.is_at(opened.buffer_version, is_dirty=opened.dirty, is_whole=True)
 
     def _of(self, handle: str) -> OpenDocument:
         found = self._open.get(handle)

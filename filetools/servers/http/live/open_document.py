@@ -63,6 +63,8 @@ class OpenDocument:
         self.is_dirty = False
         self.is_stale = False
         """Whether edits are missing, so that the client needs the whole text."""
+        self.whole = 0
+        """Version of the text that was last sent whole."""
         self._offer = offer
         self._miss = miss
         self._known = 0
@@ -86,9 +88,15 @@ class OpenDocument:
         async with self._turn:
             pass
 
-    def is_at(self, version: int, *, is_dirty: bool) -> None:
+    @property
+    def known(self) -> int:
+        """Version that the client has once it has read what waits for it."""
+        return self._known
+
+    def is_at(self, version: int, *, is_dirty: bool, is_whole: bool = False) -> None:
         """Note which version the client has now; call it in a turn, together with telling the client."""
         self._known = version
+        self.whole = version if is_whole else self.whole
         self.is_dirty = is_dirty
         self.is_stale = False
 

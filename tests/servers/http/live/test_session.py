@@ -233,6 +233,28 @@ async def test_who_does_not_read_is_brought_up_to_date_later(files: FileToolsFac
         await client.frame("ack", id=99)
 
 
+async def test_a_change_that_crosses_a_whole_text_brings_nothing_that_would_be_applied_to_it(
+    files: FileToolsFacade, hub: Hub
+) -> None:
+    async with connected(files, hub, ANN) as client, connected(files, hub, BEN) as other:
+        opened = await client.do("open", path="list.txt")
+        busy = await other.edit("list.txt")
+        for sign in "abc":
+            busy.type(0, 0, sign)
+            await busy.settled()
+        whole = await client.do("open", path="list.txt", handle=opened["handle"])
+        late = {"handle": opened["handle"], "buffer_version": opened["buffer_version"]}
+        answer = await client.do("change", **late, edits=[{"start": 0, "end": 0, "text": "late "}])
+        assert (answer["edits"], answer["buffer_version"]) == ([], whole["buffer_version"])
+        resync = await client.frame("resync", handle=opened["handle"])
+        await other.until(lambda: "late " in busy.text)
+        assert resync["document"]["text"] == busy.text
+        assert resync["document"]["buffer_version"] == busy.version
+        again = {"handle": opened["handle"], "buffer_version": resync["document"]["buffer_version"]}
+        answer = await client.do("change", **again, edits=[])
+        assert (answer["edits"], len(client.of("resync"))) == ([], 1)
+
+
 async def test_a_clean_document_is_closed_with_the_connection_and_unsaved_text_waits_for_its_editor(
     files: FileToolsFacade, hub: Hub
 ) -> None:
