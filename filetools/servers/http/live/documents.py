@@ -129,7 +129,8 @@ class DocumentDesk:
     async def leave(self) -> None:
         """Give up what has no unsaved text; the rest outlives the connection for a while, for a client that comes back."""
         for document in list(self.documents):
-            if not document.is_dirty:
+            # A client that came back is here before its old connection is found dead, and goes on with the handle.
+            if not (document.is_dirty or self._hub.is_held(document)):
                 with suppress(FileToolsError):
                     await self._files.buffers.close(document.handle)
 

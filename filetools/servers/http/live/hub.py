@@ -64,6 +64,10 @@ class Hub:
         if not followers:
             self._open.pop(document.document, None)
 
+    def is_held(self, document: OpenDocument) -> bool:
+        """Whether a connection is told of a document by the same handle."""
+        return any(each.handle == document.handle for each in self._open.get(document.document, ()))
+
     def close(self) -> None:
         """Hear nothing more."""
         for subscription in self._subscriptions:

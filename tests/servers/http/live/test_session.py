@@ -274,6 +274,20 @@ async def test_a_clean_document_is_closed_with_the_connection_and_unsaved_text_w
         assert kept.content == "unsaved one\ntwo\nthree\n"
 
 
+async def test_a_connection_that_ends_late_takes_no_handle_from_the_one_that_came_after_it(
+    files: FileToolsFacade, hub: Hub
+) -> None:
+    async with connected(files, hub, ANN) as later:
+        async with connected(files, hub, ANN) as earlier:
+            opened = await earlier.do("open", path="list.txt")
+            again = await later.edit("list.txt", handle=opened["handle"])
+        again.type(0, 0, "typed ")
+        await again.settled()
+        await later.do("save", handle=again.handle)
+    assert (await files.read_file("list.txt")).content == "typed one\ntwo\nthree\n"
+    assert (await files.status())["documents"] == []
+
+
 def test_names_that_are_not_unicode_travel() -> None:
     told: dict[str, Any] = json.loads(text_of(Ack.model_validate({"of": "ping", "path": "bad-\udcff"})))
     assert told == {"type": "ack", "of": "ping", "path": "bad-\udcff"}
