@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import json
+from pathlib import Path
 from typing import Any
 
 import httpx2
 import pytest
 
+import filetools
+from filetools.servers.http import HttpOptions
+from filetools.servers.http.application import http_application
 from tests.support.http_servers import HttpServer
 
 EVENTS = {"Accept": "text/event-stream"}
@@ -133,6 +137,37 @@ async def test_closing_the_stream_stops_the_call(server: HttpServer) -> None:
         async with client.stream("POST", url, json={"wait_seconds": 50}, headers=headers):
             await running(client, server, "closed")
         await running(client, server, "closed", is_running=False)
+
+
+async def test_a_stream_that_is_closed_leaves_nothing_behind(tmp_path: Path) -> None:
+    body = b'{"wait_seconds":50}'
+    headers = {"host": "127.0.0.1:8765", "content-type": "application/json", "accept": "text/event-stream"}
+    scope = {
+        "type": "http", "asgi": {"version": "3.0"}, "http_version": "1.1", "method": "POST", "scheme": "http",
+        "path": "", "raw_path": b"/v1/tools/watch_changes", "query_string": b"", "root_path": "",
+        "headers": [(name.encode(), value.encode()) for name, value in headers.items()],
+    }  # fmt: skip
+    async with (
+        filetools.open(tmp_path, settings={"durability": "relaxed"}) as files,
+        http_application(files, HttpOptions()) as application,
+    ):
+        received = iter([{"type": "http.request", "body": body}])
+
+        async def receive() -> dict[str, Any]:
+            if (message := next(received, None)) is not None:
+                return message
+            while not application.shared.log.running():
+                await asyncio.sleep(0)
+            return {"type": "http.disconnect"}
+
+        before = asyncio.all_tasks()
+        await application(scope, receive, _sent)
+        left = asyncio.all_tasks() - before
+        assert [each for each in left if "Queue" in repr(each)] == []
+
+
+async def _sent(message: Any) -> None:
+    """Take what is answered."""
 
 
 async def test_a_call_is_stopped_by_its_name(server: HttpServer) -> None:

@@ -185,6 +185,7 @@ async def _streamed(caller: Caller, name: str, arguments: dict[str, Any], call_i
     call = asyncio.create_task(
         caller.registry.call(name, arguments, tool_call_id=call_id, abort=abort, progress=report, partial=partial)
     )
+    step: asyncio.Task[str] | None = None
     try:
         while not call.done():
             step = asyncio.create_task(steps.get())
@@ -199,6 +200,8 @@ async def _streamed(caller: Caller, name: str, arguments: dict[str, Any], call_i
         yield event_text("result", _shown(caller, call.result()))
     finally:
         abort.abort()
+        if step is not None:
+            step.cancel()  # a stream that is closed waits for the next event just then
         await asyncio.gather(call, return_exceptions=True)
 
 
