@@ -71,11 +71,11 @@ def test_nothing_but_the_protocol_is_on_standard_output_and_the_end_of_input_end
         assert server.stdout is not None
         server.stdin.write(lines)
         server.stdin.flush()
-        answers = [json.loads(server.stdout.readline()) for _ in range(3)]
+        answers = [json.loads(server.stdout.readline()) for _ in range(4)]
         server.stdin.close()
         rest = server.stdout.read()
         assert server.wait(30) == 0
-    assert {each["id"] for each in answers} == {1, 2, 3}
+    assert {each["id"] for each in answers} == {1, 2, 3, None}
     assert [json.loads(line)["jsonrpc"] for line in rest.splitlines()] in ([], ["2.0"])
 
 
