@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import secrets
 from collections import OrderedDict
@@ -21,6 +22,7 @@ SESSION_KEY: Final = "filetools/session"
 SESSION_HEADERS: Final = ("filetools-session", "mcp-session-id")
 MOST_CALLERS: Final = 1000
 _LONGEST_NAME: Final = 120
+_DIGEST_DIGITS: Final = 32
 Request: TypeAlias = ServerRequestContext[Any, Any]
 
 
@@ -123,10 +125,18 @@ def session_of(request: Request, process: str) -> str:
     """Return the session of a request: named in its metadata, else in a header, else that of the process."""
     named = (request.meta or {}).get(SESSION_KEY)
     if isinstance(named, str) and named.strip():
-        return named[:_LONGEST_NAME]
+        return _shortened(named)
     headers = getattr(request.request, "headers", None) or {}
     found = (headers.get(name) for name in SESSION_HEADERS)
-    return next((name[:_LONGEST_NAME] for name in found if name), process)
+    return next((_shortened(name) for name in found if name), process)
+
+
+def _shortened(session: str) -> str:
+    """A name of bounded length; cut off, two sessions could become one, and with it what they know and may undo."""
+    if len(session) <= _LONGEST_NAME:
+        return session
+    digest = hashlib.sha256(session.encode("utf-8", "surrogatepass")).hexdigest()[:_DIGEST_DIGITS]
+    return f"{session[: _LONGEST_NAME - _DIGEST_DIGITS - 1]}-{digest}"
 
 
 def client_of(request: Request) -> str:

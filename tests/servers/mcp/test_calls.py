@@ -142,6 +142,16 @@ def session(name: str) -> Any:
     return {"filetools/session": name}
 
 
+async def test_long_names_of_sessions_that_begin_alike_are_two_sessions(root: Path) -> None:
+    long = "s" * 120
+    async with opened_door(root) as (client, files):
+        for name in (long, f"{long}1", f"{long}2"):
+            await client.call_tool("write_file", {"path": f"f{name[120:]}", "content": ""}, meta=session(name))
+        sessions = [record.actor.session or "" for record in (await files.changes()).records]
+    assert sessions[0] == long
+    assert (len(set(sessions)), max(map(len, sessions))) == (3, 120)
+
+
 async def test_the_session_of_a_call_is_the_one_it_names(root: Path) -> None:
     async with opened_door(root) as (client, files):
         await client.call_tool("write_file", {"path": "a", "content": ""}, meta=session("s1"))
