@@ -41,7 +41,8 @@ def serve(
     ] = "127.0.0.1",
     port: Annotated[int, typer.Option(help="Port to listen at; 0 for any that is free.", min=0, max=65535)] = 8765,
     name: Annotated[
-        list[str] | None, typer.Option(help="Further name under which clients call this machine.", metavar="NAME")
+        list[str] | None,
+        typer.Option(help="Name under which clients call it, such as a proxy's; they need the token.", metavar="NAME"),
     ] = None,
     open_page: Annotated[
         bool, typer.Option("--open", help="Log your browser in: you may edit and approve there.")
@@ -69,13 +70,14 @@ def serve(
     mirror, state = desk.options.mirror, desk.options.state_dir
     settings, _ = Desk(replace(desk.options, root=place)).settings(permissions=permissions)
     token = None if token_file is None else read_token(token_file)
-    options = HttpOptions(host=host, port=port, names=tuple(name or ()), tools=wanted, person=user_name(), token=token)
+    options = HttpOptions(host=host, port=port, names=_host_names(name), tools=wanted, person=user_name(), token=token)
     listener = listen(options)
 
     async def run() -> None:
         async with open_workspace(place, mirror=mirror, state_dir=state, settings=settings) as files:
             guarded = listener
-            if token is None and not is_loopback(host):
+            # By a name of its own it is called through a proxy, and so by other machines.
+            if token is None and (name or not is_loopback(host)):
                 guarded = listener.guarded_by(own_token(state or place / STATE_DIRECTORY))
             await serve_http(files, guarded, lambda application: announce(guarded, application))
 
@@ -91,3 +93,14 @@ def serve(
         sys.stdout.flush()
 
     asyncio.run(run())
+
+
+def _host_names(given: list[str] | None) -> tuple[str, ...]:
+    from filetools.servers.http import is_host_name
+
+    for name in given or ():
+        if not is_host_name(name):
+            raise typer.BadParameter(
+                f"{name!r} is no name of a machine; leave scheme and port out", param_hint="--name"
+            )
+    return tuple(given or ())

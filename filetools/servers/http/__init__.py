@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from filetools.servers.http.application import ServerApplication, http_application
-from filetools.servers.http.hosts import is_loopback
+from filetools.servers.http.hosts import is_host_name, is_loopback
 from filetools.servers.http.options import HttpOptions, Limits
 from filetools.servers.http.serving import Listener, listen, serve
 
@@ -13,6 +13,7 @@ __all__ = [
     "Listener",
     "ServerApplication",
     "http_application",
+    "is_host_name",
     "is_loopback",
     "listen",
     "serve",

@@ -7,6 +7,7 @@ the stranger's name as host or origin.
 from __future__ import annotations
 
 import ipaddress
+import re
 import socket
 from typing import Final
 
@@ -15,6 +16,8 @@ from filetools.servers.http.options import HttpOptions
 
 _HERE: Final = ("127.0.0.1", "localhost", "[::1]")
 _USUAL_PORT: Final = 80
+_PORT: Final = re.compile(r":[0-9]{1,5}\Z")
+_NAME: Final = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._-]{0,251}[A-Za-z0-9])?")
 
 
 def is_loopback(host: str) -> bool:
@@ -25,6 +28,15 @@ def is_loopback(host: str) -> bool:
         return ipaddress.ip_address(host.strip("[]")).is_loopback
     except ValueError:
         return False
+
+
+def is_host_name(name: str) -> bool:
+    """Whether something is the name or address of a machine alone, without scheme, port or wildcard."""
+    try:
+        ipaddress.ip_address(name)
+    except ValueError:
+        return _NAME.fullmatch(name) is not None
+    return True
 
 
 def shown_host(host: str) -> str:
@@ -41,7 +53,8 @@ class Hosts:
 
     def __init__(self, options: HttpOptions) -> None:
         self._port = options.port
-        names = {*_HERE, shown_host(options.host.lower()), *(shown_host(name.lower()) for name in options.names)}
+        self._named = frozenset(shown_host(name.lower()) for name in options.names)
+        names = {*_HERE, shown_host(options.host.lower())}
         if not is_loopback(options.host):
             names |= {socket.gethostname().lower(), socket.getfqdn().lower()}
         self._hosts = frozenset(form for name in names for form in self._forms(name))
@@ -50,11 +63,20 @@ class Hosts:
         """Whether a request is addressed to this server, by one of its names or by the very address it came in at."""
         if host is None:
             return False
-        return host.lower() in self._hosts or host.lower() in self._arrived_at(scope)
+        # Names that the operator gave are those of a proxy, too, whose port is its own.
+        return host.lower() in self._hosts or self._is_named(host) or host.lower() in self._arrived_at(scope)
 
     def is_own_origin(self, origin: str, host: str | None, scope: Scope) -> bool:
         """Whether a page is this server's own, fetched under the name that the request is addressed to."""
-        return host is not None and self.is_own_host(host, scope) and origin.lower() == f"http://{host.lower()}"
+        if host is None or not self.is_own_host(host, scope):
+            return False
+        if origin.lower() == f"http://{host.lower()}":
+            return True
+        # A proxy that has TLS sends the name on with its port, or leaves the usual one out as browsers do.
+        return self._is_named(host) and origin.lower() == f"https://{host.lower().removesuffix(':443')}"
+
+    def _is_named(self, host: str) -> bool:
+        return _PORT.sub("", host.lower()) in self._named
 
     def _arrived_at(self, scope: Scope) -> frozenset[str]:
         """Forms of the address that the connection leads to: a literal address is nobody else's name."""

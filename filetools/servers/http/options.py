@@ -42,7 +42,7 @@ class HttpOptions:
     token: str | None = None
     """What callers must know; None asks nobody, and is for addresses of this machine only."""
     names: tuple[str, ...] = ()
-    """Further names under which clients may call this machine."""
+    """Further names under which clients may call, at any port: those of this machine, or of a proxy before it."""
     person: str = "person"
     """Name of whoever logs in."""
     tools: tuple[str, ...] | None = None

@@ -6,6 +6,8 @@ import base64
 import hashlib
 import re
 import stat
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -17,6 +19,8 @@ from websockets.exceptions import InvalidStatus
 from websockets.sync.client import connect
 from websockets.typing import Origin
 
+from filetools.servers.http import is_host_name
+from tests.support.declared import REPOSITORY
 from tests.support.http_servers import HttpServer, http_server, request, statuses
 
 TOKEN = "a-token-of-some-length"
@@ -83,6 +87,65 @@ def test_no_host_or_two_are_refused(server: HttpServer) -> None:
 def test_a_session_is_named_plainly_or_refused(server: HttpServer, lines: list[str]) -> None:
     for target in ("/v1/status", "/mcp", "/v1/calls"):
         assert statuses(server.raw(request(target, server.host, *lines))) == [422]
+
+
+@pytest.fixture(scope="module")
+def proxied(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HttpServer]:
+    """A server that is called by the name of a proxy."""
+    root = tmp_path_factory.mktemp("proxied")
+    with http_server(root, "--name", "Files.example.org") as serving:
+        yield serving
+
+
+@pytest.mark.parametrize("name", ["https://files.example.org", "files.example.org:443", "*", "", "a b", "-x-", "a\n"])
+def test_a_name_is_that_of_a_machine_alone(name: str) -> None:
+    assert not is_host_name(name)
+
+
+def test_a_name_with_a_port_ends_the_command(tmp_path: Path) -> None:
+    command = [
+        sys.executable,
+        "-m",
+        "filetools",
+        "serve",
+        str(tmp_path),
+        "--port",
+        "0",
+        "--name",
+        "files.example.org:443",
+    ]
+    ended = subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True, timeout=60)
+    assert (ended.returncode, "leave scheme and port out" in " ".join(ended.stderr.split())) == (2, True)
+
+
+def test_by_the_name_of_a_proxy_nobody_is_answered_without_the_token(proxied: HttpServer) -> None:
+    assert statuses(proxied.raw(request("/v1/status", "files.example.org"))) == [401]
+    assert statuses(proxied.raw(request("/v1/status", proxied.host))) == [401]
+
+
+@pytest.mark.parametrize(
+    ("host", "origin", "status"),
+    [
+        ("files.example.org", None, 200),
+        ("FILES.example.org:443", None, 200),
+        ("files.example.org:8443", None, 200),
+        ("evil.files.example.org", None, 421),
+        ("files.example.org.evil", None, 421),
+        ("files.example.org:x", None, 421),
+        ("files.example.org", "https://files.example.org", 200),
+        ("files.example.org:443", "https://files.example.org", 200),
+        ("files.example.org:8443", "https://files.example.org:8443", 200),
+        ("files.example.org", "http://files.example.org", 200),
+        ("files.example.org", "https://evil.example", 403),
+        ("files.example.org:8443", "https://files.example.org", 403),
+        ("127.0.0.1:{port}", "https://127.0.0.1:{port}", 403),
+    ],
+)
+def test_a_proxy_passes_its_own_name_on(proxied: HttpServer, host: str, origin: str | None, status: int) -> None:
+    token = (proxied.root / ".filetools" / "token").read_text().strip()
+    lines = [f"Authorization: Bearer {token}"]
+    lines += [] if origin is None else [f"Origin: {origin.format(port=proxied.port)}"]
+    assert statuses(proxied.raw(request("/v1/status", host.format(port=proxied.port), *lines))) == [status]
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1:{port}", "localhost:{port}", "LOCALHOST:{port}", "[::1]:{port}"])
