@@ -9,6 +9,7 @@ from filetools.cli.demo import Scene, Stage, play
 from filetools.cli.demo.edits import append
 from filetools.cli.demo.marks import mark_of
 from filetools.cli.demo.scenes.together import Together
+from tests.support.opened import until_watched
 from tests.support.terminal import CommandLine
 
 
@@ -19,6 +20,7 @@ class Vandal:
 
     async def play(self, stage: Stage) -> None:
         await stage.edit("alice", "README.md", append)
+        await until_watched(stage.files, stage.root)
         await self.spoil(stage)
 
     async def spoil(self, stage: Stage) -> None:
