@@ -33,7 +33,9 @@ async def version_at(files: FileToolsFacade, path: str) -> str | None:
         return None
 
 
-async def under(conditions: Conditions, files: FileToolsFacade, path: str, change: Change[T]) -> T:
+async def under(
+    conditions: Conditions, files: FileToolsFacade, path: str, change: Change[T], *, may_create: bool = False
+) -> T:
     """Make a change if the conditions hold, and as long as they do.
 
     Raises:
@@ -45,6 +47,9 @@ async def under(conditions: Conditions, files: FileToolsFacade, path: str, chang
     for _ in range(MOST_TRIES):
         version = await version_at(files, path)
         conditions.require(version)
+        if version is None and not may_create:
+            # Without a version the change would take whatever is made here meanwhile, which the conditions have not seen.
+            raise PathNotFoundError(path)
         try:
             return await change(version)
         except FileToolsError as error:
@@ -71,7 +76,7 @@ async def put(files: FileToolsFacade, path: str, conditions: Conditions, content
             conditions.require(await version_at(files, path))
             raise
 
-    return await under(conditions, files, path, write)
+    return await under(conditions, files, path, write, may_create=True)
 
 
 def patch(files: FileToolsFacade, path: str, body: bytes, content_type: str) -> Change[EditResult]:

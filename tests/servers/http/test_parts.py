@@ -5,13 +5,18 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
+import filetools
 from filetools import errors
-from filetools.errors import FileToolsError, InvalidPathError
+from filetools.errors import FileToolsError, InvalidPathError, PathNotFoundError
+from filetools.models import DeleteResult
 from filetools.servers.http import HttpOptions
 from filetools.servers.http.asgi import Scope
+from filetools.servers.http.changing_files import under
+from filetools.servers.http.conditions import Conditions, Tags
 from filetools.servers.http.depth import depth_of
 from filetools.servers.http.hosts import Hosts, is_loopback
 from filetools.servers.http.logins import CODE_SECONDS, LOGIN_SECONDS, MOST_LOGINS, Logins
@@ -49,6 +54,18 @@ def test_the_oldest_of_too_many_logins_goes() -> None:
     secrets = [logins.redeem(logins.new_code()) or "" for _ in range(MOST_LOGINS + 1)]
     assert [logins.login_of(each) is not None for each in secrets] == [False, *[True] * MOST_LOGINS]
     assert len({logins.login_of(each) for each in secrets[1:]}) == MOST_LOGINS
+
+
+async def test_what_is_made_meanwhile_is_not_taken_for_what_the_conditions_have_seen(tmp_path: Path) -> None:
+    async with filetools.open(tmp_path, settings={"durability": "relaxed"}) as files:
+
+        async def delete(version: str | None) -> DeleteResult:
+            await files.create_file("new.txt", b"theirs")
+            return await files.delete_file("new.txt", expected_version=version)
+
+        with pytest.raises(PathNotFoundError):
+            await under(Conditions(None, Tags(any=True)), files, "new.txt", delete)
+        assert not (tmp_path / "new.txt").exists()
 
 
 @pytest.mark.parametrize(
