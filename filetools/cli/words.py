@@ -70,6 +70,8 @@ def sentence_of(error: FileToolsError) -> str:
     if error.code == "PATH_TRAVERSAL":
         return f"{error.path!r} leads out of the workspace"
     message = error.message
+    if "available" in error.details:
+        return message  # it lists tools, to be named as they are
     if error.code == "INVALID_PATH":
         message = message.replace("Invalid path ''", "Invalid path '.'")
     # What people have named is theirs, even where it is spelt as a call of the library.

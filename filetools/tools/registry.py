@@ -48,7 +48,8 @@ def chosen(tools: Iterable[AnyTool], wanted: Iterable[str]) -> list[AnyTool]:
     for name in sorted(names - known):
         nearest = nearest_name(name, sorted(known))
         hint = f"did you mean {nearest!r}?" if nearest else f"known are {', '.join(sorted(known))}"
-        raise InvalidArgumentError(f"There is no tool and no group of tools named {name!r}; {hint}")
+        message = f"There is no tool and no group of tools named {name!r}; {hint}"
+        raise InvalidArgumentError(message, details={"available": sorted(known)})
     return [tool for tool in present if tool.name in names or tool.group in names]
 
 

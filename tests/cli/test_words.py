@@ -72,6 +72,12 @@ def test_a_path_stays_as_it_is(path: str) -> None:
     assert sentence_of(PathNotFoundError(path)) == f"File not found: {path}"
 
 
+def test_tools_that_are_listed_keep_their_names(run: CommandLine) -> None:
+    refused = run("tools", "--tools", "nope")
+    assert refused.code != 0
+    assert {"append_file,", "edit_file,"} <= set(refused.error.split())
+
+
 def test_a_hint_of_the_occasion_is_not_covered_by_that_of_the_code() -> None:
     plain = PathNotFoundError("a")
     assert hint_of(plain) == "Look for it with 'filetools ls'."
