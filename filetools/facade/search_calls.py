@@ -83,7 +83,8 @@ class SearchCalls(Calls):
         """Return one page of the lines in which a pattern matches, in the order of listings; unsaved text counts.
 
         Where an editor has unsaved text, that is searched instead of the file. Files that are binary, ignored or hidden
-        are left out, and so are those over `max_read_bytes`, of which the warnings tell.
+        are left out, and so are those over `max_read_bytes`, of which the warnings tell, and those that a rule keeps this
+        actor from reading.
 
         Args:
             pattern: A regular expression of the syntax that Python's `re` and ripgrep have in common: no look-around, no
@@ -114,7 +115,7 @@ class SearchCalls(Calls):
             multiline=multiline, context=context, only_matching=only_matching, all=all, limit=limit,
             default_excludes=self.settings.exclude, max_file_bytes=self.settings.max_read_bytes,
         )  # fmt: skip
-        return await stoppable(self._parts.crew, partial(grep, self._parts, where, options, cursor), abort)
+        return await stoppable(self._parts.crew, partial(grep, self._parts, self.actor, where, options, cursor), abort)
 
     async def watch_changes(
         self, since: str | None = None, *, path: str = "", wait_seconds: float = 0, limit: int = PAGE_MATCHES

@@ -9,7 +9,7 @@ from typing import Protocol, TypeVar
 
 from filetools.facade.parts import Crew, Parts, finished
 from filetools.facade.progress import Abort
-from filetools.models import GrepResult
+from filetools.models import Actor, GrepResult
 from filetools.paths import WorkspacePath
 from filetools.search import GrepOptions, OpensDirectories, Ripgrep, Unsaved, find_ripgrep, grep_page
 
@@ -38,11 +38,23 @@ async def stoppable(crew: Crew, work: Stoppable[T], abort: Abort | None) -> T:
         raise
 
 
-def grep(parts: Parts, path: WorkspacePath, options: GrepOptions, cursor: str | None, *, abort: Abort) -> GrepResult:
+def grep(
+    parts: Parts, actor: Actor, path: WorkspacePath, options: GrepOptions, cursor: str | None, *, abort: Abort
+) -> GrepResult:
     """Return one page of the matches in files and in unsaved documents, for a worker thread."""
     program = find_ripgrep() if isinstance(parts.store, OpensDirectories) else None
     candidates = None if program is None else Ripgrep(program, parts.workspace.root)
-    return grep_page(parts.store, path, options, cursor, unsaved=_unsaved(parts), abort=abort, candidates=candidates)
+    policy = parts.gatekeeper.policy
+
+    def is_withheld(found: WorkspacePath) -> bool:
+        # A search that shows a file's lines reads it, whatever folder it was asked for.
+        checks = (policy.check(tool, found, actor=actor, operation="read") for tool in ("grep_files", "read_file"))
+        return not all(check.can_execute for check in checks)
+
+    return grep_page(
+        parts.store, path, options, cursor, unsaved=_unsaved(parts), abort=abort, candidates=candidates,
+        is_withheld=is_withheld if policy.rules else None,
+    )  # fmt: skip
 
 
 def _unsaved(parts: Parts) -> Unsaved:

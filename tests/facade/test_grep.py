@@ -6,13 +6,15 @@ import asyncio
 import time
 from collections.abc import AsyncIterator
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 
 import filetools
+from filetools.errors import ApprovalRequiredError, ToolBlockedError
 from filetools.facade import FileToolsFacade
 from filetools.models import GrepResult
+from filetools.permissions import Rule
 from tests.support.crashing import QUIET, grow
 from tests.support.opened import refused
 from tests.support.people import ALICE, EDITOR
@@ -42,6 +44,21 @@ def facts(result: GrepResult) -> list[tuple[str, int, str, str]]:
 )
 async def test_a_search_refuses(files: FileToolsFacade, options: dict[str, Any], code: str) -> None:
     await refused(code, files.grep_files(**options))
+
+
+@pytest.mark.parametrize("level", ["block", "prompt"])
+@pytest.mark.parametrize("tool", ["read_file", "grep_files", "*"])
+async def test_what_an_actor_must_not_read_is_not_found(
+    files: FileToolsFacade, tool: str, level: Literal["block", "prompt"]
+) -> None:
+    editor = files.for_actor(EDITOR)
+    opened = await editor.buffers.open("b.txt")
+    await editor.buffers.change(opened.handle, buffer_version=opened.buffer_version, text="saved, perhaps\n")
+    await files._parts.gatekeeper.use_rules([Rule(tool=tool, path="b.txt", level=level)])
+    assert facts(await files.grep_files("saved")) == [("a.txt", 2, "saved", "disk")]
+    assert [match.path for match in (await editor.grep_files("saved")).matches] == ["a.txt", "b.txt"]
+    with pytest.raises((ToolBlockedError, ApprovalRequiredError)):
+        await files.read_file("b.txt") if tool != "grep_files" else await files.grep_files("saved", path="b.txt")
 
 
 async def test_what_an_editor_has_not_saved_is_found_and_what_it_took_away_is_not(files: FileToolsFacade) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from typing import Any, Final
 
@@ -27,6 +27,9 @@ MOST_COUNTED: Final = 1_000_000
 _START_AGAIN: Final = "Pass next_cursor with the arguments of the first page, or leave it out to start again."
 
 
+IsWithheld = Callable[[WorkspacePath], bool]
+
+
 def grep_page(
     store: Listable,
     path: WorkspacePath,
@@ -36,6 +39,7 @@ def grep_page(
     unsaved: Unsaved | None = None,
     abort: Abort | None = None,
     candidates: Candidates | None = None,
+    is_withheld: IsWithheld | None = None,
 ) -> GrepResult:
     """Return one page of the matches in files, for a worker thread.
 
@@ -49,6 +53,7 @@ def grep_page(
         unsaved: Texts that stand for files.
         abort: Asked for every file and while a text is matched; True stops the search.
         candidates: What tells quickly which files need not be read; never changes a result.
+        is_withheld: Asked for every file below the path; True leaves it out, unsaved text and all.
 
     Raises:
         InvalidArgumentError: The pattern is not valid, an option is out of range, or the cursor is of another search.
@@ -56,7 +61,7 @@ def grep_page(
         CallTimeoutError: Matching one file took too long.
         AbortedError: `abort` said so.
     """
-    page = _Page(store, path, options, unsaved or Unsaved(), abort, candidates or Candidates())
+    page = _Page(store, path, options, unsaved or Unsaved(), abort, candidates or Candidates(), is_withheld)
     return page.build(cursor)
 
 
@@ -65,7 +70,7 @@ class _Page:
 
     def __init__(
         self, store: Listable, path: WorkspacePath, options: GrepOptions, unsaved: Unsaved, abort: Abort | None,
-        candidates: Candidates,
+        candidates: Candidates, is_withheld: IsWithheld | None,
     ) -> None:  # fmt: skip
         self._store = store
         self._path = path
@@ -73,6 +78,7 @@ class _Page:
         self._unsaved = unsaved
         self._source = Source(store, FOLDERS, abort, "The search")
         self._candidates = candidates
+        self._is_withheld = is_withheld
         self._matcher = Matcher(options.checked(), abort=abort)
         self._globs = options.globs()
         self._fingerprint = options.fingerprint(path)
@@ -111,7 +117,9 @@ class _Page:
         if facts is not None and facts.type not in ("directory", "file"):
             raise NotRegularFileError(self._path)
         for path, _, kind in self._walked(stack):
-            if kind == "file" and (not self._globs or any(glob.matches(path) for glob in self._globs)):
+            if kind != "file" or (self._globs and not any(glob.matches(path) for glob in self._globs)):
+                continue
+            if self._is_withheld is None or not self._is_withheld(WorkspacePath(path)):
                 yield path, self._unsaved.has(path)
 
     def _walked(self, stack: ExitStack) -> Iterator[Row]:
