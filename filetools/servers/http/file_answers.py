@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import mimetypes
+from collections.abc import AsyncGenerator
 from contextlib import AsyncExitStack, aclosing
 from typing import Final
 
@@ -57,14 +58,23 @@ class FileAnswer(Response):
         super().__init__(None, 200 if part is None else 206, headers)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Send it, as long as the client is there."""
-        async with self._holding:
+        """Send it, as long as the client is there.
+
+        Raises:
+            ChangedMeanwhileError: Another program wrote into the file itself. Before the first part has been read that is
+                an answer like any other; later only the connection can be broken off.
+        """
+        async with self._holding, aclosing(self._chunks(scope["method"])) as chunks:
+            chunk = await anext(chunks, b"")
             await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
-            if scope["method"] != "HEAD":
-                offset, count = (0, None) if self._part is None else (self._part.offset, self._part.count)
-                async with aclosing(self._file.chunks(offset, count)) as chunks:
-                    async for chunk in chunks:
-                        if await self._request.is_disconnected():
-                            return
-                        await send({"type": "http.response.body", "body": chunk, "more_body": True})
+            while chunk:
+                if await self._request.is_disconnected():
+                    return
+                await send({"type": "http.response.body", "body": chunk, "more_body": True})
+                chunk = await anext(chunks, b"")
             await send({"type": "http.response.body", "body": b"", "more_body": False})
+
+    def _chunks(self, method: str) -> AsyncGenerator[bytes, None]:
+        if method == "HEAD":
+            return self._file.chunks(0, 0)
+        return self._file.chunks() if self._part is None else self._file.chunks(self._part.offset, self._part.count)

@@ -5,9 +5,12 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from contextlib import AsyncExitStack
 from pathlib import Path
+from typing import Any
 
 import pytest
+from fastapi import Request
 
 import filetools
 from filetools import errors
@@ -18,10 +21,12 @@ from filetools.servers.http.asgi import Scope
 from filetools.servers.http.changing_files import under
 from filetools.servers.http.conditions import Conditions, Tags
 from filetools.servers.http.depth import depth_of
+from filetools.servers.http.file_answers import FileAnswer
 from filetools.servers.http.hosts import Hosts, is_loopback
 from filetools.servers.http.logins import CODE_SECONDS, LOGIN_SECONDS, MOST_LOGINS, Logins
 from filetools.servers.http.metrics import Metrics
 from filetools.servers.http.problems import STATUS, TITLES, problem_of
+from filetools.servers.http.ranges import Part
 from filetools.servers.http.raw_paths import decoded_path, file_location
 from tests.support.declared import REPOSITORY
 
@@ -176,3 +181,26 @@ def test_a_request_is_a_span_of_its_caller() -> None:
         "parent": "0af7651916cd43dd8448eb211c80319c",
         "attributes": {"http.request.method": "GET", "url.path": "/x", "http.response.status_code": 204},
     }
+
+
+@pytest.mark.parametrize("part", [None, Part(1, 2, 4)])
+async def test_a_file_that_a_program_wrote_into_is_refused_before_anything_is_sent(
+    root: Path, part: Part | None
+) -> None:
+    (root / "a.txt").write_text("one\n")
+    sent: list[Any] = []
+
+    async def send(message: Any) -> None:
+        sent.append(message)
+
+    async def receive() -> Any:
+        raise AssertionError("nothing is sent, so nobody is asked whether anybody listens")
+
+    scope: Scope = {"type": "http", "method": "GET", "headers": []}
+    async with filetools.open(root, settings={"watch": False}) as files, AsyncExitStack() as holding:
+        file = await holding.enter_async_context(files.open_file("a.txt"))
+        with (root / "a.txt").open("a") as writing:
+            writing.write("two\n")
+        with pytest.raises(errors.ChangedMeanwhileError):
+            await FileAnswer(Request(scope, receive), file, holding.pop_all(), part)(scope, receive, send)
+    assert sent == []

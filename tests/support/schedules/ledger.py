@@ -72,6 +72,11 @@ class Ledger:
         self._unread: set[str] = set()
         """Foreign tokens that a foreign program overwrote before filetools could see them."""
 
+    @property
+    def removed(self) -> Tokens:
+        """The tokens that somebody took away who knew them."""
+        return frozenset(self._removed)
+
     def note(self, deed: Deed) -> None:
         """Enter a deed, without looking at what it did."""
         self.deeds.append(deed)

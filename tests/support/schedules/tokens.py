@@ -27,11 +27,14 @@ class Mint:
 
 def tokens_in(text: str | bytes | None) -> frozenset[str]:
     """Return the tokens of a text."""
-    if text is None:
-        return frozenset()
+    return frozenset(all_tokens(text or ""))
+
+
+def all_tokens(text: str | bytes) -> list[str]:
+    """Return the tokens of a text in their order, each as often as it is there."""
     if isinstance(text, bytes):
         text = text.decode("utf-8", "replace")
-    return frozenset(found[0] for found in _TOKEN.finditer(text))
+    return [found[0] for found in _TOKEN.finditer(text)]
 
 
 def party_of(token: str) -> str:
