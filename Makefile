@@ -36,7 +36,7 @@ long: $(VENV)/.installed-dev ## the longer checks of .ci/run: minutes
 	@export FILETOOLS_DOSE=10 FILETOOLS_KILL_ROUNDS=50 && $(PYTEST) -n $(JOBS) --dist loadscope --timeout=900 \
 	  tests/facade/test_kill.py tests/facade/test_schedules.py tests/facade/test_crash_points.py tests/facade/test_programs.py \
 	  tests/content/test_merge_git.py tests/facade/transactions/test_crash.py tests/*/test_swap_race.py \
-	  tests/servers/mcp/test_storms.py tests/servers/http/test_openapi.py tests/servers/http/test_crowd.py
+	  tests/servers/mcp/test_storms.py tests/servers/http/test_openapi.py tests/servers/http/test_crowd.py tests/servers/test_doors_together.py
 
 conformance: $(VENV)/.installed-dev ## the official suite and inspector of MCP against our door, the official file server beside it
 	@$(BIN)/python -m tests.support.node

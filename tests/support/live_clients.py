@@ -131,6 +131,11 @@ class Editor:
         self._sending: set[asyncio.Task[None]] = set()
         self.resyncs = 0
         client.editors[self.handle] = self
+        # What came right behind the answer came before anybody here could run.
+        at = next(number for number, frame in enumerate(client.heard) if frame is opened)
+        for frame in client.heard[at + 1 :]:
+            if frame.get("handle") == self.handle:
+                self.take(frame)
 
     @property
     def text(self) -> str:

@@ -31,7 +31,7 @@ class Agent:
 
     def swap(self, path: str) -> tuple[str, str]:
         """Return a line of the known text, and what shall stand in its place: most often itself and a new one."""
-        lines = self.known[path].splitlines()
+        lines = [line for line in self.known[path].splitlines() if line.strip()]
         old, new = self.chance.choice(lines), self.scene.mint.line(self.letter)
         return old, new if self.chance.random() < 0.3 else f"{old}\n{new}"
 
@@ -130,7 +130,11 @@ class HttpAgent(Agent):
         await self.chance.choices(acts, (4, 3, 2))[0](path)
 
     async def _read(self, path: str) -> str:
-        answer, response = await self.scene.doors.asked("GET", f"/v1/files/{path}")
+        while True:
+            answer, response = await self.scene.doors.asked("GET", f"/v1/files/{path}")
+            # Another program wrote into the file itself at this moment.
+            if answer.refusal != "CHANGED_MEANWHILE":
+                break
         assert answer.refusal is None, answer
         self.known[path] = response.content.decode()
         return response.headers["etag"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
+from functools import partial
 from random import Random
 from typing import Any
 
@@ -81,10 +82,18 @@ class LiveEditor:
     async def close(self) -> None:
         """Give the documents up; all must be in the files."""
         for path, editor in self._sheets.items():
-            closed = await self.client.do("close", handle=editor.handle)
             on_disk = self.scene.place(path).read_bytes().decode()
-            if closed.get("kept_version") is not None or editor.text != on_disk or editor.resyncs:
-                self.scene.faults.append(f"{self.letter}: {editor.text!r}, {on_disk!r} in {path}: {closed}")
+            # What others did may still be on its way.
+            try:
+                await self.client.until(partial(_shows, editor, on_disk))
+            except TimeoutError:
+                frames = [frame for frame in self.client.heard if frame.get("handle") == editor.handle]
+                self.scene.faults.append(
+                    f"{self.letter}: {editor.version} {editor.text!r} of {path}, not {on_disk!r}: {frames}"
+                )
+            closed = await self.client.do("close", handle=editor.handle)
+            if closed.get("kept_version") is not None or editor.resyncs:
+                self.scene.faults.append(f"{self.letter}: {path} was closed after {editor.resyncs} resyncs: {closed}")
 
     async def hear(self, number: int) -> None:
         """Wait until the event of this number has come."""
@@ -97,6 +106,12 @@ class LiveEditor:
 
     def _heard(self) -> list[int]:
         return [number_of(each["position"]) for each in self.client.events()]
+
+    def _is_answered(self, editor: Editor) -> bool:
+        return editor.is_settled or bool(self._refusals())
+
+    def _refusals(self) -> list[Frame]:
+        return [each for each in self.client.of("error") if "id" not in each]
 
     async def _connect(self) -> None:
         address = self.scene.doors.server.address
@@ -113,7 +128,9 @@ class LiveEditor:
 
     async def _settle(self) -> None:
         for editor in self._sheets.values():
-            await editor.settled()
+            # A change that is refused is answered by an error that answers no frame of ours by its id.
+            await self.client.until(partial(self._is_answered, editor))
+        assert not self._refusals(), self._refusals()
         self._note_pending(lambda _path, _one: True)
 
     def _note_pending(self, has_arrived: Callable[[str, Typing], bool]) -> None:
@@ -238,6 +255,10 @@ def _take(sheet: Sheet, mine: str, answer: Mapping[str, Any]) -> None:
     others = [TextEdit(one["start"], one["end"], one["text"]) for one in answer["edits"]]
     sheet.text = apply_text_edits(mine, in_characters(mine, others))
     sheet.version = answer["buffer_version"]
+
+
+def _shows(editor: Editor, text: str) -> bool:
+    return editor.text == text
 
 
 def number_of(position: str) -> int:

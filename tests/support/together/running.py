@@ -40,6 +40,15 @@ async def run(doors: Doors, seed: int) -> list[str]:
     for path in scene.paths:
         await doors.asked("PUT", f"/v1/files/{path}", content=START.encode())
     _, start = await recorded(doors)
+    try:
+        return await played(scene, start)
+    except Exception as exc:
+        exc.add_note(f"seed {seed}:\n{scene.ledger.story()}")
+        raise
+
+
+async def played(scene: Scene, start: str) -> list[str]:
+    """Let everybody act, come to rest, and look at everything; `start` is where the feed ended before."""
     live, tools = LiveEditor(scene, start), ToolEditor(scene)
     followers = (StreamFollower(scene, start), PageFollower(scene, start))
     async with asyncio.timeout(3 * PATIENCE_SECONDS), aclosing(live), following(followers), TaskGroup() as group:
@@ -52,7 +61,7 @@ async def run(doors: Doors, seed: int) -> list[str]:
         await tools.finish()
         await live.close()
         await tools.close()
-        numbers, _ = await recorded(doors, start)
+        numbers, _ = await recorded(scene.doors, start)
         await asyncio.gather(*(one.hear(numbers[-1]) for one in (*followers, live)))
         scene.is_over = True
         seen = await looking
@@ -63,7 +72,7 @@ async def run(doors: Doors, seed: int) -> list[str]:
         *await faults_of_texts(scene, seen),
         *faults_of_followers(numbers, heard),
     ]
-    return [f"seed {seed}:\n{scene.ledger.story()}", *faults] if faults else []
+    return [f"seed {scene.seed}:\n{scene.ledger.story()}", *faults] if faults else []
 
 
 @asynccontextmanager
@@ -147,7 +156,7 @@ async def faults_of_texts(scene: Scene, seen: dict[str, dict[str, str]]) -> list
     faults: list[str] = []
     for path, texts in seen.items():
         faults += [f"torn: {text!r}" for text in texts.values() if not text.endswith("\n")]
-        # What a program appends may be seen before it is known; then other programs' texts are versions, too, but not all.
+        # What a program writes is seen before it is known, and need not become a version if it writes on.
         strange = set() if scene.has_stranger else texts.keys() - set(await versions(scene, path))
         faults += [f"seen in {path}, and no version of it: {texts[one]!r}" for one in strange]
     return faults
@@ -156,18 +165,19 @@ async def faults_of_texts(scene: Scene, seen: dict[str, dict[str, str]]) -> list
 async def faults_of_tokens(scene: Scene) -> list[str]:
     """Return which tokens are missing, there twice, or there again."""
     standing = scene.standing()
-    counts = Counter(token for text in standing.content.values() for token in all_tokens(text or b""))
-    faults = [f"{count} times: {token}" for token, count in counts.items() if count > 1]
     if not scene.has_stranger:
+        counts = Counter(token for text in standing.content.values() for token in all_tokens(text or b""))
+        faults = [f"{count} times: {token}" for token, count in counts.items() if count > 1]
         faults += [f"taken away, and there again: {token}" for token in scene.ledger.removed & standing.live]
         return faults + scene.ledger.faults_at_end(standing, NONE, may_displace=False)
+    # Where a program took away what stood in a file and in an open document, a merge may bring a line back at two places.
     # What a program wrote into a file that was just displaced becomes a version once the program has closed it.
     until = time.monotonic() + PATIENCE_SECONDS
     while lost := scene.ledger.faults_at_end(standing, await kept(scene)):
         if time.monotonic() > until:
-            return faults + lost
+            return lost
         await asyncio.sleep(LOOK_SECONDS)
-    return faults
+    return []
 
 
 def faults_of_followers(numbers: list[int], heard: dict[str, list[int]]) -> list[str]:
