@@ -40,6 +40,7 @@ def note_sent(parts: Parts, actor: Actor, steps: Sequence[PutFile]) -> None:
         if not decision.is_known:
             note_edited(parts, actor, [step])
             continue
+        _note_told(parts, actor, step, decision)
         sent = decision.sent
         version, content = (step.version, decision.content) if sent is None else (sent.version, sent.content)
         for key in _keys(parts, step):
@@ -54,6 +55,14 @@ def note_edited(parts: Parts, actor: Actor, steps: Sequence[PutFile]) -> None:
         before = decision.buffer_before if decision is not None and decision.in_buffer else step.seen.version
         for key in _keys(parts, step):
             parts.knowledge.note_own_edit(actor, key, before, step.version)
+        if decision is not None:
+            _note_told(parts, actor, step, decision)
+
+
+def _note_told(parts: Parts, actor: Actor, step: PutFile, decision: Decision) -> None:
+    """Note the version that the result names, where it is that of a text with unsaved parts of others in it."""
+    if decision.shown_version not in (None, decision.facts.version):
+        parts.knowledge.note_told(actor, step.seen.key, decision.shown_version)
 
 
 def note_gone(parts: Parts, actor: Actor, steps: Sequence[RemoveFile]) -> None:

@@ -54,7 +54,9 @@ def needs_rebase(parts: Parts, seen: Look, request: WriteRequest, actor: Actor) 
     """
     if request.expected_version is None or not is_version(seen, request.expected_version):
         return True
-    return is_own_result(parts, seen.key, seen.version, actor)
+    # Or of a text in an editor, with what a person has typed, that was saved since.
+    was_told = parts.knowledge.was_told(actor, seen.key, seen.version)
+    return was_told or is_own_result(parts, seen.key, seen.version, actor)
 
 
 def is_own_result(parts: Parts, key: str, version: str | None, actor: Actor) -> bool:

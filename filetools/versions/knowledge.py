@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections import OrderedDict
+from collections import OrderedDict, deque
 from typing import Final, TypeGuard
 
 from filetools.content import version_of
@@ -19,6 +19,8 @@ from filetools.versions.news import ChangedFile, News, owner_of
 
 MOST_STAMPS: Final = 10_000
 """Stamps of one actor; the one not used longest goes first."""
+MOST_TOLD: Final = 16
+"""Versions of one path that were named to one actor together with others' unsaved text."""
 LARGEST_TEXT_BYTES: Final = 1024 * 1024
 """Larger texts are not kept for stamps alone."""
 MOST_TEXT_BYTES: Final = 256 * 1024 * 1024
@@ -37,6 +39,7 @@ class Knowledge:
         self._unsaved: dict[tuple[str, str], Stamp | None] = {}
         self._saving: dict[tuple[str, str], Stamp | None] = {}
         self._edited: dict[tuple[str, str], str] = {}
+        self._told: OrderedDict[tuple[str, str], deque[str]] = OrderedDict()
         self._texts: OrderedDict[str, bytes] = OrderedDict()
         self._text_bytes = 0
 
@@ -107,6 +110,23 @@ class Knowledge:
             place = (owner_of(actor), key)
             if known is not None and before in (known.version, self._edited.get(place)):
                 self._edited[place] = after
+
+    def note_told(self, actor: Actor, key: str, version: str) -> None:
+        """Note that a result named this version to an actor, though others' unsaved text is in it that it has not seen.
+
+        Kept in memory alone: the version becomes the file's, and can be named again, only once an editor has saved it.
+        """
+        with self._lock:
+            place = (owner_of(actor), key)
+            self._told.setdefault(place, deque(maxlen=MOST_TOLD)).append(version)
+            self._told.move_to_end(place)
+            if len(self._told) > MOST_STAMPS:
+                self._told.popitem(last=False)
+
+    def was_told(self, actor: Actor, key: str, version: str | None) -> bool:
+        """Whether a version was named to an actor by a result, with text in it that the actor had not seen."""
+        with self._lock:
+            return version in self._told.get((owner_of(actor), key), ())
 
     def is_surprised(self, actor: Actor, key: str, version: str | None) -> bool:
         """Whether a path is at a version that comes from somebody else than the actor, who knew it before."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -11,9 +11,9 @@ import pytest
 
 import filetools
 from filetools import Actor, Edit
-from filetools.content import TextEdit
+from filetools.content import TextEdit, version_of
 from filetools.facade import FileToolsFacade
-from filetools.models import BufferResult
+from filetools.models import BatchResult, BufferResult, Result
 from tests.support.facade_worker import RELAXED
 from tests.support.meddling import MeddlingOpening
 from tests.support.opened import refused
@@ -241,3 +241,40 @@ async def test_a_patch_deletes_and_moves_nothing_over_unsaved_text(desk: Desk) -
     patch = "*** Begin Patch\n*** Delete File: a.txt\n*** End Patch\n"
     await refused("EDIT_CONFLICT", desk.alice.apply_patch(patch))
     assert desk.on_disk == LINES
+
+
+# Versions of texts that hold what a person had typed
+
+
+CHANGED = LINES.replace("one", "ONE")
+MADE: dict[str, tuple[str, Callable[[FileToolsFacade], Awaitable[Result]]]] = {
+    "write": (CHANGED, lambda alice: alice.write_file("a.txt", CHANGED)),
+    "edit": (CHANGED, lambda alice: alice.edit_file("a.txt", [Edit(old="one", new="ONE")])),
+    "insert": (f"zero\n{LINES}", lambda alice: alice.insert_lines("a.txt", 0, "zero\n")),
+    "write several": (CHANGED, lambda alice: alice.write_multiple([{"path": "a.txt", "content": CHANGED}])),
+}
+
+
+@pytest.mark.parametrize("name", MADE)
+async def test_the_version_of_a_text_with_unsaved_parts_does_not_say_that_they_are_known(desk: Desk, name: str) -> None:
+    made, change = MADE[name]
+    opened = await desk.opened("typed\n", at=len(LINES))
+    await desk.alice.read_file("a.txt", view="disk")
+    result = await change(desk.alice)
+    told = result.results[0] if isinstance(result, BatchResult) else result
+    await desk.person.buffers.save(opened.handle)
+    version = told.to_dict()["version"]
+    assert version == version_of(desk.on_disk.encode())
+    written = await desk.alice.write_file("a.txt", made.replace("four", "FOUR"), expected_version=version)
+    assert written.merged
+    assert desk.on_disk == made.replace("four", "FOUR") + "typed\n"
+
+
+async def test_whoever_reads_the_saved_text_may_leave_lines_out(desk: Desk) -> None:
+    opened = await desk.opened("typed\n", at=len(LINES))
+    known = (await desk.alice.read_file("a.txt", view="disk")).content or ""
+    told = await desk.alice.write_file("a.txt", known.replace("one", "ONE"))
+    await desk.person.buffers.save(opened.handle)
+    await desk.alice.read_file("a.txt")
+    await desk.alice.write_file("a.txt", "mine\n", expected_version=told.version)
+    assert desk.on_disk == "mine\n"
