@@ -7,7 +7,7 @@ import time
 from asyncio import TaskGroup
 from collections import Counter
 from collections.abc import AsyncIterator
-from contextlib import aclosing, asynccontextmanager
+from contextlib import aclosing, asynccontextmanager, suppress
 from typing import Final, Protocol
 
 from filetools.content import version_of
@@ -62,7 +62,9 @@ async def played(scene: Scene, start: str) -> list[str]:
         await live.close()
         await tools.close()
         numbers, _ = await recorded(scene.doors, start)
-        await asyncio.gather(*(one.hear(numbers[-1]) for one in (*followers, live)))
+        with suppress(TimeoutError):  # who has not heard all by then is told of as a fault
+            async with asyncio.timeout(PATIENCE_SECONDS / 2):
+                await asyncio.gather(*(one.hear(numbers[-1]) for one in (*followers, live)))
         scene.is_over = True
         seen = await looking
     heard = {type(one).__name__: one.numbers for one in (*followers, live)}

@@ -51,12 +51,13 @@ class DocumentDesk:
 
     async def open(self, frame: frames.Open) -> None:
         """Open a document, or go on with a handle, and send its text."""
-        opened = await self._resumed(frame) or await self._files.buffers.open(frame.path)
-        document = self._open.get(opened.handle)
-        if document is None:
-            document = OpenDocument(opened.handle, opened.document, opened.path, self._offer, self._miss)
-            self._open[opened.handle] = document
-        self._hub.follow(document)
+        if frame.handle is None:
+            document = self._followed(await self._files.buffers.open(frame.path))
+        else:
+            # Its old connection may be giving the handle up at this moment.
+            async with self._hub.handover:
+                opened = await self._resumed(frame) or await self._files.buffers.open(frame.path)
+                document = self._followed(opened)
         # Read again now that nothing done to it escapes us: something may have been, just before.
         await self._send_whole(document, lambda plain: Ack.model_validate({"id": frame.id, "of": "open", **plain}))
 
@@ -130,9 +131,18 @@ class DocumentDesk:
         """Give up what has no unsaved text; the rest outlives the connection for a while, for a client that comes back."""
         for document in list(self.documents):
             # A client that came back is here before its old connection is found dead, and goes on with the handle.
-            if not (document.is_dirty or self._hub.is_held(document)):
-                with suppress(FileToolsError):
-                    await self._files.buffers.close(document.handle)
+            async with self._hub.handover:
+                if not (document.is_dirty or self._hub.is_held(document)):
+                    with suppress(FileToolsError):
+                        await self._files.buffers.close(document.handle)
+
+    def _followed(self, opened: BufferResult) -> OpenDocument:
+        document = self._open.get(opened.handle)
+        if document is None:
+            document = OpenDocument(opened.handle, opened.document, opened.path, self._offer, self._miss)
+            self._open[opened.handle] = document
+        self._hub.follow(document)
+        return document
 
     async def _resumed(self, frame: frames.Open) -> BufferResult | None:
         if frame.handle is None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections import OrderedDict
 from collections.abc import Iterable
 from typing import Final, Protocol
@@ -36,6 +37,8 @@ class Hub:
     def __init__(self, files: FileToolsFacade, log: CallLog) -> None:
         self.log = log
         self._files = files
+        self.handover = asyncio.Lock()
+        """Held while a handle is given up by a connection that ended, or taken over by the one that comes after it."""
         self._members: set[Member] = set()
         self._open: dict[str, set[OpenDocument]] = {}
         self._dirty: dict[str, bool] = {}

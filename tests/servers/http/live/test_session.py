@@ -6,6 +6,7 @@ import asyncio
 import json
 import random
 from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any
 
@@ -299,3 +300,18 @@ async def test_leaving_takes_the_attendance_and_the_listeners_along(files: FileT
         pass
     assert files.bus.statistics.listeners == before
     await steps_until(lambda: not files._parts.gatekeeper.approvals._ledger.audience.is_here)
+
+
+async def test_a_handle_that_is_taken_over_while_its_connection_ends_goes_on(files: FileToolsFacade, hub: Hub) -> None:
+    await files.write_file("over.txt", "text\n")
+    for hops in range(30):
+        async with AsyncExitStack() as first, connected(files, hub, ANN) as second:
+            one = await first.enter_async_context(connected(files, hub, ANN))
+            handle = (await one.edit("over.txt")).handle
+            leaving = asyncio.create_task(first.aclose())
+            for _ in range(hops):
+                await asyncio.sleep(0)
+            again = await second.edit("over.txt", handle=handle)
+            await leaving
+            await second.do("save", handle=again.handle)
+            await second.do("close", handle=again.handle)
