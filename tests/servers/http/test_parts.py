@@ -156,7 +156,9 @@ def test_a_host_is_a_name_given_or_the_address_called() -> None:
     assert not hosts.is_own_host(None, scope)
     assert hosts.is_own_origin("http://files.example", "files.example", scope)
     assert not hosts.is_own_origin("http://192.0.2.7", "files.example", scope)
-    assert not hosts.is_own_origin("https://files.example", "files.example", scope)
+    assert hosts.is_own_origin("https://files.example", "files.example", scope)
+    assert not hosts.is_own_origin("https://192.0.2.7", "192.0.2.7", scope)
+    assert not hosts.is_own_origin("https://other.example", "files.example", scope)
 
 
 def test_methods_that_clients_make_up_are_counted_as_one() -> None:
