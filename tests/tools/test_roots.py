@@ -16,15 +16,15 @@ async def roots() -> Roots:
     outer, inner, third = MemoryFiles.of(), MemoryFiles.of(), MemoryFiles.of()
     return Roots(
         [
-            Root(files=outer, spellings=("/area", "/mnt/real")),
-            Root(files=inner, spellings=("/area/inner",)),
+            Root(files=outer, spellings=("/ward", "/mnt/real")),
+            Root(files=inner, spellings=("/ward/inner",)),
             Root(files=third, spellings=("/part/of",), base="of"),
         ]
     )
 
 
 @pytest.mark.parametrize(
-    "path", ["/etc/passwd", "/", "/areashop/a", "/area2", "/mnt", "/part", "C:/area/a", "C:a", "\\\\work\\a", "//server/area"]
+    "path", ["/etc/passwd", "/", "/wardshop/a", "/ward2", "/mnt", "/part", "C:/ward/a", "C:a", "\\\\work\\a", "//server/ward"]
 )  # fmt: skip
 async def test_an_absolute_path_outside_all_roots_is_refused(roots: Roots, path: str) -> None:
     with pytest.raises(AbsolutePathError):
@@ -33,37 +33,37 @@ async def test_an_absolute_path_outside_all_roots_is_refused(roots: Roots, path:
 
 async def test_a_path_of_any_length_is_refused_without_repeating_it(roots: Roots) -> None:
     with pytest.raises(PathTooLongError) as caught:
-        roots.locate("/area/" + "x" * 1_000_000)
+        roots.locate("/ward/" + "x" * 1_000_000)
     assert len(caught.value.message) < 300
 
 
 @pytest.mark.parametrize(
     ("path", "index", "inside", "absolute"),
     [
-        ("/area", 0, "", "/area"),
-        ("/area/a.txt", 0, "a.txt", "/area/a.txt"),
-        ("//area/./src//a.txt/", 0, "src/a.txt", "/area/src/a.txt"),
+        ("/ward", 0, "", "/ward"),
+        ("/ward/a.txt", 0, "a.txt", "/ward/a.txt"),
+        ("//ward/./src//a.txt/", 0, "src/a.txt", "/ward/src/a.txt"),
         ("/mnt/real/a.txt", 0, "a.txt", "/mnt/real/a.txt"),
-        ("/area/inner/a.txt", 1, "a.txt", "/area/inner/a.txt"),
-        ("/area/inner", 1, "", "/area/inner"),
-        ("/area/innermost", 0, "innermost", "/area/innermost"),
+        ("/ward/inner/a.txt", 1, "a.txt", "/ward/inner/a.txt"),
+        ("/ward/inner", 1, "", "/ward/inner"),
+        ("/ward/innermost", 0, "innermost", "/ward/innermost"),
         ("/part/of/a.txt", 2, "of/a.txt", "/part/of/a.txt"),
         ("/part/of", 2, "of", "/part/of"),
-        ("a.txt", 0, "a.txt", "/area/a.txt"),
-        ("", 0, "", "/area"),
-        (".", 0, "", "/area"),
+        ("a.txt", 0, "a.txt", "/ward/a.txt"),
+        ("", 0, "", "/ward"),
+        (".", 0, "", "/ward"),
     ],
 )
 async def test_the_longest_root_has_the_path(roots: Roots, path: str, index: int, inside: str, absolute: str) -> None:
     place = roots.locate(path)
-    served = [roots.locate(folder).root for folder in ("/area", "/area/inner", "/part/of")]
+    served = [roots.locate(folder).root for folder in ("/ward", "/ward/inner", "/part/of")]
     assert (served.index(place.root), place.path, place.absolute) == (index, inside, absolute)
 
 
 async def test_the_rules_of_paths_stay_with_the_workspace(roots: Roots) -> None:
     """A segment ".." is not looked at here, so that no spelling of it gets past the one validator."""
-    assert roots.locate("/area/../etc/passwd").path == "../etc/passwd"
-    assert roots.locate("/area/inner/../../etc").path == "../../etc"
+    assert roots.locate("/ward/../etc/passwd").path == "../etc/passwd"
+    assert roots.locate("/ward/inner/../../etc").path == "../../etc"
     assert roots.locate("../etc/passwd").path == "../etc/passwd"
 
 
@@ -88,11 +88,11 @@ async def test_of_what_is_served_no_more_nothing_is_told() -> None:
     ("folders", "served"),
     [
         ([("/etc",)], []),
-        ([("/areaer",), ("/part",)], ["/part/of"]),
-        ([("/area/src",)], ["/area/src"]),
-        ([("/area",)], ["/area"]),
-        ([("/",)], ["/mnt/real", "/part/of", "/area", "/area/inner"]),
-        ([("/link", "/mnt/real/x"), ("/area/inner/y",), ("/mnt/real/x",)], ["/link", "/mnt/real/x", "/area/inner/y"]),
+        ([("/warder",), ("/part",)], ["/part/of"]),
+        ([("/ward/src",)], ["/ward/src"]),
+        ([("/ward",)], ["/ward"]),
+        ([("/",)], ["/mnt/real", "/part/of", "/ward", "/ward/inner"]),
+        ([("/link", "/mnt/real/x"), ("/ward/inner/y",), ("/mnt/real/x",)], ["/link", "/mnt/real/x", "/ward/inner/y"]),
     ],
 )
 async def test_folders_narrow_what_is_served(roots: Roots, folders: list[tuple[str, ...]], served: list[str]) -> None:
