@@ -16,13 +16,14 @@ class FileToolsError(Exception):
         code: Stable upper-case identifier, the same in Python, JSON and every protocol door.
         path: Workspace-relative path concerned, or None; never a path outside the workspace.
         retryable: Whether the same call may succeed later without other arguments.
-        suggested_action: What the caller should do next, or None.
+        suggested_action: What the caller should do next.
         details: Further facts, JSON-compatible.
     """
 
     code: ClassVar[str] = "INTERNAL"
     retryable: ClassVar[bool] = False
-    action: ClassVar[str | None] = None
+    action: ClassVar[str] = "Read the message, correct what it names, then try again."
+    """What to do next where the one who raises it knows nothing better."""
 
     def __init__(
         self,
@@ -35,7 +36,8 @@ class FileToolsError(Exception):
         super().__init__(message)
         self.message = message
         self.path = path
-        self.suggested_action = suggested_action or self.action
+        self.suggested_action: str | None = suggested_action or self.action
+        """A dialect with words of its own may take it away."""
         self.details: dict[str, Any] = dict(details or {})
 
     def __str__(self) -> str:
@@ -57,17 +59,21 @@ def _rebuild(
 class InternalError(FileToolsError):
     """Raised when an invariant of filetools itself is broken; always a defect worth reporting."""
 
+    action = "Report this with its message: it is a defect of filetools."
+
 
 class InvalidArgumentError(FileToolsError, ValueError):
     """Raised when an argument has the wrong type, range or combination."""
 
     code = "INVALID_ARGUMENT"
+    action = "Correct the argument that the message names, then repeat the call."
 
 
 class InvalidPathError(FileToolsError, ValueError):
     """Raised when a path cannot name a file: empty, blank, NUL, not encodable, or the root where a file is meant."""
 
     code = "INVALID_PATH"
+    action = "Name a file by a path relative to the workspace root, without control characters."
 
     def __init__(self, path: str, reason: str) -> None:
         shown = path.encode("utf-8", "backslashreplace").decode()
@@ -98,6 +104,7 @@ class PathTooLongError(FileToolsError, ValueError):
     """Raised when a path exceeds 4096 bytes or one of its segments 255 bytes."""
 
     code = "PATH_TOO_LONG"
+    action = "Use a shorter path: at most 255 bytes a name, 4096 in all."
 
     def __init__(self, path: str, reason: str = "over 4096 bytes, or a segment over 255 bytes") -> None:
         shown = path if len(path) <= 80 else f"{path[:77]}..."
@@ -123,6 +130,7 @@ class SymlinkEscapeError(FileToolsError, PermissionError):
     """Raised when a followed symbolic link leads outside the workspace."""
 
     code = "SYMLINK_ESCAPE"
+    action = "Use a file inside the workspace; filetools does not follow links out of it."
 
     def __init__(self, path: str, link: str) -> None:
         super().__init__(
@@ -184,6 +192,7 @@ class NotRegularFileError(FileToolsError, OSError):
     """Raised when a path names a device, pipe or socket."""
 
     code = "NOT_A_REGULAR_FILE"
+    action = "Name a regular file; list_files shows what each name is."
 
     def __init__(self, path: str, kind: str = "special file") -> None:
         super().__init__(f"Not a regular file: {path} is a {kind}", path=path)
@@ -203,9 +212,35 @@ class AccessDeniedError(FileToolsError, PermissionError):
     """Raised when the operating system or a rule about unreachable paths denies access."""
 
     code = "PERMISSION_DENIED"
+    action = "Have the user give write access to it, or choose another path."
 
-    def __init__(self, path: str, reason: str = "the operating system denied access") -> None:
-        super().__init__(f"Permission denied: {path} ({reason})", path=path)
+    def __init__(
+        self, path: str, reason: str = "the operating system denied access", *, suggested_action: str | None = None
+    ) -> None:
+        super().__init__(f"Permission denied: {path} ({reason})", path=path, suggested_action=suggested_action)
+
+
+class MountPointError(AccessDeniedError):
+    """Raised when a file or folder is a mount point, which can be neither replaced, nor moved, nor removed."""
+
+    def __init__(self, path: str) -> None:
+        super().__init__(
+            path,
+            "it is a mount point, and only what is in a mounted folder can be changed",
+            suggested_action="Change the file where it is mounted from, or have its folder mounted in its place.",
+        )
+
+
+class HoldsStateError(AccessDeniedError):
+    """Raised when a folder would go or move together with the state of filetools that lies somewhere in it."""
+
+    def __init__(self, folder: str, state: str) -> None:
+        super().__init__(
+            folder,
+            f"the state of filetools at {state!r} would be taken along",
+            suggested_action="Delete or move what is in the folder, and leave the state where it is.",
+        )
+        self.details["state"] = state
 
 
 class DiskFullError(FileToolsError, OSError):
@@ -245,6 +280,7 @@ class EncodingError(FileToolsError, ValueError):
     """Raised when text cannot be decoded or encoded; names the character or byte and its position."""
 
     code = "ENCODING_ERROR"
+    action = "Pass encoding, or leave out the characters that it lacks."
 
     def __init__(self, path: str, encoding: str, reason: str, *, position: int | None = None) -> None:
         super().__init__(
@@ -261,10 +297,10 @@ class LockTimeoutError(FileToolsError, TimeoutError):
     retryable = True
     action = "Wait 5 seconds and retry"
 
-    def __init__(self, path: str, seconds: float, holder: str | None = None) -> None:
+    def __init__(self, path: str, seconds: float, holder: str | None = None, *, reason: str | None = None) -> None:
         held = f"; held by {holder}" if holder else ""
         super().__init__(
-            f"Could not lock {path} within {seconds:g} s{held}",
+            reason or f"Could not lock {path} within {seconds:g} s{held}",
             path=path,
             details={"seconds": seconds, **({"holder": holder} if holder else {})},
         )
@@ -370,14 +406,31 @@ class VersionMismatchError(FileToolsError):
     code = "VERSION_MISMATCH"
     action = "Read the file again and repeat the change on its current text."
 
-    def __init__(self, path: str, expected: str | None, current: str | None, *, reason: str | None = None) -> None:
+    def __init__(
+        self,
+        path: str,
+        expected: str | None,
+        current: str | None,
+        *,
+        reason: str | None = None,
+        diff: str | None = None,
+    ) -> None:
+        """Build the error.
+
+        Args:
+            path: Workspace-relative path.
+            expected: The version that the caller named.
+            current: The version that stands there; None if nothing does.
+            reason: What is wrong, where that is not plain.
+            diff: What has changed since the version that the caller named or knew.
+        """
         now = "it does not exist" if current is None else f"it is at {current}"
         text = reason or f"expected version {expected}, but {now}"
         super().__init__(
             f"{path} has changed: {text}",
             path=path,
             suggested_action="Leave expected_version out to create it, or check the path." if current is None else None,
-            details={"expected_version": expected, "current_version": current},
+            details={"expected_version": expected, "current_version": current, **({"diff": diff} if diff else {})},
         )
 
 
@@ -410,6 +463,7 @@ class ToolBlockedError(FileToolsError, PermissionError):
     """Raised when the permission rules block a tool."""
 
     code = "TOOL_BLOCKED"
+    action = "Do not repeat the call; ask the user to change the permissions, or go on without it."
 
     def __init__(self, tool: str, path: str | None, reason: str) -> None:
         super().__init__(
@@ -423,6 +477,7 @@ class UnknownToolError(FileToolsError, LookupError):
     """Raised when no tool of that name is registered."""
 
     code = "UNKNOWN_TOOL"
+    action = "Use one of the tools that are listed."
 
     def __init__(self, name: str, available: Sequence[str], nearest: str | None = None) -> None:
         hint = f" Did you mean {nearest}?" if nearest else ""
@@ -437,6 +492,7 @@ class CallTimeoutError(FileToolsError, TimeoutError):
     """Raised when a call exceeded its time limit; locks and approvals are not counted."""
 
     code = "TIMEOUT"
+    action = "Ask for less at a time, then repeat the call."
 
     def __init__(self, what: str, seconds: float) -> None:
         super().__init__(f"{what} did not finish within {seconds:g} s", details={"seconds": seconds})
@@ -446,6 +502,7 @@ class AbortedError(FileToolsError):
     """Raised when the caller's abort signal stopped a call."""
 
     code = "ABORTED"
+    action = "Repeat the call if it is still wanted."
 
     def __init__(self, what: str, details: Mapping[str, Any] | None = None) -> None:
         super().__init__(f"{what} was aborted", details=details)
@@ -455,6 +512,7 @@ class BatchFailedError(FileToolsError):
     """Raised when one file of a batch failed; nothing of the batch was applied."""
 
     code = "BATCH_FAILED"
+    action = "Correct the file that failed, then repeat the whole batch."
 
     def __init__(self, cause: FileToolsError) -> None:
         super().__init__(
@@ -536,8 +594,8 @@ class StateDamagedError(FileToolsError, OSError):
     code = "STATE_DAMAGED"
     action = "Run 'filetools doctor --repair' to rescue what can be read and start a fresh journal."
 
-    def __init__(self, reason: str) -> None:
-        super().__init__(f"The state in .filetools is damaged: {reason}")
+    def __init__(self, reason: str, *, suggested_action: str | None = None) -> None:
+        super().__init__(f"The state in .filetools is damaged: {reason}", suggested_action=suggested_action)
 
 
 class StateTooNewError(FileToolsError):

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import tomllib
 from collections.abc import Mapping
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any, Final, Literal
 
@@ -30,6 +31,16 @@ DEFAULT_EXCLUDES: Final = (
     "*.swo",
     ".env.local",
     ".env.*.local",
+)
+PROSE_FILES: Final = (
+    "*.md",
+    "*.markdown",
+    "*.rst",
+    "*.txt",
+    "*.text",
+    "!requirements*.txt",
+    "!constraints*.txt",
+    "!CMakeLists.txt",
 )
 PROTECTED_PATHS: Final = (
     ".git/**",
@@ -57,6 +68,8 @@ class Settings(BaseModel):
     """Patterns whose every change needs an approval, by anybody."""
     exclude: tuple[str, ...] = DEFAULT_EXCLUDES
     """Patterns left out of recursive walks, watching and the mirror."""
+    prose_files: tuple[str, ...] = PROSE_FILES
+    """Names of files in which two changes of one line are merged by words; "!" takes names out again. Elsewhere by lines."""
     follow_symlinks: bool = False
     """Whether links that stay inside the root are followed; otherwise every link is refused."""
     hard_links: Literal["refuse", "break"] = "refuse"
@@ -93,6 +106,15 @@ class Settings(BaseModel):
     """Most lines that a model gets at once of a text; it goes on reading where it was cut."""
     max_text_characters: int = Field(default=50_000, ge=1)
     """Most characters that a model gets at once of a text."""
+
+    def is_prose(self, path: str) -> bool:
+        """Whether a file is prose by its name, whatever the case of its letters; the last pattern that matches says."""
+        name = path.rpartition("/")[2].casefold()
+        found = False
+        for pattern in self.prose_files:
+            if fnmatchcase(name, pattern.removeprefix("!").casefold()):
+                found = not pattern.startswith("!")
+        return found
 
 
 def load_settings(

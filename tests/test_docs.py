@@ -127,6 +127,15 @@ def test_a_page_made_from_the_code_is_up_to_date(name: str) -> None:
     assert (FOLDER / name).read_text(encoding="utf-8") == PAGES[name](), "run: make reference"
 
 
+def test_every_test_that_the_page_on_reliability_names_exists() -> None:
+    text = (DOCS / "reliability.md").read_text(encoding="utf-8")
+    named_tests = re.findall(r"`([\w/]+/test_\w+\.py)(?:::(test_\w+))?`", text)
+    assert len(named_tests) > 30
+    for place, name in named_tests:
+        source = (REPOSITORY / "tests" / place).read_text(encoding="utf-8")
+        assert not name or f"def {name}(" in source, (place, name)
+
+
 def test_every_make_target_that_is_named_exists() -> None:
     makefile = (REPOSITORY / "Makefile").read_text(encoding="utf-8")
     targets = set(re.findall(r"^([a-z-]+):", makefile, re.MULTILINE))

@@ -1,7 +1,7 @@
 """Building an opened workspace from its settings, and what doors need to know of it."""
 
 from filetools.app.folders import Folder, folder_at, outermost
-from filetools.app.health import Health, Repair, examine, repair
+from filetools.app.health import Health, Repair, Rescue, examine, repair
 from filetools.app.installation import extras, facts, installation, package_version
 from filetools.app.opening import Opening, open_workspace
 from filetools.app.surroundings import Check, look_around
@@ -35,6 +35,7 @@ __all__ = [
     "OpenedFile",
     "Opening",
     "Repair",
+    "Rescue",
     "Subscription",
     "TextEdit",
     "Transaction",

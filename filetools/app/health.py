@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import shutil
+import stat
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,12 +14,17 @@ from typing import Final
 
 from filelock import lock_descriptor
 
-from filetools.errors import AccessDeniedError, LockTimeoutError, StateDamagedError
-from filetools.journal import JournalReport, Rescue, examine_journal, rescue_journal
+from filetools.app.state import is_id, planted_state
+from filetools.errors import AccessDeniedError, FileToolsError, LockTimeoutError, StateDamagedError
+from filetools.journal import JournalReport, examine_journal, rescue_journal
+from filetools.journal import Rescue as Rescue
+from filetools.permissions import RuleFile
 from filetools.settings import STATE_DIRECTORY
 
 KEEPER_LOCK: Final = "keeper.lock"
 _FLAGS: Final = os.O_RDWR | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
+_FOLDERS: Final = ("beside", "blobs", "limbo", "locks", "tmp", "trash")
+_FILES: Final = (KEEPER_LOCK, "bell", "gate", "gate.waiting", "id", "permissions.json", "position", "reserve")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,6 +39,15 @@ class Health:
     """Whether some process has it open now."""
     journal: JournalReport | None = None
     """None if there is no journal yet."""
+    misplaced: tuple[str, ...] = ()
+    """What the opening refuses beside the journal, relative to the state directory: unreadable, or not of its kind."""
+
+    @property
+    def problem(self) -> FileToolsError | None:
+        """Why the root cannot be opened, or None."""
+        if self.misplaced:
+            return StateDamagedError(f"{', '.join(self.misplaced)} cannot be used")
+        return None if self.journal is None else self.journal.problem
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,39 +57,106 @@ class Repair:
     damage: str
     """What was wrong."""
     aside: str
-    """Name, in the state directory, of the folder that holds the damaged journal now."""
-    rescue: Rescue
+    """Name, in the state directory, of the folder that holds what was damaged now."""
+    misplaced: tuple[str, ...] = ()
+    """What was put aside beside the journal; the next opening makes it anew."""
+    rescue: Rescue | None = None
+    """What came out of the journal; None if it was sound."""
 
 
 def examine(root: Path, state_directory: Path | None = None) -> Health:
     """Look at a root and its journal. Reads the whole journal; blocks, so call it where no loop runs."""
     directory = state_directory or root / STATE_DIRECTORY
-    if not directory.is_dir():
-        return Health(exists=root.is_dir(), has_state=False)
-    return Health(exists=root.is_dir(), has_state=True, is_open=_is_kept(directory), journal=examine_journal(directory))
+    if directory.is_symlink() or not directory.is_dir():
+        is_planted = os.path.lexists(directory)
+        problem = JournalReport(problem=planted_state()) if is_planted else None
+        return Health(exists=root.is_dir(), has_state=is_planted, journal=problem)
+    return Health(
+        exists=root.is_dir(),
+        has_state=True,
+        is_open=_is_kept(directory),
+        journal=examine_journal(directory),
+        misplaced=tuple(_misplaced(root, directory)),
+    )
 
 
 def repair(root: Path, state_directory: Path | None = None) -> Repair | None:
-    """Replace a damaged journal by a fresh one with all that can be rescued; None if it is not damaged.
+    """Put aside what the opening refuses, and make a fresh journal of all that can be rescued; None if all is well.
 
     The files of the root are not touched. Blocks, so call it where no loop runs.
 
     Raises:
         LockTimeoutError: A process has the root open; end it first.
+        StateDamagedError: Something else stands in the place of the state directory.
         StateTooNewError, AccessDeniedError, DiskFullError: The journal cannot be used, but is not damaged either.
     """
     directory = state_directory or root / STATE_DIRECTORY
-    if not directory.is_dir():
+    if directory.is_symlink() or not directory.is_dir():
+        if os.path.lexists(directory):
+            raise planted_state()
         return None
-    with _kept(directory):
+    aside = directory / time.strftime("damaged-%Y%m%d-%H%M%S")
+    with _kept(directory, aside):
+        misplaced = tuple(_misplaced(root, directory))
+        for name in misplaced:
+            _put_aside(directory, aside, name)
+        if "id" in misplaced:  # on both sides, which must be equal
+            _put_aside(root / STATE_DIRECTORY, aside / "root", "id")
         report = examine_journal(directory)
         if report is None or report.problem is None:
-            return None
+            damage = ", ".join(misplaced)
+            return (
+                Repair(damage=f"{damage} cannot be used", aside=aside.name, misplaced=misplaced) if misplaced else None
+            )
         if not isinstance(report.problem, StateDamagedError):
             raise report.problem
-        aside = directory / time.strftime("damaged-%Y%m%d-%H%M%S")
         rescue = rescue_journal(directory, aside)
-    return Repair(damage=report.problem.message, aside=aside.name, rescue=rescue)
+    return Repair(damage=report.problem.message, aside=aside.name, misplaced=misplaced, rescue=rescue)
+
+
+def _misplaced(root: Path, directory: Path) -> Iterator[str]:
+    """Yield what the opening or a first call refuses, whatever the journal is like."""
+    for name in _FOLDERS:
+        if _kind(directory / name) not in (None, stat.S_IFDIR):
+            yield name
+    for name in _FILES:
+        if _kind(directory / name) not in (None, stat.S_IFREG):
+            yield name
+    if _kind(directory / "locks") == stat.S_IFDIR:
+        yield from (
+            f"locks/{name}"
+            for name in sorted(os.listdir(directory / "locks"))
+            if _is_planted(directory / "locks" / name)
+        )
+    ids = [side / "id" for side in (directory, root / STATE_DIRECTORY) if _kind(side / "id") == stat.S_IFREG]
+    if not all(is_id(each.read_bytes()) for each in ids):
+        yield "id"
+    try:
+        RuleFile(directory / "permissions.json").read()
+    except StateDamagedError:
+        if _kind(directory / "permissions.json") == stat.S_IFREG:
+            yield "permissions.json"
+    except FileToolsError:
+        pass  # of a newer release: not damaged
+
+
+def _kind(place: Path) -> int | None:
+    try:
+        return stat.S_IFMT(place.lstat().st_mode)
+    except FileNotFoundError:
+        return None
+
+
+def _is_planted(lock_file: Path) -> bool:
+    found = lock_file.lstat()
+    return not stat.S_ISREG(found.st_mode) or found.st_nlink > 1
+
+
+def _put_aside(directory: Path, aside: Path, name: str) -> None:
+    target = aside / name
+    target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    if os.path.lexists(directory / name):
+        shutil.move(directory / name, target)  # the two sides of a binding may be on two disks
 
 
 def _is_kept(directory: Path) -> bool:
@@ -87,9 +170,16 @@ def _is_kept(directory: Path) -> bool:
 
 
 @contextmanager
-def _kept(directory: Path) -> Iterator[None]:
-    """Be the keeper of a state directory meanwhile, so that nobody else works in it."""
+def _kept(directory: Path, aside: Path | None = None) -> Iterator[None]:
+    """Be the keeper of a state directory meanwhile, so that nobody else works in it.
+
+    Args:
+        directory: Which.
+        aside: Where to put what stands in the place of the lock file, if anything may be moved.
+    """
     try:
+        if aside is not None and _kind(directory / KEEPER_LOCK) not in (None, stat.S_IFREG):
+            _put_aside(directory, aside, KEEPER_LOCK)
         descriptor = os.open(directory / KEEPER_LOCK, _FLAGS | os.O_CREAT, 0o600)
     except OSError as exc:
         raise AccessDeniedError("the state directory", exc.strerror or "denied") from exc

@@ -2,35 +2,39 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import secrets
+import shutil
 from collections.abc import Callable, Mapping
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, suppress
 from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Protocol, TypeVar
 
-from filetools.app.mirrors import MIRROR_NAME, mirror_store
+from filetools.app.mirrors import MIRROR_NAME, mirror_of, mirror_store, place_of
 from filetools.app.notices import event_of
-from filetools.app.state import State, prepare_state
+from filetools.app.state import State, prepare_state, temporary_state
 from filetools.content import FactsCache
 from filetools.editors import Documents
-from filetools.errors import InvalidArgumentError
+from filetools.errors import AccessDeniedError, DiskFullError, FileToolsError, InvalidArgumentError
 from filetools.events import EventBus
-from filetools.facade import Clerk, Crew, Feed, FileToolsFacade, Parts, Runner, keep_aside
+from filetools.facade import Clerk, Crew, Feed, FileToolsFacade, KnownNames, Parts, Runner, keep_aside
 from filetools.journal import Journal, SqliteJournal
 from filetools.locks import LockTable
 from filetools.models import Actor, Durability, MirrorPolicy, Preset
-from filetools.paths import Workspace
+from filetools.paths import Workspace, WorkspacePath
 from filetools.paths.patterns import compile_patterns
 from filetools.permissions import Approvals, Gatekeeper, Notice, PermissionPolicy, RuleFile
 from filetools.settings import STATE_DIRECTORY, Settings, load_settings
 from filetools.stores import LocalStore, Store
-from filetools.sync import Recovery, SyncManager
+from filetools.sync import AttachedMirror, Recovery, SyncManager
 from filetools.tools import ToolRegistry
-from filetools.versions import Knowledge
+from filetools.versions import ReadTracker
 from filetools.watch import Bell
+
+_log = logging.getLogger(__name__)
 
 AnyPath = str | os.PathLike[str]
 
@@ -74,7 +78,8 @@ def open_workspace(
         An async context manager that yields a `FileToolsFacade` for an actor of its own.
 
     Raises:
-        InvalidArgumentError: Root, mirror and state directory contain each other, or a shared journal is asked for.
+        InvalidArgumentError: Root, mirror and state directory contain each other, the mirror is neither a path nor a
+            store, or a shared journal is asked for.
 
     On entering also: InvalidArgumentError (a setting is unknown or out of range), WorkspaceGoneError, StateElsewhereError,
     StateDamagedError, StateTooNewError, AccessDeniedError, DiskFullError.
@@ -88,10 +93,9 @@ def open_workspace(
         given = {**settings, **{name: value for name, value in given.items() if value is not None}}
     place = Path(os.path.abspath(root))
     state = None if state_dir is None else Path(os.path.abspath(state_dir))
-    if isinstance(mirror, str | os.PathLike):
-        mirror = Path(os.path.abspath(mirror))
-    _refuse_overlaps(place, mirror if isinstance(mirror, Path) else None, state)
-    return Opening(place, mirror, state, given)
+    copy = None if mirror is None else mirror_of(mirror)
+    _refuse_overlaps(place, copy if isinstance(copy, Path) else None, state)
+    return Opening(place, copy, state, given)
 
 
 def _refuse_overlaps(root: Path, mirror: Path | None, state: Path | None) -> None:
@@ -132,7 +136,7 @@ class Opening:
             raise InvalidArgumentError("An opening is entered once; call filetools.open again for another")
         self._is_entered = True
         try:
-            return await self._open()
+            return await self._open_to_write_or_read()
         except BaseException:
             await self._stack.aclose()
             raise
@@ -142,16 +146,31 @@ class Opening:
     ) -> None:
         await self._stack.aclose()
 
-    async def _open(self) -> FileToolsFacade:
-        state, settings = await self._prepare()
+    async def _open_to_write_or_read(self) -> FileToolsFacade:
+        """Reading works where the state cannot be written: a full disk, a read-only tree, somebody else's folder."""
+        try:
+            return await self._open(partial(prepare_state, self._root, self._state_directory))
+        except (AccessDeniedError, DiskFullError) as exc:
+            await self._stack.aclose()
+            self._stack = AsyncExitStack()
+            _log.warning("the workspace is opened for reading only: %s", exc)
+            return await self._open(partial(temporary_state, self._root, self._state_directory, exc))
+
+    async def _open(self, prepare: Callable[[], State]) -> FileToolsFacade:
+        state, settings = await self._prepare(prepare)
         crew = Crew(settings.worker_threads)
         self._stack.callback(crew.close)
+        if state.refusal is not None:
+            forget = partial(shutil.rmtree, state.directory, ignore_errors=True)
+            self._stack.push_async_callback(partial(crew.run_last, forget))
         bell = await crew.run(partial(Bell, state.directory / "bell"))
         bus = EventBus()
         self._stack.push_async_callback(bus.aclose)
         parts = await self._build(crew, state, settings, bus, bell.ring)
         # From here on everything is built: what is closed before this uses it, what is closed after is used by nobody.
         self._stack.push_async_callback(crew.seal)
+        actor = Actor(kind="agent", id=f"actor-{secrets.token_hex(4)}")
+        self._stack.push_async_callback(partial(_forget_actor, parts, actor))
         runner, feed = Runner(parts), Feed(parts)
         clerk = Clerk(runner, feed, bell, state.directory)
         runner.on_told = clerk.note_written
@@ -162,15 +181,14 @@ class Opening:
         self._stack.push_async_callback(parts.sync.aclose)
         self._stack.push_async_callback(runner.aclose)
         await parts.sync.start()
-        actor = Actor(kind="agent", id=f"actor-{secrets.token_hex(4)}")
         return FileToolsFacade(runner, feed, actor, ToolRegistry)
 
-    async def _prepare(self) -> tuple[State, Settings]:
+    async def _prepare(self, prepare: Callable[[], State]) -> tuple[State, Settings]:
         """What must be known before anything is built, even how many threads there are."""
         first = Crew(1)
         try:
-            state = await first.run(partial(prepare_state, self._root, self._state_directory))
-            settings, _ = await first.run(partial(load_settings, self._given, state_directory=state.directory))
+            state = await first.run(prepare)
+            settings, _ = await first.run(partial(load_settings, self._given, state_directory=state.rules))
         finally:
             first.close()
         return state, settings
@@ -179,11 +197,12 @@ class Opening:
         self, crew: Crew, state: State, settings: Settings, bus: EventBus, ring: Callable[[], None]
     ) -> Parts:
         workspace = await self._workspace(crew, self._root, settings, state.directory)
+        crew.check_root = workspace.check_alive
         store = await self._closing(crew, partial(self._open_store, workspace, state.private))
         journal = await self._closing(crew, partial(self._open_journal, state.directory, settings, ring))
         locks = LockTable(state.directory / "locks", timeout_seconds=settings.lock_timeout_seconds)
         self._stack.push_async_callback(locks.aclose)
-        mirrors = await self._open_mirrors(crew)
+        mirrors = await self._attach_mirror(crew, journal) if state.refusal is None else []
         sync = SyncManager(
             journal,
             primary=store,
@@ -209,13 +228,14 @@ class Opening:
             locks=locks,
             bus=bus,
             sync=sync,
-            recovery=Recovery(workspace, store, journal, mirrors=tuple(mirrors)),
+            recovery=Recovery(workspace, store, journal),
             gatekeeper=await self._gatekeeper(crew, state, settings, bus, journal),
             settings=settings,
             facts=FactsCache(tick_ns=store.tick_ns),
-            knowledge=Knowledge(journal),
+            tracker=ReadTracker(journal),
             documents=Documents(journal),
             crew=crew,
+            names=KnownNames(journal, lambda path: workspace.key(WorkspacePath(path))),
         )
 
     def _open_journal(self, directory: Path, settings: Settings, on_visible: Callable[[], None]) -> Journal:
@@ -238,18 +258,20 @@ class Opening:
         policy = PermissionPolicy(settings.permissions, protected=settings.protected_paths)
         wait_seconds = settings.approval_wait_seconds
         approvals = Approvals(policy.trust, journal.approvals, crew.run, notify=notify, wait_seconds=wait_seconds)
-        rules = RuleFile(state.directory / "permissions.json")
-        gatekeeper = Gatekeeper(policy, approvals, notify=notify, rule_file=rules, run=crew.run)
+        rules = RuleFile(state.rules / "permissions.json")
+        gatekeeper = Gatekeeper(policy, approvals, notify=notify, rule_file=rules, run=crew.run, refusal=state.refusal)
         await gatekeeper.load(preset_given=self._given.get("permissions") is not None)
         return gatekeeper
 
-    async def _open_mirrors(self, crew: Crew) -> dict[str, Store]:
+    async def _attach_mirror(self, crew: Crew, journal: Journal) -> list[AttachedMirror]:
         if self._mirror is None:
-            return {}
+            return []
         store = mirror_store(self._mirror)
         if isinstance(self._mirror, Path):
             self._stack.push_async_callback(partial(crew.run_last, store.close))
-        return {MIRROR_NAME: store}
+        # Before the first call: from now on every commit, of any process, adds to its backlog.
+        row = await crew.run(partial(journal.mirrors.register, place_of(self._mirror)))
+        return [AttachedMirror(name=MIRROR_NAME, row=row, store=store)]
 
     async def _workspace(self, crew: Crew, root: Path, settings: Settings, state_directory: Path | None) -> Workspace:
         opened = partial(
@@ -262,3 +284,9 @@ class Opening:
         part = await crew.run(build)
         self._stack.push_async_callback(partial(crew.run_last, part.close))
         return part
+
+
+async def _forget_actor(parts: Parts, actor: Actor) -> None:
+    """Forget what the actor of one opening knew: its random name never comes back, and its texts need not be kept."""
+    with suppress(FileToolsError):
+        await parts.crew.run(partial(parts.tracker.forget_actor, actor))

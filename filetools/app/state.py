@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import copy
 import errno
+import os
 import re
 import secrets
+import shutil
+import tempfile
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -15,12 +20,27 @@ from filetools.errors import (
     FileToolsError,
     StateDamagedError,
     StateElsewhereError,
+    StorageFailedError,
     WorkspaceGoneError,
 )
+from filetools.journal import sync_directory
 from filetools.settings import STATE_DIRECTORY
 
 _ID: Final = "id"
+_ROOT: Final = "root"
+"""In a state directory whose root takes no id: where that root is."""
+_MEMORY: Final = ("/dev/shm",)  # noqa: S108 - a name of its own is made in it
+_ROOM: Final = "room"
+_ROOM_BYTES: Final = 1024 * 1024
+"""What a journal needs to begin with, and some work."""
+_REMEDIES: Final = {
+    "DISK_FULL": "Free some space, then open it again.",
+    "PERMISSION_DENIED": "Give write access to the state directory, or name another with state_dir, then open it again.",
+}
 _ID_TEXT: Final = re.compile(rb"[0-9a-f]{32}")
+
+
+_NOT_WRITABLE: Final = (errno.EROFS, errno.EACCES, errno.EPERM, errno.ENOSPC, errno.EDQUOT)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,73 +51,144 @@ class State:
     """`.filetools` in the root: temporary files, which must lie on the root's own file system."""
     directory: Path
     """Journal, locks and the rest; the same unless the caller moved it."""
+    rules: Path
+    """Where settings and permissions are read."""
+    refusal: FileToolsError | None = None
+    """Why nothing can be changed: the state can be written nowhere, and `directory` lasts only as long as the opening."""
 
 
 def prepare_state(root: Path, state_directory: Path | None) -> State:
     """Make the state directory if it is missing, and bind the root to it.
 
+    A root that cannot be written needs no `.filetools` where the state lies elsewhere.
+
     Raises:
         WorkspaceGoneError: The root is no directory.
         StateElsewhereError: The root keeps its state in another directory.
-        AccessDeniedError, DiskFullError, StateDamagedError: It cannot be made.
+        AccessDeniedError, DiskFullError, StateDamagedError, StorageFailedError: It cannot be made.
     """
     if not root.is_dir():
         raise WorkspaceGoneError(f"{root.name!r} is not a directory")
     private = root / STATE_DIRECTORY
     directory = private if state_directory is None else state_directory
     try:
-        _make_private(private)
+        _make_private(directory)
         if directory != private:
-            _make_private(directory)
-        _bind(private, directory)
+            private = _bound(root, private, directory)
+        elif _read(directory / _ID) is not None:
+            raise StateElsewhereError
     except FileToolsError:
         raise
     except OSError as exc:
         raise _explained(exc) from exc
-    return State(private=private, directory=directory)
+    return State(private=private, directory=directory, rules=directory)
+
+
+def planted_state() -> StateDamagedError:
+    """Return the error of a root where something else stands in the place of the state directory."""
+    return StateDamagedError(
+        "a link or a file stands in the place of the state directory",
+        suggested_action=f"Move {STATE_DIRECTORY!r} out of the way; filetools never touches what it did not make.",
+    )
+
+
+def is_id(content: bytes) -> bool:
+    """Whether a file can be the id that binds a root to a state directory elsewhere."""
+    return _ID_TEXT.fullmatch(content.strip()) is not None
+
+
+def temporary_state(root: Path, state_directory: Path | None, refusal: FileToolsError) -> State:
+    """Return a state that lasts as long as one opening, for a root that can be read but whose state cannot be written.
+
+    Raises:
+        FileToolsError: The refusal; there is no place for that state either.
+    """
+    rules = root / STATE_DIRECTORY if state_directory is None else state_directory
+    if rules.exists() and not os.access(rules, os.R_OK | os.X_OK):
+        raise refusal  # it may hold rules about reading
+    for parent in dict.fromkeys((tempfile.gettempdir(), *_MEMORY)):
+        with suppress(OSError):
+            directory = Path(tempfile.mkdtemp(prefix="filetools-", dir=parent))
+            try:
+                (directory / _ROOM).write_bytes(bytes(_ROOM_BYTES))
+                (directory / _ROOM).unlink()
+            except OSError:
+                shutil.rmtree(directory, ignore_errors=True)
+                raise
+            return State(private=directory, directory=directory, rules=rules, refusal=_only_reading(refusal))
+    raise refusal
+
+
+def _only_reading(refusal: FileToolsError) -> FileToolsError:
+    told = copy.copy(refusal)
+    told.suggested_action = f"The workspace is open for reading only. {_REMEDIES[refusal.code]}"
+    return told
 
 
 def _make_private(directory: Path) -> None:
+    missing = [folder for folder in (directory, *directory.parents) if not folder.exists()]
     directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+    for folder in missing:
+        # Without its name all that is written into it later would be lost in a power cut.
+        sync_directory(folder.parent)
     if directory.is_symlink():
-        raise StateDamagedError("a link stands in the place of the state directory")
+        raise planted_state()
     ignore = directory / ".gitignore"
     if not ignore.exists():
         ignore.write_text("*\n", encoding="ascii")
 
 
+def _bound(root: Path, private: Path, directory: Path) -> Path:
+    """One root, one state directory: bind the two, and return where temporary files go."""
+    place = os.fsencode(os.path.realpath(root))
+    try:
+        _make_private(private)
+        _bind(private, directory)
+        is_writable = os.access(private, os.W_OK | os.X_OK)
+    except FileToolsError:
+        raise
+    except OSError as exc:
+        if exc.errno not in _NOT_WRITABLE:
+            raise
+        is_writable = False
+    if _read(directory / _ROOT) not in (None, place) or _read(private / _ID) not in (None, _read(directory / _ID)):
+        raise StateElsewhereError
+    if not is_writable and _read(private / _ID) is None:
+        _write(directory / _ROOT, place)  # an id cannot be written there, so the place has to tell whose state this is
+    return private if is_writable else directory
+
+
 def _bind(private: Path, directory: Path) -> None:
-    """One root, one state directory: both sides carry the same id where they are apart."""
-    bound = _read_id(private)
-    if directory == private:
-        if bound is not None:
-            raise StateElsewhereError
-        return
-    known = _read_id(directory)
+    """Give both sides the same id."""
+    bound, known = _read(private / _ID), _read(directory / _ID)
+    for each in (bound, known):
+        if each is not None and not is_id(each):
+            raise StateDamagedError("its id is unreadable")
     if bound is None and not (private / "journal.db").exists():
-        known = known or secrets.token_hex(16)
+        known = known or secrets.token_hex(16).encode("ascii")
         # The root last: whoever dies between the two leaves a directory that no root is bound to yet.
-        _write_id(directory, known)
-        _write_id(private, known)
+        _write(directory / _ID, known)
+        _write(private / _ID, known)
     elif bound is None or bound != known:
         raise StateElsewhereError
 
 
-def _read_id(directory: Path) -> str | None:
+def _read(file: Path) -> bytes | None:
     try:
-        text = (directory / _ID).read_bytes().strip()
+        return file.read_bytes().strip()
     except FileNotFoundError:
         return None
-    if not _ID_TEXT.fullmatch(text):
-        raise StateDamagedError("its id is unreadable")
-    return text.decode("ascii")
 
 
-def _write_id(directory: Path, bound: str) -> None:
-    """Write it whole or not at all."""
-    temporary = directory / f"{_ID}-{secrets.token_hex(4)}"
-    temporary.write_text(bound, encoding="ascii")
-    temporary.replace(directory / _ID)
+def _write(file: Path, content: bytes) -> None:
+    """Write it durably, whole or not at all: after a power cut the root must not know an id that its state lacks."""
+    temporary = file.with_name(f"{file.name}-{secrets.token_hex(4)}")
+    with open(temporary, "wb") as opened:
+        opened.write(content)
+        opened.flush()
+        os.fsync(opened.fileno())
+    temporary.replace(file)
+    sync_directory(file.parent)
 
 
 def _explained(error: OSError) -> FileToolsError:
@@ -105,4 +196,6 @@ def _explained(error: OSError) -> FileToolsError:
         return DiskFullError("the state directory")
     if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
         return AccessDeniedError("the state directory", error.strerror or "denied")
-    return StateDamagedError(error.strerror or str(error))
+    if error.errno in (errno.ENOTDIR, errno.EEXIST, errno.ELOOP, errno.EISDIR):
+        return planted_state()
+    return StorageFailedError("the state directory", error.strerror or str(error))

@@ -79,19 +79,17 @@ def sentence_of(error: FileToolsError) -> str:
     return "".join(part if part == error.path else translated(part) for part in parts)
 
 
-def hint_of(error: FileToolsError) -> str | None:
-    """Return what to do next, or None."""
-    action = _HINTS.get(error.code)
-    if action is not None and error.suggested_action in (None, type(error).action):
-        return action
-    return None if error.suggested_action is None else translated(error.suggested_action)
+def hint_of(error: FileToolsError) -> str:
+    """Return what to do next."""
+    given = error.suggested_action or error.action
+    if given == error.action and error.code in _HINTS:
+        return _HINTS[error.code]
+    return translated(given)
 
 
 def envelope_of(error: FileToolsError) -> dict[str, Any]:
     """Return the envelope of a failed command; scripts and agents in a shell read its sentences, too."""
-    envelope = failure_envelope(error) | {"error": sentence_of(error)}
-    hint = hint_of(error)
-    return envelope if hint is None else envelope | {"suggested_action": hint}
+    return failure_envelope(error) | {"error": sentence_of(error), "suggested_action": hint_of(error)}
 
 
 def translated(text: str) -> str:

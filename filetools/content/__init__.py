@@ -1,7 +1,15 @@
 """What the bytes of a file are and become: kind, encoding, facts, parts; differences, merges, edits, patches; cursors."""
 
 from filetools.content.byte_source import ByteSource, MemorySource
-from filetools.content.diff import Hunk, PatchHunk, diff_lines, minimal_edits, structured_patch, unified_diff
+from filetools.content.diff import (
+    Hunk,
+    PatchHunk,
+    diff_lines,
+    minimal_edits,
+    patch_of_edits,
+    structured_patch,
+    unified_diff,
+)
 from filetools.content.edits import (
     BytesOutcome,
     Edit,
@@ -80,6 +88,7 @@ __all__ = [
     "moved",
     "newline_of",
     "parse_patch",
+    "patch_of_edits",
     "read_byte_range",
     "read_lines",
     "read_text_range",

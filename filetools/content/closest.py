@@ -10,6 +10,8 @@ from typing import Final, TypedDict
 from filetools.content.ends import end_of, split_lines, without_end
 
 _MAX_CHARACTERS: Final = 4 * 1024 * 1024
+_MAX_LINES: Final = 50_000
+"""A line costs far more than its characters: it is changed and compared in every way there is."""
 _MAX_SHOWN_LINES: Final = 60
 _MAX_SHOWN_CHARACTERS: Final = 6000
 _WORD: Final = re.compile(r"\w+")
@@ -51,13 +53,13 @@ _CHANGES: Final[Mapping[str, _Change]] = {
 
 
 def closest_region(old: str, text: str) -> ClosestRegion | None:
-    """Return the lines of a text that are most like another text; None if nothing is, or the text is over 4 MiB.
+    """Return the lines of a text that are most like another text; None if nothing is, or it is too long.
 
     Args:
         old: What was looked for and not found.
-        text: The whole file.
+        text: The whole file; of more than 4 MiB or 50,000 lines nothing is returned.
     """
-    if not text or len(text) > _MAX_CHARACTERS or len(old) > _MAX_CHARACTERS:
+    if not text or len(text) > _MAX_CHARACTERS or len(old) > _MAX_CHARACTERS or text.count("\n") > _MAX_LINES:
         return None
     lines = split_lines(text)
     bare = [without_end(line) + _hidden_return(line) for line in lines]

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from filetools.content.alignment import MAX_COST, Span, late_spans, numbered
-from filetools.content.ends import end_of, split_lines, without_end
+from filetools.content.ends import end_of, mark_of, split_at, split_lines, without_end
 from filetools.content.myers import common_prefix
 from filetools.content.names import quoted_name
-from filetools.content.text_edits import TextEdit
+from filetools.content.text_edits import TextEdit, apply_text_edits
 from filetools.content.words import split_words, starts_of
 
 _MAX_WORD_COST: Final = 20_000
@@ -78,9 +78,69 @@ def structured_patch(old_text: str, new_text: str, context: int = 3) -> list[Pat
         new_text: The text after.
         context: How many unchanged lines stand around each change.
     """
-    return [
-        _patch_hunk(old, new, spans, context, without_end) for old, new, spans in _grouped(old_text, new_text, context)
-    ]
+    return _hunks(split_lines(old_text), split_lines(new_text), context, without_end)
+
+
+def patch_of_edits(old_text: str, new_text: str, edits: Sequence[TextEdit], context: int = 3) -> list[PatchHunk]:
+    """Return the hunks between two texts of which the edits are known; only what is near them is compared.
+
+    Args:
+        old_text: The text before.
+        new_text: The text after.
+        edits: What made the one of the other, in order, not overlapping.
+        context: How many unchanged lines stand around each change.
+    """
+    mark = mark_of(new_text)
+    if mark_of(old_text) != mark and mark_of(old_text) in old_text:
+        return structured_patch(old_text, new_text, context)  # what a line is has changed, and so has every line
+    hunks: list[PatchHunk] = []
+    place = line = shift = 0
+    for start, end, inner in _windows(old_text, mark, edits, context):
+        line += old_text.count(mark, place, start)
+        place = start
+        old = split_at(old_text[start:end], mark)
+        new = split_at(apply_text_edits(old_text[start:end], inner), mark)
+        hunks += [_moved(hunk, line, line + shift) for hunk in _hunks(old, new, context, without_end)]
+        shift += len(new) - len(old)
+    return hunks
+
+
+def _windows(
+    text: str, mark: str, edits: Sequence[TextEdit], context: int
+) -> Iterator[tuple[int, int, list[TextEdit]]]:
+    """Yield the parts of a text, in whole lines, that hold edits and their context, and the edits counted from there."""
+    inner: list[TextEdit] = []
+    first = last = 0
+    for edit in edits:
+        start, end = _lines_back(text, mark, edit.start, context), _lines_on(text, mark, edit.end, context)
+        if inner and start > last:
+            yield first, last, inner
+            inner = []
+        first = first if inner else start
+        last = end
+        inner.append(TextEdit(edit.start - first, edit.end - first, edit.text))
+    if inner:
+        yield first, last, inner
+
+
+def _lines_back(text: str, mark: str, place: int, count: int) -> int:
+    """Return where the line of a place begins, or one so many lines above it."""
+    start = text.rfind(mark, 0, place) + 1
+    while count > 0 and start > 0:
+        start, count = text.rfind(mark, 0, start - 1) + 1, count - 1
+    return start
+
+
+def _lines_on(text: str, mark: str, place: int, count: int) -> int:
+    """Return where the line of a place ends, or one so many lines below it."""
+    end = text.find(mark, place) + 1
+    while count > 0 and 0 < end < len(text):
+        end, count = text.find(mark, end) + 1, count - 1
+    return end or len(text)
+
+
+def _moved(hunk: PatchHunk, old_lines: int, new_lines: int) -> PatchHunk:
+    return replace(hunk, old_start=hunk.old_start + old_lines, new_start=hunk.new_start + new_lines)
 
 
 def unified_diff(old_text: str, new_text: str, path_a: str, path_b: str, *, context: int = 3) -> str:
@@ -97,10 +157,7 @@ def unified_diff(old_text: str, new_text: str, path_a: str, path_b: str, *, cont
     """
     parts = [
         f"{_range_line(hunk)}\n" + "".join(f"{line}\n" for line in hunk.lines)
-        for hunk in (
-            _patch_hunk(old, new, spans, context, _without_line_feed)
-            for old, new, spans in _grouped(old_text, new_text, context)
-        )
+        for hunk in _hunks(split_lines(old_text), split_lines(new_text), context, _without_line_feed)
     ]
     return f"--- {_label(path_a)}\n+++ {_label(path_b)}\n{''.join(parts)}" if parts else ""
 
@@ -151,20 +208,20 @@ def _trimmed(before: str, after: str, offset: int) -> TextEdit:
     return TextEdit(offset + head, offset + len(before) - tail, after[head : len(after) - tail])
 
 
-_Group = tuple[list[str], list[str], list[Span]]
+def _hunks(old: list[str], new: list[str], context: int, shown: _Shown) -> list[PatchHunk]:
+    return [_patch_hunk(old, new, spans, context, shown) for spans in _grouped(old, new, context)]
 
 
-def _grouped(old_text: str, new_text: str, context: int) -> Iterator[_Group]:
+def _grouped(old: list[str], new: list[str], context: int) -> Iterator[list[Span]]:
     """Yield the changes that share a hunk, because no more unchanged lines lie between them than their context."""
-    old, new = split_lines(old_text), split_lines(new_text)
     group: list[Span] = []
     for span in late_spans(*numbered(old, new), max_cost=MAX_COST):
         if group and span[0] - group[-1][1] > 2 * context:
-            yield old, new, group
+            yield group
             group = []
         group.append(span)
     if group:
-        yield old, new, group
+        yield group
 
 
 def _patch_hunk(old: list[str], new: list[str], spans: list[Span], context: int, shown: _Shown) -> PatchHunk:

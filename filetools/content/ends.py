@@ -16,12 +16,16 @@ _END_OF: Final[dict[Newline, str]] = {"lf": "\n", "crlf": "\r\n", "cr": "\r"}
 
 def split_lines(text: str) -> list[str]:
     """Return the lines of a text, each with its own end; joined they are the text again."""
-    if "\n" not in text:
-        return _split(text, "\r") if "\r" in text else ([text] if text else [])
-    return _split(text, "\n")
+    return split_at(text, mark_of(text))
 
 
-def _split(text: str, end: str) -> list[str]:
+def mark_of(text: str) -> str:
+    r"""Return the character that ends every line of a text: "\n", or "\r" where there is no "\n"."""
+    return "\n" if "\n" in text or "\r" not in text else "\r"
+
+
+def split_at(text: str, end: str) -> list[str]:
+    """Return the parts of a text that end with a character, and the rest; joined they are the text again."""
     lines = [part + end for part in text.split(end)]
     last = lines.pop()[:-1]
     if last:

@@ -1,30 +1,29 @@
-r"""Three-way merge of texts: by lines, then by words; and of the bytes of a file.
+r"""Three-way merge of texts: by lines, in prose by words too; and of the bytes of a file.
 
-The current file ("ours") has the say in everything that is not words. Before the merge:
+The end of a line is part of it, also the missing end of the last line, as in git. Before the merge:
 
 - A `theirs` whose lines all end alike, though not all of the base's do so, was written without regard to line ends (a
   model answers in LF): its lines take the ends of the base's, new ones their neighbour's.
 - An `ours` whose lines all end alike, though not all of the base's do so, was converted as a whole: base and `theirs`
   are converted too.
-- Whether the last line has an end is taken from `ours`, unless it is empty. If it has none, the end of the result's
-  last line is left off, unless that line is blank: then it would vanish.
 
-Else the end of a line is part of it, as in git. Exchanging the two sides therefore exchanges at most line ends.
-Byte-order marks are no part of a text; the file keeps its own.
+Exchanging the two sides therefore exchanges at most line ends. Byte-order marks are no part of a text; the file keeps
+its own.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, Literal
 
 from filetools.content.alignment import numbered
 from filetools.content.diff import PatchHunk, changed_hunk
-from filetools.content.ends import end_of, ends_like, sole_end, split_lines, with_ends
+from filetools.content.ends import ends_like, sole_end, split_lines, with_ends
 from filetools.content.formats import TextFormat, decode
 from filetools.content.lines import newline_of
-from filetools.content.text_edits import TextEdit, apply_text_edits, composed, splice
+from filetools.content.narrowing import narrowed
+from filetools.content.text_edits import TextEdit, apply_text_edits, splice
 from filetools.content.weaving import Place, weave
 from filetools.content.words import merge_words, starts_of
 
@@ -56,7 +55,8 @@ class MergeResult:
     is_clean: bool
     conflicts: tuple[Conflict, ...]
     foreign: tuple[PatchHunk, ...]
-    """What the merged text has that the writer of `theirs` did not send: hunks from `theirs` to it, without context."""
+    """What the merged text has that the writer of `theirs` did not send: hunks from `theirs` to it, without context.
+    Empty where nobody asked for them."""
     edits: tuple[TextEdit, ...]
     """Edits that make the current text the merged one; empty if there are conflicts."""
     is_too_large: bool = False
@@ -79,7 +79,7 @@ class _Sides:
     theirs: list[str]
 
 
-def merge(base: str, ours: str, theirs: str, *, by_words: bool = True) -> MergeResult:
+def merge(base: str, ours: str, theirs: str, *, by_words: bool, with_foreign: bool = True) -> MergeResult:
     """Merge two changes of one text.
 
     No line that both sides kept or that one side added is dropped; the same change on both sides counts once; changes
@@ -89,15 +89,18 @@ def merge(base: str, ours: str, theirs: str, *, by_words: bool = True) -> MergeR
         base: The text that both sides started from.
         ours: The text that is there now.
         theirs: The text that the caller proposes.
-        by_words: Whether a place where lines conflict is merged by words, if the words do not.
+        by_words: Whether a place where lines conflict is merged by words, as it may be in prose: two changes of one line
+            of code can each be right and wrong together.
+        with_foreign: Whether `foreign` is wanted. Without it, as a rule only what is near the changes of `theirs` is
+            compared; the outcome is the same.
 
     Returns:
         The merged text, or every conflict.
     """
-    return _woven(base, ours, theirs, by_words=by_words)
+    return _woven(base, ours, theirs, by_words=by_words, with_foreign=with_foreign)
 
 
-def merge_keeping(base: str, ours: str, theirs: str, keep: Kept) -> str | None:
+def merge_keeping(base: str, ours: str, theirs: str, keep: Kept, *, by_words: bool) -> str | None:
     """Merge two changes of one text, where somebody has said what becomes of the places in which they conflict.
 
     Args:
@@ -105,35 +108,48 @@ def merge_keeping(base: str, ours: str, theirs: str, keep: Kept) -> str | None:
         ours: The text that is there now.
         theirs: The text that is proposed.
         keep: "both" puts theirs behind ours there; "theirs" puts it in the place of ours.
+        by_words: As in `merge`.
 
     Returns:
         The merged text; None if the texts are too large to be compared.
     """
-    return _woven(base, ours, theirs, by_words=True, keep=keep).text
+    return _woven(base, ours, theirs, by_words=by_words, keep=keep).text
 
 
-def _woven(base: str, ours: str, theirs: str, *, by_words: bool, keep: Kept | None = None) -> MergeResult:
+def _woven(
+    base: str, ours: str, theirs: str, *, by_words: bool, keep: Kept | None = None, with_foreign: bool = True
+) -> MergeResult:
     settled = _settled_at_once(base, ours, theirs)
     if settled is not None:
         return settled
     base, theirs = aligned_ends(base, ours, theirs)
-    last_end = _lacking_end(base, ours, theirs)
-    sides = _Sides(
-        base=_completed(base, last_end), ours=_completed(ours, last_end), theirs=_completed(theirs, last_end)
-    )
+    sides = _Sides(base=split_lines(base), ours=split_lines(ours), theirs=split_lines(theirs))
     if max(len(sides.base), len(sides.ours), len(sides.theirs)) > MAX_LINES:
         return _too_large()
+    window = None if with_foreign else narrowed(sides.base, sides.ours, sides.theirs)
+    first = 0 if window is None else window[1].start
+    start = sum(map(len, sides.ours[:first]))
+    if window is not None:
+        sides = _Sides(base=sides.base[window[0]], ours=sides.ours[window[1]], theirs=sides.theirs[window[2]])
     places = weave(*numbered(sides.base, sides.ours, sides.theirs), max_cost=_MAX_COST)
-    weaver = _Weaver(sides, places, by_words=by_words, keep=keep)
+    weaver = _Weaver(sides, places, by_words=by_words, keep=keep, with_foreign=with_foreign)
     if weaver.conflicts:
-        return _conflicted(weaver.conflicts)
-    edits = _on_real_text(ours, weaver.edits, last_end)
-    text = apply_text_edits(ours, edits)
-    return MergeResult(text=text, is_clean=True, conflicts=(), foreign=tuple(weaver.foreign), edits=tuple(edits))
+        return _conflicted([replace(one, line=one.line + first) for one in weaver.conflicts])
+    edits = tuple(TextEdit(edit.start + start, edit.end + start, edit.text) for edit in weaver.edits)
+    return MergeResult(
+        text=apply_text_edits(ours, edits), is_clean=True, conflicts=(), foreign=tuple(weaver.foreign), edits=edits
+    )
 
 
 def merge_bytes(
-    base: str, content: bytes, theirs: str, *, text_format: TextFormat, path: str, by_words: bool = True
+    base: str,
+    content: bytes,
+    theirs: str,
+    *,
+    text_format: TextFormat,
+    path: str,
+    by_words: bool,
+    with_foreign: bool = True,
 ) -> BytesMerge:
     """Merge a proposed text into a file; bytes of the file that the proposal did not touch stay as they are.
 
@@ -144,11 +160,13 @@ def merge_bytes(
         text_format: How the current file stores its text.
         path: Workspace-relative path, for errors.
         by_words: As in `merge`.
+        with_foreign: As in `merge`.
 
     Raises:
         EncodingError: The proposal has a character that the file's encoding lacks, or the content is not text.
     """
-    result = merge(base, decode(content, text_format, path=path), theirs, by_words=by_words)
+    ours = decode(content, text_format, path=path)
+    result = merge(base, ours, theirs, by_words=by_words, with_foreign=with_foreign)
     merged = splice(content, text_format, result.edits, path=path) if result.is_clean else None
     return BytesMerge(content=merged, result=result)
 
@@ -182,40 +200,14 @@ def _conflicted(conflicts: Sequence[Conflict]) -> MergeResult:
     return MergeResult(text=None, is_clean=False, conflicts=tuple(conflicts), foreign=(), edits=())
 
 
-def _lacking_end(base: str, ours: str, theirs: str) -> str:
-    """Return the end that a last line without one is compared with."""
-    for text in (ours, base, theirs):
-        lines_end = sole_end(text) or next((end for end in map(end_of, split_lines(text)[:1]) if end), None)
-        if lines_end is not None:
-            return lines_end
-    return "\n"
-
-
-def _completed(text: str, end: str) -> list[str]:
-    lines = split_lines(text)
-    if lines and not end_of(lines[-1]):
-        lines[-1] += end
-    return lines
-
-
-def _on_real_text(ours: str, edits: Sequence[TextEdit], last_end: str) -> list[TextEdit]:
-    """Return edits of the completed lines as edits of the text, whose last line may lack an end."""
-    if not ours or end_of(ours):
-        return list(edits)
-    completing = [TextEdit(len(ours), len(ours), last_end)]
-    done = composed(completing, edits)
-    text = apply_text_edits(ours, done)
-    end = end_of(text)
-    if not end or not split_lines(text)[-1].removesuffix(end):
-        return done
-    return composed(done, [TextEdit(len(text) - len(end), len(text), "")])
-
-
 class _Weaver:
     """Turns the places of one merge into edits of the current lines, conflicts and foreign hunks; lives for one call."""
 
-    def __init__(self, sides: _Sides, places: Sequence[Place], *, by_words: bool, keep: Kept | None) -> None:
+    def __init__(
+        self, sides: _Sides, places: Sequence[Place], *, by_words: bool, keep: Kept | None, with_foreign: bool
+    ) -> None:
         self._sides = sides
+        self._with_foreign = with_foreign
         self._keep = keep
         self._by_words = by_words
         self._starts = starts_of(sides.ours)
@@ -249,6 +241,8 @@ class _Weaver:
             self._lines_added += len(merged) - len(ours)
 
     def _note_foreign(self, place: Place, merged: list[str]) -> None:
+        if not self._with_foreign:
+            return
         theirs = self._lines(place)[2]
         new_at = place.ours[0] + self._lines_added
         self.foreign.append(changed_hunk(theirs, place.theirs[0], merged, new_at))

@@ -8,8 +8,11 @@ ends in CR LF, as git writes it for files with CRLF, then ends are compared and 
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections import deque
 from collections.abc import Iterator, Sequence
+from itertools import islice
+from typing import Final
 
 from filetools.content.around import lines_around
 from filetools.content.closest import closest_region
@@ -23,6 +26,9 @@ from filetools.content.text_edits import TextEdit, apply_text_edits, splice
 from filetools.content.unified_patches import read_unified_patch
 from filetools.content.words import starts_of
 from filetools.errors import EditAmbiguousError, EditNotFoundError, InvalidArgumentError, PathExistsError
+
+MOST_SHOWN_MATCHES: Final = 1000
+"""Places that an error tells."""
 
 
 def parse_patch(text: str) -> tuple[FilePatch, ...]:
@@ -93,6 +99,13 @@ def _applied(text: str, patch: FilePatch, path: str) -> EditOutcome:
     return EditOutcome(text=apply_text_edits(text, spans), spans=tuple(spans), counts=(1,) * len(patch.hunks))
 
 
+def _places_of(lines: Sequence[str]) -> dict[str, list[int]]:
+    places: dict[str, list[int]] = {}
+    for at, line in enumerate(lines):
+        places.setdefault(line, []).append(at)
+    return places
+
+
 class _Placer:
     """Finds the place of each hunk of one patch in one text, from the first to the last; lives for one call."""
 
@@ -103,6 +116,8 @@ class _Placer:
         self._starts = starts_of(self._lines)
         self._is_unified = patch.is_unified
         self._is_literal = any(line.end == "\r\n" for hunk in patch.hunks for line in hunk.lines)
+        self._places = _places_of(self._bare)
+        self._loose_places: dict[str, list[int]] | None = None
         self._behind = 0
         self._has_moved = False
 
@@ -127,7 +142,8 @@ class _Placer:
         stated = hunk.old_start - 1 if hunk.old_start is not None else -1
         if stated >= start and not self._has_moved and self._fits(old, stated, hunk):
             return stated
-        found = [at for at in self._candidates(old, start) if self._fits(old, at, hunk)]
+        fitting = (at for at in self._candidates(old, start) if self._fits(old, at, hunk))
+        found = list(islice(fitting, 1 if hunk.anchors else MOST_SHOWN_MATCHES))
         if not found:
             wanted = "\n".join(line.text for line in old)
             closest = closest_region(wanted, self._text)
@@ -151,10 +167,7 @@ class _Placer:
         """Return the line behind the anchors: the first must be unique, each other is the next one of its text."""
         place = self._behind
         for depth, anchor in enumerate(hunk.anchors):
-            found = [at for at in range(place, len(self._bare)) if self._bare[at] == anchor]
-            if not found:
-                # Models leave the indentation of an anchor out.
-                found = [at for at in range(place, len(self._bare)) if self._bare[at].strip() == anchor.strip()]
+            found = self._behind_line(anchor, place, most=MOST_SHOWN_MATCHES if not depth else 1)
             if not found:
                 closest = closest_region(anchor, self._text)
                 raise EditNotFoundError(
@@ -166,21 +179,28 @@ class _Placer:
             place = found[0] + 1
         return place
 
+    def _behind_line(self, anchor: str, start: int, *, most: int) -> Sequence[int]:
+        """Return the first places of an anchor from a line on."""
+        places = self._places.get(anchor, [])
+        first = bisect_left(places, start)
+        if first == len(places):
+            # Models leave the indentation of an anchor out.
+            if self._loose_places is None:
+                self._loose_places = _places_of([line.strip() for line in self._bare])
+            places = self._loose_places.get(anchor.strip(), [])
+            first = bisect_left(places, start)
+        return places[first : first + most]
+
     def _ambiguous(self, what: str, lines: Sequence[int], number: int, *, height: int = 1) -> EditAmbiguousError:
         around = lines_around(self._text, lines, height)
         return EditAmbiguousError(self._path, what, lines=lines, number=number, around=around)
 
     def _candidates(self, old: Sequence[PatchLine], start: int) -> Iterator[int]:
-        """Yield where the old lines stand, whatever their ends, in linear time."""
-        # Lines hold no LF, so it can stand between them, and before the first to hold matches to whole lines.
-        hay = "\n" + "\n".join(self._bare[start:]) + "\n"
-        needle = "\n" + "\n".join(line.text for line in old) + "\n"
-        line, counted, place = start, 0, hay.find(needle)
-        while place >= 0:
-            line += hay.count("\n", counted, place)
-            counted = place
-            yield line
-            place = hay.find(needle, place + 1)
+        """Yield where the old lines may stand: where the rarest of them does. Searching the text costs its length a hunk."""
+        rarest = min(range(len(old)), key=lambda at: len(self._places.get(old[at].text, ())))
+        places = self._places.get(old[rarest].text, [])
+        for at in islice(places, bisect_left(places, start + rarest), None):
+            yield at - rarest
 
     def _fits(self, old: Sequence[PatchLine], at: int, hunk: FileHunk) -> bool:
         end = at + len(old)

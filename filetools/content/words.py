@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import accumulate
 from typing import Final
 
 from filetools.content.alignment import numbered
+from filetools.content.ends import split_lines
 from filetools.content.text_edits import TextEdit
 from filetools.content.weaving import Place, weave
 
@@ -27,10 +29,11 @@ def starts_of(parts: Sequence[str]) -> list[int]:
 
 
 def merge_words(base: str, ours: str, theirs: str) -> list[TextEdit] | None:
-    """Return the edits of `ours` that bring in what `theirs` changed, or None if that cannot be told.
+    """Return the edits of `ours` that bring in what `theirs` changed within lines, or None if that cannot be told.
 
-    Both sides must have left at least one word, blank or sign unchanged between their changes, and at least half of the
-    base unchanged in all: what matches by chance between unrelated lines says nothing.
+    Nobody may have added or removed a line: a new line has words of its own, which match others by chance, and then it
+    would be taken for two lines. Both sides must have left at least one word unchanged between their changes, and at
+    least half of the base unchanged in all.
 
     Args:
         base: Some lines before both changes.
@@ -39,9 +42,21 @@ def merge_words(base: str, ours: str, theirs: str) -> list[TextEdit] | None:
     """
     if max(len(base), len(ours), len(theirs)) > _MAX_CHARACTERS:
         return None
-    base_words, our_words, their_words = split_words(base), split_words(ours), split_words(theirs)
-    places = weave(*numbered(base_words, our_words, their_words), max_cost=_MAX_COST)
-    if any(place.kind in ("conflict", "doubt") for place in places):
+    lines = [split_lines(text) for text in (base, ours, theirs)]
+    if len({len(side) for side in lines}) > 1:
+        return None
+    places: list[Place] = []
+    words: tuple[list[str], list[str], list[str]] = ([], [], [])
+    base_words, our_words, their_words = words
+    for line in zip(*lines, strict=True):
+        in_line = [split_words(text) for text in line]
+        for place in weave(*numbered(*in_line), max_cost=_MAX_COST):
+            if place.kind in ("conflict", "doubt"):
+                return None
+            places.append(_shifted(place, [len(side) for side in words]))
+        for side, more in zip(words, in_line, strict=True):
+            side += more
+    if not _are_apart(places, base_words):
         return None
     starts = starts_of(base_words)
     if 2 * max(_changed(places, "ours", starts), _changed(places, "theirs", starts)) > len(base):
@@ -52,6 +67,34 @@ def merge_words(base: str, ours: str, theirs: str) -> list[TextEdit] | None:
         for place in places
         if place.kind == "theirs"
     ]
+
+
+def _shifted(place: Place, by: Sequence[int]) -> Place:
+    base, ours, theirs = (
+        (start + shift, end + shift)
+        for (start, end), shift in zip((place.base, place.ours, place.theirs), by, strict=True)
+    )
+    return replace(place, base=base, ours=ours, theirs=theirs)
+
+
+def _are_apart(places: Sequence[Place], words: Sequence[str]) -> bool:
+    """Whether an unchanged word stands between every two changes of different sides."""
+    side = None
+    has_word = False
+    at = 0
+    for place in places:
+        has_word = has_word or any(_is_word(each) for each in words[at : place.base[0]])
+        at = place.base[1]
+        if place.kind == "both":
+            continue
+        if side not in (None, place.kind) and not has_word:
+            return False
+        side, has_word = place.kind, False
+    return True
+
+
+def _is_word(part: str) -> bool:
+    return part[0] == "_" or part[0].isalnum()
 
 
 def _changed(places: Sequence[Place], side: str, starts: Sequence[int]) -> int:

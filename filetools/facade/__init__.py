@@ -4,6 +4,7 @@ from filetools.facade.aside import keep_aside
 from filetools.facade.clerk import Clerk
 from filetools.facade.facade import FileToolsFacade, ToolCaller
 from filetools.facade.feed import Feed, FeedPage
+from filetools.facade.known_names import KnownNames
 from filetools.facade.opened_file import OpenedFile
 from filetools.facade.parts import Crew, Parts
 from filetools.facade.runner import Runner
@@ -17,6 +18,7 @@ __all__ = [
     "Feed",
     "FeedPage",
     "FileToolsFacade",
+    "KnownNames",
     "OpenedFile",
     "Parts",
     "Runner",

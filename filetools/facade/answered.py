@@ -4,15 +4,24 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from filetools.content import BytesOutcome, EditOutcome, TextFormat, describe, encode, structured_patch, version_of
+from filetools.content import (
+    BytesOutcome,
+    EditOutcome,
+    TextFormat,
+    decode,
+    describe,
+    encode,
+    minimal_edits,
+    structured_patch,
+    version_of,
+)
 from filetools.errors import FileTooLargeError, VersionMismatchError
 from filetools.facade.editing import TextChange
-from filetools.facade.knowing import DecideWrite
 from filetools.facade.look import Look
 from filetools.facade.parts import Parts
 from filetools.facade.requests import WriteRequest
 from filetools.facade.steps import Decision, Sent, unsaved_text
-from filetools.facade.writing import decide_write, encoded
+from filetools.facade.writing import DecideWrite, decide_write, encoded
 from filetools.models import Actor
 from filetools.permissions import Permit
 
@@ -66,12 +75,15 @@ class WriteInstead:
         if len(new.content) > limit:
             raise FileTooLargeError(seen.path, len(new.content), limit)
         wanted = self._permit.proposal.new_text or ""
+        sent, known = proposed.sent, parts.tracker.base(actor, seen.key)
+        if sent is None and known is not None and known.base == seen.version:
+            sent = Sent(content=proposed.content, version=proposed.facts.version)
         return replace(
             proposed,
             content=new.content,
             facts=describe(new.content, new.text, new.text_format, name=seen.path, version=version_of(new.content)),
             # What its actor knows is what it sent: its next whole text is merged with what the person made of this one.
-            sent=proposed.sent or Sent(content=proposed.content, version=proposed.facts.version),
+            sent=sent,
             foreign=tuple(dict(hunk.to_dict()) for hunk in structured_patch(wanted, text)),
             added_bytes=None,
             newline=None,
@@ -82,9 +94,10 @@ def change_instead(change: TextChange, permit: Permit, actor: Actor) -> TextChan
     """Return the change that leaves the text a person gave in place of an edit's; it holds for the version they saw."""
     text = permit.edited_text or ""
 
-    def apply(_content: bytes, text_format: TextFormat) -> BytesOutcome:
+    def apply(before: bytes, text_format: TextFormat) -> BytesOutcome:
         content = encode(text, text_format, path=change.path)
-        return BytesOutcome(content=content, outcome=EditOutcome(text=text, spans=(), counts=()))
+        spans = tuple(minimal_edits(decode(before, text_format, path=change.path), text))
+        return BytesOutcome(content=content, outcome=EditOutcome(text=text, spans=spans, counts=()))
 
     return TextChange(change.path, apply, actor, expected_version=permit.proposal.version)
 

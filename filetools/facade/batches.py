@@ -8,18 +8,17 @@ from functools import partial
 from typing import Any, Protocol
 
 from filetools.errors import AbortedError, BatchFailedError, FileToolsError, InvalidArgumentError
-from filetools.facade.knowing import note_gone, note_sent, permit_removal, put_step
 from filetools.facade.outcomes import delete_result, write_result
-from filetools.facade.requests import WriteRequest
+from filetools.facade.preconditions import permit_removal, record_steps
+from filetools.facade.requests import MOST_FILES, WriteRequest
 from filetools.facade.runner import Runner
 from filetools.facade.steps import PutFile, RemoveFile
 from filetools.facade.way import Beat
-from filetools.facade.writing import decide_write
+from filetools.facade.writing import decide_write, put_step
 from filetools.models import Actor, BatchResult, ReadBatchResult, ReadItem, ReadResult
 
-MOST_FILES = 1000
 _WRITE_FIELDS = frozenset(
-    {"path", "content", "expected_version", "encoding", "newline", "create_parents", "require_read"}
+    {"path", "content", "expected_version", "encoding", "newline", "create_parents", "on_stale", "require_read"}
 )
 
 
@@ -82,7 +81,7 @@ def delete_steps(runner: Runner, paths: Sequence[str], actor: Actor) -> list[Rem
     """
     _refuse_many(paths)
     permit = partial(permit_removal, runner.parts, actor, None)
-    steps = [RemoveFile(runner.resolve(path), permit) for path in paths]
+    steps = [RemoveFile(runner.resolve_name(path), permit) for path in paths]
     _refuse_repeats(runner, steps)
     return steps
 
@@ -97,12 +96,10 @@ async def run(runner: Runner, steps: Sequence[PutFile | RemoveFile], actor: Acto
     if not steps:
         return BatchResult(results=[])
 
-    def note() -> None:
-        note_sent(runner.parts, actor, [step for step in steps if isinstance(step, PutFile)])
-        note_gone(runner.parts, actor, [step for step in steps if isinstance(step, RemoveFile)])
-
     try:
-        outcome = await runner.change(steps, actor, beat=beat, happened=note)
+        outcome = await runner.change(
+            steps, actor, beat=beat, happened=partial(record_steps, runner.parts, actor, steps)
+        )
     except AbortedError:
         raise
     except FileToolsError as exc:

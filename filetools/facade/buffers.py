@@ -8,15 +8,16 @@ from typing import Any
 
 from filetools.content import TextEdit, newline_of, wire_text
 from filetools.editors import Changed, OpenText
-from filetools.errors import InvalidArgumentError
+from filetools.errors import BufferClosedError, ChangedMeanwhileError, InvalidArgumentError
 from filetools.events import BufferAbandoned
 from filetools.facade.document_news import DocumentNews
 from filetools.facade.following import follow_disk
-from filetools.facade.knowing import note_sent
 from filetools.facade.outcomes import write_result
+from filetools.facade.preconditions import record_steps
 from filetools.facade.runner import Runner
-from filetools.facade.saving import Save, keep_and_close, text_to_open
+from filetools.facade.saving import MOST_TRIES, Save, keep_and_close, text_to_open
 from filetools.facade.steps import PutFile
+from filetools.facade.way import Outcome
 from filetools.journal import Document
 from filetools.models import Actor, BufferChange, BufferClose, BufferResult, BufferSave, OnConflict
 from filetools.paths import WorkspacePath
@@ -49,6 +50,8 @@ class Buffers:
         """
         where = self._runner.resolve(path)
         await self._authorise("read_file", [where], {}, change=False)
+        # What was put back while nothing ran is otherwise taken for older than what the journal knows, and undone.
+        await self._runner.observe(where)
         name, opened = await self._parts.crew.run(partial(self._open, where))
         await self._news.tell()
         return await self._described(name, opened)
@@ -88,6 +91,7 @@ class Buffers:
             InvalidArgumentError: The edits do not fit that version.
         """
         self._runner.check_open()
+        self._parts.gatekeeper.check_writable()
         if self._actor.kind == "agent":  # what people type is theirs; presets bind agents
             _, opened = await self._parts.crew.run(partial(self._parts.documents.held, handle, self._actor))
             where = self._runner.resolve(opened.document.path)
@@ -113,13 +117,7 @@ class Buffers:
             EditConflictError: The file has changed in the same places; both sides are in the details.
             EncodingError: The file's encoding lacks a character of the text.
         """
-        _, opened = await self._parts.crew.run(partial(self._parts.documents.held, handle, self._actor))
-        where = self._runner.resolve(opened.document.path)
-        await self._authorise("write_file", [where], {"content": opened.text}, change=True)
-        decide = Save(opened.document.id, on_conflict, self._actor)
-        step = PutFile(where, decide)
-        happened = partial(note_sent, self._parts, self._actor, [step])
-        outcome = await self._runner.change([step], self._actor, happened=happened)
+        step, outcome = await self._save(handle, on_conflict)
         await self._news.tell()
         plain = write_result(step, outcome)
         _, after = await self._parts.crew.run(partial(self._parts.documents.held, handle, self._actor))
@@ -127,7 +125,7 @@ class Buffers:
         if buffer_version is not None:
             others = await self._parts.crew.run(partial(self._parts.documents.since, after, buffer_version))
         return BufferSave(
-            path=where,
+            path=step.path,
             version=step.version,
             buffer_version=after.document.version,
             dirty=after.document.is_dirty,
@@ -158,6 +156,19 @@ class Buffers:
             self._parts.bus.publish(told)
         await self._news.tell()
         return BufferClose(path=closed.path, kept_version=kept)
+
+    async def _save(self, handle: str, on_conflict: OnConflict) -> tuple[PutFile, Outcome]:
+        for _ in range(MOST_TRIES):
+            _, opened = await self._parts.crew.run(partial(self._parts.documents.held, handle, self._actor))
+            where = self._runner.resolve(opened.document.path)
+            await self._authorise("write_file", [where], {"content": opened.text}, change=True)
+            step = PutFile(where, Save(opened.document.id, on_conflict, self._actor))
+            happened = partial(record_steps, self._parts, self._actor, [step])
+            try:
+                return step, await self._runner.change([step], self._actor, happened=happened)
+            except BufferClosedError:
+                continue  # its file has moved since; a handle that is closed is refused above
+        raise ChangedMeanwhileError(where, MOST_TRIES)
 
     def _open(self, where: WorkspacePath) -> tuple[str, OpenText]:
         parts = self._parts

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
@@ -10,7 +11,7 @@ from typing import Any, Final
 from filetools.errors import ApprovalDeniedError, ChangedMeanwhileError
 from filetools.events import EventBus
 from filetools.facade.feed import Feed
-from filetools.facade.proposals import Preview, conflict_proposal, propose
+from filetools.facade.proposals import Act, Preview, Taken, conflict_proposal
 from filetools.facade.runner import Runner
 from filetools.models import Actor, OnConflict
 from filetools.paths import WorkspacePath
@@ -68,6 +69,7 @@ class Calls:
         *,
         change: bool,
         preview: Preview | None = None,
+        taken: Taken = (),
     ) -> Permit | None:
         """Have the permissions decide; what a person allowed must still be what the call would do.
 
@@ -77,6 +79,7 @@ class Calls:
             arguments: All that tells this call from others.
             change: Whether it changes anything.
             preview: Tells the text that would stand there, for calls that can write another text in its place.
+            taken: What goes as a whole; an approval of it is bound to all that is in it.
 
         Returns:
             What a person has allowed just now, with the text to be written instead if they gave one; None if nobody
@@ -86,12 +89,16 @@ class Calls:
             ToolBlockedError, ApprovalRequiredError, ApprovalDeniedError
             ChangedMeanwhileError: The files changed while a person was asked, each of three times.
         """
-        describe = partial(propose, self._parts, tool, paths, arguments, preview)
+        act = Act(tool=tool, paths=paths, arguments=arguments, preview=preview, taken=taken)
+        describe = partial(self._parts.crew.run, partial(act.propose, self._parts))
         for _ in range(MOST_QUESTIONS):
             authorise = self._parts.gatekeeper.authorise
             permit = await authorise(tool, paths, actor=self.actor, change=change, describe=describe)
-            if permit is None or (await describe()).digest == permit.proposal.digest:
-                return permit
+            if permit is None:
+                return None
+            digest = permit.proposal.digest
+            if (await describe()).digest == digest:
+                return replace(permit, check=partial(act.require_allowed, self._parts, digest))
         raise ChangedMeanwhileError(paths[0] if paths else ".", MOST_QUESTIONS)
 
     async def _ask_about_conflict(
@@ -120,7 +127,9 @@ class Calls:
             ApprovalRequiredError: Nobody is there to answer, or nobody did in time; the request stays open.
         """
         texts = (base_text, ours_text, theirs_text)
-        proposal = await self._parts.crew.run(partial(conflict_proposal, tool, path, texts, arguments))
+        by_words = self._parts.settings.is_prose(path)
+        describe = partial(conflict_proposal, tool, path, texts, arguments, by_words=by_words)
+        proposal = await self._parts.crew.run(describe)
         case = Case(tool=tool, path=path, paths=(path,), actor=self.actor, reason="conflict", proposal=proposal)
         decision = None
         while decision is None:  # an identical call may use the answer up

@@ -20,15 +20,16 @@ from filelock import lock_descriptor
 
 from filetools.errors import FileToolsError, StateDamagedError, WorkspaceGoneError
 from filetools.events import BufferAbandoned, Resync
-from filetools.facade.feed import Feed, is_told
+from filetools.facade.feed import Feed
 from filetools.facade.foreign import ForeignRecorder
 from filetools.facade.limbo import sweep
+from filetools.facade.others import OthersChanges
 from filetools.facade.rescan import rescan
 from filetools.facade.runner import Runner
 from filetools.facade.saving import sweep_handles
 from filetools.facade.syncer import sync_files
 from filetools.facade.trash import tidy_trash
-from filetools.models import ChangeRecord, Operation
+from filetools.models import ChangeRecord
 from filetools.paths import WorkspacePath
 from filetools.paths.patterns import ExcludeRules, compile_patterns
 from filetools.sync import recover
@@ -42,8 +43,9 @@ KEEPER_SECONDS: Final = 1.0
 TIDY_ROUNDS: Final = 60
 ECHO_SECONDS: Final = 0.025
 """How long hints at what filetools itself is writing wait, so that many of them cost one look."""
-FOLLOWED_RECORDS: Final = 1000
-KNOWLEDGE_SECONDS: Final = 1.0
+AGAIN_SECONDS: Final = 0.02
+"""How long hints wait at which somebody was at work, where there are no others."""
+SAVE_SEEN_SECONDS: Final = 1.0
 """How long what actors know may be missing in the journal."""
 RECORDED_HINTS: Final = 2000
 REMEMBERED_PATHS: Final = 4096
@@ -63,7 +65,9 @@ class Clerk:
         self._feed = feed
         self._bell = bell
         self._state_directory = state_directory
-        self._recorder = ForeignRecorder(self._parts, runner.tell)
+        self._others = OthersChanges(self._parts, self._tell_others)
+        runner.precede = self._others.precede
+        self._recorder = ForeignRecorder(self._parts, runner.tell, self._others.precede)
         self._watcher: ForeignWatcher | None = None
         self._tasks: list[asyncio.Task[None]] = []
         self._hints: list[Hint] = []
@@ -77,7 +81,6 @@ class Clerk:
         self._written_at = 0.0
         self._flush_due: asyncio.TimerHandle | None = None
         self._flushing: asyncio.Task[None] | None = None
-        self._position = 0
         self._followed: set[str] = set()
         self._follow_due = asyncio.Event()
         self._keeper_descriptor: int | None = None
@@ -89,9 +92,8 @@ class Clerk:
 
     async def start(self) -> None:
         """Settle what dead processes left, then begin the background tasks. Nothing is scanned."""
-        self._position = await self._parts.crew.run(self._parts.journal.visible_position)
+        await self._others.start()
         await self._runner.news.start()
-        await self._restore()
         await self._recover()
         await self._take_over_documents()
         self._listening = self._bell.listen(self._rung.set)
@@ -100,7 +102,7 @@ class Clerk:
             asyncio.create_task(self._repeatedly(self._follow), name="filetools follow"),
             asyncio.create_task(self._repeatedly(self._record), name="filetools record"),
             asyncio.create_task(self._repeatedly(self._rescan), name="filetools rescan"),
-            asyncio.create_task(self._repeatedly(self._save_knowledge), name="filetools knowledge"),
+            asyncio.create_task(self._repeatedly(self._save_seen), name="filetools read tracker"),
             asyncio.create_task(self._repeatedly(self._follow_files), name="filetools documents"),
             asyncio.create_task(self._keep(), name="filetools keep"),
         ]
@@ -132,7 +134,7 @@ class Clerk:
         ]
         await asyncio.gather(*waiting, return_exceptions=True)
         with suppress(FileToolsError):
-            await self._parts.crew.run(self._parts.knowledge.save)
+            await self._parts.crew.run(self._parts.tracker.save)
         if self.is_keeper:
             with suppress(FileToolsError):
                 await self._parts.crew.run(partial(sync_files, self._parts))
@@ -189,29 +191,22 @@ class Clerk:
         await self._rung.wait()
         self._rung.clear()
         await self._runner.news.tell()
-        while True:
-            visible, records, has_news = await self._parts.crew.run(self._read_others)
-            self._recorder.note(records)
-            self._runner.notice(records)
-            for record in records:
-                for event in self._runner.events_of(record) if is_told(record) else ():
-                    self._parts.bus.publish(event)
-            if records:
-                self._feed.wake()
-            if has_news:
-                await self._parts.gatekeeper.approvals.look()
-            if len(records) < FOLLOWED_RECORDS:
-                self._position = max(visible, self._position, records[-1].number if records else 0)
-                break
-            self._position = records[-1].number
+        await self._others.follow()
+        approvals = self._parts.gatekeeper.approvals
+        if await self._parts.crew.run(approvals.has_news):
+            await approvals.look()
         # A process hears its own bell too; while it writes all the time, it looks for others' records only so often.
         await asyncio.sleep(FOLLOW_PAUSE_SECONDS)
 
-    def _read_others(self) -> tuple[int, list[ChangeRecord], bool]:
-        journal = self._parts.journal
-        visible = journal.visible_position()  # first: what comes between the two is read again, not missed
-        records = journal.records(self._position, limit=FOLLOWED_RECORDS, foreign_only=True)
-        return visible, records, self._parts.gatekeeper.approvals.has_news()
+    def _tell_others(self, records: Sequence[ChangeRecord]) -> None:
+        if not records:
+            return
+        self._recorder.note(records)
+        self._runner.notice(records)
+        for record in records:
+            for event in self._runner.events_of(record):
+                self._parts.bus.publish(event)
+        self._feed.wake()
 
     async def _keep(self) -> None:
         rounds = 0
@@ -264,30 +259,21 @@ class Clerk:
         await self._runner.news.tell()
         await self._runner.news.follow(self._runner.news.of_keys(self._parts.documents.open_keys))
 
-    async def _restore(self) -> None:
-        """After a restart of the machine, before the first call: unsynced files may be older, empty or cut short."""
-        parts = self._parts
-        if not await parts.crew.run(parts.journal.needs_restoring):
-            return
-        records = await parts.crew.run(partial(parts.journal.marks.unsynced, RESTORED_RECORDS))
-        folders = [record for record in records if record.after is None and record.operation is not Operation.DELETE]
-        files = [record for record in records if record not in folders]
-        await recover(parts.workspace, [*folders, *files], parts.locks, parts.crew.run, parts.recovery.restore)
-        await parts.crew.run(parts.journal.note_restored)
-
     async def _recover(self) -> None:
+        """Finish what dead processes left, and what a power cut took; what fails is tried again in the next round."""
         parts = self._parts
-        pending = await parts.crew.run(self._pending)
-        if pending:
-            settle = parts.recovery.settle_pending
-            await recover(parts.workspace, pending, parts.locks, parts.crew.run, settle)
+        waiting = await parts.crew.run(self._unrecovered)
+        if waiting:
+            await recover(parts.recovery, waiting, parts.locks, parts.crew.run)
             # Even where none was settled here: a look that settled one on its way to a refusal only noted the mark.
             self.note_written()
 
-    def _pending(self) -> list[ChangeRecord]:
-        marks = self._parts.journal.marks
-        marks.flush()  # what is made already needs no settling, and its lock may be wanted by others
-        return marks.pending()
+    def _unrecovered(self) -> list[ChangeRecord]:
+        journal = self._parts.journal
+        journal.marks.flush()  # what is made already needs no settling, and its lock may be wanted by others
+        if journal.needs_restoring():
+            journal.begin_restoring()
+        return [*journal.marks.unrestored(RESTORED_RECORDS), *journal.marks.pending()]
 
     def _try_to_keep(self) -> None:
         flags = os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
@@ -304,9 +290,11 @@ class Clerk:
     async def _watch(self) -> None:
         if not self._parts.settings.watch or self._watcher is not None:
             return
+        excluded = lru_cache(REMEMBERED_PATHS)(self._rules.matches)
         self._watcher = ForeignWatcher(
             self._parts.workspace.root,
-            excluded=lru_cache(REMEMBERED_PATHS)(self._rules.matches),
+            excluded=excluded,
+            inventory=await self._parts.crew.run(partial(self._parts.names.begin, excluded)),
             on_hints=self._take_hints,
             on_resync=self._resync,
             loop=asyncio.get_running_loop(),
@@ -350,19 +338,21 @@ class Clerk:
         self._hinted.clear()
         while self._hints:
             batch = self._hints[:RECORDED_HINTS]
-            await self._recorder.record(batch)
-            del self._hints[: len(batch)]
+            again = await self._recorder.record(batch)
+            self._hints[: len(batch)] = again
+            if again and len(self._hints) == len(again):
+                await asyncio.sleep(AGAIN_SECONDS)
 
     def _resync(self, reason: str) -> None:
         _log.warning("foreign changes may have been missed (%s); looking through the tree", reason)
-        self._parts.bus.publish(Resync(position=self._position, reason=reason))
+        self._parts.bus.publish(Resync(position=self._others.position, reason=reason))
         if reason != "gone":
             self._rescan_due.set()
 
-    async def _save_knowledge(self) -> None:
-        await asyncio.sleep(KNOWLEDGE_SECONDS)
-        if self._parts.knowledge.is_new:
-            await self._parts.crew.run(self._parts.knowledge.save)
+    async def _save_seen(self) -> None:
+        await asyncio.sleep(SAVE_SEEN_SECONDS)
+        if self._parts.tracker.is_new:
+            await self._parts.crew.run(self._parts.tracker.save)
 
     async def _rescan(self) -> None:
         await self._rescan_due.wait()

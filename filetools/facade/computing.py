@@ -6,12 +6,11 @@ from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
 from filetools.content import BytesOutcome, EditOutcome, TextEdit, TextFormat, apply_text_edits, decode, splice, text_of
-from filetools.facade.acquainted import require_acquaintance
 from filetools.facade.editing import TextChange
 from filetools.facade.look import Look
 from filetools.facade.parts import Parts
+from filetools.facade.preconditions import known_text, require_seen
 from filetools.facade.requests import WriteRequest
-from filetools.facade.stale import known_text
 from filetools.facade.steps import Decision
 from filetools.models import Actor
 from filetools.paths import WorkspacePath
@@ -45,10 +44,12 @@ class ComputedChange(TextChange):
         """
         if self._require_read:
             request = WriteRequest(content="", require_read=True)
-            require_acquaintance(parts, seen, request, self._actor)
-        stamp = parts.knowledge.stamp(self._actor, seen.key)
-        is_news = stamp is not None and parts.knowledge.is_surprised(self._actor, seen.key, seen.version)
-        self._known = text_of(known_text(parts, seen, stamp), name=self.path) if stamp is not None and is_news else None
+            require_seen(parts, seen, request, self._actor)
+        base = parts.tracker.base(self._actor, seen.key)
+        is_news = base is not None and base.base != seen.version
+        self._known = (
+            text_of(known_text(parts, seen, base.base), name=self.path) if base is not None and is_news else None
+        )
         return super().decide(parts, seen)
 
     def _computed(self, content: bytes, text_format: TextFormat) -> BytesOutcome:

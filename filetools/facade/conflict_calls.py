@@ -10,10 +10,11 @@ from typing import Any, Final
 from filetools.errors import ChangedMeanwhileError
 from filetools.facade.aside import keep_aside
 from filetools.facade.calls import MOST_QUESTIONS, Calls
-from filetools.facade.knowing import DecideWrite, note_sent, put_step
+from filetools.facade.preconditions import record_steps
 from filetools.facade.requests import AskedAbout, Settled, WriteRequest
 from filetools.facade.steps import PutFile, UnsavedQuestion, unsaved_error
 from filetools.facade.way import Outcome
+from filetools.facade.writing import DecideWrite, put_step
 from filetools.paths import WorkspacePath
 
 IS_DIRTY: Final = "editor:is_dirty"
@@ -35,7 +36,7 @@ class ConflictCalls(Calls):
         await self._ask_editors(tool, where, request)
         for _ in range(MOST_QUESTIONS):
             step = put_step(where, request, self.actor, decide)
-            happened = partial(note_sent, self._parts, self.actor, [step])
+            happened = partial(record_steps, self._parts, self.actor, [step])
             change = self._runner.change([step], self.actor, lock_timeout_seconds=timeout, happened=happened)
             try:
                 return step, await change

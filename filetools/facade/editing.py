@@ -22,8 +22,9 @@ from filetools.content import (
     insert_lines_in_bytes,
     inspect,
     merge_keeping,
+    minimal_edits,
     parse_patch,
-    structured_patch,
+    patch_of_edits,
     version_of,
 )
 from filetools.editors import OpenText
@@ -35,12 +36,12 @@ from filetools.errors import (
     PathNotFoundError,
 )
 from filetools.facade.encodings import facts_as_read, named_encoding, read_as
-from filetools.facade.expected import matches, require_version
-from filetools.facade.knowing import permit_move, permit_removal
+from filetools.facade.expected import matches
 from filetools.facade.look import Look, content_of
 from filetools.facade.outcomes import number_of
 from filetools.facade.parts import Parts
-from filetools.facade.requests import Settled
+from filetools.facade.preconditions import permit_move, permit_removal, require_version
+from filetools.facade.requests import MOST_FILES, Settled
 from filetools.facade.runner import Runner
 from filetools.facade.steps import (
     Decision,
@@ -83,13 +84,14 @@ class TextChange:
         self._apply = apply
         self._actor = actor
         self.expected_version = expected_version
-        self.before = ""
         self.outcome = EditOutcome(text="", spans=(), counts=())
         self.version = ""
         self.unsaved: Beside | None = None
         self.on_conflict: OnConflict = "merge"
         self.settled: Settled | None = None
         self.context_lines = CONTEXT_LINES
+        self.hunks: list[dict[str, Any]] = []
+        """What changed, in the form of a structured patch."""
 
     def step(self) -> PutFile:
         """Return the step that makes the change."""
@@ -101,7 +103,7 @@ class TextChange:
         if opened is not None:
             return self._beside(parts, seen, opened)
         require_file(seen)
-        require_version(seen, self.expected_version)
+        require_version(parts, seen, self._actor, self.expected_version)
         facts = facts_as_read(parts, seen, self._actor)
         return self.made(content_of(parts, seen), facts.text_format if facts is not None else None)
 
@@ -109,7 +111,7 @@ class TextChange:
         """Apply the change to unsaved text; to the file's where that has what the unsaved one has not."""
         content, version = parts.documents.texts.bytes_of(opened)
         if self.expected_version is not None and not matches(version, self.expected_version):
-            require_version(seen, self.expected_version)
+            require_version(parts, seen, self._actor, self.expected_version)
         if self.settled is not None and self.settled.asked.is_about(opened.document.version, seen.version):
             return self._as_settled(parts, seen, opened, self.settled.text)
         base = opened.text
@@ -127,11 +129,12 @@ class TextChange:
             if self.on_conflict != "merge_or_ask":
                 raise
             # Only what overlaps shall give way to an edit; what else is unsaved is none of its business.
-            merged = merge_keeping(base, opened.text, self.outcome.text, "theirs")
+            by_words = parts.settings.is_prose(seen.path)
+            merged = merge_keeping(base, opened.text, self.outcome.text, "theirs", by_words=by_words)
             proposed = self.outcome.text if merged is None else merged
             question = UnsavedQuestion(seen.path, opened, base_text=base, proposed=proposed, disk_version=seen.version)
             raise question from overlap
-        self.version = decision.shown_version or decision.facts.version
+        self.version = decision.told_version
         self.unsaved = Beside(
             version_before=version,
             in_buffer=decision.in_buffer,
@@ -144,7 +147,7 @@ class TextChange:
         form = opened.document.text_format
         content = encode(text, form, path=self.path)
         before, self.version = parts.documents.texts.bytes_of(opened)[1], version_of(content)
-        self.before, self.outcome = opened.text, EditOutcome(text=text, spans=(), counts=())
+        self._note(opened.text, EditOutcome(text=text, spans=tuple(minimal_edits(opened.text, text)), counts=()))
         self.unsaved = Beside(version_before=before, in_buffer=False, disk_version=self.version)
         facts = describe(content, text, form, name=self.path, version=self.version)
         return overwritten(parts, seen, opened, Decision(content=content, facts=facts))
@@ -164,7 +167,7 @@ class TextChange:
     def format_of(self, parts: Parts, path: WorkspacePath, content: bytes) -> TextFormat | None:
         """Return how a file's text is stored, as its actor reads it."""
         key = parts.workspace.key(path)
-        is_foreign = parts.knowledge.is_surprised(self._actor, key, version_of(content))
+        is_foreign = parts.tracker.changed_by_others(self._actor, key, version_of(content))
         named = named_encoding(parts, key, self._actor)
         return read_as(content, named, name=path, is_foreign=is_foreign).text_format
 
@@ -178,14 +181,16 @@ class TextChange:
         if text_format is None:
             raise InvalidArgumentError(f"{self.path} is binary; it can only be replaced as a whole", path=self.path)
         made = self._apply(content, text_format)
-        self.before, self.outcome = decode(content, text_format, path=self.path), made.outcome
+        self._note(decode(content, text_format, path=self.path), made.outcome)
         self.version = version_of(made.content)
         facts = describe(made.content, made.outcome.text, text_format, name=self.path, version=self.version)
         return Decision(content=made.content, facts=facts)
 
-    def hunks(self) -> list[dict[str, Any]]:
-        """Return what changed, in the form of a structured patch."""
-        return [hunk.to_dict() for hunk in structured_patch(self.before, self.outcome.text, self.context_lines)]
+    def _note(self, before: str, outcome: EditOutcome) -> None:
+        # Here, in the worker, and not for the result on the loop: it takes time that grows with the text.
+        self.outcome = outcome
+        found = patch_of_edits(before, outcome.text, outcome.spans, self.context_lines)
+        self.hunks = [hunk.to_dict() for hunk in found]
 
 
 def refuse_other_than_edits(edits: object) -> None:
@@ -237,7 +242,7 @@ def edit_result(change: TextChange, outcome: Outcome | None, before: str) -> Edi
         version=change.version,
         replaced_version=before,
         counts=list(change.outcome.counts),
-        structured_patch=change.hunks(),
+        structured_patch=change.hunks,
         dry_run=outcome is None,
         unchanged=change.version == before,
         in_buffer=unsaved is not None and unsaved.in_buffer,
@@ -263,6 +268,8 @@ class PatchCall:
         self.deleted = [runner.resolve(patch.path) for patch in self.patches if patch.kind == "delete"]
         self._runner = runner
         self._actor = actor
+        if len(self.patches) > MOST_FILES:
+            raise InvalidArgumentError(f"At most {MOST_FILES} files in one call, not {len(self.patches)}")
         for patch in self.patches:
             self._add(patch)
         self.paths = [path for step in self.steps for path in step.paths]
@@ -300,7 +307,7 @@ class PatchCall:
                 kind="move" if patch.move_to and not patch.hunks else patch.kind,
                 old_path=patch.path if patch.move_to else None,
                 version=change.version if change is not None else None,
-                structured_patch=change.hunks() if change is not None else [],
+                structured_patch=change.hunks if change is not None else [],
             )
             for patch, change in zip(self.patches, self._changes, strict=True)
         ]
@@ -313,7 +320,8 @@ class PatchCall:
         )
 
     def _add(self, patch: FilePatch) -> None:
-        where = self._runner.resolve(patch.path)
+        leaves = patch.kind == "delete" or patch.move_to is not None
+        where = (self._runner.resolve_name if leaves else self._runner.resolve)(patch.path)
         if patch.kind == "delete":
             self._take(RemoveFile(where, partial(permit_removal, self._runner.parts, self._actor, None)), None)
         elif patch.kind == "add":
@@ -324,9 +332,9 @@ class PatchCall:
             self._take(PutFile(where, partial(_decide_mode, change, patch), create_parents=False), change)
         elif not patch.hunks and patch.mode is None:
             permit = partial(permit_move, self._runner.parts, self._actor)
-            self._take(MoveFile(where, self._runner.resolve(patch.move_to), overwrite=False, permit=permit), None)
+            self._take(MoveFile(where, self._runner.resolve_name(patch.move_to), overwrite=False, permit=permit), None)
         else:
-            self._add_moved(patch, where, self._runner.resolve(patch.move_to))
+            self._add_moved(patch, where, self._runner.resolve_name(patch.move_to))
 
     def _add_moved(self, patch: FilePatch, source: WorkspacePath, destination: WorkspacePath) -> None:
         # The bytes change on the way, so it is a new file and a deleted one, in one transaction.

@@ -11,8 +11,8 @@ from filetools.models import Actor
 
 def named_encoding(parts: Parts, key: str, actor: Actor) -> str | None:
     """Return the codec that an actor named for a path when it last read or wrote all or part of it."""
-    stamp = parts.knowledge.stamp(actor, key)
-    return None if stamp is None else stamp.encoding
+    known = parts.tracker.base(actor, key)
+    return None if known is None else known.encoding
 
 
 def facts_as_read(parts: Parts, seen: Look, actor: Actor) -> ContentFacts | None:
@@ -20,7 +20,7 @@ def facts_as_read(parts: Parts, seen: Look, actor: Actor) -> ContentFacts | None
     encoding = named_encoding(parts, seen.key, actor)
     if encoding is None or seen.stat is None or seen.facts is None:
         return facts_of(parts, seen)
-    is_foreign = parts.knowledge.is_surprised(actor, seen.key, seen.version)
+    is_foreign = parts.tracker.changed_by_others(actor, seen.key, seen.version)
     return read_as(content_of(parts, seen), encoding, name=seen.path, is_foreign=is_foreign)
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from filetools.errors import InvalidArgumentError, VersionGoneError, VersionMismatchError
-from filetools.facade.look import Look
+from filetools.errors import InvalidArgumentError, VersionGoneError
+from filetools.facade.look import Look, stat_version
 from filetools.facade.parts import Parts
 from filetools.models import VERSION_PREFIX
 from filetools.paths import WorkspacePath
@@ -17,18 +17,6 @@ LOOKED_THROUGH: Final = 1000
 """Records of a path among which a shortened version is looked for."""
 _SHORT_VERSION: Final = re.compile(r"[0-9a-f]{12,64}")
 _FULL_VERSION: Final = re.compile(r"[0-9a-f]{64}")
-
-
-def require_version(seen: Look, expected: str | None) -> None:
-    """Refuse unless the version that a caller expects stands there; None expects nothing.
-
-    Raises:
-        VersionMismatchError: Another one does.
-        InvalidArgumentError: It is no version.
-    """
-    if expected is None or is_version(seen, expected):
-        return
-    raise VersionMismatchError(seen.path, expected, seen.version)
 
 
 def is_version(seen: Look, expected: str) -> bool:
@@ -77,8 +65,3 @@ def full_version(parts: Parts, path: WorkspacePath, version: str) -> str:
     if len(found) > 1:
         raise InvalidArgumentError(f"Several versions of {path} begin with {version!r}; give more digits", path=path)
     return found[0]
-
-
-def stat_version(identity: tuple[int, int, int, int, int]) -> str:
-    """Return the version of a file too large to be hashed for a read of a part."""
-    return "stat:" + "-".join(str(part) for part in identity)

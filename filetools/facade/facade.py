@@ -22,9 +22,8 @@ from filetools.facade.transactions import Transaction
 from filetools.facade.tree_calls import TreeCalls
 from filetools.facade.watching import concerns
 from filetools.locks import LockInfo
-from filetools.models import Actor, ChangeRecord, OnConflict, SyncResult
+from filetools.models import Actor, ChangedFile, ChangeRecord, OnConflict, SyncResult
 from filetools.permissions import ApprovalRequest, Approver, Attendance
-from filetools.versions import ChangedFile, owner_of
 
 
 class ToolCaller(Protocol):
@@ -164,8 +163,8 @@ class FileToolsFacade(ReadCalls, SearchCalls, BodyCalls, TreeCalls, HistoryCalls
     async def recall(self) -> None:
         """Load what this actor knew in earlier openings; happens by itself at its first write."""
         self._runner.check_open()
-        if not self._parts.knowledge.is_recalled(self.actor):
-            await self._parts.crew.run(partial(self._parts.knowledge.recall, self.actor))
+        if not self._parts.tracker.is_loaded(self.actor):
+            await self._parts.crew.run(partial(self._parts.tracker.load, self.actor))
 
     def changed_since_read(self) -> tuple[ChangedFile, ...]:
         """Return the files that this actor knows and others have changed since, the oldest first; each is told once.
@@ -173,7 +172,7 @@ class FileToolsFacade(ReadCalls, SearchCalls, BodyCalls, TreeCalls, HistoryCalls
         A file that the actor has read or written whole meanwhile is not among them. Of changes made while the workspace
         was closed it tells after `recall`.
         """
-        return self._parts.knowledge.news.take(owner_of(self.actor))
+        return self._parts.tracker.take_changed(self.actor)
 
     async def approvals(self) -> tuple[ApprovalRequest, ...]:
         """Return what waits for a person's answer, in whatever process it was asked; oldest first."""

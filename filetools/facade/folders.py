@@ -1,12 +1,26 @@
-"""What must be known of a path before somebody is asked whether it may go: its kind, and what protected lies inside."""
+"""What must be known of a folder before somebody is asked whether it may go: what is in it, and what of that is protected."""
 
 from __future__ import annotations
 
+import time
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Final
 
+from filetools.content import inspect
+from filetools.errors import FileTooLargeError, FileToolsError
+from filetools.facade.look import stat_version
 from filetools.facade.parts import Parts
 from filetools.paths import WorkspacePath, matches_protected
 from filetools.search import walk_tree
+from filetools.stores import FileStat
+
+LARGEST_HASHED_BYTES: Final = 1024 * 1024
+"""Larger files are told apart by their inode and times."""
+FOLDER: Final = "directory"
+
+Contents = Mapping[WorkspacePath, str]
+"""Version of every file below a folder, by path; `FOLDER` for folders."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -16,6 +30,7 @@ class Survey:
     is_folder: bool
     protected: tuple[WorkspacePath, ...]
     """Protected paths inside; each needs an approval of its own."""
+    is_link: bool = False
 
 
 def survey(parts: Parts, path: WorkspacePath, destination: WorkspacePath | None = None) -> Survey:
@@ -28,9 +43,49 @@ def survey(parts: Parts, path: WorkspacePath, destination: WorkspacePath | None 
     """
     stat = parts.store.stat(path)
     if stat is None or stat.type != "directory":
-        return Survey(is_folder=False, protected=())
+        return Survey(is_folder=False, protected=(), is_link=stat is not None and stat.type == "symlink")
     patterns = parts.settings.protected_paths
     inside = [below for below, _ in walk_tree(parts.store, path)]
     if destination is not None:
-        inside += [WorkspacePath(f"{destination}/{below[len(path) + 1 :]}") for below in inside]
+        inside += [moved(below, path, destination) for below in inside]
     return Survey(is_folder=True, protected=tuple(below for below in inside if matches_protected(below, patterns)))
+
+
+def moved(path: WorkspacePath, folder: WorkspacePath, destination: WorkspacePath) -> WorkspacePath:
+    """Return where a path in a folder, or the folder itself, is after the folder has moved."""
+    return WorkspacePath(destination + path[len(folder) :])
+
+
+def contents_of(parts: Parts, path: WorkspacePath) -> Contents:
+    """Return what an approval of taking a file or folder as a whole is bound to; empty if nothing stands there."""
+    stat = parts.store.stat(path)
+    if stat is None:
+        return {}
+    if stat.type != "directory":
+        return {path: _version(parts, path, stat)}
+    found = {path: FOLDER}
+    for below, entry in walk_tree(parts.store, path):
+        inner = parts.store.stat(below)
+        if entry.type == "directory":
+            found[below] = FOLDER
+        elif inner is not None:
+            found[below] = _version(parts, below, inner)
+    return found
+
+
+def _version(parts: Parts, path: WorkspacePath, stat: FileStat) -> str:
+    known = parts.facts.get(stat.identity)
+    if known is not None:
+        return known.version
+    if stat.type == "file":
+        taken_ns = time.time_ns()
+        try:
+            content, stat = parts.store.read(path, limit=LARGEST_HASHED_BYTES)
+        except FileTooLargeError:
+            return stat_version(stat.identity)
+        except FileToolsError as exc:
+            return exc.code  # not to be read, or gone: bound to that
+        facts = inspect(content, name=path)[0]
+        parts.facts.put(stat.identity, facts, taken_ns=taken_ns)
+        return facts.version
+    return stat_version(stat.identity)

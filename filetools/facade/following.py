@@ -48,7 +48,7 @@ def _on_top_of(parts: Parts, opened: OpenText, version: str) -> DocumentChange |
         return None
     if not opened.document.is_dirty:
         return replaced(opened, text, facts)
-    merged = merge(opened.base_text, opened.text, text)
+    merged = merge(opened.base_text, opened.text, text, by_words=parts.settings.is_prose(opened.document.path))
     if merged.text is None:
         return None
     # The merge's own edits are whole lines; carets and selections in them would be lost.

@@ -1,34 +1,35 @@
 """Changes that other programs make, journaled as the external actor: seen by the watcher, told like any other change.
 
-A hint says only where to look. What is recorded is what stands there under the path's lock, compared with the head: the
-echo of a change of our own equals its head and is dropped.
+A hint says only where to look. What is recorded is what stands there under the path's lock, compared with the head or,
+where there is none, with the names that were known: the echo of a change of our own equals them and is dropped.
 """
 
 from __future__ import annotations
 
 import logging
 import time
-from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Final
 
 from filetools.errors import FileBusyError, FileToolsError, LockTimeoutError, WorkspaceGoneError
 from filetools.facade.look import Look, look
+from filetools.facade.others import nothing_precedes
 from filetools.facade.parts import Parts
-from filetools.journal import Change, HeadMovedError
+from filetools.facade.steps import folder_deletion
+from filetools.journal import Change, HeadMovedError, View
 from filetools.models import EXTERNAL, ChangeRecord, Operation
 from filetools.paths import WorkspacePath
 from filetools.paths.ignore import IgnoreStack
 from filetools.search import IgnoreCache, stack_above
+from filetools.stores import FileStat
 from filetools.watch import Hint
 
 BATCH_PATHS: Final = 200
 """Paths whose locks are taken together, so that a burst costs few commits."""
-MOST_TRIES: Final = 3
-REMEMBERED_FOLDERS: Final = 1000
-REMEMBERED_FILES: Final = 10_000
+LOCK_WAIT_SECONDS: Final = 0.25
+"""How long one look waits for a path's lock; a path that is locked for longer is looked at again later."""
 REMEMBERED_WRITES: Final = 1000
 ECHO_OF_SECONDS: Final = 0.05
 """Age of a change of our own up to which a hint at its file counts as its echo."""
@@ -40,21 +41,26 @@ _OWNER: Final = "watcher"
 class ForeignRecorder:
     """Turns hints into journal records. One an opened workspace; works only in the process that keeps it."""
 
-    def __init__(self, parts: Parts, tell: Callable[[Sequence[ChangeRecord]], None]) -> None:
+    def __init__(
+        self,
+        parts: Parts,
+        tell: Callable[[Sequence[ChangeRecord]], None],
+        precede: Callable[[Sequence[str]], Awaitable[None]] = nothing_precedes,
+    ) -> None:
         self._parts = parts
         self._tell = tell
-        self._folders: deque[str] = deque(maxlen=REMEMBERED_FOLDERS)
+        self._precede = precede
         self._written: dict[str, float] = {}
-        self._unfinished: set[str] = set()
+        self._gone_on: dict[str, str] = {}
+        """New and old names of what was moved, and had left the new one too before anybody looked."""
+        self._again: list[Hint] = []
         self._ignores = IgnoreCache()
         self._stacks: dict[WorkspacePath, IgnoreStack] = {}
 
     def note(self, records: Iterable[ChangeRecord]) -> None:
-        """Remember what filetools did itself: files it wrote, and folders below which things vanished with them."""
+        """Remember which files filetools wrote itself."""
         for record in records:
-            if record.operation in (Operation.DELETE_DIRECTORY, Operation.MOVE_DIRECTORY):
-                self._folders.append(record.old_path or record.path)
-            elif record.actor.kind != "external":
+            if record.actor.kind != "external":
                 self._written.pop(record.path, None)
                 self._written[record.path] = time.monotonic()
                 if len(self._written) > REMEMBERED_WRITES:
@@ -64,18 +70,33 @@ class ForeignRecorder:
         """Whether filetools wrote a file so lately that a hint at it is most likely the echo of that."""
         return time.monotonic() - self._written.get(path, 0.0) < ECHO_OF_SECONDS
 
-    async def record(self, hints: Sequence[Hint]) -> None:
-        """Look at the paths of hints and record what has changed there."""
-        for batch in _without_repeats([hint for hint in hints if self._is_addressable(hint)]):
-            if not await self._together(batch):
-                for hint in batch:
-                    await self._alone(hint)
+    async def record(self, hints: Sequence[Hint]) -> list[Hint]:
+        """Look at the paths of hints and record what has changed there.
 
-    async def _alone(self, hint: Hint) -> None:
-        """Look at one path again and again: a person who types moves its document under every look."""
-        for _ in range(MOST_TRIES):
-            if await self._together([hint], timeout_seconds=2.0):
-                return
+        Returns:
+            Where to look again: somebody is at work there, or something else turned out to have happened.
+        """
+        self._again = []
+        for several in _batches([hint for hint in hints if self._is_addressable(hint)]):
+            # What the batch before has found out may add names to this one.
+            for batch in _batches([hint for one in several for hint in self._with_origin(one)]):
+                if not await self._together(batch):
+                    await self._one_by_one(batch)
+        return self._again
+
+    async def _one_by_one(self, hints: Sequence[Hint]) -> None:
+        for hint in hints:
+            if not await self._together([hint], timeout_seconds=LOCK_WAIT_SECONDS):
+                self._again.append(hint)
+
+    def _with_origin(self, hint: Hint) -> Iterator[Hint]:
+        """Yield a hint, after what it says of a name that something passed through on its way."""
+        if hint.old_path is not None and hint.old_path in self._gone_on:
+            hint = replace(hint, old_path=self._gone_on.pop(hint.old_path))
+        origin = self._gone_on.pop(hint.path, None)
+        if origin is not None:
+            yield Hint("deleted", origin, is_directory=hint.is_directory)
+        yield hint
 
     async def _together(self, hints: Sequence[Hint], timeout_seconds: float = 0.05) -> bool:
         parts = self._parts
@@ -83,94 +104,173 @@ class ForeignRecorder:
         try:
             async with parts.locks.hold(keys, path=hints[0].path, owner=_OWNER, timeout_seconds=timeout_seconds):
                 records = await parts.crew.run(partial(self._commit, hints))
+                if records:
+                    await self._precede(keys)
         except (LockTimeoutError, HeadMovedError):
             return False
         except WorkspaceGoneError:
             return True  # closed meanwhile, or the root was removed: there is nothing to look at any more
         except FileToolsError as exc:
             _log.warning("could not record foreign changes from %s on: %s", hints[0].path, exc)
-            return False
+            return len(hints) == 1
         self._tell(records)
         return True
 
     def _commit(self, hints: Sequence[Hint]) -> tuple[ChangeRecord, ...]:
         self._stacks.clear()  # ignore files are read once a batch
-        changes = [change for hint in hints for change in self._changes(hint)]
+        changes: list[Change] = []
+        gone: list[str] = []
+        for hint in hints:
+            # What was in a folder went with it, and what is there now is new; what is in a new one comes after it.
+            if any(WorkspacePath(hint.path).is_below(folder) for folder in gone) or self._is_early(hint, changes):
+                self._again.append(hint)
+                continue
+            changes += self._changes(hint)
+            gone += [change.path for change in changes[-2:] if change.operation is Operation.DELETE_DIRECTORY]
         if not changes:
             return ()
-        return self._parts.journal.commit(
-            changes, EXTERNAL, mirrors=self._parts.sync.names(change.path for change in changes)
-        )
+        return self._parts.journal.commit(changes, EXTERNAL)
+
+    def _is_early(self, hint: Hint, changes: Sequence[Change]) -> bool:
+        """Whether the folder that a path is in has yet to be told of: somebody else may be about to do so."""
+        parent = WorkspacePath(hint.path).parent
+        if parent.is_root or any(change.path == parent for change in changes):
+            return False
+        try:
+            return self._parts.names.find(parent) == "absent" and self._parts.store.stat(parent) is not None
+        except FileToolsError:
+            return False
 
     def _changes(self, hint: Hint) -> list[Change]:
         try:
-            if hint.is_directory:
-                return self._folder_changes(hint)
-            if hint.kind == "moved":
-                return self._move_changes(hint)
-            return self._file_changes(self._parts.workspace.resolve(hint.path), hint)
+            path = self._parts.workspace.resolve(hint.path)
+            stat = self._parts.store.stat(path)
+            if hint.old_path is not None:
+                source = self._parts.workspace.resolve(hint.old_path)
+                return self._moved(source, path, hint, stat)
+            return self._changed(path, hint, stat)
         except FileToolsError as exc:
             # A file that is busy, a link, or gone again: the next hint or the next call on the path looks again.
             _log.debug("no foreign change recorded for %s: %s", hint.path, exc)
             return []
 
+    def _changed(self, path: WorkspacePath, hint: Hint, stat: FileStat | None) -> list[Change]:
+        """Return what makes the journal and the known names equal to what stands at a path."""
+        known = self._parts.names.find(path)
+        is_folder = stat is not None and stat.type == "directory"
+        changes: list[Change] = []
+        if known == "directory" and not is_folder:
+            changes.append(folder_deletion(self._parts, path))
+        if not is_folder:
+            return changes + self._file_changes(path, hint)
+        if known == "directory":
+            self._look_for_missing(path)
+        if known == "directory" or (known == "unknown" and hint.is_listed):
+            return []
+        if self._was_file(path, self._parts.journal.view(self._parts.workspace.key(path))):
+            changes.append(self._replaced_by_folder(path))
+        return [*changes, self._folder(Operation.CREATE_DIRECTORY, path)]
+
     def _file_changes(self, path: WorkspacePath, hint: Hint) -> list[Change]:
-        is_new = hint.is_new or path in self._unfinished
         view = self._parts.journal.view(self._parts.workspace.key(path))
         if view.head is None and self._is_ignored(path):
             return []
         try:
             seen = look(self._parts, path, patience_seconds=0, view=view)
         except FileBusyError:
-            # Its writer is still at work, and the watcher tells when it has closed the file.
-            self._remember_unfinished(path, is_new=is_new)
-            return []
-        self._unfinished.discard(path)
+            return []  # its writer is still at work, and the watcher tells when it has closed the file
+        return self._told(seen, hint)
+
+    def _told(self, seen: Look, hint: Hint) -> list[Change]:
         change = seen.adoption
-        if change is None:
-            is_unknown = seen.stat is None and seen.view.head is None and not self._is_below_ours(path)
-            return [self._unknown_deletion(path)] if is_unknown and hint.kind == "deleted" else []
+        if change is None or (seen.view.head is None and self._is_ignored(seen.path)):
+            return []
         if change.operation is Operation.FOUND:
-            # Never seen before: what it was like before the change nobody can tell.
-            operation = Operation.CREATE if is_new else Operation.MODIFY
-            change = replace(change, operation=operation, before_unknown=not is_new)
+            # Something has happened to it, but what it was like before nobody can tell.
+            return [] if hint.is_listed else [replace(change, operation=Operation.MODIFY, before_unknown=True)]
         return [change]
 
-    def _move_changes(self, hint: Hint) -> list[Change]:
-        assert hint.old_path is not None
-        source = self._parts.workspace.resolve(hint.old_path)
-        destination = self._parts.workspace.resolve(hint.path)
-        left, arrived = look(self._parts, source), look(self._parts, destination)
-        if arrived.adoption is None and left.adoption is None:
+    def _moved(self, source: WorkspacePath, path: WorkspacePath, hint: Hint, stat: FileStat | None) -> list[Change]:
+        was = self._parts.names.find(source)
+        if stat is None and was != "absent":
+            # The hint that says where it went from here is on its way.
+            self._gone_on[path] = source
             return []
-        was = left.view.head.version if left.view.head is not None else None
-        is_replacement = arrived.view.head is not None and arrived.view.head.version is not None
-        if left.stat is None and arrived.stat is not None and not is_replacement and was in (None, arrived.version):
-            return [_move(left, arrived)]
-        return [change for seen in (left, arrived) if (change := seen.adoption) is not None]
+        if stat is not None and stat.type == "directory":
+            return self._moved_folder(source, path, hint, stat)
+        return self._moved_file(source, path, hint)
 
-    def _folder_changes(self, hint: Hint) -> list[Change]:
-        path = self._parts.workspace.resolve(hint.path)
-        stands = (stat := self._parts.store.stat(path)) is not None and stat.type == "directory"
-        if hint.kind == "moved" and stands:
-            return self._folder_move(hint, path)
-        newest = self._newest(path)
-        if stands == _says_folder(newest, path):
-            return []
-        if stands:
-            return [_folder(self._parts, Operation.CREATE_DIRECTORY, path)]
-        if hint.kind != "deleted" or self._is_below_ours(path) or _says_gone(newest, path):
-            return []
-        return [_folder(self._parts, Operation.DELETE_DIRECTORY, path)]
-
-    def _folder_move(self, hint: Hint, path: WorkspacePath) -> list[Change]:
-        assert hint.old_path is not None
-        source = self._parts.workspace.resolve(hint.old_path)
-        newest = self._newest(path)
-        if newest is not None and newest.operation is Operation.MOVE_DIRECTORY and newest.old_path == source:
-            return []
-        change = _folder(self._parts, Operation.MOVE_DIRECTORY, path)
+    def _moved_folder(
+        self, source: WorkspacePath, path: WorkspacePath, hint: Hint, stat: FileStat | None
+    ) -> list[Change]:
+        is_told = self._parts.names.find(path) == "directory" and self._parts.store.stat(source) is not None
+        if is_told or self._parts.names.find(source) != "directory":
+            return self._changed(path, hint, stat)  # a move of our own, or nobody has heard of the old name
+        change = self._folder(Operation.MOVE_DIRECTORY, path)
         return [replace(change, old_path=source, old_key=self._parts.workspace.key(source))]
+
+    def _moved_file(self, source: WorkspacePath, path: WorkspacePath, hint: Hint) -> list[Change]:
+        try:
+            left = self._look_at_old_name(source)
+            arrived = look(self._parts, path, patience_seconds=0)
+        except FileBusyError:
+            self._again.append(hint)
+            return []
+        head = left.view.head
+        is_known = self._was_file(source, left.view)
+        if not is_known or arrived.stat is None:
+            # Most programs save by writing beside and renaming over: nobody has heard of the name beside.
+            return [*self._told(left, hint), *self._told(arrived, hint)]
+        is_free = left.stat is None and not self._was_file(path, arrived.view)
+        if is_free and (head is None or head.version == arrived.version):
+            return [_move(left, arrived)]
+        if head is None:
+            return [*_learned(left, arrived), *self._told(arrived, hint)]
+        return [*self._told(left, hint), *self._told(arrived, hint)]
+
+    def _look_at_old_name(self, path: WorkspacePath) -> Look:
+        stat = self._parts.store.stat(path)
+        if stat is None or stat.type == "file":
+            return look(self._parts, path, patience_seconds=0)
+        key = self._parts.workspace.key(path)
+        view = self._parts.journal.view(key)
+        adoption = self._replaced_by_folder(path) if self._was_file(path, view) else None
+        return Look(
+            path=path, key=key, view=view, taken_ns=time.time_ns(), stat=None, facts=None,
+            version=None, content=None, adoption=adoption,
+        )  # fmt: skip
+
+    def _was_file(self, path: WorkspacePath, view: View) -> bool:
+        return self._parts.names.find(path) == "file" if view.head is None else view.head.version is not None
+
+    def _look_for_missing(self, path: WorkspacePath) -> None:
+        """Have names looked at that a folder has no more: another folder may have taken its place."""
+        key = self._parts.workspace.key
+        standing = {key(path.child(entry.name)) for entry in self._parts.store.scan(path)}
+        for name in self._parts.names.inside(path):
+            inner = path.child(name)
+            if key(inner) not in standing:
+                self._again.append(Hint("deleted", inner))
+
+    def _replaced_by_folder(self, path: WorkspacePath) -> Change:
+        key = self._parts.workspace.key(path)
+        view = self._parts.journal.view(key)
+        version = None if view.head is None else view.head.version
+        return Change(
+            operation=Operation.DELETE, path=path, key=key, before=version, before_unknown=version is None, view=view,
+            applied=True, external=True,
+        )  # fmt: skip
+
+    def _folder(self, operation: Operation, path: WorkspacePath) -> Change:
+        """Return the record of a folder.
+
+        Raises:
+            HeadMovedError: A folder above is being moved or deleted.
+        """
+        key = self._parts.workspace.key(path)
+        if self._parts.journal.view(key).blocked:
+            raise HeadMovedError(path)
+        return Change(operation=operation, path=path, key=key, applied=True, external=True)
 
     def _is_ignored(self, path: WorkspacePath) -> bool:
         """Whether ignore files leave a path out that filetools has never written."""
@@ -178,28 +278,6 @@ class ForeignRecorder:
         if parent not in self._stacks:
             self._stacks[parent] = stack_above(self._parts.store, path, self._ignores)
         return self._stacks[parent].ignores(path, is_directory=False)
-
-    def _remember_unfinished(self, path: WorkspacePath, *, is_new: bool) -> None:
-        if is_new and len(self._unfinished) < REMEMBERED_FILES:
-            self._unfinished.add(path)
-
-    def _newest(self, path: WorkspacePath) -> ChangeRecord | None:
-        key = self._parts.workspace.key(path)
-        newest = self._parts.journal.records(key=key, limit=1, newest_first=True)
-        return newest[0] if newest else None
-
-    def _unknown_deletion(self, path: WorkspacePath) -> Change:
-        return Change(
-            operation=Operation.DELETE,
-            path=path,
-            key=self._parts.workspace.key(path),
-            before_unknown=True,
-            applied=True,
-            external=True,
-        )
-
-    def _is_below_ours(self, path: WorkspacePath) -> bool:
-        return any(path == folder or path.startswith(f"{folder}/") for folder in self._folders)
 
     def _is_addressable(self, hint: Hint) -> bool:
         try:
@@ -209,17 +287,24 @@ class ForeignRecorder:
         return True
 
 
-def _without_repeats(hints: Sequence[Hint]) -> Iterator[list[Hint]]:
-    """Cut hints into batches in which no path comes twice: what is recorded of it must be seen by the next look."""
+def _batches(hints: Iterable[Hint]) -> Iterator[list[Hint]]:
+    """Cut hints into batches in which no path comes twice: what is recorded of it must be seen by the next look.
+
+    The move of a folder is a batch of its own, for what is below it has another name afterwards.
+    """
     batch: list[Hint] = []
     paths: set[str] = set()
     for hint in hints:
         touched = {hint.path} if hint.old_path is None else {hint.path, hint.old_path}
-        if len(batch) == BATCH_PATHS or paths & touched:
+        is_folder_move = hint.is_directory and hint.kind == "moved"
+        if batch and (len(batch) == BATCH_PATHS or paths & touched or is_folder_move):
             yield batch
             batch, paths = [], set()
         batch.append(hint)
         paths |= touched
+        if is_folder_move:
+            yield batch
+            batch, paths = [], set()
     if batch:
         yield batch
 
@@ -247,19 +332,18 @@ def _move(left: Look, arrived: Look) -> Change:
     )
 
 
-def _folder(parts: Parts, operation: Operation, path: WorkspacePath) -> Change:
-    return Change(operation=operation, path=path, key=parts.workspace.key(path), applied=True, external=True)
-
-
-def _says_folder(record: ChangeRecord | None, path: WorkspacePath) -> bool:
-    """Whether the newest record of a path left a folder there."""
-    made = (Operation.CREATE_DIRECTORY, Operation.MOVE_DIRECTORY)
-    return record is not None and record.operation in made and record.path == path
-
-
-def _says_gone(record: ChangeRecord | None, path: WorkspacePath) -> bool:
-    """Whether the newest record of a path took a folder away from there."""
-    if record is None:
-        return False
-    is_moved_away = record.operation is Operation.MOVE_DIRECTORY and record.path != path
-    return is_moved_away or record.operation is Operation.DELETE_DIRECTORY
+def _learned(left: Look, arrived: Look) -> list[Change]:
+    """Return what became of a name that nobody had looked at: what stood there is known by what arrived elsewhere."""
+    assert arrived.stat is not None
+    found = Change(
+        operation=Operation.FOUND, path=left.path, key=left.key, after=arrived.version, content=arrived.content,
+        size=arrived.stat.size, mode=arrived.stat.mode, view=left.view, applied=True, external=True,
+    )  # fmt: skip
+    if left.version == arrived.version:
+        return [found]
+    operation = Operation.DELETE if left.stat is None else Operation.MODIFY
+    became = replace(
+        found, operation=operation, before=arrived.version, after=left.version, content=left.content, view=None,
+        size=None if left.stat is None else left.stat.size, mode=None if left.stat is None else left.stat.mode,
+    )  # fmt: skip
+    return [found, became]

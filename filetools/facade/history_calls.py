@@ -9,8 +9,10 @@ from filetools.errors import ChangedMeanwhileError, FileToolsError, InvalidArgum
 from filetools.facade import differences, information
 from filetools.facade.calls import Calls
 from filetools.facade.lines import line_ranges
-from filetools.facade.undoing import Choose, UndoPlan, make_plan
-from filetools.journal import Checkpoint
+from filetools.facade.preconditions import record_steps
+from filetools.facade.proposals import bind, taken_by
+from filetools.facade.undoing import Choose, make_plan
+from filetools.journal import Checkpoint, RelationKind
 from filetools.models import Actor, DiffResult, VersionsResult
 from filetools.models.history import CheckpointResult, CheckpointsResult, ProvenanceResult, UndoResult
 from filetools.versions import Moment, UndoRequest, changes_after, choose
@@ -36,6 +38,7 @@ class HistoryCalls(Calls):
             raise InvalidArgumentError(f"limit must be at least 1, not {limit}")
         where = self._runner.resolve(path)
         await self._authorise("versions", [where], {}, change=False)
+        await self._runner.observe(where)
         return await self._parts.crew.run(partial(information.history, self._parts, where, limit))
 
     async def diff(self, path: str, old_version: str | None = None, new_version: str | None = None) -> DiffResult:
@@ -52,6 +55,7 @@ class HistoryCalls(Calls):
         """
         where = self._runner.resolve(path)
         await self._authorise("diff", [where], {}, change=False)
+        await self._runner.observe(where)
         work = partial(differences.diff_result, self._parts, where, old_version, new_version)
         return await self._parts.crew.run(work)
 
@@ -100,7 +104,7 @@ class HistoryCalls(Calls):
     async def redo(self, *, dry_run: bool = False, partial: bool = False) -> UndoResult:
         """Take this actor's last undo back, or its last restore; otherwise as `undo`."""
         choosing = _choosing(self.actor, UndoRequest(), redo=True)
-        return await self._take_back(choosing, dry_run=dry_run, partly=partial)
+        return await self._take_back(choosing, dry_run=dry_run, partly=partial, kind="redoes")
 
     async def checkpoint(self, name: str, *, replace: bool = False) -> CheckpointResult:
         """Give the present moment a name, to `restore` it later. All that comes after the oldest one is kept.
@@ -116,6 +120,7 @@ class HistoryCalls(Calls):
         given: object = name
         if not isinstance(given, str) or not given.strip() or len(given) > LONGEST_NAME:
             raise InvalidArgumentError(f"The name of a checkpoint has 1 to {LONGEST_NAME} characters")
+        self._parts.gatekeeper.check_writable()
         await self._authorise("checkpoint", [], {"name": name}, change=False)
         made = await self._parts.crew.run(lambda: self._parts.journal.checkpoints.save(name, replace=replace))
         if made is None:
@@ -180,10 +185,19 @@ class HistoryCalls(Calls):
             raise InvalidArgumentError(f"There is no checkpoint {name!r}; known are {known}")
         return found
 
-    async def _take_back(self, pick: Choose, *, dry_run: bool, partly: bool, tool: str = "undo_changes") -> UndoResult:
+    async def _take_back(
+        self,
+        pick: Choose,
+        *,
+        dry_run: bool,
+        partly: bool,
+        tool: str = "undo_changes",
+        kind: RelationKind = "undoes",
+    ) -> UndoResult:
         self._runner.check_open()
+        make = partial(make_plan, self._parts, pick, kind, is_restore=tool == "restore")
         for _ in range(MOST_TRIES):
-            plan = await self._parts.crew.run(partial(make_plan, self._parts, pick))
+            plan = await self._parts.crew.run(make)
             touched = plan.touched(self.settings.protected_paths)
             if dry_run or (plan.conflicts and not partly) or not plan.steps:
                 await self._authorise(tool, touched, {}, change=False)
@@ -191,23 +205,23 @@ class HistoryCalls(Calls):
                     raise plan.error()
                 result = await self._parts.crew.run(partial(plan.result, None))
                 return result.model_copy(update={"dry_run": dry_run})
-            await self._authorise(tool, touched, {"facts": plan.facts}, change=True)
+            facts, taken = {"facts": plan.facts}, taken_by(plan.steps)
+            allowed = await self._authorise(tool, touched, facts, change=True, taken=taken)
             if plan.deleted:
-                await self._authorise("delete_file", plan.deleted, {"facts": plan.facts}, change=True)
+                permit = await self._authorise("delete_file", plan.deleted, facts, change=True, taken=taken)
+                allowed = permit or allowed  # either is bound to all of it
+            if allowed is not None:
+                bind(plan.steps, allowed.check)
             try:
-                happened = partial(plan.note, self._parts, self.actor)
+                happened = partial(record_steps, self._parts, self.actor, plan.steps)
                 outcome = await self._runner.change(plan.steps, self.actor, happened=happened)
             except FileToolsError:
-                if await self._still_stands(plan, pick):
+                again = await self._parts.crew.run(make)
+                if again.facts == plan.facts:  # still the right one, so that its failure counts
                     raise
             else:
                 return await self._parts.crew.run(partial(plan.result, outcome))
         raise ChangedMeanwhileError(touched[0] if touched else ".", MOST_TRIES)
-
-    async def _still_stands(self, plan: UndoPlan, pick: Choose) -> bool:
-        """Whether a plan that failed is still the right one, so that its failure counts."""
-        again = await self._parts.crew.run(partial(make_plan, self._parts, pick))
-        return again.facts == plan.facts
 
 
 def _choosing(caller: Actor, request: UndoRequest, *, redo: bool = False) -> Choose:

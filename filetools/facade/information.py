@@ -114,19 +114,38 @@ async def status(parts: Parts) -> dict[str, Any]:
     """Return the state of a workspace."""
     position = await parts.crew.run(parts.journal.position)
     pending = await parts.crew.run(lambda: len(parts.journal.marks.pending()))
+    unrestored = await parts.crew.run(parts.journal.marks.unrestored)
     alive: str | None = None
     try:
         parts.workspace.check_alive()
     except FileToolsError as exc:
         alive = exc.message
+    refusal = parts.gatekeeper.refusal
     return {
         "root": parts.workspace.root.name,
         "epoch": parts.journal.epoch,
         "position": position,
         "pending": pending,
+        "unrestored": list(dict.fromkeys(record.path for record in unrestored)),
         "mirrors": await parts.crew.run(parts.sync.status),
         "documents": await parts.crew.run(partial(_open_documents, parts)),
+        "retention": await parts.crew.run(partial(_retention, parts)),
         "durability": parts.settings.durability,
         "permissions": parts.settings.permissions,
         "problem": alive,
+        "read_only": None if refusal is None else refusal.message,
+    }
+
+
+def _retention(parts: Parts) -> dict[str, Any]:
+    held, settings = parts.journal.retained(), parts.settings
+    is_over = held.bytes > settings.retention_bytes or held.records > settings.retention_records
+    return {
+        "bytes": held.bytes,
+        "bytes_limit": settings.retention_bytes,
+        "records": held.records,
+        "records_limit": settings.retention_records,
+        "checkpoint": held.checkpoint,
+        "held_records": held.held_records,
+        "held_over_limit": is_over and held.checkpoint is not None,
     }

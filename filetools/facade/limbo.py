@@ -15,7 +15,7 @@ from functools import partial
 from typing import Final
 
 from filetools.content import version_of
-from filetools.errors import FileToolsError, LockTimeoutError
+from filetools.errors import DiskFullError, FileToolsError, LockTimeoutError
 from filetools.facade.parts import Parts
 from filetools.journal import Change, HeadMovedError
 from filetools.models import SYSTEM, ChangeRecord, Operation
@@ -43,7 +43,7 @@ async def sweep(parts: Parts, tell: Callable[[Sequence[ChangeRecord]], None]) ->
         try:
             async with parts.locks.hold([key], path=late.path, owner=_OWNER, timeout_seconds=2.0):
                 records = await parts.crew.run(partial(_keep, parts, late, key))
-        except (LockTimeoutError, HeadMovedError):
+        except (DiskFullError, LockTimeoutError, HeadMovedError):
             continue  # it stays in limbo until the next round
         tell(records)
 
@@ -119,6 +119,6 @@ def _keep(parts: Parts, late: LateSave, key: str) -> tuple[ChangeRecord, ...]:
         view=None,
         external=False,
     )
-    records = parts.journal.commit([save, on_top], SYSTEM, mirrors=parts.sync.names([late.path]))
+    records = parts.journal.commit([save, on_top], SYSTEM)
     late.file.discard()
     return records

@@ -25,7 +25,10 @@ def line_ranges(parts: Parts, path: WorkspacePath) -> ProvenanceResult:
     if text is None:
         raise InvalidArgumentError(f"{path} is binary; it has no lines", path=path)
     lines = LineHistory(
-        journal.history, journal.contents.get, lambda other: parts.workspace.key(parts.workspace.resolve(other))
+        journal.history,
+        journal.contents.get,
+        lambda other: parts.workspace.key(parts.workspace.resolve(other)),
+        parts.lines,
     )
     ranges = [_range(lines_of_one) for lines_of_one in lines.authors(path, text, now=now)]
     return ProvenanceResult(path=path, version=facts.version, total_lines=facts.total_lines or 0, ranges=ranges)

@@ -47,10 +47,17 @@ class Look:
     """The bytes, where looking had to read them."""
     adoption: Change | None
     """What must be journaled first: a file found, or a foreign change."""
+    is_opaque: bool = False
+    """Whether it is taken as it is, since nobody can know its bytes: a link, or a file too large to be kept."""
 
 
 def look(
-    parts: Parts, path: WorkspacePath, *, patience_seconds: float = STILL_SECONDS, view: View | None = None
+    parts: Parts,
+    path: WorkspacePath,
+    *,
+    patience_seconds: float = STILL_SECONDS,
+    view: View | None = None,
+    takes_opaque: bool = False,
 ) -> Look:
     """Settle what a dead process left at a path, then compare disk and head.
 
@@ -61,6 +68,8 @@ def look(
         path: Where to look.
         patience_seconds: How long to wait for another program to finish writing.
         view: What the journal knows, where the caller has asked already, under the same lock.
+        takes_opaque: Whether a file over `max_write_bytes` is not read, and a link, where links are followed, is no refusal:
+            for those who only take it away from its name.
 
     Raises:
         PathIsDirectoryError, SymlinkNotAllowedError, NotRegularFileError: No regular file stands there.
@@ -72,19 +81,40 @@ def look(
     taken_ns = time.time_ns()
     stat = parts.store.stat(path)
     if stat is None:
-        adoption = _deletion(path, key, view)
+        adoption = _deletion(parts, path, key, view)
         return Look(
             path=path, key=key, view=view, taken_ns=taken_ns, stat=None, facts=None, version=None, content=None,
             adoption=adoption,
         )  # fmt: skip
+    if takes_opaque and _is_opaque(parts, stat):
+        return Look(
+            path=path, key=key, view=view, taken_ns=taken_ns, stat=stat, facts=None,
+            version=stat_version(stat.identity), content=None, adoption=None, is_opaque=True,
+        )  # fmt: skip
     _refuse_other_types(path, stat)
     facts = parts.facts.get(stat.identity)
     if facts is not None and view.head is not None and view.head.version == facts.version:
-        return Look(
+        seen = Look(
             path=path, key=key, view=view, taken_ns=taken_ns, stat=stat, facts=facts, version=facts.version,
             content=None, adoption=None,
         )  # fmt: skip
+        return replace(seen, adoption=_adoption(parts, seen))
     return _read_look(parts, key, view, path, time.monotonic() + patience_seconds)
+
+
+def stat_version(identity: tuple[int, int, int, int, int]) -> str:
+    """Return the version of what is not hashed: a file too large for it, or a link."""
+    return "stat:" + "-".join(str(part) for part in identity)
+
+
+def is_as_recorded(parts: Parts, path: WorkspacePath) -> bool:
+    """Whether what stands at a path is what the journal says, as far as can be said without reading or locking."""
+    head = parts.journal.view(parts.workspace.key(path)).head
+    stat = parts.store.stat(path)
+    if head is None or stat is None:
+        return head is None or head.version is None
+    facts = parts.facts.get(stat.identity)
+    return facts is not None and facts.version == head.version
 
 
 def content_of(parts: Parts, seen: Look) -> bytes:
@@ -101,26 +131,18 @@ def content_of(parts: Parts, seen: Look) -> bytes:
     return content
 
 
+def known_version(seen: Look) -> str | None:
+    """Return the version for a record that a look's file stands there; of what is opaque, as far as the journal knows."""
+    if not seen.is_opaque:
+        return seen.version
+    return None if seen.view.head is None else seen.view.head.version
+
+
 def facts_of(parts: Parts, seen: Look) -> ContentFacts | None:
     """Return the facts of what a look saw; None if nothing is there or it is too large to be looked at as a whole."""
     if seen.facts is None and seen.content is not None:
         return inspect(seen.content, name=seen.path)[0]
     return seen.facts
-
-
-def found_mode(seen: Look) -> tuple[Change, ...]:
-    """Return the record of permission bits that a program has changed without touching the bytes.
-
-    It goes before the record of a change: an undo gives the file back the mode that it had before that change.
-    """
-    head, stat = seen.view.head, seen.stat
-    if seen.adoption is not None or stat is None or head is None or head.mode in (None, stat.mode):
-        return ()
-    change = Change(
-        operation=Operation.FOUND, path=seen.path, key=seen.key, before=seen.version, after=seen.version,
-        size=stat.size, mode=stat.mode, view=seen.view, applied=True, external=True,
-    )  # fmt: skip
-    return (change,)
 
 
 def keep_large(parts: Parts, seen: Look) -> None:
@@ -132,6 +154,8 @@ def keep_large(parts: Parts, seen: Look) -> None:
     """
     if seen.stat is None or seen.version is None or seen.stat.size <= parts.settings.max_foreign_bytes:
         return
+    if seen.is_opaque:
+        raise FileTooLargeError(seen.path, seen.stat.size, parts.settings.max_write_bytes)
     if not parts.journal.contents.has(seen.version):
         content, _ = parts.store.read(seen.path, limit=parts.settings.max_write_bytes)
         if version_of(content) != seen.version:
@@ -146,6 +170,12 @@ def _settled(parts: Parts, path: WorkspacePath, key: str, view: View) -> View:
         parts.recovery.settle(path, key)
         view = parts.journal.view(key)
     return view
+
+
+def _is_opaque(parts: Parts, stat: FileStat) -> bool:
+    if stat.type == "symlink":
+        return parts.workspace.follow_symlinks
+    return stat.type == "file" and stat.size > parts.settings.max_write_bytes
 
 
 def _refuse_other_types(path: WorkspacePath, stat: FileStat) -> None:
@@ -181,7 +211,7 @@ def _read_once(parts: Parts, path: WorkspacePath, key: str, view: View) -> Look:
         path=path, key=key, view=view, taken_ns=taken_ns, stat=stat, facts=facts, version=facts.version,
         content=content, adoption=None,
     )  # fmt: skip
-    return replace(seen, adoption=_adoption(seen))
+    return replace(seen, adoption=_adoption(parts, seen))
 
 
 def _hashed_look(parts: Parts, path: WorkspacePath, key: str, view: View) -> Look:
@@ -199,7 +229,7 @@ def _hashed_look(parts: Parts, path: WorkspacePath, key: str, view: View) -> Loo
         path=path, key=key, view=view, taken_ns=taken_ns, stat=stat, facts=None,
         version=VERSION_PREFIX + digest.hexdigest(), content=None, adoption=None,
     )  # fmt: skip
-    return replace(seen, adoption=_adoption(seen))
+    return replace(seen, adoption=_adoption(parts, seen))
 
 
 def _is_moving(parts: Parts, seen: Look) -> bool:
@@ -212,37 +242,41 @@ def _is_moving(parts: Parts, seen: Look) -> bool:
         reader.close()
 
 
-def _adoption(seen: Look) -> Change | None:
-    head = seen.view.head
-    if head is not None and head.version == seen.version:
+def _adoption(parts: Parts, seen: Look) -> Change | None:
+    head, stat = seen.view.head, seen.stat
+    assert stat is not None
+    if head is not None and head.version == seen.version and head.mode in (None, stat.mode):
         return None
-    assert seen.stat is not None
-    found = head is None
-    created = head is not None and head.version is None
-    operation = Operation.FOUND if found else Operation.CREATE if created else Operation.MODIFY
+    if head is None:
+        operation = parts.names.first_look(seen.path, stat)
+    else:
+        operation = Operation.CREATE if head.version is None else Operation.MODIFY
     return Change(
         operation=operation,
         path=seen.path,
         key=seen.key,
         before=head.version if head is not None else None,
+        before_unknown=head is None and operation is Operation.MODIFY,
         after=seen.version,
         content=seen.content,
-        size=seen.stat.size,
-        mode=seen.stat.mode,
+        size=stat.size,
+        mode=stat.mode,
         view=seen.view,
         applied=True,
         external=True,
     )
 
 
-def _deletion(path: WorkspacePath, key: str, view: View) -> Change | None:
-    if view.head is None or view.head.version is None:
+def _deletion(parts: Parts, path: WorkspacePath, key: str, view: View) -> Change | None:
+    is_there = parts.names.find(path) == "file" if view.head is None else view.head.version is not None
+    if not is_there:
         return None
     return Change(
         operation=Operation.DELETE,
         path=path,
         key=key,
-        before=view.head.version,
+        before=None if view.head is None else view.head.version,
+        before_unknown=view.head is None,
         view=view,
         applied=True,
         external=True,

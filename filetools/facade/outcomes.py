@@ -23,17 +23,17 @@ def write_result(step: PutFile, outcome: Outcome, index: int = 0) -> WriteResult
         path=step.path,
         bytes_written=len(decision.content) if decision.added_bytes is None else decision.added_bytes,
         created=step.seen.stat is None and not decision.in_buffer,
-        version=decision.shown_version or decision.facts.version,
+        version=decision.told_version,
         disk_version=_disk_version(step, decision),
         in_buffer=decision.in_buffer,
         replaced_version=None if unchanged or decision.in_buffer else step.seen.version,
         unchanged=unchanged,
-        merged=decision.sent is not None if decision.is_merged is None else decision.is_merged,
+        merged=decision.merged,
         foreign=list(decision.foreign),
         newline=decision.newline,
         number=number_of(record),
         mirror=outcome.mirror,
-        warnings=list(outcome.warnings),
+        warnings=[*outcome.warnings, *decision.warnings],
     )
 
 
@@ -41,7 +41,7 @@ def _disk_version(step: PutFile, decision: Decision) -> str | None:
     """Version of the file, where reads return another text than it holds."""
     if decision.in_buffer:
         return step.seen.version
-    return None if decision.shown_version in (None, decision.facts.version) else decision.facts.version
+    return None if decision.told_version == decision.facts.version else decision.facts.version
 
 
 def delete_result(step: RemoveFile | RemoveFolder, outcome: Outcome, index: int = 0) -> DeleteResult:
@@ -49,7 +49,7 @@ def delete_result(step: RemoveFile | RemoveFolder, outcome: Outcome, index: int 
     record = outcome.changes[index]
     return DeleteResult(
         path=step.paths[0],
-        deleted_version=step.seen.version if isinstance(step, RemoveFile) else None,
+        deleted_version=step.seen.version if isinstance(step, RemoveFile) and not step.seen.is_opaque else None,
         entries=step.entries if isinstance(step, RemoveFolder) else 1,
         number=number_of(record),
         mirror=outcome.mirror,
@@ -64,7 +64,7 @@ def move_result(step: MoveFile | MoveFolder, outcome: Outcome) -> MoveResult:
     return MoveResult(
         source=step.paths[0],
         destination=step.paths[1],
-        version=ends[0].version if ends is not None else None,
+        version=ends[0].version if ends is not None and not ends[0].is_opaque else None,
         replaced_version=ends[1].version if ends is not None and ends[0].key != ends[1].key else None,
         number=number_of(record),
         mirror=outcome.mirror,

@@ -10,8 +10,9 @@ from typing import Final, TypeVar
 
 from filetools.content import FactsCache
 from filetools.editors import Documents
-from filetools.errors import WorkspaceGoneError
+from filetools.errors import StateDamagedError, WorkspaceGoneError
 from filetools.events import EventBus
+from filetools.facade.known_names import KnownNames
 from filetools.facade.linked import LinkedNames
 from filetools.journal import Journal
 from filetools.locks import LockTable
@@ -20,7 +21,7 @@ from filetools.permissions import Gatekeeper
 from filetools.settings import Settings
 from filetools.stores import Store
 from filetools.sync import Recovery, SyncManager
-from filetools.versions import Knowledge
+from filetools.versions import ReadTracker, RememberedLines
 
 T = TypeVar("T")
 
@@ -57,6 +58,8 @@ class Crew:
 
     def __init__(self, threads: int) -> None:
         self.executor = ThreadPoolExecutor(threads, thread_name_prefix="filetools")
+        self.check_root: Callable[[], None] = lambda: None
+        """Raises WorkspaceGoneError if the root is gone: then the state in it is not damaged, it went along."""
         self._hops = UnderWay()
         self._is_sealed = False
 
@@ -96,10 +99,17 @@ class Crew:
         self.executor.shutdown(wait=False)
 
     def _start(self, work: Callable[[], T]) -> asyncio.Future[T]:
-        hop = asyncio.get_running_loop().run_in_executor(self.executor, work)
+        hop = asyncio.get_running_loop().run_in_executor(self.executor, self._explained, work)
         self._hops.begin()
         hop.add_done_callback(self._hops.end)
         return hop
+
+    def _explained(self, work: Callable[[], T]) -> T:
+        try:
+            return work()
+        except StateDamagedError:
+            self.check_root()
+            raise
 
 
 async def _to_its_end(future: asyncio.Future[T]) -> T:
@@ -133,7 +143,9 @@ class Parts:
     gatekeeper: Gatekeeper
     settings: Settings
     facts: FactsCache
-    knowledge: Knowledge
+    tracker: ReadTracker
     documents: Documents
     crew: Crew
+    names: KnownNames
     links: LinkedNames = field(default_factory=LinkedNames)
+    lines: RememberedLines = field(default_factory=RememberedLines)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Sequence
 from functools import partial
+from typing import Final
 
 from filetools.errors import LockTimeoutError
 from filetools.events import FileRead
@@ -15,6 +16,8 @@ from filetools.facade.streaming import stream
 from filetools.models import InfoResult, ListResult, ReadBatchResult, ReadResult
 from filetools.paths import WorkspacePath
 from filetools.search import ListOptions, list_page
+
+_BEING_WRITTEN: Final = "File is being modified by another operation. Please wait."
 
 
 class ReadCalls(Calls):
@@ -157,5 +160,5 @@ class ReadCalls(Calls):
 
     async def _is_stale(self, path: WorkspacePath, on_locked: OnLocked) -> bool:
         if on_locked == "error":
-            raise LockTimeoutError(path, 0)
+            raise LockTimeoutError(path, 0, reason=_BEING_WRITTEN)
         return on_locked == "flag" or not await self._runner.wait_for_writers(path)

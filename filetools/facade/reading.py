@@ -30,7 +30,8 @@ from filetools.errors import (
     InvalidArgumentError,
     VersionGoneError,
 )
-from filetools.facade.expected import full_version, stat_version
+from filetools.facade.expected import full_version
+from filetools.facade.look import stat_version
 from filetools.facade.parts import Parts
 from filetools.facade.requests import ReadRequest
 from filetools.models import Actor, ReadResult
@@ -54,7 +55,7 @@ def read_now(parts: Parts, path: WorkspacePath, request: ReadRequest, actor: Act
         return None
     content, stat = found
     result = _whole(parts, path, content, stat, taken_ns)
-    parts.knowledge.note(actor, parts.workspace.key(path), result.version, content=content)
+    parts.tracker.record_seen(actor, parts.workspace.key(path), result.version, content=content)
     return result
 
 
@@ -88,7 +89,7 @@ def read(parts: Parts, path: WorkspacePath, request: ReadRequest, actor: Actor) 
         facts, text = inspect(content, name=path, encoding=request.encoding)
         whole = _result(path, facts, _shown(content, text), stat)
         result = _part(whole, facts, content, request) if is_part else whole
-    parts.knowledge.note(
+    parts.tracker.record_seen(
         actor, parts.workspace.key(path), result.version,
         content=content, is_whole=not is_part or result.content == whole.content, encoding=request.encoding,
     )  # fmt: skip
@@ -120,7 +121,10 @@ def _buffer(parts: Parts, path: WorkspacePath, request: ReadRequest, actor: Acto
     is_part = request.is_lines or request.is_bytes
     result = _part(whole, facts, content, request) if is_part else whole
     is_whole = not is_part or result.content == whole.content
-    parts.knowledge.note(actor, key, version, content=content, is_whole=is_whole)
+    parts.tracker.record_seen(actor, key, version, content=content, is_whole=is_whole)
+    if disk_version is not None and disk_version != version:
+        # Named in the result, too: who names it has seen this text, and none of it may reach the file as the writer's own.
+        parts.tracker.record_reported(actor, key, disk_version)
     return result
 
 

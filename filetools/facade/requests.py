@@ -12,6 +12,8 @@ OnLocked = Literal["flag", "wait", "error"]
 NewlineChoice = Literal["exact"]
 OnStale = Literal["merge", "refuse"]
 View = Literal["auto", "disk", "buffer"]
+MOST_FILES: Final = 1000
+"""Files in one call."""
 ON_CONFLICT: Final[tuple[OnConflict, ...]] = get_args(OnConflict)
 
 
@@ -99,6 +101,8 @@ class WriteRequest:
     """Whether replacing a file without its version needs a writer that has read, or written, all of it."""
     require_version: bool = False
     """Whether replacing a file needs its version."""
+    creates: bool = False
+    """Whether it makes a new file, so that what the writer knew of a former one there does not count."""
     create_parents: bool = True
     on_stale: OnStale | None = None
     """What to do if the file is not at the expected version: None refuses; "merge" rebases on what stands there."""

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from filetools.errors import FileToolsError
 from filetools.facade.parts import Parts
-from filetools.paths import ROOT
+from filetools.paths import ROOT, WorkspacePath
 from filetools.paths.patterns import ExcludeRules
 from filetools.search import walk_tree
 from filetools.watch import Hint
@@ -29,14 +29,18 @@ def rescan(parts: Parts, rules: ExcludeRules, since_ns: int) -> Iterator[Hint]:
     """
     seen: set[str] = set()
     for path, entry in walk_tree(parts.store, ROOT, rules=rules):
-        seen.add(path)
+        seen.add(parts.workspace.key(path))
         try:
             stat = parts.store.stat(path)
         except FileToolsError:
             continue
         if stat is not None and max(stat.changed_ns, stat.modified_ns) >= since_ns - SLACK_NS:
-            is_new = parts.journal.view(parts.workspace.key(path)).head is None
-            yield Hint("changed", path, is_directory=entry.type == "directory", is_new=is_new)
-    for known, _ in parts.journal.heads_below(""):
+            yield Hint("changed", path, is_directory=entry.type == "directory")
+        elif parts.names.find(path) == "absent":
+            yield Hint("changed", path, is_directory=entry.type == "directory", is_listed=True)
+    for known, is_directory in parts.names.below(""):
         if known not in seen:
+            yield Hint("deleted", known, is_directory=is_directory)
+    for known, _ in parts.journal.heads_below(""):
+        if parts.workspace.key(WorkspacePath(known)) not in seen:
             yield Hint("deleted", known)

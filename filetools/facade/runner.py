@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import time
 from collections import Counter
-from collections.abc import Callable, Coroutine, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager, contextmanager
 from functools import partial
 from types import TracebackType
@@ -13,23 +14,30 @@ from typing import Any, Final, TypeVar
 
 from filetools.content import inspect
 from filetools.errors import (
+    AbortedError,
     ChangedMeanwhileError,
     FileToolsError,
     InvalidArgumentError,
     LockTimeoutError,
+    StateDamagedError,
     WorkspaceGoneError,
 )
 from filetools.events import Event, from_record
 from filetools.facade.document_news import DocumentNews
+from filetools.facade.look import is_as_recorded, look
+from filetools.facade.others import nothing_precedes
 from filetools.facade.parts import CLOSED, Parts, UnderWay, finished
 from filetools.facade.steps import Step, UnheldError, UnsavedQuestion
-from filetools.facade.way import MOST_TRIES, Beat, Outcome, go, no_beat
+from filetools.facade.way import MOST_TRIES, Beat, Outcome, adopt, go, no_beat
+from filetools.journal import HeadMovedError
 from filetools.locks import HeldLocks
 from filetools.models import Actor, ChangeRecord
 from filetools.paths import WorkspacePath
-from filetools.permissions import uncounted
+from filetools.permissions import current_watch, uncounted
 
 T = TypeVar("T")
+
+_log = logging.getLogger(__name__)
 
 LARGEST_EVENT_CONTENT_BYTES: Final = 1024 * 1024
 READER_WAIT_SECONDS: Final = 2.0
@@ -60,6 +68,8 @@ class Runner:
         """Tells what happens to open documents."""
         self.on_told: Callable[[Sequence[ChangeRecord]], None] = lambda _: None
         """Called on the loop with the records of every change, before its events."""
+        self.precede: Callable[[Sequence[str]], Awaitable[None]] = nothing_precedes
+        """Called with the paths of a change, under their locks, before it is told."""
         self._writers: Counter[str] = Counter()
         self._changes = UnderWay()
         self._long: set[asyncio.Task[Any]] = set()
@@ -87,6 +97,14 @@ class Runner:
             raise InvalidArgumentError(f"A path is text, not {type(raw_path).__name__}")
         path = self.parts.workspace.resolve(raw_path, allow_root=allow_root)
         return self.parts.workspace.locate(path) if self.parts.workspace.follow_symlinks else path
+
+    def resolve_name(self, raw_path: str) -> WorkspacePath:
+        """As `resolve`, but a link at the end stands for itself: for what takes a name away, as unlink and rename do."""
+        self.check_open()
+        if not isinstance(raw_path, str):
+            raise InvalidArgumentError(f"A path is text, not {type(raw_path).__name__}")
+        path = self.parts.workspace.resolve(raw_path)
+        return self.parts.workspace.locate(path.parent).child(path.name)
 
     def check_open(self) -> None:
         """Raise WorkspaceGoneError if the workspace was closed."""
@@ -130,6 +148,23 @@ class Runner:
         except LockTimeoutError:
             return False
 
+    async def observe(self, path: WorkspacePath) -> None:
+        """Have recorded and told what other programs did to a file, before anything is said of it.
+
+        Where somebody is at work on the file, or no file stands there, nothing is done.
+        """
+        parts, key = self.parts, self.parts.workspace.key(path)
+        try:
+            if await parts.crew.run(partial(is_as_recorded, parts, path)):
+                return
+            hold = parts.locks.hold([key], path=path, owner="reader", timeout_seconds=READER_WAIT_SECONDS)
+            async with hold:
+                records = await parts.crew.run(partial(_adopted, parts, path))
+                await self.precede([key])
+        except (FileToolsError, HeadMovedError):
+            return
+        self.tell(records)
+
     async def change(
         self,
         steps: Sequence[Step],
@@ -165,6 +200,9 @@ class Runner:
                     return await self._change(steps, actor, folders, lock_timeout_seconds, beat, happened)
                 except UnheldError as exc:
                     folders |= frozenset(exc.folders)
+                except StateDamagedError:
+                    await self.parts.crew.run(self.parts.crew.check_root)  # the folder of the locks went with the root
+                    raise
             raise ChangedMeanwhileError(steps[0].paths[0], MOST_TRIES)
         finally:
             self._changes.end()
@@ -182,27 +220,42 @@ class Runner:
         paths = [*(path for step in steps for path in step.paths), *folders]
         keys = [parts.workspace.key(path) for path in paths]
         cancelled = False
+
+        def heard(done: int, total: int) -> None:
+            if cancelled:  # before anything is recorded, so that nothing needs to be set back
+                raise AbortedError("The call", {"done": 0, "total": total})
+            beat(done, total)
+
+        def work() -> Outcome:
+            parts.tracker.load(actor)  # here, for a hop of its own would let calls overtake each other before the locks
+            return go(parts, steps, actor, folders=folders, beat=heard, noticed=noticed.extend)
+
         noticed: list[ChangeRecord] = []
         hold = parts.locks.hold(keys, path=paths[0], owner=actor.id, timeout_seconds=lock_timeout_seconds)
         async with Unhurried(hold):
             acquired = time.time()
             with self._writing(keys):
-                work = partial(go, parts, steps, actor, folders=folders, beat=beat, noticed=noticed.extend)
                 hop = parts.crew.start(work)
                 try:
                     await asyncio.shield(hop)
                 except asyncio.CancelledError:
-                    await finished(hop)
                     cancelled = True
+                    await finished(hop)
                 except (FileToolsError, UnheldError, UnsavedQuestion):
                     pass  # raised below, after what was noticed is told
+            try:
+                await self.precede(keys)
+            except asyncio.CancelledError:
+                cancelled = True
+            except FileToolsError as exc:
+                _log.warning("what others did before is told later: %s", exc)
         if hop.exception() is None:
             noticed += hop.result().records
         self.notice(noticed)  # first: what the call itself makes known is newer than what it met on the way
         if hop.exception() is None:
             happened()
         self._publish(noticed, acquired)
-        if cancelled:
+        if cancelled and not (hop.exception() is None and _is_late()):
             raise asyncio.CancelledError
         return hop.result()
 
@@ -213,7 +266,7 @@ class Runner:
 
     def notice(self, records: Sequence[ChangeRecord]) -> None:
         """Have actors hear of changes by others in files that they know."""
-        self.parts.knowledge.news.notice(records, self.parts.workspace.key)
+        self.parts.tracker.notice(records, self.parts.workspace.key)
 
     def _publish(self, records: Sequence[ChangeRecord], acquired: float | None = None) -> None:
         if not records:
@@ -246,6 +299,17 @@ class Runner:
                 self._writers[key] -= 1
                 if not self._writers[key]:
                     del self._writers[key]
+
+
+def _adopted(parts: Parts, path: WorkspacePath) -> tuple[ChangeRecord, ...]:
+    adoption = look(parts, path).adoption
+    return () if adoption is None else adopt(parts, [adoption])
+
+
+def _is_late() -> bool:
+    """Whether a call is cancelled for its time limit, or because it was aborted, alone: what is done is then told as done."""
+    task, watch = asyncio.current_task(), current_watch()
+    return task is not None and task.cancelling() == 1 and watch is not None and watch.is_over()
 
 
 def _text_of(parts: Parts, path: str, version: str) -> str | None:

@@ -11,7 +11,7 @@ from filetools.editors import OpenText, changed
 from filetools.errors import BufferClosedError, InvalidArgumentError, PathNotFoundError
 from filetools.facade.look import Look, content_of, facts_of
 from filetools.facade.parts import Parts
-from filetools.facade.steps import Decision, aside, disk_text
+from filetools.facade.steps import Decision, Sent, aside, disk_text
 from filetools.facade.writing import UTF_8
 from filetools.journal import Document, DocumentClosing, HeadMovedError, Relation
 from filetools.models import Actor, OnConflict
@@ -68,7 +68,8 @@ class Save:
         change = changed(opened, text, edits, base=facts.version, is_dirty=False, reason="saved")
         if not is_level:
             change = replace(change, text_format=facts.text_format or change.text_format)
-        decision = Decision(content=content, facts=facts, is_merged=not is_level)
+        sent = Sent(content=content, version=facts.version)  # the editor gets what was merged in
+        decision = Decision(content=content, facts=facts, sent=sent, is_merged=not is_level)
         if facts.version != seen.version:
             parents = tuple(Relation(kind="parent", number=number) for number in document.parents)
             return replace(decision, document=change, relations=parents)
@@ -86,7 +87,10 @@ def _merged(parts: Parts, seen: Look, opened: OpenText) -> bytes:
     if on_disk is None or facts is None or facts.text_format is None:
         raise conflict_error(seen.path, opened.document.base, seen.version, reason="it is binary now")
     content = content_of(parts, seen)
-    merged = merge_bytes(opened.base_text, content, opened.text, text_format=facts.text_format, path=seen.path)
+    by_words = parts.settings.is_prose(seen.path)
+    merged = merge_bytes(
+        opened.base_text, content, opened.text, text_format=facts.text_format, path=seen.path, by_words=by_words
+    )
     if merged.content is None:
         version = opened.document.base or ""
         raise overlap_error(seen.path, version, seen.version, merged.result, on_disk, opened.base_text)

@@ -52,13 +52,14 @@ def grep(
         return not all(check.can_execute for check in checks)
 
     return grep_page(
-        parts.store, path, options, cursor, unsaved=_unsaved(parts), abort=abort, candidates=candidates,
+        parts.store, path, options, cursor, unsaved=_unsaved(parts, path), abort=abort, candidates=candidates,
         is_withheld=is_withheld if policy.rules else None,
     )  # fmt: skip
 
 
-def _unsaved(parts: Parts) -> Unsaved:
-    documents = parts.journal.documents
+def _unsaved(parts: Parts, path: WorkspacePath) -> Unsaved:
+    documents, key = parts.journal.documents, parts.workspace.key(path)
+    own = None if path.is_root else parts.journal.view(key).document
 
     def text_of(document_id: str) -> Callable[[], str | None]:
         def text() -> str | None:
@@ -67,6 +68,7 @@ def _unsaved(parts: Parts) -> Unsaved:
 
         return text
 
-    dirty = [document for document in documents.all() if document.is_dirty]
+    below = documents.below(key)
+    dirty = [document for document in (own, *below) if document is not None and document.is_dirty]
     texts = {document.key: (document.path, text_of(document.id)) for document in dirty}
     return Unsaved(texts=texts, key=parts.workspace.key)

@@ -15,7 +15,11 @@ from filetools.versions import Node, Origin
 
 
 class StandingTree:
-    """Implements `Present` for one workspace. Lives for one plan; call it in a worker thread."""
+    """Implements `Present` for one workspace. Lives for one plan; call it in a worker thread.
+
+    What no call can name, such as a name that is not UTF-8, has no records either: it is something "other", a folder with
+    all that is in it, and goes where the folder goes that it is in.
+    """
 
     def __init__(self, parts: Parts) -> None:
         self.parts = parts
@@ -23,19 +27,20 @@ class StandingTree:
 
     def key(self, path: str) -> str:
         """Return the lock key of a path."""
-        return self.parts.workspace.key(self._resolved(path))
+        return self.parts.workspace.key(WorkspacePath(path))
 
     def at(self, path: str) -> Node | None:
         """Return what stands at a path."""
         try:
-            stat = self.parts.store.stat(self._resolved(path))
+            stat = self.parts.store.stat(WorkspacePath(path))
         except FileToolsError:
             return None  # what cannot be reached is nothing that could be put back
-        return None if stat is None else _node(Origin(path=path), stat)
+        return None if stat is None else self._node(Origin(path=path), stat)
 
     def below(self, path: str) -> Iterable[str]:
         """Return the paths of all that stands below a folder, folders before what is in them."""
-        return [below for below, _ in walk_tree(self.parts.store, self._resolved(path))]
+        walk = walk_tree(self.parts.store, WorkspacePath(path))
+        return [below for below, _ in walk if self._is_seen(below)]
 
     def trashed(self, path: str, trash: str) -> list[tuple[str, Node]]:
         """Return what would come back to a path out of the trash, the folder itself first."""
@@ -52,7 +57,7 @@ class StandingTree:
         store = self.parts.store
         if origin.trash is not None:
             return store.read_trashed(WorkspacePath(origin.top), origin.trash, origin.path[len(origin.top) + 1 :])
-        return store.read(self._resolved(origin.path), limit=self.parts.settings.max_write_bytes)[0]
+        return store.read(WorkspacePath(origin.path), limit=self.parts.settings.max_write_bytes)[0]
 
     def kept(self, version: str) -> bytes:
         """Return the bytes of a version that the journal keeps.
@@ -63,14 +68,15 @@ class StandingTree:
         return self.parts.journal.contents.get(version)
 
     def _trashed(self, path: str, trash: str) -> Iterator[tuple[str, Node]]:
-        for relative, stat in self.parts.store.trashed(self._resolved(path), trash):
+        for relative, stat in self.parts.store.trashed(WorkspacePath(path), trash):
             full = f"{path}/{relative}" if relative else path
-            yield relative, _node(Origin(path=full, trash=trash, top=path), stat)
+            if self._is_seen(full):
+                yield relative, self._node(Origin(path=full, trash=trash, top=path), stat)
 
     def _read_version(self, origin: Origin) -> str:
         if origin.trash is not None:
             return version_of(self.content(origin))
-        path, facts = self._resolved(origin.path), self.parts.facts
+        path, facts = WorkspacePath(origin.path), self.parts.facts
         stat = self.parts.store.stat(path)
         known = None if stat is None else facts.get(stat.identity)
         if known is not None:
@@ -81,11 +87,13 @@ class StandingTree:
         facts.put(stat.identity, found, taken_ns=taken_ns)
         return found.version
 
-    def _resolved(self, path: str) -> WorkspacePath:
-        return self.parts.workspace.resolve(path)
+    def _is_seen(self, path: str) -> bool:
+        """Whether a path is not inside something "other"."""
+        return self.parts.workspace.is_addressable(path.rpartition("/")[0] or path)
 
-
-def _node(origin: Origin, stat: FileStat) -> Node:
-    if stat.type == "directory":
-        return Node(kind="folder", origin=origin)
-    return Node(kind="file" if stat.type == "file" else "other", origin=origin, mode=stat.mode)
+    def _node(self, origin: Origin, stat: FileStat) -> Node:
+        if stat.type not in ("directory", "file") or not self.parts.workspace.is_addressable(origin.path):
+            return Node(kind="other", origin=origin, mode=stat.mode)
+        if stat.type == "directory":
+            return Node(kind="folder", origin=origin)
+        return Node(kind="file", origin=origin, mode=stat.mode)

@@ -20,18 +20,20 @@ MOST_RECORDS = 2000
 def sync_files(parts: Parts) -> int:
     """Sync what applied records changed; returns how many records are settled by it. Call it in a worker thread."""
     records = parts.journal.marks.unsynced(MOST_RECORDS)
-    by_path: dict[str, list[int]] = defaultdict(list)
+    places = {record.number: parts.recovery.places(record) for record in records}
+    by_path: dict[WorkspacePath, list[int]] = defaultdict(list)
     for record in records:
-        by_path[record.path].append(record.number)
-        if record.old_path is not None:
-            by_path[record.old_path].append(record.number)
+        for path in places[record.number] or [parts.workspace.resolve(record.path)]:
+            by_path[path].append(record.number)
     failed: set[int] = set()
     for path, numbers in by_path.items():
         try:
-            _sync(parts, parts.workspace.resolve(path))
+            _sync(parts, path)
         except FileToolsError as exc:
             _log.warning("%s is not synced yet: %s", path, exc)
             failed.update(numbers)
+    # What moved along with its folder meanwhile was synced nowhere.
+    failed.update(record.number for record in records if parts.recovery.places(record) != places[record.number])
     parts.journal.marks.synced(record.number for record in records if record.number not in failed)
     return len(records) - len(failed)
 

@@ -4,15 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
+from typing import Final
 
+from filetools.errors import DiskFullError
 from filetools.facade import batches, folders
 from filetools.facade.calls import Calls
-from filetools.facade.knowing import note_gone, note_moved, permit_move, permit_removal
 from filetools.facade.outcomes import delete_result, directory_result, move_result
+from filetools.facade.preconditions import permit_move, permit_removal, record_steps
 from filetools.facade.progress import Abort, Progress, beat_of
 from filetools.facade.steps import MakeFolder, MoveFile, MoveFolder, RemoveFile, RemoveFolder
 from filetools.models import BatchResult, DeleteResult, DirectoryResult, MoveResult
 from filetools.paths import WorkspacePath
+
+_STAYS: Final = {
+    "code": DiskFullError.code,
+    "message": "The disk is full: bytes that were not kept as a version yet stay in .filetools until there is room.",
+    "suggested_action": DiskFullError.action,
+}
 
 
 class TreeCalls(Calls):
@@ -24,10 +32,18 @@ class TreeCalls(Calls):
         Raises:
             PathNotFoundError, PathIsDirectoryError, VersionMismatchError
         """
-        where = self._runner.resolve(path)
+        where = self._runner.resolve_name(path)
         await self._authorise("delete_file", [where], {}, change=True)
-        step = RemoveFile(where, partial(permit_removal, self._parts, self.actor, expected_version))
-        happened = partial(note_gone, self._parts, self.actor, [step])
+        try:
+            return await self._delete(where, expected_version, keeps_bytes=True)
+        except DiskFullError:
+            result = await self._delete(where, expected_version, keeps_bytes=False)
+            return result.model_copy(update={"warnings": [*result.warnings, _STAYS]})
+
+    async def _delete(self, path: WorkspacePath, expected_version: str | None, *, keeps_bytes: bool) -> DeleteResult:
+        permit = partial(permit_removal, self._parts, self.actor, expected_version)
+        step = RemoveFile(path, permit, keeps_bytes=keeps_bytes)
+        happened = partial(record_steps, self._parts, self.actor, [step])
         outcome = await self._runner.change([step], self.actor, happened=happened)
         return delete_result(step, outcome)
 
@@ -51,17 +67,27 @@ class TreeCalls(Calls):
             PathExistsError: The destination exists, and is a folder or `overwrite` is False.
             InvalidArgumentError: A folder was to be moved into itself.
         """
-        origin, where = self._runner.resolve(source), self._runner.resolve(destination)
+        origin, where = self._runner.resolve_name(source), self._runner.resolve_name(destination)
         inside = await self._parts.crew.run(partial(folders.survey, self._parts, origin, where))
-        await self._authorise("move_file", [origin, where, *inside.protected], {"overwrite": overwrite}, change=True)
+        allowed = await self._authorise(
+            "move_file",
+            [origin, where, *inside.protected],
+            {"overwrite": overwrite},
+            change=True,
+            taken=[(origin, where)],
+        )
         if inside.is_folder:
             folder = MoveFolder(origin, where)
+            if allowed is not None:
+                folder.bind(allowed.check)
             moved = await self._runner.change([folder], self.actor)
-            await self._forget_below(origin, where)
+            await self._parts.crew.run(partial(record_steps, self._parts, self.actor, [folder]))
             return move_result(folder, moved)
         permit = partial(permit_move, self._parts, self.actor)
         step = MoveFile(origin, where, overwrite=overwrite, permit=permit)
-        happened = partial(note_moved, self._parts, self.actor, step)
+        if allowed is not None:
+            step.bind(allowed.check)
+        happened = partial(record_steps, self._parts, self.actor, [step])
         outcome = await self._runner.change([step], self.actor, happened=happened)
         return move_result(step, outcome)
 
@@ -81,16 +107,16 @@ class TreeCalls(Calls):
         Raises:
             DirectoryNotFoundError, PathNotDirectoryError, DirectoryNotEmptyError
         """
-        where = self._runner.resolve(path)
+        where = self._runner.resolve_name(path)
         inside = await self._parts.crew.run(partial(folders.survey, self._parts, where))
-        await self._authorise("delete_directory", [where, *inside.protected], {"recursive": recursive}, change=True)
+        if inside.is_link and self._parts.workspace.follow_symlinks:
+            return await self.delete_file(path)  # as rm -r: the link goes, and what it leads to stays
+        allowed = await self._authorise(
+            "delete_directory", [where, *inside.protected], {"recursive": recursive}, change=True, taken=[(where, None)]
+        )
         step = RemoveFolder(where, recursive=recursive)
+        if allowed is not None:
+            step.bind(allowed.check)
         outcome = await self._runner.change([step], self.actor)
-        await self._forget_below(where)
+        await self._parts.crew.run(partial(record_steps, self._parts, self.actor, [step]))
         return delete_result(step, outcome)
-
-    async def _forget_below(self, *folders: WorkspacePath) -> None:
-        """Forget what was in folders: who takes them away itself is not surprised that their files are gone."""
-        for folder in folders:
-            key = self._parts.workspace.key(folder)
-            await self._parts.crew.run(partial(self._parts.knowledge.forget_below, self.actor, key))

@@ -5,7 +5,7 @@ No two steps of one transaction touch the same path, so that each may look at th
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -26,8 +26,9 @@ from filetools.facade.steps.put_back import (
     TakeAway,
     UndoStep,
 )
+from filetools.journal import Relation, RelationKind
 from filetools.paths import WorkspacePath
-from filetools.versions import DraftTree, Node, Origin
+from filetools.versions import Clash, DraftTree, Node, Origin
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,17 +43,21 @@ class Drafted:
 class StepMaker:
     """Makes the steps of one draft. Lives for one plan."""
 
-    def __init__(self, parts: Parts, tree: DraftTree) -> None:
-        self._parts = parts
+    def __init__(self, parts: Parts, tree: DraftTree, unsaved_clash: Callable[[str, Node, Node], Clash | None]) -> None:
+        self._unsaved_clash = unsaved_clash
+        self._is_addressable = parts.workspace.is_addressable
         self._tree = tree
         self._left = {
             tree.present.key(path): Drafted(path=path, now=now, then=then) for path, now, then in tree.changes()
         }
         self.drafted = tuple(self._left.values())
         self.steps: list[UndoStep] = []
+        self.blocked: dict[str, Clash] = {}
+        """Paths whose open documents have unsaved text that is in the way."""
         self.impossible: list[str] = []
         """Paths where a file stands and a folder is wanted, or the other way round: not in one transaction."""
         self._refuse_other_kinds()
+        self._refuse_unsaved()
         self._move_folders()
         self._restore_folders()
         self._make_folders()
@@ -70,38 +75,47 @@ class StepMaker:
                 self.impossible.append(one.path)
                 del self._left[key]
 
+    def _refuse_unsaved(self) -> None:
+        for key, one in list(self._left.items()):
+            # What goes leaves its document the unsaved text.
+            if one.now is None or one.then is None or one.now.kind != "file":
+                continue
+            if (clash := self._unsaved_clash(one.path, one.now, one.then)) is not None:
+                self.blocked[one.path] = clash
+                del self._left[key]
+
     def _move_folders(self) -> None:
         for one in self._appearing("folder"):
             origin = None if one.then is None else one.then.origin
             if origin is None or origin.trash is not None or not self._is_whole(one.path, origin):
                 continue
-            source, destination = self._resolved(origin.path), self._resolved(one.path)
+            source, destination = WorkspacePath(origin.path), WorkspacePath(one.path)
             self.steps.append(MoveFolderBack(source, destination))
             self._take_within(one.path)
             self._take_within(origin.path)
 
     def _restore_folders(self) -> None:
-        for one in self._appearing("folder"):
+        for one in (each for kind in ("folder", "file", "other") for each in self._appearing(kind)):
             origin = None if one.then is None else one.then.origin
-            if origin is None or origin.trash is None or not self._is_whole(one.path, origin):
+            if origin is None or origin.trash is None or origin.top != one.path or not self._is_whole(one.path, origin):
                 continue
-            inside = [self._resolved(below) for below in self._tree.below(one.path)]
-            self.steps.append(RestoreFolder(self._resolved(one.path), origin.trash, inside))
+            inside = [WorkspacePath(path) for path in self._tree.below(one.path) if self._is_addressable(path)]
+            self.steps.append(RestoreFolder(WorkspacePath(one.path), origin.trash, inside))
             self._take_within(one.path)
 
     def _make_folders(self) -> None:
         for one in self._appearing("folder"):
-            self.steps.append(MakeFolderAgain(self._resolved(one.path)))
+            self.steps.append(MakeFolderAgain(WorkspacePath(one.path)))
             self._take(one.path)
 
     def _carry_links(self) -> None:
-        """Links, and whatever else is no file, go with the folder that is made for them."""
+        """Links, and whatever else has no records, go with the folder that is made for them."""
         made = {str(step.paths[0]): step for step in self.steps if isinstance(step, MakeFolderAgain)}
         for one in list(self._appearing("other")):
             origin = None if one.then is None else one.then.origin
             step = made.get(one.path.rpartition("/")[0])
             if step is not None and origin is not None and origin.trash is None:
-                step.links.append((self._resolved(origin.path), self._resolved(one.path)))
+                step.links.append((WorkspacePath(origin.path), WorkspacePath(one.path)))
                 self._take(one.path)
                 self._take(origin.path)
 
@@ -115,17 +129,18 @@ class StepMaker:
             goes = {each.path for each in inside if each.then is None}
             if key in self._tree.wholes and goes == set(self._tree.present.below(one.path)):
                 permit = partial(_permit_tree, self._tree, one.path, inside)
-                self.steps.append(RemoveTree(self._resolved(one.path), permit))
+                self.steps.append(RemoveTree(WorkspacePath(one.path), permit))
                 self._take_within(one.path)
 
     def _move_files(self) -> None:
-        for one in self._appearing("file"):
+        for one in (each for kind in ("file", "other") for each in self._appearing(kind)):
             origin = None if one.then is None else one.then.origin
             if origin is None or origin.trash is not None or one.then is None or one.then.version is not None:
                 continue
             source = self._left.get(self._tree.present.key(origin.path))
-            if source is not None and source.then is None and source.now is not None:
-                step = MoveBack(self._resolved(origin.path), self._resolved(one.path), overwrite=False)
+            is_free = source is not None and source.then is None and source.now is not None
+            if is_free and self._is_addressable(one.path):
+                step = MoveBack(WorkspacePath(origin.path), WorkspacePath(one.path), overwrite=False)
                 self.steps.append(step)
                 self._take(one.path)
                 self._take(origin.path)
@@ -134,14 +149,14 @@ class StepMaker:
         rest = sorted(self._left.values(), key=lambda one: one.path)
         for one in rest:
             if one.then is not None and one.then.kind == "file":
-                self.steps.append(PutBack(self._resolved(one.path), partial(_decide, self._tree, one)))
+                self.steps.append(PutBack(WorkspacePath(one.path), partial(_decide, self._tree, one)))
                 self._take(one.path)
             elif one.then is not None:
                 self.impossible.append(one.path)  # such as a link out of the trash, in a folder whose files change
                 self._take(one.path)
         for one in rest:
             if one.then is None and one.now is not None and one.now.kind == "file":
-                self.steps.append(TakeAway(self._resolved(one.path), partial(_permit, self._tree, one)))
+                self.steps.append(TakeAway(WorkspacePath(one.path), partial(_permit, self._tree, one)))
                 self._take(one.path)
 
     def _remove_folders(self) -> None:
@@ -149,7 +164,7 @@ class StepMaker:
         for one in sorted(self._left.values(), key=lambda one: one.path, reverse=True):
             is_folder = one.now is not None and one.now.kind == "folder"
             if is_folder and not any(other.startswith(f"{one.path}/") for other in others):
-                self.steps.append(RemoveEmptied(self._resolved(one.path)))
+                self.steps.append(RemoveEmptied(WorkspacePath(one.path)))
         self._left.clear()
 
     def _appearing(self, kind: str) -> Iterable[Drafted]:
@@ -187,29 +202,31 @@ class StepMaker:
         for one in [one for one in self._left if one == key or one.startswith(f"{key}/")]:
             del self._left[one]
 
-    def _resolved(self, path: str) -> WorkspacePath:
-        return self._parts.workspace.resolve(path)
-
 
 def place_of(step: UndoStep) -> WorkspacePath:
     """Return the path that a step is about: of a move, where it goes."""
     return step.paths[1] if isinstance(step, MoveBack | MoveFolderBack) else step.paths[0]
 
 
-def assign(steps: Sequence[UndoStep], numbers: dict[str, list[int]]) -> None:
-    """Have each step say which records it undoes, by their paths.
+def assign(steps: Sequence[UndoStep], numbers: dict[str, list[int]], kind: RelationKind) -> None:
+    """Have each step say which records it takes back, by their paths.
 
     The first one speaks for records that need no step; and one that only helps another, as a deletion does where a file
     comes from, is part of the undo like the rest.
     """
     left = dict(numbers)
-    for step in steps:
-        step.undone = tuple(sorted(number for path in step.paths for number in left.pop(str(path), ())))
+    said = [{number for path in step.paths for number in left.pop(str(path), ())} for step in steps]
     rest = {number for several in left.values() for number in several}
     if steps and rest:
-        steps[0].undone = tuple(sorted({*steps[0].undone, *rest}))
-    for step in steps:
-        step.undone = step.undone or steps[0].undone[:1]
+        said[0] |= rest
+    first = min((number for several in said for number in several), default=0)
+    for step, several in zip(steps, said, strict=True):
+        step.undone = relations(sorted(several or {first}), kind)
+
+
+def relations(numbers: Iterable[int], kind: RelationKind) -> tuple[Relation, ...]:
+    """Return what a record says that takes these back."""
+    return tuple(Relation(kind=kind, number=number) for number in numbers)
 
 
 def _decide(tree: DraftTree, drafted: Drafted, _parts: Parts, seen: Look) -> Decision:

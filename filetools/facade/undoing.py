@@ -5,14 +5,13 @@ The steps check under their locks that everything stands as the plan has seen it
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, Final
 
 from filetools.content import decode, inspect, structured_patch
 from filetools.errors import EditConflictError, FileToolsError, VersionGoneError
-from filetools.facade.knowing import note_edited, note_gone, note_moved
 from filetools.facade.parts import Parts
 from filetools.facade.standing import StandingTree
 from filetools.facade.steps import MoveFile, PutFile, RemoveFile
@@ -24,13 +23,13 @@ from filetools.facade.steps.put_back import (
     UndoStep,
 )
 from filetools.facade.undo_steps import Drafted, StepMaker, assign, place_of
-from filetools.facade.unsaved_undo import plan_unsaved, unsaved_of
+from filetools.facade.unsaved_undo import plan_unsaved, split_buffered, unsaved_clash
 from filetools.facade.way import Outcome
-from filetools.journal import History, Selection
-from filetools.models import Actor, ChangeRecord
+from filetools.journal import History, RelationKind, Selection
+from filetools.models import ChangeRecord
 from filetools.models.history import UndoConflict, UndoneChange, UndoneFile, UndoResult
 from filetools.paths import WorkspacePath, matches_protected
-from filetools.versions import Clash, DraftTree, Finding, JournalPast, Node, Undoing
+from filetools.versions import Clash, DraftTree, Finding, JournalPast, Node, Rewinding, Undoing
 
 Choose = Callable[[History], list[ChangeRecord]]
 """Picks the changes to take back, newest first."""
@@ -111,14 +110,6 @@ class UndoPlan:
             details={"conflicts": [conflict.to_dict() for conflict in self.conflicts]},
         )
 
-    def note(self, parts: Parts, actor: Actor) -> None:
-        """Note what the actor of a successful undo knows of its files."""
-        note_edited(parts, actor, [step for step in self.steps if isinstance(step, PutFile)])
-        note_gone(parts, actor, [step for step in self.steps if isinstance(step, RemoveFile)])
-        for step in self.steps:
-            if isinstance(step, MoveFile):
-                note_moved(parts, actor, step)
-
     def _fact(self, step: UndoStep) -> tuple[str, ...]:
         one = self.of.get(str(place_of(step)))
         versions: list[str] = []
@@ -132,24 +123,30 @@ class UndoPlan:
         return {one.path: one for one in self.drafted}
 
 
-def make_plan(parts: Parts, pick: Choose) -> UndoPlan:
-    """Work out what taking changes back would do to what stands there now; call it in a worker thread."""
+def make_plan(parts: Parts, pick: Choose, kind: RelationKind = "undoes", *, is_restore: bool = False) -> UndoPlan:
+    """Work out what taking changes back would do to what stands there now; call it in a worker thread.
+
+    Args:
+        parts: The workspace.
+        pick: Chooses the changes.
+        kind: What the new records are to them.
+        is_restore: Whether these are all changes since a moment, and the tree shall be the one of that moment.
+    """
     parts.journal.marks.flush()  # what was acknowledged can be undone
     history = parts.journal.history
     chosen = pick(history)
-    tree = DraftTree(StandingTree(parts))
-    unsaved = unsaved_of(history, chosen)
-    saved = [record for record in chosen if record.number not in unsaved]
-    findings = _take_back(history, tree, saved, _key_of(parts))
-    maker = StepMaker(parts, tree)
-    findings = [_possible(finding, set(maker.impossible)) for finding in findings]
+    changed, waiting, saved = split_buffered(history, chosen)
+    tree, findings = _take_back(parts, changed, is_restore=is_restore)
+    findings += [Finding(records=(record,), path=record.path, outcome="undone") for record in saved]
+    maker = StepMaker(parts, tree, partial(unsaved_clash, parts, tree))
+    findings = [_possible(_unblocked(finding, maker.blocked), set(maker.impossible)) for finding in findings]
     numbers: dict[str, list[int]] = {}
     for finding in findings:
         if finding.outcome in _SETTLED:
             numbers.setdefault(finding.path, []).extend(record.number for record in finding.records)
-    assign(maker.steps, numbers)
+    assign(maker.steps, numbers, kind)
     taken = {parts.workspace.key(path) for step in maker.steps for path in step.paths}
-    more, found = plan_unsaved(parts, [record for record in chosen if record.number in unsaved], taken)
+    more, found = plan_unsaved(parts, waiting, taken, kind)
     plan = UndoPlan(findings=(*findings, *found), tree=tree, steps=(*maker.steps, *more), drafted=maker.drafted)
     _ = plan.facts  # here, where reading is allowed
     return plan
@@ -159,13 +156,24 @@ def _key_of(parts: Parts) -> Callable[[str], str]:
     return lambda path: parts.workspace.key(parts.workspace.resolve(path))
 
 
-def _take_back(
-    history: History, tree: DraftTree, chosen: Sequence[ChangeRecord], key_of: Callable[[str], str]
-) -> list[Finding]:
+def _take_back(parts: Parts, chosen: Sequence[ChangeRecord], *, is_restore: bool) -> tuple[DraftTree, list[Finding]]:
+    """Work out the tree without some changes, and what becomes of each of them."""
+    tree = DraftTree(StandingTree(parts))
     if not chosen:
-        return []
-    undoing = Undoing(tree, JournalPast(history, key_of))
+        return tree, []
+    history = parts.journal.history
+    past = JournalPast(history, _key_of(parts))
     numbers = {record.number for record in chosen}
+    if is_restore or _is_newest(history, numbers):
+        rewinding = Rewinding(tree, past, chosen)
+        for record in chosen:
+            rewinding.take_back(record)
+        rewinding.finish()
+        if is_restore or rewinding.is_exact:
+            return tree, rewinding.findings
+        tree = DraftTree(StandingTree(parts))
+    undoing = Undoing(tree, past, is_prose=parts.settings.is_prose, numbers=numbers)
+    undoing.expect(chosen)
     moves = [record for record in _moves(history, chosen[-1].number) if record.number not in numbers]
     for record in sorted([*chosen, *moves], key=lambda each: each.number, reverse=True):
         if record.number in numbers:
@@ -173,7 +181,13 @@ def _take_back(
         else:
             undoing.pass_by(record)
     undoing.finish()
-    return undoing.findings
+    return tree, undoing.findings
+
+
+def _is_newest(history: History, numbers: set[int]) -> bool:
+    """Whether these are all changes since the first of them, so that there is nobody to leave standing."""
+    since = history.select(Selection(since=min(numbers)), limit=len(numbers) + 1)
+    return {record.number for record in since} == numbers
 
 
 def _moves(history: History, since: int) -> list[ChangeRecord]:
@@ -184,13 +198,22 @@ def _moves(history: History, since: int) -> list[ChangeRecord]:
     return found
 
 
+def _unblocked(finding: Finding, blocked: Mapping[str, Clash]) -> Finding:
+    inside = f"{finding.path}/"
+    touched = next((path for path in blocked if path == finding.path or path.startswith(inside)), None)
+    if touched is None or finding.outcome not in _SETTLED:
+        return finding
+    return Finding(records=finding.records, path=finding.path, outcome="conflict", clash=blocked[touched])
+
+
 def _possible(finding: Finding, impossible: set[str]) -> Finding:
     inside = f"{finding.path}/"
     touched = next((path for path in impossible if path == finding.path or path.startswith(inside)), None)
     if touched is None or finding.outcome not in _SETTLED:
         return finding
     what = "a file and a folder, or a link, cannot change places while files around them change"
-    clash = Clash(code="EDIT_CONFLICT", reason=f"{what} ({touched})")
+    shown = touched.encode("utf-8", "backslashreplace").decode()  # its name may be no UTF-8
+    clash = Clash(code="EDIT_CONFLICT", reason=f"{what} ({shown})")
     return Finding(records=finding.records, path=finding.path, outcome="conflict", clash=clash)
 
 

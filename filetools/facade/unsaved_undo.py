@@ -6,30 +6,47 @@ from collections.abc import Sequence
 from functools import partial
 from itertools import pairwise
 
-from filetools.content import TextFormat, decode
+from filetools.content import TextFormat, decode, inspect, merge
 from filetools.errors import ChangedMeanwhileError, EncodingError
 from filetools.facade.look import Look
 from filetools.facade.parts import Parts
 from filetools.facade.steps import Decision, put_beside, unsaved_text
 from filetools.facade.steps.put_back import PutBack
-from filetools.journal import History
+from filetools.facade.undo_steps import relations
+from filetools.journal import History, RelationKind
 from filetools.models import ChangeRecord, RecordState
-from filetools.versions import Clash, Finding
+from filetools.paths import WorkspacePath
+from filetools.versions import Clash, DraftTree, Finding, Node
 
 
-def unsaved_of(history: History, chosen: Sequence[ChangeRecord]) -> set[int]:
-    """Return the numbers of changes that went into a document which nobody has saved since."""
-    buffered = {record.number for record in chosen if record.state is RecordState.BUFFER}
-    return buffered - history.children(buffered).keys()
+def split_buffered(
+    history: History, chosen: Sequence[ChangeRecord]
+) -> tuple[list[ChangeRecord], list[ChangeRecord], list[ChangeRecord]]:
+    """Tell changes of documents apart: those of files, those that nobody has saved since, those whose save goes, too."""
+    children = history.children(record.number for record in chosen if record.state is RecordState.BUFFER)
+    numbers = {record.number for record in chosen}
+    files: list[ChangeRecord] = []
+    waiting: list[ChangeRecord] = []
+    saved: list[ChangeRecord] = []
+    for record in chosen:
+        saves = children.get(record.number, ())
+        if record.state is not RecordState.BUFFER or (saves and numbers.isdisjoint(saves)):
+            files.append(record)
+        else:
+            (saved if saves else waiting).append(record)
+    return files, waiting, saved
 
 
-def plan_unsaved(parts: Parts, waiting: Sequence[ChangeRecord], taken: set[str]) -> tuple[list[PutBack], list[Finding]]:
+def plan_unsaved(
+    parts: Parts, waiting: Sequence[ChangeRecord], taken: set[str], kind: RelationKind
+) -> tuple[list[PutBack], list[Finding]]:
     """Work out how changes of unsaved documents are taken back.
 
     Args:
         parts: The workspace.
         waiting: The changes, newest first.
         taken: Lock keys of files that the undo changes otherwise; a document cannot be changed along with its file.
+        kind: What the new records are to them.
     """
     steps: list[PutBack] = []
     findings: list[Finding] = []
@@ -45,10 +62,39 @@ def plan_unsaved(parts: Parts, waiting: Sequence[ChangeRecord], taken: set[str])
             findings.append(Finding(records=records, path=path, outcome="conflict", clash=clash))
         else:
             step = PutBack(where, partial(_decide, records))
-            step.undone = tuple(sorted(record.number for record in records))
+            step.undone = relations(sorted(record.number for record in records), kind)
             steps.append(step)
             findings.append(Finding(records=records, path=path, outcome="undone"))
     return steps, findings
+
+
+def unsaved_clash(parts: Parts, tree: DraftTree, path: str, now: Node, then: Node) -> Clash | None:
+    """Return why an undo cannot change a file, if the unsaved text of its document is in the way of that."""
+    document = parts.journal.view(parts.workspace.key(WorkspacePath(path))).document
+    if document is None or not document.is_dirty:
+        return None
+    opened = parts.documents.texts.at(document)
+    by_words = parts.settings.is_prose(path)
+    base, proposed = (_text_of(tree, node, path) for node in (now, then))
+    if base is None or proposed is None:
+        return Clash(code="EDIT_CONFLICT", reason="its document has unsaved text, and it is binary")
+    # As when it is done: what the file has got since goes into the document first.
+    current = merge(opened.base_text, opened.text, base, by_words=by_words).text
+    merged = merge(base, opened.text if current is None else current, proposed, by_words=by_words)
+    if merged.text is not None:
+        return None
+    places: tuple[dict[str, str | int], ...] = tuple(
+        {"base": one.base, "ours": one.ours, "theirs": one.theirs, "line": one.line} for one in merged.conflicts
+    )
+    return Clash(
+        code="EDIT_CONFLICT", reason=f"its document has unsaved text (line {places[0]['line']})", places=places
+    )
+
+
+def _text_of(tree: DraftTree, node: Node, path: str) -> str | None:
+    content = tree.content(node)
+    form = inspect(content, name=path)[0].text_format
+    return None if form is None else decode(content, form, path=path)
 
 
 def _follow_each_other(records: Sequence[ChangeRecord]) -> bool:

@@ -7,15 +7,24 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Container, Iterator, Sequence
+from collections.abc import Callable, Container, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from filetools.errors import ChangedMeanwhileError, FileToolsError, PathExistsError, PathNotFoundError, SyncFailedError
 from filetools.facade.parts import Parts
-from filetools.facade.steps import Step, UnheldError, UnsavedQuestion, with_other_names
+from filetools.facade.steps import (
+    FolderStep,
+    Step,
+    UnheldError,
+    UnsavedQuestion,
+    folder_change,
+    folder_deletion,
+    with_other_names,
+)
 from filetools.journal import Change, HeadMovedError
-from filetools.models import Actor, ChangeRecord, MirrorStatus, Operation
+from filetools.models import EXTERNAL, Actor, ChangeRecord, MirrorStatus, Operation
+from filetools.paths import WorkspacePath
 from filetools.sync import Anticipation, MirrorAction, StrictTicket
 
 MOST_TRIES: Final = 5
@@ -98,18 +107,20 @@ def _try(
     for done, step in enumerate(steps):
         beat(done, 2 * len(steps))
         step.look(parts)  # settles first
+    _tell_of_new_folders(parts, steps, folders, noticed)
     adoptions = [change for step in steps for change in step.adoptions()]
     try:
-        active, others = with_other_names(parts, [step for step in steps if step.decide(parts)], actor, folders)
+        active, others = with_other_names(parts, _decided(parts, steps, beat), actor, folders)
     except (FileToolsError, UnsavedQuestion):
-        noticed(_adopt(parts, adoptions))
+        noticed(adopt(parts, adoptions))
         raise
     if not active:
-        return _unchanged(parts, steps, _adopt(parts, adoptions))
+        return _unchanged(parts, steps, adopt(parts, adoptions))
     adoptions += [change for other in others for change in other.adoptions()]
     unheld = [folder for step in active for folder in step.new_folders(parts) if folder not in folders]
     if unheld:
         raise UnheldError(unheld)
+    _tell_of_gone_folders(parts, active, noticed)
     mirrors, records, drafted = _prepare_and_commit(parts, active, adoptions, actor, beat)
     own = _own(records, len(adoptions), drafted)
     for step, record in zip(active, own, strict=True):
@@ -140,12 +151,59 @@ def _try(
     )
 
 
-def _adopt(parts: Parts, adoptions: Sequence[Change]) -> tuple[ChangeRecord, ...]:
+def _decided(parts: Parts, steps: Sequence[Step], beat: Beat) -> list[Step]:
+    active = []
+    for step in steps:
+        beat(len(steps), 2 * len(steps))
+        if step.decide(parts):
+            active.append(step)
+    return active
+
+
+def _tell_of_new_folders(parts: Parts, steps: Sequence[Step], held: Container[str], noticed: Noticed) -> None:
+    """Record the folders above that another program has made, before anything in them.
+
+    Raises:
+        UnheldError: There are some, and their locks must be held.
+    """
+    new: list[WorkspacePath] = []
+    for folder in {path.parent for step in steps for path in step.paths} | _folders_of(steps):
+        above: list[WorkspacePath] = []
+        while not folder.is_root and parts.names.find(folder) == "absent":
+            above.append(folder)
+            folder = folder.parent
+        new += [each for each in reversed(above) if each not in new and parts.store.stat(each) is not None]
+    unheld = [folder for folder in new if folder not in held]
+    if unheld:
+        raise UnheldError(unheld)
+    if new:
+        noticed(parts.journal.commit([replace(folder_change(parts, each), external=True) for each in new], EXTERNAL))
+
+
+def _folders_of(steps: Sequence[Step]) -> set[WorkspacePath]:
+    return {path for step in steps if isinstance(step, FolderStep) for path in step.paths}
+
+
+def _tell_of_gone_folders(parts: Parts, active: Sequence[Step], noticed: Noticed) -> None:
+    """Record the folders that other programs took away where new ones will be made, before these have their names.
+
+    Raises:
+        HeadMovedError: There were some; what was in them is gone, too, and has to be looked at again.
+    """
+    folders = {folder for step in active for folder in step.new_folders(parts)} | _folders_of(active)
+    gone = [path for path in folders if parts.names.find(path) == "directory" and parts.store.stat(path) is None]
+    outermost = [folder for folder in gone if not any(folder.is_below(other) for other in gone)]
+    if outermost:
+        noticed(parts.journal.commit([folder_deletion(parts, folder) for folder in outermost], EXTERNAL))
+        raise HeadMovedError(outermost[0])
+
+
+def adopt(parts: Parts, adoptions: Sequence[Change]) -> tuple[ChangeRecord, ...]:
     """Journal foreign changes on their own, where the call itself changes nothing. A file merely found can wait."""
     foreign = [change for change in adoptions if change.operation is not Operation.FOUND]
     if not foreign:
         return ()
-    return parts.journal.commit(foreign, parts.recovery.actor, mirrors=parts.sync.names(_touched(foreign)))
+    return parts.journal.commit(foreign, parts.recovery.actor)
 
 
 def _unchanged(parts: Parts, steps: Sequence[Step], adopted: tuple[ChangeRecord, ...]) -> Outcome:
@@ -169,21 +227,13 @@ def _prepare_and_commit(
         mirrors = parts.sync.prepare_strict(actions) if parts.sync.is_strict else parts.sync.anticipate(actions)
         drafts = [step.drafts() for step in active]
         changes = [*adoptions, *(change for several in drafts for change in several)]
-        records = parts.journal.commit(changes, actor, mirrors=parts.sync.names(_touched(changes)))
+        records = parts.journal.commit(changes, actor)
     except Exception:
         _abandon(parts, active)
         if mirrors is not None:
             mirrors.discard()
         raise
     return mirrors, records, [len(several) for several in drafts]
-
-
-def _touched(changes: Sequence[Change]) -> Iterator[str]:
-    """The paths that mirrors must look at, where a move came from too."""
-    for change in changes:
-        yield change.path
-        if change.old_path is not None:
-            yield change.old_path
 
 
 def _own(records: Sequence[ChangeRecord], adopted: int, drafted: Sequence[int]) -> list[ChangeRecord]:
@@ -235,7 +285,7 @@ def _compensate(parts: Parts, active: Sequence[Step], own: Sequence[ChangeRecord
             if attempt == MOST_TAKING_BACK - 1:
                 changes = [replace(change, document=None) for change in changes]
             try:
-                parts.journal.commit(changes, parts.recovery.actor, mirrors=parts.sync.names(_touched(changes)))
+                parts.journal.commit(changes, parts.recovery.actor)
             except HeadMovedError:
                 continue  # somebody typed in an open document meanwhile, and it is taken back under that
             return
@@ -279,7 +329,7 @@ def _keep_surprises(parts: Parts, active: Sequence[Step], actor: Actor) -> tuple
     surprises = [change for step in active for change in step.surprises(parts)]
     if not surprises:
         return ()
-    return parts.journal.commit(surprises, actor, mirrors=parts.sync.names(_touched(surprises)))
+    return parts.journal.commit(surprises, actor)
 
 
 def _warnings(surprises: Sequence[ChangeRecord], mirror: MirrorStatus) -> tuple[dict[str, Any], ...]:

@@ -21,12 +21,12 @@ from filetools.facade.editing import (
     insertion,
     refuse_other_than_edits,
 )
-from filetools.facade.knowing import DecideWrite, note_edited
 from filetools.facade.outcomes import write_result
+from filetools.facade.preconditions import record_steps
 from filetools.facade.progress import Abort, Progress, beat_of
 from filetools.facade.requests import NewlineChoice, OnStale, WriteRequest
 from filetools.facade.steps import PutFile, UnsavedQuestion
-from filetools.facade.writing import decide_append, decide_copy, decide_create, decide_write
+from filetools.facade.writing import DecideWrite, decide_append, decide_copy, decide_create, decide_write
 from filetools.models import BatchResult, EditResult, OnConflict, PatchResult, WriteResult
 
 
@@ -55,11 +55,14 @@ class WriteCalls(ConflictCalls):
         Args:
             path: Workspace-relative path.
             content: Text, or bytes.
-            expected_version: Refuse unless this version stands there; equal bytes always succeed.
+            expected_version: The version that these bytes are made from. If it stands there and this actor has seen it, it
+                is replaced; if a result only reported it, what others wrote is merged in again. If another version stands
+                there, the write is refused, equal bytes too, unless `on_stale` says otherwise.
             encoding: Codec for the text, or "base64"; None keeps the file's own, UTF-8 for new files.
             newline: "exact" writes line ends as given; None keeps CRLF in a file that has nothing else.
             create_parents: Create missing folders.
-            on_stale: What to do if the file is not at `expected_version`: None refuses, "merge" merges.
+            on_stale: What to do if the file is not at `expected_version`: None refuses; "merge" merges what was written
+                since, if that is a version the path is known to have had.
             on_conflict: If an editor has unsaved text of the file: "merge" with it, "cancel" refuses, "allow" replaces
                 it, "ask" has a person decide, "merge_or_ask" only about what cannot be merged. With "merge" nothing
                 unsaved gets onto the disk. None is as `for_actor` says, and "merge" if it says nothing.
@@ -180,8 +183,7 @@ class WriteCalls(ConflictCalls):
         await self._authorise("apply_patch", call.paths, {"patch": patch}, change=True)
         if call.deleted:
             await self._authorise("delete_file", call.deleted, {"patch": patch}, change=True)
-        written = [step for step in call.steps if isinstance(step, PutFile)]
-        happened = partial(note_edited, self._parts, self.actor, written)
+        happened = partial(record_steps, self._parts, self.actor, call.steps)
         outcome = await self._runner.change(call.steps, self.actor, happened=happened)
         return call.result(outcome)
 
@@ -195,8 +197,9 @@ class WriteCalls(ConflictCalls):
         origin, where = self._runner.resolve(source), self._runner.resolve(destination)
         await self._authorise("read_file", [origin], {}, change=False)
         await self._authorise("copy_file", [where], {"source": origin, "overwrite": overwrite}, change=True)
-        step = PutFile(where, partial(decide_copy, source=origin, overwrite=overwrite))
-        return write_result(step, await self._runner.change([step], self.actor))
+        step = PutFile(where, partial(decide_copy, source=origin, actor=self.actor, overwrite=overwrite))
+        happened = partial(record_steps, self._parts, self.actor, [step])
+        return write_result(step, await self._runner.change([step], self.actor, happened=happened))
 
     async def write_multiple(
         self,
@@ -240,7 +243,7 @@ class WriteCalls(ConflictCalls):
         change.on_conflict = self._on_conflict
         for _ in range(MOST_QUESTIONS):
             step = change.step()
-            happened = partial(note_edited, self._parts, self.actor, [step])
+            happened = partial(record_steps, self._parts, self.actor, [step])
             try:
                 outcome = await self._runner.change([step], self.actor, happened=happened)
             except UnsavedQuestion as question:

@@ -5,34 +5,44 @@ from __future__ import annotations
 import base64
 import binascii
 from dataclasses import dataclass, replace
-from typing import Final
+from functools import partial
+from typing import Final, Protocol
 
 from filetools.content import ContentFacts, TextFormat, describe, encode, format_named, inspect, sniff, version_of
+from filetools.editors import OpenText
 from filetools.errors import (
+    EditConflictError,
     EncodingError,
     FileTooLargeError,
     InvalidArgumentError,
     PathExistsError,
     PathNotFoundError,
 )
-from filetools.facade.acquainted import require_acquaintance
-from filetools.facade.beside import decide_unsaved
 from filetools.facade.encodings import facts_as_read, named_encoding, read_as
-from filetools.facade.expected import require_version
 from filetools.facade.look import Look, content_of
 from filetools.facade.parts import Parts
+from filetools.facade.preconditions import (
+    base_for,
+    known_text,
+    refuse_changed,
+    require_seen,
+    require_version,
+    same_change,
+)
 from filetools.facade.requests import WriteRequest
-from filetools.facade.stale import known_text, needs_rebase, stale_stamp
 from filetools.facade.steps import (
     Decision,
+    PutFile,
     Sent,
+    UnsavedQuestion,
     disk_text,
+    overwritten,
     put_beside,
     unsaved_error,
     unsaved_text,
 )
-from filetools.journal import Stamp
-from filetools.models import Actor, Newline
+from filetools.journal import SeenVersion
+from filetools.models import Actor
 from filetools.paths import WorkspacePath
 from filetools.versions import conflict_error, rebase
 
@@ -51,28 +61,106 @@ class Encoded:
     """Whether LF became CRLF, as the file has it."""
 
 
+class DecideWrite(Protocol):
+    """One of the `decide_…` functions below."""
+
+    def __call__(self, parts: Parts, seen: Look, request: WriteRequest, actor: Actor) -> Decision:
+        """Return what shall stand there, or raise the refusal."""
+
+
+def put_step(where: WorkspacePath, request: WriteRequest, actor: Actor, decide: DecideWrite) -> PutFile:
+    """Return the step that writes what an actor sends."""
+    return PutFile(where, partial(decide, request=request, actor=actor), create_parents=request.create_parents)
+
+
 def decide_write(parts: Parts, seen: Look, request: WriteRequest, actor: Actor) -> Decision:
-    """Replace or create: equal bytes win over everything; a text that its writer no longer knows is merged or refused.
+    """Replace or create: what its writer knows is replaced plainly, what moved on since is merged with or refused.
 
     Raises:
         VersionMismatchError, EditConflictError, EncodingError, FileTooLargeError, InvalidArgumentError
+        UnsavedQuestion: A person must decide first.
     """
     new = encoded(parts, seen, request, actor)
     _refuse_size(parts, seen.path, len(new.content))
     facts = _facts(seen, new)
+    plain = Decision(
+        content=new.content, facts=facts, newline="crlf" if new.keeps_crlf else None,
+        sent=Sent(content=new.content, version=facts.version), encoding=_named(parts, seen, request, actor),
+    )  # fmt: skip
+    opened = unsaved_text(parts, seen)
     if facts.version != seen.version:
-        require_acquaintance(parts, seen, request, actor)
-        if (opened := unsaved_text(parts, seen)) is not None:
-            plain = Decision(content=new.content, facts=facts, newline="crlf" if new.keeps_crlf else None)
+        require_seen(parts, seen, request, actor)
+        if opened is not None:
             return decide_unsaved(parts, seen, request, actor, plain, text=new.text, opened=opened)
-        if request.on_stale != "merge":
-            require_version(seen, request.expected_version)
-        stale = stale_stamp(parts, seen, actor)
-        if stale is not None and needs_rebase(parts, seen, request, actor):
-            return _rebased(parts, seen, request, actor, new=new, stale=stale)
-        require_version(seen, request.expected_version)
-    newline: Newline | None = "crlf" if new.keeps_crlf else None
-    return Decision(content=new.content, facts=facts, newline=newline, encoding=_named(parts, seen, request, actor))
+    base = base_for(parts, seen, request, actor, opened)
+    if facts.version != seen.version and base is not None and base.base != seen.version:
+        plain = _rebased(parts, seen, request, actor, plain, text=new.text, base=base)
+    if plain.facts.version == seen.version and opened is None:
+        return replace(plain, warnings=same_change(parts, seen, actor, base))
+    return plain
+
+
+def decide_unsaved(
+    parts: Parts,
+    seen: Look,
+    request: WriteRequest,
+    actor: Actor,
+    plain: Decision,
+    *,
+    text: str | None,
+    opened: OpenText,
+) -> Decision:
+    """Decide a whole-file write where an editor has unsaved text of the file.
+
+    Args:
+        parts: The workspace.
+        seen: What stands on disk.
+        request: The write.
+        actor: Who writes.
+        plain: What would be decided without unsaved text.
+        text: The text that is sent, in the file's form; None for bytes.
+        opened: The document.
+
+    Raises:
+        VersionMismatchError, EditConflictError, EncodingError
+        UnsavedQuestion: A person must decide first.
+    """
+    if request.on_conflict == "cancel":
+        raise unsaved_error(seen.path, opened.document.version, is_cancelled=True)
+    if text is None:
+        raise unsaved_error(seen.path, opened.document.version, "and what would replace it is binary")
+    asked = request.asked
+    if asked is not None and not asked.is_about(opened.document.version, seen.version):
+        request = replace(request, on_conflict="ask", asked=None)  # it is not what the person saw any more
+    base = base_for(parts, seen, request, actor, opened)
+    if request.on_conflict == "allow":
+        return overwritten(parts, seen, opened, plain)
+    known = _text_known(parts, seen, opened, base)
+    question = UnsavedQuestion(seen.path, opened, base_text=known, proposed=text, disk_version=seen.version)
+    if request.on_conflict == "ask":
+        raise question
+    try:
+        placed = put_beside(parts, seen, opened, known, text)
+    except EditConflictError as overlap:
+        if request.on_conflict != "merge_or_ask":
+            raise
+        raise question from overlap
+    return replace(placed, newline=plain.newline, sent=plain.sent, encoding=plain.encoding)
+
+
+def _text_known(parts: Parts, seen: Look, opened: OpenText, base: SeenVersion | None) -> str:
+    """Return the text that a writer knows, of a file whose unsaved text reads return; of an unknown one the file's."""
+    on_disk = disk_text(parts, seen)
+    if on_disk is None:
+        raise unsaved_error(seen.path, opened.document.version, "and its file is binary")
+    if base is None or base.base == seen.version:
+        return on_disk
+    if base.base == parts.documents.texts.bytes_of(opened)[1]:
+        return opened.text
+    text = inspect(known_text(parts, seen, base.base), name=seen.path)[1]
+    if text is None:
+        raise conflict_error(seen.path, base.base, seen.version, reason="it was binary then")
+    return text
 
 
 def decide_replace(parts: Parts, seen: Look, request: WriteRequest, actor: Actor) -> Decision:
@@ -84,11 +172,11 @@ def decide_replace(parts: Parts, seen: Look, request: WriteRequest, actor: Actor
     assert isinstance(request.content, bytes)
     _refuse_size(parts, seen.path, len(request.content))
     facts, text = inspect(request.content, name=seen.path)
-    decision = Decision(content=request.content, facts=facts)
+    sent = Sent(content=request.content, version=facts.version)
+    decision = Decision(content=request.content, facts=facts, sent=sent)
     if facts.version != seen.version and (opened := unsaved_text(parts, seen)) is not None:
         return decide_unsaved(parts, seen, request, actor, decision, text=text, opened=opened)
-    # Equal bytes are no exception: of two who count one up, each would take the other's number for its own.
-    require_version(seen, request.expected_version)
+    require_version(parts, seen, actor, request.expected_version)
     return decision
 
 
@@ -100,8 +188,7 @@ def decide_create(parts: Parts, seen: Look, request: WriteRequest, actor: Actor)
     """
     if seen.stat is not None:
         raise PathExistsError(seen.path)
-    parts.knowledge.forget(actor, seen.key)
-    return decide_write(parts, seen, request, actor)
+    return decide_write(parts, seen, replace(request, creates=True), actor)
 
 
 def decide_append(parts: Parts, seen: Look, request: WriteRequest, actor: Actor) -> Decision:
@@ -110,70 +197,71 @@ def decide_append(parts: Parts, seen: Look, request: WriteRequest, actor: Actor)
     Raises:
         VersionMismatchError, EncodingError, FileTooLargeError, InvalidArgumentError
     """
-    require_version(seen, request.expected_version)
+    require_version(parts, seen, actor, request.expected_version)
     if seen.stat is None:
-        parts.knowledge.forget(actor, seen.key)
-        return decide_write(parts, seen, request, actor)
+        return decide_write(parts, seen, replace(request, creates=True), actor)
     added = encoded(parts, seen, request, actor, is_continuation=True)
     _refuse_size(parts, seen.path, seen.stat.size + len(added.content))
     if (opened := unsaved_text(parts, seen)) is not None and (base := disk_text(parts, seen)) is not None:
         if added.text is None:
             raise unsaved_error(seen.path, opened.document.version, "and what would be added is binary")
         decision = put_beside(parts, seen, opened, base, base + added.text, is_addition=True)
-        return replace(decision, added_bytes=len(added.content), is_known=False)
+        return replace(decision, added_bytes=len(added.content))
     content = content_of(parts, seen) + added.content
     return Decision(
         content=content,
         facts=inspect(content, name=seen.path)[0],
         added_bytes=len(added.content),
-        is_known=_is_known(parts, seen, actor),
         newline="crlf" if added.keeps_crlf else None,
         encoding=named_encoding(parts, seen.key, actor),
     )
 
 
-def decide_copy(parts: Parts, seen: Look, source: WorkspacePath, *, overwrite: bool) -> Decision:
+def decide_copy(parts: Parts, seen: Look, source: WorkspacePath, actor: Actor, *, overwrite: bool) -> Decision:
     """Take over another file's bytes and mode.
 
     Raises:
         PathExistsError: Something stands there and must not be replaced.
+        VersionMismatchError: Others have changed what it would cover since its actor saw it.
         PathNotFoundError, PathIsDirectoryError, NotRegularFileError: Of the source.
     """
     if seen.stat is not None and not overwrite:
         raise PathExistsError(seen.path)
     if parts.workspace.key(source) == seen.key:
         raise InvalidArgumentError(f"Source and destination are the same file: {source}", path=source)
+    refuse_changed(parts, actor, seen)
     content, stat = parts.store.read(source, limit=parts.settings.max_write_bytes)
     return Decision(content=content, facts=inspect(content, name=seen.path)[0], mode=stat.mode)
 
 
-def _is_known(parts: Parts, seen: Look, actor: Actor) -> bool:
-    stamp = parts.knowledge.stamp(actor, seen.key)
-    return stamp is not None and stamp.is_whole and stamp.version == seen.version
-
-
-def _rebased(parts: Parts, seen: Look, request: WriteRequest, actor: Actor, *, new: Encoded, stale: Stamp) -> Decision:
+def _rebased(
+    parts: Parts,
+    seen: Look,
+    request: WriteRequest,
+    actor: Actor,
+    plain: Decision,
+    *,
+    text: str | None,
+    base: SeenVersion,
+) -> Decision:
     """Put a proposal on top of what stands there; the base is the text that its writer knows."""
     facts = facts_as_read(parts, seen, actor)
     if seen.stat is None:
-        raise conflict_error(seen.path, stale.version, None, reason="it is no longer there")
-    if facts is None or new.text is None or not isinstance(request.content, str):
-        raise conflict_error(seen.path, stale.version, seen.version, reason="it is binary and cannot be merged")
-    base = known_text(parts, seen, stale)
+        raise conflict_error(seen.path, base.base, None, reason="it is no longer there")
+    if facts is None or text is None or not isinstance(request.content, str):
+        raise conflict_error(seen.path, base.base, seen.version, reason="it is binary and cannot be merged")
+    known = known_text(parts, seen, base.base)
     rebased = rebase(
         seen.path,
-        base=base,
-        base_facts=read_as(base, stale.encoding, name=seen.path),
+        base=known,
+        base_facts=read_as(known, base.encoding, name=seen.path),
         current=content_of(parts, seen),
         facts=facts,
         proposed=request.content,
+        by_words=parts.settings.is_prose(seen.path),
     )
     merged = inspect(rebased.content, name=seen.path)[0]
-    sent = Sent(content=new.content, version=version_of(new.content))
-    return Decision(
-        content=rebased.content, facts=merged, sent=sent, foreign=rebased.foreign,
-        encoding=_named(parts, seen, request, actor),
-    )  # fmt: skip
+    return replace(plain, content=rebased.content, facts=merged, foreign=rebased.foreign, newline=None)
 
 
 def encoded(parts: Parts, seen: Look, request: WriteRequest, actor: Actor, *, is_continuation: bool = False) -> Encoded:
@@ -238,9 +326,14 @@ def _keeps_crlf(facts: ContentFacts | None, request: WriteRequest, text: str) ->
 
 def _from_base64(text: str, path: str) -> bytes:
     try:
-        return base64.b64decode(text, validate=True)
+        content = base64.b64decode(text, validate=True)
     except (binascii.Error, ValueError) as exc:
         raise EncodingError(path, "base64", str(exc)) from exc
+    # The decoder stops at the first padding that fits, and drops bits that belong to no byte.
+    last = base64.b64encode(content[(len(content) - 1) // 3 * 3 :]).decode("ascii") if content else ""
+    if len(text) != (len(content) + 2) // 3 * 4 or not text.endswith(last):
+        raise EncodingError(path, "base64", "its end is not what an encoder writes; the text was cut or padded")
+    return content
 
 
 def _refuse_size(parts: Parts, path: WorkspacePath, size: int) -> None:

@@ -1,31 +1,53 @@
-"""The journal: write-ahead log, feed, history, provenance and the mirrors' debt in one ordered record."""
+"""The journal: write-ahead log, feed, history, provenance and the mirrors' backlog in one ordered record."""
 
-from filetools.journal.changes import DIRECTORY_REMOVALS, Change, Debt, Head, HeadMovedError, Relation, View
+from filetools.journal.blobs import sync_directory
+from filetools.journal.changes import (
+    DIRECTORY_REMOVALS,
+    BacklogEntry,
+    Change,
+    Head,
+    HeadMovedError,
+    MirrorRow,
+    Relation,
+    RelationKind,
+    View,
+)
 from filetools.journal.checkpoints import Checkpoint
 from filetools.journal.document_rows import Document, DocumentChange, DocumentClosing, EditReason
 from filetools.journal.documents import DocumentEdit, Handle, NewDocument
 from filetools.journal.examination import JournalReport, examine_journal
-from filetools.journal.history import FolderRemoval, Selection
-from filetools.journal.journal import Checkpoints, Contents, Debts, Documents, History, Journal, Marks, Stamps
+from filetools.journal.history import NameChange, Selection
+from filetools.journal.journal import (
+    Backlog,
+    Checkpoints,
+    Contents,
+    Documents,
+    History,
+    Journal,
+    Marks,
+    Mirrors,
+    SeenVersions,
+)
 from filetools.journal.rescue import Rescue, rescue_journal
+from filetools.journal.seen_versions import MOST_SEEN, MOST_SEEN_OF_PATH, SeenVersion
 from filetools.journal.sqlite import SqliteJournal
-from filetools.journal.stamps import Stamp
 
 __all__ = [
     "DIRECTORY_REMOVALS",
+    "MOST_SEEN",
+    "MOST_SEEN_OF_PATH",
+    "Backlog",
+    "BacklogEntry",
     "Change",
     "Checkpoint",
     "Checkpoints",
     "Contents",
-    "Debt",
-    "Debts",
     "Document",
     "DocumentChange",
     "DocumentClosing",
     "DocumentEdit",
     "Documents",
     "EditReason",
-    "FolderRemoval",
     "Handle",
     "Head",
     "HeadMovedError",
@@ -33,14 +55,19 @@ __all__ = [
     "Journal",
     "JournalReport",
     "Marks",
+    "MirrorRow",
+    "Mirrors",
+    "NameChange",
     "NewDocument",
     "Relation",
+    "RelationKind",
     "Rescue",
+    "SeenVersion",
+    "SeenVersions",
     "Selection",
     "SqliteJournal",
-    "Stamp",
-    "Stamps",
     "View",
     "examine_journal",
     "rescue_journal",
+    "sync_directory",
 ]

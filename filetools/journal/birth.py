@@ -6,6 +6,7 @@ SQLite never gets the chance to make a fresh one out of it or to throw its write
 
 from __future__ import annotations
 
+import errno
 import os
 import sqlite3
 import stat
@@ -53,7 +54,25 @@ def has_database(directory: Path) -> bool:
 
 
 def connect(database: Path, *, mode: str = "rw") -> sqlite3.Connection:
-    """Open a connection to an existing database; it never creates one."""
+    """Open a connection to an existing database; it never creates one.
+
+    Raises:
+        OSError: It cannot be opened; SQLite tells one code for every reason, so the reason is asked for.
+    """
+    try:
+        return _connect(database, mode)
+    except sqlite3.OperationalError as exc:
+        if getattr(exc, "sqlite_errorcode", 0) & 0xFF != sqlite3.SQLITE_CANTOPEN:
+            raise
+        # Never by opening the database itself: closing it would drop the locks that SQLite holds on it in this process.
+        os.close(os.open(os.devnull, os.O_RDONLY | getattr(os, "O_CLOEXEC", 0)))
+        os.lstat(database)
+        is_allowed = os.access(database, os.W_OK) and os.access(database.parent, os.W_OK)
+        number = errno.EIO if is_allowed else errno.EACCES
+        raise OSError(number, os.strerror(number)) from exc
+
+
+def _connect(database: Path, mode: str) -> sqlite3.Connection:
     connection = sqlite3.connect(
         f"file:{quote(str(database.absolute()))}?mode={mode}",
         uri=True,
@@ -89,12 +108,19 @@ def create_empty(place: Path) -> None:
     os.close(os.open(place, _FLAGS, 0o600))
 
 
+def connect_to_empty(fresh: Path) -> sqlite3.Connection:
+    """Open a connection to an empty file, to build a database whose file can become smaller again."""
+    connection = connect(fresh)
+    connection.execute("PRAGMA synchronous = OFF")  # a dead builder's work is thrown away; `install` syncs
+    connection.execute(f"PRAGMA page_size = {PAGE_BYTES}")
+    connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
+    return connection
+
+
 def _create(directory: Path) -> None:
     fresh = directory / _UNFINISHED
     create_empty(fresh)
-    with closing(connect(fresh)) as connection:
-        connection.execute(f"PRAGMA page_size = {PAGE_BYTES}")
-        connection.execute("PRAGMA synchronous = OFF")  # a dead builder's work is thrown away; `install` syncs
+    with closing(connect_to_empty(fresh)) as connection:
         connection.execute("BEGIN IMMEDIATE")
         migrate(connection)
         connection.execute("COMMIT")

@@ -48,6 +48,11 @@ class BlobFolder:
         if self._durable:
             sync_directory(self._directory)
 
+    def put_unsynced(self, name: str, content: bytes) -> None:
+        """Store `content` under `name`, not durable: after a power cut it may be gone, or other bytes may stand there."""
+        if not (self._directory / name).exists():
+            self._write(self._directory / name, content, durable=False)
+
     def get(self, name: str) -> bytes:
         """Return a blob's bytes.
 
@@ -113,7 +118,7 @@ class BlobFolder:
                 os.fsync(descriptor)
         return True
 
-    def _write(self, target: Path, content: bytes) -> None:
+    def _write(self, target: Path, content: bytes, *, durable: bool = True) -> None:
         temporary = self._directory / f"new-{os.getpid()}-{secrets.token_hex(8)}"
         descriptor = os.open(temporary, _NEW, 0o600)
         try:
@@ -121,7 +126,7 @@ class BlobFolder:
                 view = memoryview(content)
                 while view:
                     view = view[os.write(descriptor, view) :]
-                if self._durable:
+                if self._durable and durable:
                     os.fsync(descriptor)
             finally:
                 os.close(descriptor)

@@ -1,4 +1,4 @@
-"""What goes into the journal and what comes back: drafts of changes, heads, debts, and the refusal of a commit."""
+"""What goes into the journal and what comes back: drafts of changes, heads, entries, and the refusal of a commit."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ DIRECTORY_REMOVALS: Final = (Operation.DELETE_DIRECTORY, Operation.MOVE_DIRECTOR
 """Operations that take a whole folder away from its name; they are ordered against every change below it."""
 
 
-RelationKind = Literal["undoes", "parent"]
+RelationKind = Literal["undoes", "redoes", "brings", "parent"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,7 +20,9 @@ class Relation:
     """What a record has to do with an older one."""
 
     kind: RelationKind
-    """"undoes": it takes the other back. "parent": it saves a document that the other had changed."""
+    """"undoes": it takes the other back. "redoes": it takes back the other, which is an undo. "brings": it is part of a
+    folder that came back whole from where the other, a deletion, had put it. "parent": it saves a document that the
+    other had changed."""
     number: int
     """Number of the older record."""
 
@@ -95,7 +97,7 @@ class Change:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Debt:
+class BacklogEntry:
     """One path that a mirror does not hold durably yet."""
 
     mirror: str
@@ -105,6 +107,23 @@ class Debt:
     """Newest change of the path that the mirror lacks."""
     tries: int
     """How often catching up failed."""
+
+
+@dataclass(frozen=True, slots=True)
+class MirrorRow:
+    """One mirror of the root."""
+
+    place: str
+    """Where it is: the real path of its directory, or the name of a store."""
+    identity: str
+    """What its folder must say of itself to be this mirror: its line, and a part that changes when its place was lost."""
+    position: int | None
+    """Every change up to here is in the mirror or in its backlog; None while it is being filled."""
+
+    @property
+    def line(self) -> str:
+        """The part of the identity that stays."""
+        return self.identity.partition("-")[0]
 
 
 class HeadMovedError(Exception):

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from filetools.journal.changes import DIRECTORY_REMOVALS, Change, HeadMovedError, View
+from filetools.journal.changes import DIRECTORY_REMOVALS, Change, HeadMovedError, Relation, View
 from filetools.journal.contents import SqliteContents, digest_of
 from filetools.journal.document_rows import apply_to_document, is_at
 from filetools.journal.folders import (
@@ -23,9 +23,12 @@ from filetools.journal.folders import (
     move_heads_below,
     return_document,
 )
-from filetools.journal.rows import INSERT_RECORD, UPSERT_HEAD, record_of, record_row
+from filetools.journal.rows import INSERT_RECORD, NEVER_IN_FILE, UPSERT_HEAD, record_of, record_row
+from filetools.journal.undone import discount, refresh_undone, targets_between
 from filetools.models import Actor, ChangeRecord, Operation
 
+_TAKING_AWAY: Final = (Operation.DELETE, Operation.MOVE, *DIRECTORY_REMOVALS)
+_ARRIVALS: Final = (Operation.CREATE, Operation.MOVE)
 _HEADLESS: Final = (*DIRECTORY_REMOVALS, Operation.CREATE_DIRECTORY)
 _COMPARE: Final = (
     "SELECT (SELECT number FROM heads WHERE key = ?1), (SELECT max(number) FROM records INDEXED BY records_of_folders"
@@ -36,8 +39,12 @@ _REMOVALS_SINCE: Final = (
     "SELECT key, old_key FROM records INDEXED BY records_of_folders WHERE number > ? AND state != 'aborted'"
     " AND operation IN ('delete_directory', 'move_directory')"
 )
+_STANDS_ON_UNSYNCED: Final = (
+    "SELECT 1 FROM heads JOIN records ON records.number = heads.number WHERE heads.key IN (?, ?) AND records.synced = 0"
+)
+_REVERSALS: Final = ("undoes", "redoes")
 _RELATE: Final = "INSERT OR IGNORE INTO relations (number, kind, target) VALUES (?, ?, ?)"
-_OWE: Final = "INSERT OR REPLACE INTO debts (mirror, key, path, number) VALUES (?, ?, ?, ?)"
+_ADD_TO_BACKLOG: Final = "INSERT OR REPLACE INTO debts (mirror, key, path, number) VALUES (?, ?, ?, ?)"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,7 +53,12 @@ class Draft:
 
     changes: Sequence[Change]
     actor: Actor
-    mirrors: Sequence[str]
+
+    @property
+    def makes_room(self) -> bool:
+        """Whether it takes files away or elsewhere, so that it must be possible on a full disk."""
+        own = [change.operation for change in self.changes if not change.external]
+        return bool(own) and all(operation in _TAKING_AWAY for operation in own)
 
 
 class Recorder:
@@ -66,9 +78,14 @@ class Recorder:
             _compare(connection, change)
         now = time.time()
         batch = _next_number(connection) if len(draft.changes) > 1 else None
+        on_the_way = _takes_back(draft.changes)
+        related: set[int] = set()
         records = []
+        # Of every mirror, whoever has it attached: a process that knows nothing of it adds to its backlog, too.
+        mirrors = [place for (place,) in connection.execute("SELECT place FROM mirrors")]
         for change in draft.changes:
-            row = record_row(change, draft.actor, now=now, batch=batch, opening=self._opening)
+            synced = _synced(connection, change)
+            row = record_row(change, draft.actor, now=now, batch=batch, opening=self._opening, synced=synced)
             number = connection.execute(INSERT_RECORD, row).lastrowid
             assert number is not None
             if change.after is not None:
@@ -76,12 +93,39 @@ class Recorder:
             _move_heads(connection, change, number)
             if change.document is not None:
                 apply_to_document(connection, change.document, draft.actor, number)
-            for relation in change.relations:
+            for relation in _relations(change, on_the_way):
                 connection.execute(_RELATE, (number, relation.kind, relation.number))
-            if draft.mirrors:
-                _owe(connection, change, number, draft.mirrors)
+                related.add(relation.number)
+            _add_to_backlogs(connection, change, number, mirrors)
             records.append(record_of(change, draft.actor, now=now, batch=batch, number=number))
+        related |= _set_back(connection, draft.changes)
+        if related:
+            refresh_undone(connection, related)
         return tuple(records)
+
+
+def _takes_back(changes: Sequence[Change]) -> tuple[Relation, ...]:
+    """Return one relation of a commit that takes something back, for what is changed on the way."""
+    found = (relation for change in changes for relation in change.relations if relation.kind in _REVERSALS)
+    return tuple(relation for relation in [next(found, None)] if relation is not None)
+
+
+def _relations(change: Change, on_the_way: tuple[Relation, ...]) -> tuple[Relation, ...]:
+    """Return the relations of a record: folders that an undo makes, and further names of a file, are part of the undo."""
+    if change.external or change.aside or any(relation.kind in _REVERSALS for relation in change.relations):
+        return change.relations
+    return (*change.relations, *on_the_way)
+
+
+def _set_back(connection: sqlite3.Connection, changes: Sequence[Change]) -> set[int]:
+    """Have what stays of commits that are set back take nothing back; returns what they took back."""
+    related: set[int] = set()
+    for number in [change.compensates for change in changes if change.compensates is not None]:
+        row = connection.execute("SELECT coalesce(batch, number) FROM records WHERE number = ?", (number,)).fetchone()
+        if row is not None:
+            related |= targets_between(connection, row[0], number)
+            discount(connection, row[0], number)
+    return related
 
 
 def _compare(connection: sqlite3.Connection, change: Change) -> None:
@@ -110,6 +154,16 @@ def _compare_view(connection: sqlite3.Connection, path: str, key: str, view: Vie
             raise HeadMovedError(path)
 
 
+def _synced(connection: sqlite3.Connection, change: Change) -> int:
+    if change.aside or change.buffered:
+        return NEVER_IN_FILE
+    if not change.external or change.compensates is not None or change.operation is Operation.MOVE_DIRECTORY:
+        return 0
+    # What a foreign program wrote is as durable as that program made it; there is no promise of ours to sync for. But on
+    # top of what is not synced, the file may come back in a state from before both.
+    return int(connection.execute(_STANDS_ON_UNSYNCED, (change.key, change.old_key)).fetchone() is None)
+
+
 def _next_number(connection: sqlite3.Connection) -> int:
     row = connection.execute("SELECT seq FROM sqlite_sequence WHERE name = 'records'").fetchone()
     return 1 if row is None else int(row[0]) + 1
@@ -127,13 +181,22 @@ def _move_heads(connection: sqlite3.Connection, change: Change, number: int) -> 
         forget_heads_below(connection, change.key)
     if change.operation in _HEADLESS or change.aside or change.buffered:
         return
-    digest = None if change.after is None else digest_of(change.after)
-    applied = int(change.applied)
-    connection.execute(UPSERT_HEAD, (change.key, change.path, digest, change.size, change.mode, number, applied))
+    if change.after is None and change.operation in _ARRIVALS:
+        # What stands there has bytes that nobody knows: the next look finds it as one that was never recorded.
+        connection.execute("DELETE FROM heads WHERE key = ?", (change.key,))
+    else:
+        _put_head(connection, change, number)
     if change.old_key is not None:
         move_document(connection, change)
     if change.old_key is not None and change.old_key != change.key:
-        connection.execute(UPSERT_HEAD, (change.old_key, change.old_path, None, None, None, number, applied))
+        gone = (change.old_key, change.old_path, None, None, None, number, int(change.applied))
+        connection.execute(UPSERT_HEAD, gone)
+
+
+def _put_head(connection: sqlite3.Connection, change: Change, number: int) -> None:
+    digest = None if change.after is None else digest_of(change.after)
+    applied = int(change.applied)
+    connection.execute(UPSERT_HEAD, (change.key, change.path, digest, change.size, change.mode, number, applied))
 
 
 def _abort(connection: sqlite3.Connection, number: int) -> None:
@@ -153,10 +216,10 @@ def _abort(connection: sqlite3.Connection, number: int) -> None:
         )
 
 
-def _owe(connection: sqlite3.Connection, change: Change, number: int, mirrors: Sequence[str]) -> None:
+def _add_to_backlogs(connection: sqlite3.Connection, change: Change, number: int, mirrors: Sequence[str]) -> None:
     if change.operation is Operation.FOUND or change.aside or change.buffered:
         return
     for mirror in mirrors:
-        connection.execute(_OWE, (mirror, change.key, change.path, number))
+        connection.execute(_ADD_TO_BACKLOG, (mirror, change.key, change.path, number))
         if change.old_key is not None:
-            connection.execute(_OWE, (mirror, change.old_key, change.old_path, number))
+            connection.execute(_ADD_TO_BACKLOG, (mirror, change.old_key, change.old_path, number))

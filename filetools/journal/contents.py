@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import sqlite3
+from collections.abc import Mapping
 from typing import Final
 
 from filetools.errors import FileToolsError, VersionGoneError
@@ -19,6 +20,9 @@ _KEEP: Final = (
     # The bytes again, which repairs a damaged row and costs nothing where they are the same.
     " ON CONFLICT (hash) DO UPDATE SET used = max(used, excluded.used), bytes = excluded.bytes"
 )
+_KEEP_READ: Final = "INSERT OR IGNORE INTO contents (hash, size, used, bytes) VALUES (?, ?, ?, NULL)"
+UNSYNCED: Final = -1
+"""Value of `used` for texts that somebody read and no record needs: nobody has synced them, and they are the first to go."""
 _TOUCH: Final = "UPDATE contents SET used = ? WHERE hash = ?"
 
 
@@ -41,9 +45,9 @@ class SqliteContents:
         return bytes(content)
 
     def has(self, version: str) -> bool:
-        """Whether the bytes of a version are kept."""
+        """Whether the bytes of a version are kept; those that nobody has synced do not count."""
         digest = digest_of(version)
-        row = self._database.row("SELECT size, bytes IS NULL FROM contents WHERE hash = ?", (digest,))
+        row = self._database.row("SELECT size, bytes IS NULL FROM contents WHERE hash = ? AND used >= 0", (digest,))
         if row is None:
             return False
         size, is_blob = row
@@ -59,6 +63,21 @@ class SqliteContents:
         """Keep bytes that no record refers to, until retention takes them as the oldest."""
         self.put(content, version)
         self._database.write(lambda connection: self.record(connection, content, version, 0))
+
+    def keep_read(self, texts: Mapping[str, bytes]) -> None:
+        """Keep texts that actors have read, by version, all at once and unsynced; what is kept already is not kept twice.
+
+        The bytes go into files, so that writers wait for a few rows only.
+        """
+        known = "SELECT 1 FROM contents WHERE hash = ?"
+        digests = {digest_of(version): content for version, content in texts.items()}
+        new = {digest: content for digest, content in digests.items() if not self._database.row(known, (digest,))}
+        if new:
+            with TRANSLATED:
+                for digest, content in new.items():
+                    self._blobs.put_unsynced(digest.hex(), content)
+            rows = [(digest, len(content), UNSYNCED) for digest, content in new.items()]
+            self._database.write(lambda connection: connection.executemany(_KEEP_READ, rows), durable=False)
 
     def record(self, connection: sqlite3.Connection, content: bytes | None, version: str, number: int) -> None:
         """Note inside a commit that the record `number` uses content, and keep it if it is given."""

@@ -12,19 +12,22 @@ import sqlite3
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
-from filetools.errors import FileToolsError, InternalError
+from filetools.errors import DiskFullError, FileToolsError, InternalError
 from filetools.journal.birth import PARTS, make_sure_of_database
 from filetools.journal.gate import Gate
 from filetools.journal.identity import Identities
-from filetools.journal.opening import refuse_damage
+from filetools.journal.opening import file_id, refuse_damage
 from filetools.journal.position import PositionNote
 from filetools.journal.readers import Arguments, Readers, Row
-from filetools.journal.translation import TRANSLATED
+from filetools.journal.reserve import Reserve
+from filetools.journal.translation import TRANSLATED, translated
 from filetools.journal.writer import CHECKPOINT_BYTES, Writer
 from filetools.models import Durability
 
+IDLE_BYTES: Final = 1024 * 1024
+"""Size of a write-ahead file up to which it stays as it is while nobody writes."""
 _log = logging.getLogger(__name__)
 
 T = TypeVar("T")
@@ -42,11 +45,15 @@ class Database:
             AccessDeniedError, DiskFullError: The directory cannot be written.
             LockTimeoutError: Somebody writes it all the time.
         """
+        self._directory = directory
         self._wal = directory / PARTS[1]
+        self._wal_seen_ns = 0
         self._process = os.getpid()
         self._closed = False
         self.opening = secrets.randbits(62)
         """Random number of this opening; tells own records from other processes'."""
+        self.reserve = Reserve(directory)
+        """Room for what makes room."""
         with TRANSLATED:
             self.gate = Gate(directory, timeout_seconds=timeout_seconds)
             try:
@@ -54,7 +61,11 @@ class Database:
                     make_sure_of_database(directory)
                     self.position = PositionNote(directory)
                     """How far the numbers have come, noted outside the database."""
+                    self.is_restored = self.position.is_restored(directory / PARTS[0])
+                    """Whether it was put back from a copy since it was closed."""
                     self._writer = self._open_writer(directory, durability)
+                    self.file_id = file_id(directory / PARTS[0])
+                    """Of its main file."""
                     self.identities = Identities(directory)
                     """Which files the database consists of."""
             except BaseException:
@@ -89,6 +100,7 @@ class Database:
         durable: bool = True,
         deadline: float | None = None,
         afterwards: Callable[[T], None] | None = None,
+        may_use_reserve: Callable[[], bool] = lambda: False,
     ) -> T:
         """Run `work` in one write transaction and commit it; nothing is kept if it raises.
 
@@ -97,6 +109,8 @@ class Database:
             durable: False leaves the commit unsynced, for marks that recovery can find again by itself.
             deadline: When to give up waiting for the gate; by default after the time of the opening.
             afterwards: Gets the result after the commit, still behind the gate.
+            may_use_reserve: Whether `work`, which has failed for want of space, takes no room for long, as a deletion;
+                then it is run again in the room that is kept for it.
 
         Raises:
             StateDamagedError: The database is no longer the file that was opened; nothing is acknowledged.
@@ -108,7 +122,7 @@ class Database:
             self.gate.enter(deadline)
             try:
                 self.identities.check()
-                result = self._writer.transact(work, durable=durable)
+                result = self._transact(work, durable, may_use_reserve)
                 # Looked at again: a folder removed during the commit took the commit with it.
                 self.identities.check()
                 if afterwards is not None:
@@ -117,15 +131,47 @@ class Database:
             finally:
                 self.gate.leave()
 
+    def _transact(
+        self, work: Callable[[sqlite3.Connection], T], durable: bool, may_use_reserve: Callable[[], bool]
+    ) -> T:
+        has_restarted = False
+        while True:
+            try:
+                return self._writer.transact(work, durable=durable)
+            except (sqlite3.Error, OSError) as exc:
+                if has_restarted or not isinstance(translated(exc), DiskFullError) or not may_use_reserve():
+                    raise
+            if not self.reserve.shrink():
+                self._writer.restart_wal()
+                has_restarted = True
+
     def checkpoint(self, *, at_least_bytes: int = CHECKPOINT_BYTES) -> bool:
-        """Copy the write-ahead file into the database if it has grown to `at_least_bytes`; False if it has not."""
+        """Copy the write-ahead file into the database if it is due; False if it is not.
+
+        Due is a file that has grown to `at_least_bytes`, and one of some size that nobody has written since the last
+        call: that one is cut off, too. While somebody writes it is overwritten, which takes less time than extending it.
+        """
         self._check_usable()
-        if self._wal_bytes() < at_least_bytes:
+        size, changed_ns = self._wal_state()
+        is_idle = size > IDLE_BYTES and changed_ns == self._wal_seen_ns
+        self._wal_seen_ns = changed_ns
+        if size < at_least_bytes and not is_idle:
             return False
         with TRANSLATED, self.gate:
             self.identities.check()
-            self._writer.checkpoint()
+            if is_idle:
+                self._writer.restart_wal()
+            else:
+                self._writer.checkpoint()
         return True
+
+    def rebuild(self) -> None:
+        """Write the whole database anew, without free pages; everybody who writes waits meanwhile."""
+        self._check_usable()
+        with TRANSLATED, self.gate:
+            self.identities.check()
+            self._writer.rebuild()
+            self._writer.restart_wal()
 
     def close(self) -> None:
         """Checkpoint and release every connection; may be called twice, and after a fork does nothing."""
@@ -137,6 +183,8 @@ class Database:
                 self.identities.check()
                 self._writer.checkpoint()
                 self._close_connections()
+                if not self._wal.exists():  # nobody else has it open: the last one who closes removes it
+                    self.position.note_closed(self._directory / PARTS[0])
         except FileToolsError as exc:
             # Everything acknowledged is in the write-ahead file, which the next opening reads.
             _log.warning("the journal was closed without a checkpoint: %s", exc)
@@ -156,11 +204,12 @@ class Database:
         self._readers.close()
         self._writer.close()
 
-    def _wal_bytes(self) -> int:
+    def _wal_state(self) -> tuple[int, int]:
         try:
-            return self._wal.stat().st_size
+            found = self._wal.stat()
         except FileNotFoundError:
-            return 0
+            return 0, 0
+        return found.st_size, found.st_mtime_ns
 
     def _check_usable(self) -> None:
         if os.getpid() != self._process:

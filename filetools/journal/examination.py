@@ -9,11 +9,12 @@ from pathlib import Path
 
 from filetools.errors import FileToolsError, StateDamagedError
 from filetools.journal.birth import PARTS, connect, has_database
+from filetools.journal.opening import refuse_damage
+from filetools.journal.position import noted_position
 from filetools.journal.quarantine import quarantined
 from filetools.journal.rows import SELECT_RECORD, lenient_text, record_from
-from filetools.journal.schema import SCHEMA_VERSION, require_known_schema, schema_of
+from filetools.journal.schema import SCHEMA_VERSION, schema_of
 from filetools.journal.translation import TRANSLATED
-from filetools.journal.walfile import is_header_damaged
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,10 +30,12 @@ class JournalReport:
     records: int = 0
     pending: int = 0
     """Records that are committed but not applied; the next opening settles them."""
+    unrestored: int = 0
+    """Records that a power cut may have undone in the files, and that could not be restored yet."""
     damaged: int = 0
     """Records that were found damaged, and are left out of everything; the journal works without them."""
     contents: int = 0
-    debts: dict[str, int] = field(default_factory=dict)
+    backlog: dict[str, int] = field(default_factory=dict)
     """For each mirror how many paths it lacks."""
 
 
@@ -43,8 +46,7 @@ def examine_journal(directory: Path) -> JournalReport | None:
         with TRANSLATED:
             if not has_database(directory):
                 return None
-            if is_header_damaged(directory):
-                raise StateDamagedError("the header of the journal's write-ahead file is not valid")
+            refuse_damage(directory, noted_position(directory))
             with closing(connect(directory / PARTS[0], mode="ro")) as connection:
                 return _examined(connection, sizes)
     except FileToolsError as exc:
@@ -52,7 +54,6 @@ def examine_journal(directory: Path) -> JournalReport | None:
 
 
 def _examined(connection: sqlite3.Connection, sizes: JournalReport) -> JournalReport:
-    require_known_schema(connection)
     schema = schema_of(connection)
     (verdict,) = connection.execute("PRAGMA quick_check(1)").fetchone()
     if verdict != "ok":
@@ -70,10 +71,16 @@ def _examined(connection: sqlite3.Connection, sizes: JournalReport) -> JournalRe
             pending += record.state == "pending"
     connection.text_factory = str
     (contents,) = connection.execute("SELECT count(*) FROM contents").fetchone()
-    debts = dict(connection.execute("SELECT mirror, count(*) FROM debts GROUP BY mirror").fetchall())
+    backlog = dict(connection.execute("SELECT mirror, count(*) FROM debts GROUP BY mirror").fetchall())
     return replace(
-        sizes, schema=schema, records=records, pending=pending, damaged=damaged, contents=contents, debts=debts
-    )
+        sizes, schema=schema, records=records, pending=pending, damaged=damaged, contents=contents, backlog=backlog,
+        unrestored=_count_unrestored(connection) if schema == SCHEMA_VERSION else 0,
+    )  # fmt: skip
+
+
+def _count_unrestored(connection: sqlite3.Connection) -> int:
+    (count,) = connection.execute("SELECT count(*) FROM unrestored JOIN records USING (number)").fetchone()
+    return int(count)
 
 
 def _size(path: Path) -> int:

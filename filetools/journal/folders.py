@@ -24,9 +24,11 @@ def is_at_work_below(connection: sqlite3.Connection, change: Change) -> bool:
     for key, old_key in pending.fetchall():
         if key.startswith(prefixes) or (old_key or "").startswith(prefixes):
             return True
-    if change.old_key is None or change.view is None:
+    if change.view is None:
         return False
-    newer = "SELECT 1 FROM heads WHERE key >= ? AND key < ? AND number > ? LIMIT 1"
+    newer = "SELECT 1 FROM heads WHERE key >= ? AND key < ? AND number > ?"
+    if change.old_key is None:
+        newer += " AND version IS NOT NULL"  # the same commit may take away what is in a folder, then the folder
     return connection.execute(newer, (*bounds_below(change.key), change.view.position)).fetchone() is not None
 
 

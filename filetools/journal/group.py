@@ -13,7 +13,7 @@ import threading
 import time
 from collections.abc import Set
 
-from filetools.errors import FileToolsError, OutcomeUnknownError
+from filetools.errors import DiskFullError, FileToolsError, OutcomeUnknownError
 from filetools.journal.changes import HeadMovedError
 from filetools.journal.commit import Draft, Recorder
 from filetools.journal.database import Database
@@ -51,6 +51,9 @@ class GroupCommit:
         self._lock = threading.Lock()
         self._waiting: list[_Ticket] = []
         self._is_led = False
+        self._newest_own = -1
+        self.others_position = 0
+        """Number up to which others may have recorded changes, as far as the numbers of own commits tell."""
 
     def commit(self, draft: Draft) -> Records:
         """Record a draft; durable on return.
@@ -114,12 +117,15 @@ class GroupCommit:
             return [self._try(connection, ticket.draft) for ticket in group], noted
 
         try:
-            outcomes, noted = self._database.write(together, deadline=own.deadline)
-        except FileToolsError:
-            raise
-        except Exception:
-            # A draft that no database could take, such as a name that is no text; the others shall not pay for it.
-            if len(group) == 1:
+            outcomes, noted = self._database.write(
+                together,
+                deadline=own.deadline,
+                may_use_reserve=lambda: all(ticket.draft.makes_room for ticket in group),
+            )
+        except Exception as exc:
+            # A draft that no database could take, such as a name that is no text, or one that the disk has no room for;
+            # the others shall not pay for it.
+            if len(group) == 1 or (isinstance(exc, FileToolsError) and not isinstance(exc, DiskFullError)):
                 raise
             outcomes, noted = [self._record_alone(ticket.draft) for ticket in group], frozenset()
         self._committed(outcomes, noted)
@@ -133,12 +139,18 @@ class GroupCommit:
 
     def _record_alone(self, draft: Draft) -> Records | Exception:
         try:
-            return self._database.write(lambda connection: self._recorder.record(connection, draft))
+            return self._database.write(
+                lambda connection: self._recorder.record(connection, draft), may_use_reserve=lambda: draft.makes_room
+            )
         except Exception as exc:  # noqa: BLE001  # raised again in the thread whose draft it is
             return exc
 
     def _committed(self, outcomes: list[Records | Exception], noted: Set[int]) -> None:
         records = [record for outcome in outcomes if not isinstance(outcome, Exception) for record in outcome]
+        for record in records:
+            if record.number != self._newest_own + 1:
+                self.others_position = record.number - 1
+            self._newest_own = record.number
         if records:
             self._database.position.write(max(record.number for record in records))
         self._notes.forget(noted, has_grown=any(record.state is not RecordState.PENDING for record in records))

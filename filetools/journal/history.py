@@ -11,6 +11,7 @@ from filetools.journal.database import Database
 from filetools.journal.folders import bounds_below
 from filetools.journal.quarantine import RecordReader
 from filetools.journal.rows import RECORD_COLUMNS, SELECT_RECORD
+from filetools.journal.undone import TAKES_BACK
 from filetools.models import ActorKind, ChangeRecord, Operation
 
 _NO_NUMBER: Final = 2**63 - 1
@@ -21,17 +22,26 @@ _TOGETHER: Final = (
     "(SELECT number FROM records WHERE number > ?1 AND batch IS NOT ?1 ORDER BY number LIMIT 1),"
     f" {_NO_NUMBER}) ORDER BY number"
 )
-_REMOVALS: Final = (
-    "SELECT number, operation, key, old_key FROM records INDEXED BY records_of_folders WHERE state = 'applied'"
-    " AND operation IN ('delete_directory', 'move_directory') ORDER BY number DESC"
+_FOLDER_CHANGE: Final = (
+    f"{SELECT_RECORD} WHERE {{}} IN ({{}}) AND +number < ? AND state = 'applied'"
+    " AND operation IN ('delete_directory', 'move_directory') ORDER BY number DESC LIMIT 1"
+)
+_REMOVALS_SINCE: Final = (
+    f"{SELECT_RECORD} INDEXED BY records_of_folders WHERE number > ? AND state != 'aborted'"
+    " AND operation IN ('delete_directory', 'move_directory') ORDER BY number"
+)
+_NAMES_SINCE: Final = (
+    "SELECT number, operation, path, old_path, actor_kind FROM records"
+    " WHERE number > ? AND operation != 'modify' ORDER BY number"
 )
 _OF_KEY: Final = (
     f"{SELECT_RECORD} WHERE key = ? AND number < ? AND state IN ('applied', 'pending')"
     " AND operation NOT LIKE '%_directory' ORDER BY number DESC LIMIT ?"
 )
+# The sign keeps SQLite from walking through all records of a smaller number, where those of the folder are few.
 _BELOW: Final = (
-    f"SELECT * FROM ({SELECT_RECORD} WHERE key >= ?1 AND key < ?2 AND number < ?3 AND state = 'applied')"
-    f" UNION SELECT * FROM ({SELECT_RECORD} WHERE old_key >= ?1 AND old_key < ?2 AND number < ?3 AND state = 'applied')"
+    f"SELECT * FROM ({SELECT_RECORD} WHERE key >= ?1 AND key < ?2 AND +number < ?3 AND state = 'applied')"
+    f" UNION SELECT * FROM ({SELECT_RECORD} WHERE old_key >= ?1 AND old_key < ?2 AND +number < ?3 AND state = 'applied')"
     " ORDER BY number"
 )
 
@@ -56,15 +66,20 @@ class Selection:
     key: str | None = None
     """Lock key of a path; changes below it and moves away from it count, too."""
     moves_only: bool = False
+    standing: bool = False
+    """Leave out what is taken back."""
+    undos: bool | None = None
+    """Only undos, or only what is none."""
 
 
-class FolderRemoval(NamedTuple):
-    """A record that took a folder away from its name."""
+class NameChange(NamedTuple):
+    """What a record did to the names in the tree."""
 
     number: int
     operation: Operation
-    key: str
-    old_key: str | None
+    path: str
+    old_path: str | None
+    actor_kind: ActorKind
 
 
 class SqliteHistory:
@@ -104,20 +119,50 @@ class SqliteHistory:
         """Return the changes below a folder before a record, oldest first; moves out of it included."""
         return self._reader.records(_BELOW, (*bounds_below(key), below))
 
-    def removals(self) -> list[FolderRemoval]:
-        """Return which folders were moved or deleted, newest first."""
-        return [FolderRemoval(row[0], Operation(row[1]), row[2], row[3]) for row in self._database.rows(_REMOVALS)]
+    def folder_change(self, keys: Sequence[str], *, below: int | None = None) -> ChangeRecord | None:
+        """Return the newest deletion of a folder of these keys, or move to such a key or away from it."""
+        values = (*keys, _NO_NUMBER if below is None else below)
+        marks = ",".join("?" * len(keys))
+        found = [
+            record
+            for column in ("key", "old_key")
+            for record in self._reader.records(_FOLDER_CHANGE.format(column, marks), values)
+        ]
+        return max(found, key=lambda record: record.number, default=None)
+
+    def removals_since(self, number: int) -> list[ChangeRecord]:
+        """Return the records that moved or deleted folders after this number, oldest first, also those not applied yet."""
+        return self._reader.records(_REMOVALS_SINCE, (number,))
+
+    def names_since(self, number: int) -> list[NameChange]:
+        """Return what happened to names after a record, oldest first; what is not applied yet, or was set back, too."""
+        rows = self._database.rows(_NAMES_SINCE, (number,))
+        return [NameChange(row[0], Operation(row[1]), *row[2:]) for row in rows]
 
     def undoers(self, numbers: Iterable[int]) -> dict[int, list[int]]:
         """Return for each record the records that undo it, those set back left out."""
         query = (
-            "SELECT target, number FROM relations AS one WHERE kind = 'undoes' AND target IN ({}) AND NOT EXISTS"
+            f"SELECT target, number FROM relations AS one WHERE {TAKES_BACK} AND target IN ({{}}) AND NOT EXISTS"
             " (SELECT 1 FROM records WHERE records.number = one.number AND state = 'aborted')"
         )
         return self._related(query, numbers)
 
+    def undone(self, numbers: Iterable[int]) -> set[int]:
+        """Return those of these records that are taken back."""
+        return set(self._related("SELECT number, number FROM undone WHERE number IN ({})", numbers))
+
+    def taken_back(self, numbers: Iterable[int]) -> dict[int, list[int]]:
+        """Return for each undo or redo among these records what it takes back."""
+        return self._related(f"SELECT number, target FROM relations WHERE {TAKES_BACK} AND number IN ({{}})", numbers)
+
+    def brought_by(self, number: int) -> list[int]:
+        """Return the records of what came back whole from where a deletion had put it."""
+        return self._related(
+            "SELECT target, number FROM relations WHERE kind = 'brings' AND target IN ({})", [number]
+        ).get(number, [])
+
     def targets(self, numbers: Iterable[int], kind: RelationKind) -> dict[int, list[int]]:
-        """Return for each record what it undoes, or whose children it is."""
+        """Return for each record what it undoes or redoes, or whose children it is."""
         return self._related(
             f"SELECT number, target FROM relations WHERE kind = '{kind}' AND number IN ({{}})", numbers
         )
@@ -160,6 +205,11 @@ def _conditions(wanted: Selection) -> tuple[list[str], dict[str, Any]]:
         )
         first, last = bounds_below(wanted.key)
         values |= {"key": wanted.key, "first": first, "last": last}
+    if wanted.standing:
+        conditions.append("NOT EXISTS (SELECT 1 FROM undone WHERE undone.number = records.number)")
+    if wanted.undos is not None:
+        is_undo = "EXISTS (SELECT 1 FROM relations WHERE relations.number = records.number AND kind = 'undoes')"
+        conditions.append(is_undo if wanted.undos else f"NOT {is_undo}")
     if wanted.moves_only:
         conditions.append("operation IN ('move', 'move_directory') AND state = 'applied'")
     return conditions, values

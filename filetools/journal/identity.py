@@ -11,7 +11,7 @@ import time
 from pathlib import Path
 from typing import Final
 
-from filetools.errors import StateDamagedError, WorkspaceGoneError
+from filetools.errors import StateDamagedError
 from filetools.journal.birth import PARTS
 
 SURE_AFTER_NS: Final = 3_000_000_000
@@ -32,25 +32,16 @@ class Identities:
         self._expected = tuple(map(_identity, self._parts))
         self._checked: tuple[int, int, int] | None = None
 
-    @property
-    def inode(self) -> int:
-        """Inode of the database."""
-        return self._expected[0][1]
-
     def check(self) -> None:
         """Raise if another file stands under one of the names, or none.
 
         Raises:
             StateDamagedError: So it is.
-            WorkspaceGoneError: The folder around them is not there either.
         """
         # Whatever is removed, made or renamed in a directory changes its time, which no program can set back.
         try:
             found = os.lstat(self._directory)
-        except OSError as exc:
-            if not os.path.lexists(os.path.dirname(self._directory)):
-                # Moved or unmounted with all that was around it: nothing is damaged, and a repair would do harm.
-                raise WorkspaceGoneError("the folder that holds its state was moved or unmounted") from exc
+        except (FileNotFoundError, NotADirectoryError) as exc:
             raise StateDamagedError("the journal's directory has vanished") from exc
         state = (found.st_dev, found.st_ino, found.st_ctime_ns)
         if state == self._checked:
@@ -64,6 +55,6 @@ class Identities:
 def _identity(part: str) -> Identity:
     try:
         found = os.lstat(part)
-    except OSError as exc:
+    except (FileNotFoundError, NotADirectoryError) as exc:
         raise StateDamagedError("the journal's database has vanished") from exc
     return (found.st_dev, found.st_ino)

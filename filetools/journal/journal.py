@@ -1,24 +1,24 @@
-"""The journal's interface: one ordered record of every change, its contents, marks, debts and feed.
+"""The journal's interface: one ordered record of every change, its contents, marks, backlogs and feed.
 
 Methods are synchronous, may block, and are called from worker threads. An implementation on a remote database hands
 its work to the event loop and waits; the embedded one works in the calling thread. One contract suite covers both.
-
-Any method may raise StateDamagedError, LockTimeoutError, DiskFullError, StorageFailedError and, where the database is
-remote, NetworkError; then nothing was changed. Only a commit can end in OutcomeUnknownError.
+Any method may raise StateDamagedError, LockTimeoutError, DiskFullError, StorageFailedError and, on a remote database,
+NetworkError; then nothing was changed. Only a commit can end in OutcomeUnknownError.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Protocol
 
 from filetools.journal.approvals import ApprovalRow
-from filetools.journal.changes import Change, Debt, RelationKind, View
+from filetools.journal.changes import BacklogEntry, Change, MirrorRow, RelationKind, View
 from filetools.journal.checkpoints import Checkpoint
 from filetools.journal.document_rows import Document, DocumentChange
 from filetools.journal.documents import DocumentEdit, Handle, NewDocument
-from filetools.journal.history import FolderRemoval, Selection
-from filetools.journal.stamps import Stamp
+from filetools.journal.history import NameChange, Selection
+from filetools.journal.retention import Retained
+from filetools.journal.seen_versions import SeenVersion
 from filetools.models import Actor, ChangeRecord
 
 
@@ -38,46 +38,74 @@ class Contents(Protocol):
     def keep(self, content: bytes, version: str) -> None:
         """Keep bytes that no record refers to, until retention takes them as the oldest."""
 
+    def keep_read(self, texts: Mapping[str, bytes]) -> None:
+        """Keep texts that actors have read, by version, all at once and unsynced, until retention takes them first."""
+
     def put(self, content: bytes, version: str) -> None:
         """Make large content durable ahead of the commit that refers to it; small content travels in the commit."""
 
 
-class Debts(Protocol):
-    """What mirrors lack; rows inserted by commits, removed when a mirror holds the change durably."""
+class Backlog(Protocol):
+    """What mirrors lack; entries are inserted by commits, and removed when a mirror holds the change durably."""
 
-    def of(self, mirror: str, limit: int = 1000, max_tries: int = 5) -> list[Debt]:
-        """Return the oldest debts of a mirror that failed fewer than `max_tries` times."""
+    def of(self, mirror: str, limit: int = 1000, max_tries: int = 5) -> list[BacklogEntry]:
+        """Return the oldest entries of a mirror that failed fewer than `max_tries` times."""
 
-    def get(self, mirror: str, key: str) -> Debt | None:
-        """Return the debt of one path, or None."""
+    def get(self, mirror: str, key: str) -> BacklogEntry | None:
+        """Return the entry of one path, or None."""
 
     def count(self, mirror: str) -> int:
         """Number of paths that a mirror lacks."""
 
-    def pay(self, paid: Iterable[Debt]) -> None:
-        """Remove debts, except those that newer changes have raised meanwhile."""
+    def remove(self, done: Iterable[BacklogEntry]) -> None:
+        """Remove entries, except those that newer changes have raised meanwhile."""
 
-    def fail(self, debt: Debt) -> None:
-        """Count one more failed try of a debt."""
+    def fail(self, entry: BacklogEntry) -> None:
+        """Count one more failed try of a entry."""
 
     def reset(self, mirror: str) -> None:
         """Forget the failed tries of a mirror, for an explicit synchronisation."""
 
-    def owe(self, mirror: str, paths: Iterable[tuple[str, str]]) -> None:
+    def add(self, mirror: str, paths: Iterable[tuple[str, str]]) -> None:
         """Record that a mirror lacks these (key, path) pairs, found out by a verification."""
 
 
-class Stamps(Protocol):
-    """Which text each actor knows of each path."""
+class Mirrors(Protocol):
+    """Which mirrors the root has. Every commit, of any process, adds its paths to the backlog of each."""
 
-    def of(self, owner: str) -> dict[str, Stamp]:
-        """Return the stamps of an actor by key, the oldest first."""
+    def register(self, place: str) -> MirrorRow:
+        """Return the row of a mirror; from its first registration on every commit adds to its backlog."""
 
-    def moved_on(self, owner: str) -> list[tuple[str, str, Actor, str | None]]:
-        """Return (key, path, who, version) of what stands where an actor knows another version, the newest change last."""
+    def get(self, place: str) -> MirrorRow | None:
+        """Return the row of a mirror, or None if it is not registered."""
 
-    def save(self, stamps: Iterable[tuple[str, str, Stamp | None]]) -> None:
-        """Keep (owner, key, stamp) rows; None removes the stamp of a key."""
+    def all(self) -> list[MirrorRow]:
+        """Return every registered mirror, attached or not."""
+
+    def renew(self, row: MirrorRow) -> None:
+        """Give a mirror a new identity of the same line, not filled, unless somebody else has done so since `row` was read."""
+
+    def filled(self, row: MirrorRow, position: int) -> None:
+        """Record that all changes up to a position are in a mirror or in its backlog, unless it has another identity by now."""
+
+    def remove(self, place: str) -> None:
+        """Forget a mirror and its backlog."""
+
+
+class SeenVersions(Protocol):
+    """Which versions each actor has seen, or was told, of each path."""
+
+    def of(self, owner: str) -> list[tuple[str, SeenVersion]]:
+        """Return an actor's (key, row) pairs, the oldest first."""
+
+    def heads(self, owner: str) -> list[tuple[str, str, Actor, str | None]]:
+        """Return (key, path, who, version) of the newest change of every path that an actor knows, the newest last."""
+
+    def save(self, changes: Iterable[tuple[str, str, SeenVersion | None]]) -> None:
+        """Keep (owner, key, row) in this order; None for a row drops all that was kept of the path."""
+
+    def forget(self, owner: str) -> None:
+        """Drop all rows of an actor."""
 
 
 class Documents(Protocol):
@@ -166,7 +194,13 @@ class Marks(Protocol):
         """Return records that are committed but not applied, oldest first."""
 
     def unsynced(self, limit: int = 1000) -> list[ChangeRecord]:
-        """Return records that are applied but not synced, oldest first."""
+        """Return records that are applied but not synced, oldest first; those that must be restored first left out."""
+
+    def unrestored(self, limit: int = 1000) -> list[ChangeRecord]:
+        """Return records that a power cut may have undone in the files, oldest first."""
+
+    def restored(self, number: int, keys: Iterable[str]) -> None:
+        """Note that the files of these keys carry their heads again, and with them this record."""
 
     def unsettled(self, key: str) -> list[ChangeRecord]:
         """Return the records of one path from its last synced one on, newest first; at most 1000."""
@@ -196,14 +230,34 @@ class History(Protocol):
     def of_folder(self, key: str, *, below: int) -> list[ChangeRecord]:
         """Return the changes below a folder before a record, oldest first; moves out of it included."""
 
-    def removals(self) -> list[FolderRemoval]:
-        """Return which folders were moved or deleted, newest first."""
+    def folder_change(self, keys: Sequence[str], *, below: int | None = None) -> ChangeRecord | None:
+        """Return the newest deletion of a folder of these keys, or move to such a key or away from it.
+
+        Args:
+            keys: Lock keys of folders.
+            below: Only records with a smaller number.
+        """
+
+    def removals_since(self, number: int) -> list[ChangeRecord]:
+        """Return the records that moved or deleted folders after this number, oldest first, also those not applied yet."""
+
+    def names_since(self, number: int) -> list[NameChange]:
+        """Return what happened to names after a record, oldest first; what is not applied yet, or was set back, too."""
 
     def undoers(self, numbers: Iterable[int]) -> dict[int, list[int]]:
-        """Return for each record the records that undo it."""
+        """Return for each record the records that undo or redo it."""
+
+    def undone(self, numbers: Iterable[int]) -> set[int]:
+        """Return those of these records that are taken back."""
+
+    def taken_back(self, numbers: Iterable[int]) -> dict[int, list[int]]:
+        """Return for each undo or redo among these records what it takes back."""
+
+    def brought_by(self, number: int) -> list[int]:
+        """Return the records of what came back whole from where a deletion had put it."""
 
     def targets(self, numbers: Iterable[int], kind: RelationKind) -> dict[int, list[int]]:
-        """Return for each record what it undoes, or whose children it is."""
+        """Return for each record what it undoes or redoes, or whose children it is."""
 
     def children(self, numbers: Iterable[int]) -> dict[int, list[int]]:
         """Return for each record of an unsaved document the saves that name it as a parent."""
@@ -237,12 +291,16 @@ class Journal(Protocol):
         """The bytes of versions."""
 
     @property
-    def debts(self) -> Debts:
+    def backlog(self) -> Backlog:
         """What mirrors lack."""
 
     @property
-    def stamps(self) -> Stamps:
-        """What actors know."""
+    def mirrors(self) -> Mirrors:
+        """Which mirrors there are."""
+
+    @property
+    def seen_versions(self) -> SeenVersions:
+        """What actors have seen."""
 
     @property
     def documents(self) -> Documents:
@@ -267,15 +325,12 @@ class Journal(Protocol):
     def view(self, key: str) -> View:
         """Return what is known of a path now, for a commit to compare."""
 
-    def commit(
-        self, changes: Sequence[Change], actor: Actor, *, mirrors: Sequence[str] = ()
-    ) -> tuple[ChangeRecord, ...]:
+    def commit(self, changes: Sequence[Change], actor: Actor) -> tuple[ChangeRecord, ...]:
         """Record changes in one transaction, durable on return as the durability of the journal says.
 
         Args:
             changes: Drafts in order; all are recorded or none.
             actor: Who makes them, except drafts marked external.
-            mirrors: Names of mirrors that owe these paths from now on.
 
         Raises:
             HeadMovedError: Some path is not as its view says; nothing was recorded.
@@ -311,6 +366,9 @@ class Journal(Protocol):
     def position(self) -> int:
         """Number of the newest record; 0 if there is none."""
 
+    def others_position(self) -> int:
+        """Number up to which others may have recorded changes, as far as the numbers of own commits tell."""
+
     def visible_position(self) -> int:
         """Number of the newest record that the feed may deliver; 0 if there is none."""
 
@@ -321,10 +379,10 @@ class Journal(Protocol):
         """Bound what has to be read at the next opening; cheap if there is little."""
 
     def needs_restoring(self) -> bool:
-        """Whether a power cut may have taken what files held since they were last synced."""
+        """Whether a power cut may have taken what files held since they were last synced, and nobody noted it yet."""
 
-    def note_restored(self) -> None:
-        """Note that the files are as the journal says."""
+    def begin_restoring(self) -> None:
+        """Note which records a power cut may have undone in the files; `marks.unrestored` returns them."""
 
     def maintain(self, *, retention_bytes: int, retention_records: int, retention_seconds: float | None = None) -> int:
         """Tidy up and remove what exceeds the retention; returns how many records were removed.
@@ -334,6 +392,9 @@ class Journal(Protocol):
             retention_records: Most records, likewise.
             retention_seconds: Greatest age of a record; None for any.
         """
+
+    def retained(self) -> Retained:
+        """Return what the journal holds now, and which checkpoint keeps retention from removing more."""
 
     def close(self) -> None:
         """Write what is noted and release the database; may be called twice."""

@@ -6,6 +6,7 @@ own, because recovery finds out again what a lost mark had said.
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Iterable
 from typing import Final
 
@@ -17,7 +18,13 @@ from filetools.models import ChangeRecord
 
 _PENDING: Final = f"{SELECT_RECORD} INDEXED BY records_pending WHERE state = 'pending' ORDER BY number LIMIT ?"
 _UNSYNCED: Final = (
-    f"{SELECT_RECORD} INDEXED BY records_unsynced WHERE synced = 0 AND state != 'pending' ORDER BY number LIMIT ?"
+    f"{SELECT_RECORD} INDEXED BY records_unsynced WHERE synced = 0 AND state != 'pending'"
+    " AND number NOT IN (SELECT number FROM unrestored) ORDER BY number LIMIT ?"
+)
+_UNRESTORED: Final = f"{SELECT_RECORD} WHERE number IN (SELECT number FROM unrestored) ORDER BY number LIMIT ?"
+_CARRY_HEAD: Final = (
+    "UPDATE heads SET applied = 1 WHERE key = ? AND NOT EXISTS"
+    " (SELECT 1 FROM records WHERE records.number = heads.number AND state = 'pending')"
 )
 _LAST_SYNCED: Final = (
     "SELECT number FROM records WHERE key = ?1 AND synced = 1 AND state != 'pending' ORDER BY number DESC LIMIT 1"
@@ -50,7 +57,7 @@ class SqliteMarks:
         if not self._notes:
             return False
         # Behind the gate what another thread is committing right now has either been written or failed.
-        self._notes.forget(self._database.write(self._notes.write, durable=False))
+        self._notes.forget(self._database.write(self._notes.write, durable=False, may_use_reserve=lambda: True))
         return True
 
     def synced(self, numbers: Iterable[int]) -> None:
@@ -58,7 +65,9 @@ class SqliteMarks:
         rows = [(number,) for number in numbers]
         if rows:
             update = "UPDATE records SET synced = 1 WHERE number = ? AND synced = 0"
-            self._database.write(lambda connection: connection.executemany(update, rows), durable=False)
+            self._database.write(
+                lambda connection: connection.executemany(update, rows), durable=False, may_use_reserve=lambda: True
+            )
 
     def is_pending(self, number: int) -> bool:
         """Whether a record is committed but not applied, as far as this process knows."""
@@ -72,8 +81,22 @@ class SqliteMarks:
         return self._reader.records(_PENDING, (limit,))
 
     def unsynced(self, limit: int = 1000) -> list[ChangeRecord]:
-        """Return records that are applied but not synced, oldest first."""
+        """Return records that are applied but not synced, oldest first; those that must be restored first left out."""
         return self._reader.records(_UNSYNCED, (limit,))
+
+    def unrestored(self, limit: int = 1000) -> list[ChangeRecord]:
+        """Return records that a power cut may have undone in the files, oldest first."""
+        return self._reader.records(_UNRESTORED, (limit,))
+
+    def restored(self, number: int, keys: Iterable[str]) -> None:
+        """Note that the files of these keys carry their heads again, and with them this record."""
+        heads = [(key,) for key in keys]
+
+        def work(connection: sqlite3.Connection) -> None:
+            connection.execute("DELETE FROM unrestored WHERE number = ?", (number,))
+            connection.executemany(_CARRY_HEAD, heads)
+
+        self._database.write(work, durable=False)
 
     def unsettled(self, key: str) -> list[ChangeRecord]:
         """Return the records of one path from its last synced one on, newest first."""

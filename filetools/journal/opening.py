@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
 from contextlib import closing
 from pathlib import Path
 from typing import Final
 
 from filetools.errors import StateDamagedError
-from filetools.journal.birth import PARTS, connect
+from filetools.journal.birth import PAGE_BYTES, PARTS, connect
 from filetools.journal.schema import require_known_schema
 from filetools.journal.walfile import goes_on_after_damage, is_header_damaged
+from filetools.paths.birth import birth_ns
 
 _BOOT_ID: Final = Path("/proc/sys/kernel/random/boot_id")
+_PATH_ONLY: Final[int | None] = getattr(os, "O_PATH", None)
 ISSUED: Final = "SELECT coalesce(max(seq), 0) FROM sqlite_sequence WHERE name = 'records'"
 
 
@@ -33,6 +36,9 @@ def refuse_damage(directory: Path, reached: int) -> None:
     # Reading only: the last connection that could write removes the write-ahead file when it is closed.
     with closing(connect(directory / PARTS[0], mode="ro")) as connection:
         require_known_schema(connection)
+        (page_bytes,) = connection.execute("PRAGMA page_size").fetchone()
+        if page_bytes != PAGE_BYTES:
+            raise StateDamagedError("the journal's database has another page size than every journal")
         is_short = _is_short(connection, directory, reached)
     if is_short and goes_on_after_damage(directory):
         raise StateDamagedError("the journal's write-ahead file is damaged, and acknowledged changes with it")
@@ -46,11 +52,29 @@ def boot_id() -> str:
         return "unknown"
 
 
+def file_id(database: Path) -> str:
+    """Return what tells the file of a database from every other, and from a later one that is given the same inode."""
+    inode = str(database.lstat().st_ino)
+    if _PATH_ONLY is None:
+        return inode
+    # A descriptor for the path alone: closing any other would drop the locks that SQLite holds on it in this process.
+    descriptor = os.open(database, _PATH_ONLY | os.O_CLOEXEC)
+    try:
+        return f"{inode}-{birth_ns(descriptor)}"
+    finally:
+        os.close(descriptor)
+
+
+def is_same_file(known: str, found: str) -> bool:
+    """Whether two ids are of one file; an older release noted the inode alone."""
+    return known in (found, found.partition("-")[0])
+
+
 def _is_short(connection: sqlite3.Connection, directory: Path, reached: int) -> bool:
     """Whether numbers are missing that neither a power cut nor a restored copy explains."""
     (issued,) = connection.execute(ISSUED).fetchone()
     if issued >= reached:
         return False
     meta = dict(connection.execute("SELECT name, value FROM meta").fetchall())
-    is_same_file = meta.get("inode") == str((directory / PARTS[0]).lstat().st_ino)
-    return is_same_file and meta.get("boot") == boot_id()
+    is_same = is_same_file(meta.get("inode", ""), file_id(directory / PARTS[0]))
+    return is_same and meta.get("boot") == boot_id()

@@ -1,7 +1,8 @@
 """A note beside the database of how far its numbers have come, so that a database with fewer is known for what it is.
 
 Written after each commit without a sync: it outlives the process, and after a power cut it never knows of more than the
-kernel had been told.
+kernel had been told. A clean closing adds when the database's file changed last. No program can choose that time, so a
+database that is put back from a copy has another.
 """
 
 from __future__ import annotations
@@ -13,8 +14,18 @@ from typing import Final
 
 POSITION_FILE: Final = "position"
 _DIGITS: Final = 20
+_OPEN: Final = 0
+"""Instead of a time, as long as the database is open, and after a crash."""
 _log = logging.getLogger(__name__)
 _FLAGS: Final = os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
+
+
+def noted_position(directory: Path) -> int:
+    """Return how far the numbers of a journal had come, as was noted beside it; 0 if nobody noted it. Changes nothing."""
+    try:
+        return int((directory / POSITION_FILE).read_bytes()[:_DIGITS])
+    except (OSError, ValueError):
+        return 0
 
 
 class PositionNote:
@@ -22,17 +33,28 @@ class PositionNote:
 
     def __init__(self, directory: Path) -> None:
         self._descriptor = os.open(directory / POSITION_FILE, _FLAGS, 0o600)
-        self.at_opening = self._read()
+        self.at_opening = noted_position(directory)
         """How far the numbers had come when the journal was opened; 0 if nobody noted it."""
+
+    def is_restored(self, database: Path) -> bool:
+        """Whether a database that was closed cleanly is another, or was written by another program, since."""
+        try:
+            closed = int((database.parent / POSITION_FILE).read_bytes()[_DIGITS:])
+        except (OSError, ValueError):
+            return False
+        return closed not in (_OPEN, database.lstat().st_ctime_ns)
+
+    def note_closed(self, database: Path) -> None:
+        """Note when the file of a database changed last that nobody has open any more: no copy has the same time."""
+        self._write_at(_DIGITS, b" %020d" % database.lstat().st_ctime_ns)
+
+    def note_opened(self) -> None:
+        """Note that the file changes from now on."""
+        self._write_at(_DIGITS, b" %020d" % _OPEN)
 
     def write(self, number: int) -> None:
         """Note how far the numbers have come."""
-        try:
-            os.lseek(self._descriptor, 0, os.SEEK_SET)
-            os.write(self._descriptor, b"%020d" % number)
-        except OSError as exc:
-            # A note that is too low only means that a rollback may go unnoticed; no commit fails for it.
-            _log.debug("the journal's position was not noted: %s", exc)
+        self._write_at(0, b"%020d" % number)
 
     def close(self) -> None:
         """Release the file; may be called twice."""
@@ -40,8 +62,10 @@ class PositionNote:
         if descriptor >= 0:
             os.close(descriptor)
 
-    def _read(self) -> int:
+    def _write_at(self, offset: int, content: bytes) -> None:
         try:
-            return int(os.read(self._descriptor, _DIGITS))
-        except (OSError, ValueError):
-            return 0
+            os.lseek(self._descriptor, offset, os.SEEK_SET)
+            os.write(self._descriptor, content)
+        except OSError as exc:
+            # A note that is missing only means that a rollback may go unnoticed; no commit fails for it.
+            _log.debug("the journal's position was not noted: %s", exc)

@@ -7,19 +7,18 @@ file holds that the rescued journal does not know is a foreign change of the nex
 from __future__ import annotations
 
 import os
-import shutil
 import sqlite3
 from collections.abc import Iterable
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from filetools.journal.birth import DATABASE_NAME, PARTS, connect, create_empty, install
+from filetools.journal.birth import DATABASE_NAME, PARTS, connect, connect_to_empty, create_empty, install
 from filetools.journal.blobs import BlobFolder
 from filetools.journal.carving import Pages
 from filetools.journal.gate import Gate
-from filetools.journal.position import PositionNote
+from filetools.journal.position import noted_position
 from filetools.journal.salvage import (
     COLUMNS,
     ReadableRows,
@@ -31,6 +30,7 @@ from filetools.journal.salvage import (
 )
 from filetools.journal.schema import migrate
 from filetools.journal.translation import TRANSLATED
+from filetools.journal.undone import note_all_undone
 from filetools.journal.walfile import goes_on_after_damage, is_header_damaged
 
 GATE_SECONDS: Final = 30.0
@@ -59,7 +59,7 @@ def rescue_journal(directory: Path, aside: Path) -> Rescue:
 
     Args:
         directory: The state directory; nobody may have its journal open.
-        aside: A new directory inside it.
+        aside: A directory inside it, made if it is missing.
 
     Raises:
         LockTimeoutError: Somebody writes the journal.
@@ -69,11 +69,13 @@ def rescue_journal(directory: Path, aside: Path) -> Rescue:
         gate = Gate(directory, timeout_seconds=GATE_SECONDS)
         try:
             with gate:
-                aside.mkdir(mode=0o700)
+                aside.mkdir(mode=0o700, exist_ok=True)
                 try:
                     rescue = _rebuild(directory, aside / _FRESH)
                 except BaseException:
-                    shutil.rmtree(aside, ignore_errors=True)
+                    (aside / _FRESH).unlink(missing_ok=True)
+                    with suppress(OSError):
+                        aside.rmdir()
                     raise
                 _exchange(directory, aside)
                 return rescue
@@ -95,17 +97,16 @@ def _exchange(directory: Path, aside: Path) -> None:
 
 def _rebuild(directory: Path, fresh: Path) -> Rescue:
     create_empty(fresh)
-    note = PositionNote(directory)
-    note.close()
-    with closing(connect(fresh)) as target:
+    reached = noted_position(directory)
+    with closing(connect_to_empty(fresh)) as target:
         target.execute("BEGIN IMMEDIATE")
         migrate(target)
         blobs = BlobFolder(directory / "blobs", durable=True)
         removed, is_whole = _copy(directory, target)
-        if not is_whole or _newest(target) < note.at_opening:
+        if not is_whole or _newest(target) < reached:
             _carve(directory, target)
         _take_blobs(target, blobs)
-        rescue = _settle(target, note.at_opening, removed)
+        rescue = _settle(target, reached, removed)
         target.execute("COMMIT")
     return rescue
 
@@ -167,6 +168,7 @@ def _settle(target: sqlite3.Connection, reached: int, removed: int | None) -> Re
     rows = target.execute("SELECT DISTINCT path FROM records WHERE state = 'pending' ORDER BY path").fetchall()
     target.execute("UPDATE records SET state = 'applied' WHERE state = 'pending'")
     target.execute("UPDATE records SET synced = 1 WHERE synced = 0")
+    note_all_undone(target)
     target.execute("UPDATE heads SET applied = 1")
     target.execute(
         "UPDATE contents SET used = coalesce((SELECT max(number) FROM records WHERE after = contents.hash), used)"

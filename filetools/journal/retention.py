@@ -1,7 +1,8 @@
 """What the journal forgets: the oldest records and contents beyond the limits, never anything still needed.
 
 Kept whatever the limits say: heads with their records and contents, what is not applied or not synced yet with what it
-replaced, the texts of live stamps, what open documents are based on, and all that came after the oldest named checkpoint.
+replaced, the one text that an actor knows of a path, what open documents are based on, and all that came after the oldest
+named checkpoint.
 What may go is looked for outside the gate, a little more than the limits ask for at a time, so that what must stay is
 passed over once in a while and not on every round; the gate is held only to remove a few rows.
 """
@@ -18,7 +19,7 @@ from typing import Final, NamedTuple
 from filetools.journal.blobs import BlobFolder
 from filetools.journal.checkpoints import oldest_kept
 from filetools.journal.database import Database
-from filetools.journal.stamps import tidy_stamps
+from filetools.journal.seen_versions import tidy_seen_versions
 from filetools.journal.totals import count_records, note_contents, note_removed, sum_contents
 
 SLICE: Final = 200
@@ -26,6 +27,12 @@ SLICE: Final = 200
 SLACK: Final = 0.01
 """Share of a limit by which it is exceeded before anything is removed, and then removed beyond it."""
 SWEEP_SECONDS: Final = 3600.0
+MOST_FREE_PAGES: Final = 256
+"""Free pages that are never given back: 1 MiB."""
+FREE_SHARE: Final = 0.125
+"""Free pages that are not given back, for each that is used: a journal at its limit gives and takes all the time."""
+MOST_REBUILT_PAGES: Final = 65_536
+"""Largest database that is written anew as a whole to make it smaller: 256 MiB, a second or two."""
 _NO_NUMBER: Final = 2**63 - 1
 _IS_HEAD: Final = (
     "(EXISTS (SELECT 1 FROM heads WHERE heads.key = records.key AND heads.number = records.number)"
@@ -38,20 +45,31 @@ _REMOVABLE_RECORDS: Final = (
 )
 _REMOVE_RECORD: Final = f"DELETE FROM records WHERE number = ? AND synced > 0 AND state != 'pending' AND NOT {_IS_HEAD}"
 LIVE_SECONDS: Final = 30 * 24 * 3600.0
-"""Age of a stamp up to which the text that its actor knows is kept for merging."""
+"""Age of a base up to which its text is kept for merging."""
 _IS_FREE: Final = (
     "NOT EXISTS (SELECT 1 FROM heads WHERE heads.version = contents.hash)"
-    " AND NOT EXISTS (SELECT 1 FROM stamps WHERE stamps.version = contents.hash AND stamps.time > ?)"
+    # Of all that an actor has seen of a path, only the newest row's base is kept for it.
+    " AND NOT EXISTS (SELECT 1 FROM seen_versions AS seen WHERE seen.base = contents.hash AND seen.time > ?"
+    " AND NOT EXISTS (SELECT 1 FROM seen_versions AS newer"
+    " WHERE newer.owner = seen.owner AND newer.key = seen.key AND newer.time > seen.time))"
     " AND NOT EXISTS (SELECT 1 FROM documents WHERE documents.base = contents.hash)"
 )
 _REMOVABLE_CONTENTS: Final = (
     "SELECT hash, size, used, bytes IS NULL FROM contents INDEXED BY contents_by_use"
     f" WHERE used < ? AND {_IS_FREE} ORDER BY used"
 )
+MOST_READ_BYTES: Final = 256 * 1024 * 1024
+"""Bytes of texts that are kept only because somebody has read them; beyond it those not used longest go."""
+_READ_TEXTS: Final = (
+    "SELECT hash, size, used, bytes IS NULL FROM contents INDEXED BY contents_by_use WHERE used < 0"
+    " ORDER BY (SELECT max(time) FROM seen_versions WHERE base = hash) DESC, rowid DESC"
+)
+_REMOVE_READ_TEXT: Final = "DELETE FROM contents WHERE hash = ?1 AND used = ?2 AND used < 0 AND ?3"
 _REMOVE_CONTENT: Final = f"DELETE FROM contents WHERE hash = ? AND used = ? AND {_IS_FREE}"
 _REMOVE_RELATIONS: Final = (
     "DELETE FROM relations WHERE number = ?1 AND NOT EXISTS (SELECT 1 FROM records WHERE number = ?1)"
 )
+_REMOVE_UNDONE: Final = "DELETE FROM undone WHERE number = ?1 AND NOT EXISTS (SELECT 1 FROM records WHERE number = ?1)"
 _REPLACED_SINCE: Final = "SELECT DISTINCT before FROM records WHERE number > ? AND before IS NOT NULL"
 _FIRST_UNSYNCED: Final = "SELECT min(number) FROM records INDEXED BY records_unsynced WHERE synced = 0"
 _REPLACED_BY_UNSYNCED: Final = (
@@ -68,6 +86,19 @@ class Limits:
     records: int
     seconds: float | None = None
     """Age; None keeps records whatever their age."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Retained:
+    """What a journal holds."""
+
+    bytes: int
+    """Bytes of contents."""
+    records: int
+    checkpoint: str | None
+    """Name of the oldest checkpoint, after which nothing is removed."""
+    held_records: int
+    """Records since that checkpoint; 0 without one."""
 
 
 class _Content(NamedTuple):
@@ -95,7 +126,7 @@ class Retention:
         Returns:
             How many records were removed.
         """
-        self._drop_stamps()  # first: texts that were kept for them alone may go now
+        self._drop_seen_versions()  # first: texts that were kept for them alone may go now
         with self._database.reading() as connection:
             records, (contents, newest) = count_records(connection), sum_contents(connection)
             (position,) = connection.execute("SELECT coalesce(max(number), 0) FROM records").fetchone()
@@ -112,17 +143,50 @@ class Retention:
             dropped = self._drop_records(surplus)
             self._note_try("records", position, fell_short=dropped < surplus)
             removed += dropped
+        if contents > MOST_READ_BYTES:
+            self._drop_read_texts()
         surplus = contents - _target(limits.bytes)
         if self._is_due("contents", surplus, limits.bytes, position):
             self._note_try("contents", position, fell_short=self._drop_contents(surplus) < surplus)
         self._sweep()
+        self._give_back_pages()
         return removed
 
-    def _drop_stamps(self) -> None:
+    def retained(self) -> Retained:
+        """Return what the journal holds now, and which checkpoint keeps retention from removing more."""
+        with self._database.reading() as connection:
+            records, (contents, _) = count_records(connection), sum_contents(connection)
+            (position,) = connection.execute("SELECT coalesce(max(number), 0) FROM records").fetchone()
+            oldest = connection.execute("SELECT name, number FROM checkpoints ORDER BY number, time LIMIT 1").fetchone()
+        name, number = oldest or (None, position)
+        return Retained(bytes=contents, records=records, checkpoint=name, held_records=position - number)
+
+    def _give_back_pages(self) -> None:
+        """Make the database's file smaller by what nothing needs, with a share left for what comes."""
+        with self._database.reading() as connection:
+            (total,), (free,), (can_shrink,) = (
+                connection.execute(f"PRAGMA {name}").fetchone()
+                for name in ("page_count", "freelist_count", "auto_vacuum")
+            )
+        surplus = free - max(MOST_FREE_PAGES, int((total - free) * FREE_SHARE))
+        if surplus <= 0:
+            return
+        if not can_shrink:  # made by 0.1.0
+            if total - free <= min(free, MOST_REBUILT_PAGES):
+                # Rows get other numbers, which the noted sum goes by.
+                self._database.write(lambda connection: note_contents(connection, 0, 0), durable=False)
+                self._database.rebuild()
+            return
+        for start in range(0, surplus, SLICE):
+            work = partial(_vacuum, min(SLICE, surplus - start))
+            self._database.write(work, durable=False, may_use_reserve=lambda: True)
+        self._database.checkpoint(at_least_bytes=0)
+
+    def _drop_seen_versions(self) -> None:
         now = time.monotonic()
         if self._tidied_at is None or now - self._tidied_at >= SWEEP_SECONDS:
             self._tidied_at = now
-            tidy_stamps(self._database, self._clock() - LIVE_SECONDS)
+            tidy_seen_versions(self._database, self._clock() - LIVE_SECONDS)
 
     def _is_due(self, what: str, surplus: int, limit: int, position: int) -> bool:
         """Whether a limit is exceeded by its slack, and so much is new since looking was in vain that it makes sense."""
@@ -166,6 +230,7 @@ class Retention:
         def work(connection: sqlite3.Connection) -> int:
             count = connection.executemany(_REMOVE_RECORD, [(number,) for number in numbers]).rowcount
             connection.executemany(_REMOVE_RELATIONS, [(number,) for number in numbers])
+            connection.executemany(_REMOVE_UNDONE, [(number,) for number in numbers])
             note_removed(connection, count)
             connection.execute(
                 "INSERT INTO meta (name, value) VALUES ('forgotten', ?) ON CONFLICT (name)"
@@ -174,16 +239,27 @@ class Retention:
             )
             return count
 
-        return self._database.write(work, durable=False) if numbers else 0
+        return self._database.write(work, durable=False, may_use_reserve=lambda: True) if numbers else 0
 
     def _drop_contents(self, surplus: int) -> int:
         live_since = self._clock() - LIVE_SECONDS
         doomed = self._removable_contents(surplus, live_since)
+        self._remove(doomed, _REMOVE_CONTENT, live_since)
+        return sum(content.size for content in doomed)
+
+    def _drop_read_texts(self) -> None:
+        kept, doomed = 0, []
+        for digest, size, used, is_blob in self._database.rows(_READ_TEXTS):
+            kept += size
+            if kept > MOST_READ_BYTES:
+                doomed.append(_Content(digest, size, used, bool(is_blob)))
+        self._remove(doomed, _REMOVE_READ_TEXT, live_since=1.0)
+
+    def _remove(self, doomed: list[_Content], statement: str, live_since: float) -> None:
         for start in range(0, len(doomed), SLICE):
             # Still behind the gate: a commit that relies on one of these files looks for it there, and writes it again.
-            work = partial(_remove_contents, doomed[start : start + SLICE], live_since)
-            self._database.write(work, durable=False, afterwards=self._remove_blobs)
-        return sum(content.size for content in doomed)
+            work = partial(_remove_contents, doomed[start : start + SLICE], statement, live_since)
+            self._database.write(work, durable=False, afterwards=self._remove_blobs, may_use_reserve=lambda: True)
 
     def _removable_contents(self, surplus: int, live_since: float) -> list[_Content]:
         """Return what may go, oldest first, until the surplus is covered."""
@@ -239,7 +315,9 @@ def _needed(connection: sqlite3.Connection) -> tuple[int, set[bytes]]:
     return _NO_NUMBER if first is None else first, replaced
 
 
-def _remove_contents(doomed: list[_Content], live_since: float, connection: sqlite3.Connection) -> list[str]:
+def _remove_contents(
+    doomed: list[_Content], statement: str, live_since: float, connection: sqlite3.Connection
+) -> list[str]:
     """Remove contents that are still not needed; returns the names of their files."""
     total, _ = sum_contents(connection)
     first_unsynced, replaced = _needed(connection)
@@ -247,7 +325,7 @@ def _remove_contents(doomed: list[_Content], live_since: float, connection: sqli
     for content in doomed:
         if content.used >= first_unsynced or content.digest in replaced:
             continue
-        if connection.execute(_REMOVE_CONTENT, (content.digest, content.used, live_since)).rowcount:
+        if connection.execute(statement, (content.digest, content.used, live_since)).rowcount:
             total -= content.size
             if content.is_blob:
                 gone.append(content.digest.hex())
@@ -255,6 +333,12 @@ def _remove_contents(doomed: list[_Content], live_since: float, connection: sqli
     (newest,) = connection.execute("SELECT coalesce(max(rowid), 0) FROM contents").fetchone()
     note_contents(connection, total, newest)
     return gone
+
+
+def _vacuum(pages: int, connection: sqlite3.Connection) -> None:
+    for _ in range(pages):
+        # One by one: the statement gives a row without columns for each page, and Python ends it after the first.
+        connection.execute("PRAGMA incremental_vacuum(1)")
 
 
 def _target(limit: int) -> int:

@@ -47,7 +47,9 @@ NEVER_IN_FILE: Final = 2
 """Value of `synced` for versions kept aside: nothing to sync, and no word on how durable the file itself is."""
 
 
-def record_row(change: Change, actor: Actor, *, now: float, batch: int | None, opening: int) -> tuple[Any, ...]:
+def record_row(
+    change: Change, actor: Actor, *, now: float, batch: int | None, opening: int, synced: int
+) -> tuple[Any, ...]:
     """Return the values of `INSERT_RECORD` for one change."""
     who = EXTERNAL if change.external else actor
     fixed = Fixed(
@@ -69,7 +71,7 @@ def record_row(change: Change, actor: Actor, *, now: float, batch: int | None, o
         batch=batch,
         opening=opening,
     )
-    return (*fixed, checksum(tuple(fixed)), _state_of(change).value, _synced(change))
+    return (*fixed, checksum(tuple(fixed)), _state_of(change).value, synced)
 
 
 def record_of(change: Change, actor: Actor, *, now: float, batch: int | None, number: int) -> ChangeRecord:
@@ -89,13 +91,6 @@ def record_of(change: Change, actor: Actor, *, now: float, batch: int | None, nu
         state=_state_of(change),
         transaction=batch,
     )
-
-
-def _synced(change: Change) -> int:
-    if change.aside or change.buffered:
-        return NEVER_IN_FILE
-    # What a foreign program wrote is as durable as that program made it; there is no promise of ours to sync for.
-    return int(change.applied and change.compensates is None)
 
 
 def _state_of(change: Change) -> RecordState:

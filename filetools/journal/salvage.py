@@ -19,7 +19,7 @@ COLUMNS: Final = {
     "contents": "hash, size, used, bytes",
     "heads": "key, path, version, size, mode, number, applied",
     "debts": "mirror, key, path, number, tries",
-    "stamps": "owner, key, version, whole, time",
+    "seen_versions": "owner, key, version, base, whole, time, encoding",
     "quarantine": "number, found, reason, row",
     "relations": "number, kind, target",
     "checkpoints": "name, number, time",
@@ -35,7 +35,7 @@ _NUMBERED: Final = ("records", "contents", "quarantine")
 _KEYS: Final = {
     "heads": ("key",),
     "debts": ("mirror", "key"),
-    "stamps": ("owner", "key"),
+    "seen_versions": ("owner", "key", "version"),
     "relations": ("number", "kind", "target"),
     "checkpoints": ("name",),
     "documents": ("id",),

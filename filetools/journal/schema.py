@@ -10,6 +10,7 @@ import sqlite3
 from typing import Final
 
 from filetools.errors import StateDamagedError, StateTooNewError
+from filetools.journal.undone import adopt_relations
 
 MIGRATIONS: Final[tuple[tuple[str, ...], ...]] = (
     (
@@ -148,9 +149,44 @@ MIGRATIONS: Final[tuple[tuple[str, ...], ...]] = (
         ) WITHOUT ROWID""",
     ),
     ("ALTER TABLE stamps ADD COLUMN encoding TEXT",),
+    (
+        # Which records are taken back now; it follows from the relations, and is kept by every commit that adds one.
+        "CREATE TABLE undone (number INTEGER PRIMARY KEY)",
+        "CREATE INDEX records_of_actor ON records (actor_id, number)",
+        "CREATE INDEX records_of_call ON records (call, number) WHERE call IS NOT NULL",
+    ),
+    ("CREATE TABLE unrestored (number INTEGER PRIMARY KEY)",),
+    (
+        """CREATE TABLE seen_versions (
+            owner TEXT NOT NULL,
+            key TEXT NOT NULL,
+            version BLOB NOT NULL,
+            base BLOB NOT NULL,
+            whole INTEGER NOT NULL,
+            time REAL NOT NULL,
+            encoding TEXT,
+            PRIMARY KEY (owner, key, version)
+        ) WITHOUT ROWID""",
+        "CREATE INDEX seen_versions_of_base ON seen_versions (base)",
+        "INSERT INTO seen_versions SELECT owner, key, version, version, whole, time, encoding FROM stamps",
+        "DROP TABLE stamps",
+    ),
+    (
+        # Backlogs of earlier releases name no place: whichever mirror comes is compared with the root as a whole.
+        "DELETE FROM debts",
+        """CREATE TABLE mirrors (
+            place TEXT PRIMARY KEY,
+            identity TEXT NOT NULL,
+            position INTEGER
+        ) WITHOUT ROWID""",
+    ),
 )
 
 SCHEMA_VERSION: Final = len(MIGRATIONS)
+_RELATIONS: Final = 5
+"""The first schema whose journal says what undoes what."""
+_UNDONE: Final = 7
+"""The first one that tells undos from redos."""
 
 
 def migrate(connection: sqlite3.Connection) -> None:
@@ -159,14 +195,15 @@ def migrate(connection: sqlite3.Connection) -> None:
     Raises:
         StateTooNewError: A newer release wrote it.
     """
+    require_own_schema(connection)
     found = schema_of(connection)
     if found == SCHEMA_VERSION:
         return
-    if found > SCHEMA_VERSION:
-        raise StateTooNewError(found, SCHEMA_VERSION)
     for statements in MIGRATIONS[found:]:
         for statement in statements:
             connection.execute(statement)
+    if _RELATIONS <= found < _UNDONE:
+        adopt_relations(connection)
     if found == 0:
         connection.execute("INSERT INTO meta VALUES ('epoch', ?)", (secrets.token_hex(6),))
     connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
@@ -179,12 +216,21 @@ def require_known_schema(connection: sqlite3.Connection) -> None:
         StateDamagedError: It is another program's.
         StateTooNewError: A newer release wrote it.
     """
+    require_own_schema(connection)
+    names = {name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+    if schema_of(connection) == 0 or not {"meta", "records", "heads", "contents", "debts"} <= names:
+        raise StateDamagedError("the journal's database is not one of filetools")
+
+
+def require_own_schema(connection: sqlite3.Connection) -> None:
+    """Refuse a database that a newer release has migrated, inside the caller's transaction.
+
+    Raises:
+        StateTooNewError: So it is.
+    """
     found = schema_of(connection)
     if found > SCHEMA_VERSION:
         raise StateTooNewError(found, SCHEMA_VERSION)
-    names = {name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
-    if found == 0 or not {"meta", "records", "heads", "contents", "debts"} <= names:
-        raise StateDamagedError("the journal's database is not one of filetools")
 
 
 def schema_of(connection: sqlite3.Connection) -> int:

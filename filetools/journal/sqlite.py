@@ -7,25 +7,26 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from filetools.errors import FileToolsError
+from filetools.errors import DiskFullError, FileToolsError
 from filetools.journal.approvals import SqliteApprovals
-from filetools.journal.blobs import BlobFolder
+from filetools.journal.backlog import SqliteBacklog, SqliteMirrors
+from filetools.journal.blobs import BlobFolder, sync_directory
 from filetools.journal.changes import Change
 from filetools.journal.checkpoints import SqliteCheckpoints
 from filetools.journal.commit import Draft, Recorder
 from filetools.journal.contents import LARGEST_ROW_BYTES, SqliteContents
 from filetools.journal.database import Database
-from filetools.journal.debts import SqliteDebts
 from filetools.journal.documents import SqliteDocuments
-from filetools.journal.epoch import confirm_epoch, needs_restoring, note_restored
+from filetools.journal.epoch import begin_restoring, confirm_epoch, needs_restoring
 from filetools.journal.group import GroupCommit
 from filetools.journal.history import SqliteHistory
 from filetools.journal.marks import SqliteMarks
 from filetools.journal.notes import Notes
 from filetools.journal.quarantine import RecordReader
 from filetools.journal.reading import SqliteReading
-from filetools.journal.retention import Limits, Retention
-from filetools.journal.stamps import SqliteStamps
+from filetools.journal.reserve import Reserve
+from filetools.journal.retention import Limits, Retained, Retention
+from filetools.journal.seen_versions import SqliteSeenVersions
 from filetools.journal.translation import TRANSLATED
 from filetools.models import Actor, ChangeRecord, Durability
 
@@ -55,19 +56,25 @@ class SqliteJournal(SqliteReading):
             StateDamagedError, StateTooNewError, AccessDeniedError, DiskFullError: It cannot be opened.
             LockTimeoutError: Others write it all the time.
         """
-        database = Database(directory, durability=durability, timeout_seconds=timeout_seconds)
+        database = _open_database(directory, durability, timeout_seconds)
         reader, notes = RecordReader(database), Notes(on_visible)
         super().__init__(database, reader, notes)
         try:
             with TRANSLATED:
                 blobs = BlobFolder(directory / "blobs", durable=durability == "commit")
+                if durability == "commit":
+                    # SQLite syncs the name of its write-ahead file and takes no notice if that fails; without the name
+                    # a power cut takes every commit.
+                    sync_directory(directory)
             self.epoch = confirm_epoch(database, durability)
+            database.reserve.fill()
         except BaseException:
             database.close()
             raise
         self.contents = SqliteContents(database, blobs)
-        self.debts = SqliteDebts(database)
-        self.stamps = SqliteStamps(database)
+        self.backlog = SqliteBacklog(database)
+        self.mirrors = SqliteMirrors(database)
+        self.seen_versions = SqliteSeenVersions(database)
         self.documents = SqliteDocuments(database, on_visible)
         self.approvals = SqliteApprovals(database, f"{database.opening:x}", on_visible)
         self.marks = SqliteMarks(database, reader, notes)
@@ -76,27 +83,30 @@ class SqliteJournal(SqliteReading):
         self._group = GroupCommit(database, Recorder(self.contents, database.opening), notes)
         self._retention = Retention(database, blobs)
 
-    def commit(
-        self, changes: Sequence[Change], actor: Actor, *, mirrors: Sequence[str] = ()
-    ) -> tuple[ChangeRecord, ...]:
+    def commit(self, changes: Sequence[Change], actor: Actor) -> tuple[ChangeRecord, ...]:
         """Record changes in one transaction, together with whoever else waits to commit."""
         for change in changes:
             if change.content is not None and change.after is not None and len(change.content) > LARGEST_ROW_BYTES:
                 self.contents.put(change.content, change.after)
-        return self._group.commit(Draft(changes=changes, actor=actor, mirrors=mirrors))
+        return self._group.commit(Draft(changes=changes, actor=actor))
+
+    def others_position(self) -> int:
+        """Number up to which others may have recorded changes, as far as the numbers of own commits tell."""
+        return self._group.others_position
 
     def checkpoint(self) -> None:
         """Copy the write-ahead file into the database if it has grown large, and isolate damaged records."""
         self._reader.isolate()
         self._database.checkpoint()
+        self._database.reserve.fill()
 
     def needs_restoring(self) -> bool:
-        """Whether a power cut may have taken what files held since they were last synced."""
+        """Whether a power cut may have taken what files held since they were last synced, and nobody noted it yet."""
         return needs_restoring(self._database)
 
-    def note_restored(self) -> None:
-        """Note that the files are as the journal says."""
-        note_restored(self._database)
+    def begin_restoring(self) -> None:
+        """Note which records a power cut may have undone in the files; `marks.unrestored` returns them."""
+        begin_restoring(self._database)
 
     def maintain(self, *, retention_bytes: int, retention_records: int, retention_seconds: float | None = None) -> int:
         """Checkpoint if due and remove what exceeds the retention; the keeper calls this now and then.
@@ -109,6 +119,10 @@ class SqliteJournal(SqliteReading):
         limits = Limits(bytes=retention_bytes, records=retention_records, seconds=retention_seconds)
         return self._retention.collect(limits)
 
+    def retained(self) -> Retained:
+        """Return what the journal holds now, and which checkpoint keeps retention from removing more."""
+        return self._retention.retained()
+
     def close(self) -> None:
         """Write what is noted and release the database; may be called twice, and after a fork does nothing."""
         if not self._database.is_open:
@@ -118,3 +132,12 @@ class SqliteJournal(SqliteReading):
         except FileToolsError as exc:
             _log.warning("marks were not written, so that recovery will look at their files again: %s", exc)
         self._database.close()
+
+
+def _open_database(directory: Path, durability: Durability, timeout_seconds: float) -> Database:
+    while True:
+        try:
+            return Database(directory, durability=durability, timeout_seconds=timeout_seconds)
+        except DiskFullError:
+            if not Reserve(directory).shrink():
+                raise

@@ -21,6 +21,8 @@ from filetools.errors import (
 BUSY_SECONDS: Final = 10.0
 """How long SQLite waits for programs that lock the database without going through the gate."""
 _WHAT: Final = "the journal"
+_DAMAGE: Final = (errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.ELOOP, errno.EEXIST)
+"""Something is missing in the state directory, or something else stands in its place; all else is the system's trouble."""
 _SHORT_OF_BYTES: Final = (sqlite3.SQLITE_IOERR_SHORT_READ, sqlite3.SQLITE_IOERR_CORRUPTFS)
 
 
@@ -33,13 +35,18 @@ class Translation:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if isinstance(error, sqlite3.Error):
-            raise of_sqlite(error) from error
-        if isinstance(error, OSError) and not isinstance(error, FileToolsError):
-            raise of_system(error) from error
+        if isinstance(error, sqlite3.Error | OSError) and not isinstance(error, FileToolsError):
+            raise translated(error) from error
 
 
 TRANSLATED: Final = Translation()
+
+
+def translated(error: sqlite3.Error | OSError) -> FileToolsError:
+    """Return the product's error for a foreign one; its own as it is."""
+    if isinstance(error, FileToolsError):
+        return error
+    return of_sqlite(error) if isinstance(error, sqlite3.Error) else of_system(error)
 
 
 def of_system(error: OSError) -> FileToolsError:
@@ -51,9 +58,9 @@ def of_system(error: OSError) -> FileToolsError:
         return AccessDeniedError(_WHAT, reason)
     if error.errno in (errno.EMFILE, errno.ENFILE):
         return RateLimitedError("Too many open files in this process")
-    if error.errno in (errno.EIO, errno.ESTALE):
-        return StorageFailedError(_WHAT, reason)
-    return StateDamagedError(reason)
+    if error.errno in _DAMAGE:
+        return StateDamagedError(reason)
+    return StorageFailedError(_WHAT, reason)
 
 
 def of_sqlite(error: sqlite3.Error) -> FileToolsError:

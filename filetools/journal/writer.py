@@ -9,9 +9,10 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final, TypeVar
 
-from filetools.errors import StateDamagedError, StorageFailedError
-from filetools.journal.birth import DATABASE_NAME, PAGE_BYTES, connect
-from filetools.journal.schema import migrate
+from filetools.errors import StorageFailedError
+from filetools.journal.birth import DATABASE_NAME, connect
+from filetools.journal.schema import migrate, require_own_schema
+from filetools.journal.translation import BUSY_SECONDS
 from filetools.models import Durability
 
 CHECKPOINT_BYTES: Final = 16 * 1024 * 1024
@@ -44,6 +45,8 @@ class Writer:
         connection = self._connection
         connection.execute("BEGIN IMMEDIATE")
         try:
+            # A newer release may have raised the schema since this process opened the database.
+            require_own_schema(connection)
             result = work(connection)
             connection.execute("COMMIT")
         except BaseException as exc:
@@ -59,6 +62,23 @@ class Writer:
         """Copy the write-ahead file into the database, as far as no reader stands in the way."""
         self._connection.execute("PRAGMA wal_checkpoint(PASSIVE)")
 
+    def rebuild(self) -> None:
+        """Write the whole database anew, without free pages; from then on free pages can be given back one by one."""
+        self._connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
+        self._connection.execute("VACUUM")
+
+    def restart_wal(self) -> None:
+        """Copy the write-ahead file into the database and cut both off, unless a reader stands in the way now."""
+        connection = self._connection
+        connection.execute("PRAGMA busy_timeout = 0")
+        try:
+            connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+        except sqlite3.OperationalError as exc:
+            if exc.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY:
+                raise
+        finally:
+            connection.execute(f"PRAGMA busy_timeout = {round(BUSY_SECONDS * 1000)}")
+
     def close(self) -> None:
         """Close the connection."""
         self._connection.close()
@@ -67,7 +87,7 @@ class Writer:
         connection = self._connection
         connection.execute("PRAGMA journal_mode = WAL")
         connection.execute("PRAGMA wal_autocheckpoint = 0")
-        connection.execute(f"PRAGMA journal_size_limit = {4 * CHECKPOINT_BYTES}")
+        connection.execute(f"PRAGMA journal_size_limit = {CHECKPOINT_BYTES}")
         if self._synchronous == "FULL":
             # Where a sync leaves data in the drive's own cache (macOS); does nothing elsewhere.
             connection.execute("PRAGMA fullfsync = ON")
@@ -75,9 +95,6 @@ class Writer:
         connection.execute("BEGIN IMMEDIATE")
         migrate(connection)
         connection.execute("COMMIT")
-        (page_bytes,) = connection.execute("PRAGMA page_size").fetchone()
-        if page_bytes != PAGE_BYTES:
-            raise StateDamagedError("the journal's database has another page size than every journal")
 
     def _use(self, synchronous: str) -> None:
         if synchronous != self._synchronous_now:

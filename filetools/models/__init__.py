@@ -64,6 +64,23 @@ SYSTEM: Final = Actor(kind="system", id="filetools")
 """filetools itself, when it recovers or repairs."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChangedFile:
+    """A file that somebody else has changed since an actor read or wrote it."""
+
+    path: str
+    by: Actor
+    """Who changed it last."""
+    version: str | None
+    """What it became; None if it is gone."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the JSON-compatible form, without what is None."""
+        by = {"kind": self.by.kind, "id": self.by.id, "session": self.by.session}
+        plain = {"path": self.path, "by": {name: value for name, value in by.items() if value is not None}}
+        return plain | ({"version": self.version} if self.version is not None else {"deleted": True})
+
+
 class Operation(StrEnum):
     """What a change record did to its path."""
 

@@ -13,6 +13,7 @@ from filetools.errors import (
     DirectoryNotFoundError,
     FileToolsError,
     InvalidPathError,
+    MountPointError,
     PathNotDirectoryError,
     PathNotFoundError,
     WorkspaceGoneError,
@@ -133,6 +134,13 @@ class Workspace:
             AccessDeniedError: It leads into the state directory.
         """
         return self._rules.parse(raw_path, allow_root=allow_root)
+
+    def is_addressable(self, path: str) -> bool:
+        r"""Whether a call can name what the disk has at a path: names may be no UTF-8, or hold a `\`."""
+        try:
+            return self.resolve(path) == path
+        except FileToolsError:
+            return False
 
     def key(self, path: WorkspacePath) -> str:
         """Return the text that is equal for all spellings which the root's file system takes for one file."""
@@ -274,6 +282,8 @@ class Workspace:
             return error
         if error.errno in MAYBE_GONE and (reason := why_gone(self.root_descriptor)):
             return WorkspaceGoneError(reason)
+        if error.errno == errno.EBUSY and self._is_mount_point(path):
+            return MountPointError(path)
         if error.errno in MAYBE_ON_THE_WAY:
             return explain_way(path, error, self._look, self._rules.roots)
         if error.errno == errno.ENOENT and directory:
@@ -307,6 +317,24 @@ class Workspace:
             # The walk met a link as "not a directory", and the link was gone at the second look.
             return ChangedMeanwhileError(path, 1)
         return explained
+
+    def _is_mount_point(self, path: WorkspacePath) -> bool:
+        # Device numbers do not tell: a file or folder mounted from the same file system has the same.
+        if not O_PATH or path.is_root:
+            return False
+        try:
+            mounts = [self._mount_of(place) for place in (path, path.parent)]
+        except OSError:
+            return False
+        return None not in mounts and mounts[0] != mounts[1]
+
+    def _mount_of(self, path: WorkspacePath) -> str | None:
+        descriptor = self._resolver.open(self.root_descriptor, path, O_PATH | SAFE_FLAGS, 0)
+        try:
+            lines = Path(f"/proc/self/fdinfo/{descriptor}").read_text("ascii").splitlines()
+            return next((line for line in lines if line.startswith("mnt_id:")), None)
+        finally:
+            os.close(descriptor)
 
     def _is_plain(self, path: WorkspacePath) -> bool:
         """Whether the system itself says that no link stands on the way or at the end."""

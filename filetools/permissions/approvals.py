@@ -213,6 +213,7 @@ def _request_of(case: Case, now: float, open_seconds: float) -> ApprovalRequest:
         old_text=proposal.old_text,
         new_text=proposal.new_text,
         base_text=proposal.base_text,
+        by_words=proposal.by_words,
         diff=proposal.diff,
         can_merge=proposal.can_merge,
         actor=case.actor,

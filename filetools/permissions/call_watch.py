@@ -22,6 +22,9 @@ class CallWatch(Protocol):
     def note_approval(self, approval: str) -> None:
         """Keep that a person allowed something in this call."""
 
+    def is_over(self) -> bool:
+        """Whether the call's time is used up, or it was aborted: its task is cancelled for that."""
+
 
 _current: Final[ContextVar[CallWatch | None]] = ContextVar("filetools_call_watch", default=None)
 

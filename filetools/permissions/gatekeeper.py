@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import copy
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Final
 
-from filetools.errors import ToolBlockedError
+from filetools.errors import FileToolsError, ToolBlockedError
 from filetools.models import Actor, Preset
 from filetools.paths import ROOT, WorkspacePath
 from filetools.permissions.approvals import Approvals
@@ -32,6 +33,8 @@ class Permit:
     """What it was, for the caller to see whether it still holds."""
     edited_text: str | None
     """The text that shall be written instead, if the person gave one."""
+    check: Callable[[], None] = field(default=lambda: None, compare=False)
+    """Raises ChangedMeanwhileError unless the call still is what was allowed; for a worker thread, under the locks."""
 
 
 class Gatekeeper:
@@ -43,6 +46,7 @@ class Gatekeeper:
         notify: Receives a notice whenever the permissions change.
         rule_file: Where changes are kept; None keeps them until the end of the process.
         run: Runs the writing of that file; needed with `rule_file`.
+        refusal: Why nobody can change anything; None if they can.
     """
 
     def __init__(
@@ -53,12 +57,14 @@ class Gatekeeper:
         notify: Notify = ignore_notice,
         rule_file: RuleFile | None = None,
         run: Run | None = None,
+        refusal: FileToolsError | None = None,
     ) -> None:
         self.policy = policy
         self.approvals = approvals
         self._notify = notify
         self._rule_file = rule_file
         self._run = run
+        self.refusal = refusal
         self._changing = asyncio.Lock()
         self._chosen_preset: Preset | None = None
 
@@ -83,8 +89,10 @@ class Gatekeeper:
             ToolBlockedError: The policy blocks it on one of the paths.
             ApprovalRequiredError: Nobody is there to answer, or nobody did in time; carries the id of the request.
             ApprovalDeniedError: A person said no.
-            FileToolsError: `describe` failed, because the call could not be done anyway.
+            FileToolsError: `describe` failed, because the call could not be done anyway; or nothing can be changed.
         """
+        if change:
+            self.check_writable()
         look = partial(self._asked, tool, paths or _WHOLE_TREE, actor, "change" if change else "read")
         while asked := look():
             # One question covers the call; the path that weighs most is the one named in it.
@@ -102,6 +110,11 @@ class Gatekeeper:
             if decision is not None:
                 return Permit(proposal=proposal, edited_text=decision.edited_text)
         return None
+
+    def check_writable(self) -> None:
+        """Raise the reason if the workspace is open for reading only."""
+        if self.refusal is not None:
+            raise copy.copy(self.refusal)
 
     def _asked(
         self, tool: str, paths: Sequence[WorkspacePath], actor: Actor, operation: ToolOperation

@@ -49,6 +49,8 @@ class Proposal:
     new_text: str | None = None
     base_text: str | None = None
     """For conflicts: the text that both sides started from."""
+    by_words: bool | None = None
+    """For conflicts: whether the file is prose, in which lines may be merged by words."""
     diff: str | None = None
     can_merge: bool = False
     """Whether the call writes one text file, so that a person can give it another text."""
@@ -76,6 +78,8 @@ class ApprovalRequest:
     """What would stand there; for conflicts what the call wants to write."""
     base_text: str | None = None
     """For conflicts: the text that both sides started from."""
+    by_words: bool | None = None
+    """For conflicts: whether the file is prose, in which lines may be merged by words."""
     diff: str | None
     """From the old to the new text, unified."""
     can_merge: bool = False
@@ -108,8 +112,8 @@ class ApprovalRequest:
 
 
 _PLAIN: Final = (
-    "id", "tool", "path", "version", "description", "risk", "reason", "old_text", "new_text", "base_text", "diff",
-    "can_merge",
+    "id", "tool", "path", "version", "description", "risk", "reason", "old_text", "new_text", "base_text", "by_words",
+    "diff", "can_merge",
 )  # fmt: skip
 
 
@@ -158,7 +162,8 @@ def _both_texts(request: ApprovalRequest) -> str:
         raise InvalidArgumentError(
             "What both sides started from is not known; give the text to be written as edited_text"
         )
-    text = merge_keeping(request.base_text, request.old_text, request.new_text, "both")
+    texts = request.base_text, request.old_text, request.new_text
+    text = merge_keeping(*texts, "both", by_words=bool(request.by_words))
     if text is None:
         raise InvalidArgumentError(
             "The texts are too large to be put together; give the text to be written as edited_text"

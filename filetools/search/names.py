@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from filetools.errors import InvalidArgumentError
+from filetools.errors import AccessDeniedError, InvalidArgumentError
 from filetools.models import SearchResult
 from filetools.paths import WorkspacePath
 from filetools.paths.patterns import Glob, alternatives, is_glob
@@ -42,8 +42,10 @@ def search_files(
     wanted = _wanted(pattern)
     source = Source(store, FOLDERS, abort, "The search")
     page = Page(source, path, chosen, chosen.fingerprint(path, pattern))
-    with OrderedWalk(source, path, chosen, chosen.rules(), IGNORES) as walk:
-        return page.build_counted(walk, cursor, wanted=wanted)
+    closed: list[AccessDeniedError] = []
+    with OrderedWalk(source, path, chosen, chosen.rules(), IGNORES, on_closed=closed.append) as walk:
+        found = page.build_counted(walk, cursor, wanted=wanted)
+    return found if not closed else found.model_copy(update={"total_is_complete": False})
 
 
 def _wanted(pattern: str) -> Wanted:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Final, Self
 
-from filetools.errors import AbortedError
+from filetools.errors import AbortedError, AccessDeniedError
 from filetools.models import EntryType
 from filetools.paths import WorkspacePath
 from filetools.paths.ignore import IGNORE_FILE, IgnoreStack
@@ -62,8 +62,17 @@ class OrderedWalk:
     """The entries below a folder in the order of listings. Lives for one page, inside a `with` block."""
 
     def __init__(
-        self, source: Source, path: WorkspacePath, options: ListOptions, rules: ExcludeRules, cache: IgnoreCache
+        self,
+        source: Source,
+        path: WorkspacePath,
+        options: ListOptions,
+        rules: ExcludeRules,
+        cache: IgnoreCache,
+        *,
+        on_closed: Callable[[AccessDeniedError], None] = lambda _: None,
     ) -> None:
+        """Begin at a folder; `on_closed` is told of each folder below it that may not be read and counts as empty."""
+        self._on_closed = on_closed
         self._source = source
         self._options = options
         self._rules = rules
@@ -158,7 +167,9 @@ class OrderedWalk:
         above = self._levels[-2].descriptor if depth > 1 else None
         try:
             folder, level.descriptor = self._source.folder(level.path, above)
-        except GONE:
+        except GONE as exc:
+            if isinstance(exc, AccessDeniedError):
+                self._on_closed(exc)
             folder = Folder((), (), {})
         if depth > MAX_KEPT:
             self._levels[depth - 1 - MAX_KEPT].close()

@@ -26,7 +26,7 @@ class LateStore:
 
         Args:
             open_store: Opens the store; called again after each failure, and after the store was gone.
-            name: Short name for messages and debts.
+            name: Short name for messages.
         """
         self._open_store = open_store
         self._name = name
@@ -37,7 +37,7 @@ class LateStore:
 
     @property
     def name(self) -> str:
-        """Short name for messages and debts."""
+        """Short name for messages."""
         return self._name
 
     @property
@@ -126,6 +126,10 @@ class LateStore:
     def scan(self, path: WorkspacePath) -> Iterator[ScanEntry]:
         """As `Store.scan`."""
         return self._opened().scan(path)
+
+    def state_below(self, path: WorkspacePath) -> WorkspacePath | None:
+        """As `Store.state_below`."""
+        return self._opened().state_below(path)
 
     def set_mode(self, path: WorkspacePath, mode: int) -> None:
         """As `Store.set_mode`."""

@@ -6,6 +6,7 @@ import os
 import stat
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
@@ -28,6 +29,8 @@ from filetools.stores.store import Displaced
 
 COARSE_TICK_NS: Final = 20_000_000
 """Longer than the tick of any clock that stamps files on a local disk."""
+MOST_SYNCED_FOLDERS: Final = 10_000
+"""Folders of which a store remembers when they were last synced."""
 ORPHAN_SECONDS: Final = 60.0
 """Longer than any living store leaves a temporary file beside its target."""
 _PRIVATE: Final = f"{STATE_DIRECTORY}/"
@@ -52,7 +55,7 @@ class LocalStore(LocalReading, LocalChanging):
 
         Args:
             workspace: The root.
-            name: Short name for messages and debts.
+            name: Short name for messages.
             private_directory: `.filetools` of this root, or another directory on the same file system if possible.
             capabilities: What the file system can do; probed once if None.
             orphan_seconds: Age from which a temporary file beside its target counts as left behind, where a store that
@@ -74,12 +77,13 @@ class LocalStore(LocalReading, LocalChanging):
             raise
         disk = LocalDisk(workspace, private, known, owner, FolderNotes(private, owner))
         self._orphan_seconds = orphan_seconds
+        self._synced_folders: dict[WorkspacePath, tuple[int, int, int]] = {}
         LocalReading.__init__(self, disk)
         LocalChanging.__init__(self, disk)
 
     @property
     def name(self) -> str:
-        """Short name for messages and debts, such as "primary" or "mirror"."""
+        """Short name for messages, such as "primary" or "mirror"."""
         return self._name
 
     @property
@@ -93,9 +97,9 @@ class LocalStore(LocalReading, LocalChanging):
         return self._disk.capabilities
 
     def sync(self, path: WorkspacePath) -> None:
-        """Make a file's bytes and its name durable: sync the file or directory (if it exists) and its parent.
+        """Make a file's bytes and its name durable, with the names of all folders on the way to it.
 
-        Where the parent is gone too, the nearest directory that exists is synced, so that the removal is durable.
+        Where something is gone, the folder that it is missing from is synced, so that the removal is durable.
 
         Raises:
             StorageFailedError: The disk failed; bytes written before may be lost, and are to be written anew.
@@ -106,23 +110,30 @@ class LocalStore(LocalReading, LocalChanging):
             with Explained(workspace, path), opened_file(workspace, path) as descriptor:
                 sync_descriptor(descriptor)
         elif found is not None and stat.S_ISDIR(found.st_mode):
-            self._sync_directory(path)
+            self._sync_names(path)
         while not path.is_root:
             path = path.parent
-            try:
-                self._sync_directory(path)
-            except DirectoryNotFoundError:
-                continue
-            return
+            with suppress(DirectoryNotFoundError):
+                self._sync_names(path)
 
-    def _sync_directory(self, path: WorkspacePath) -> None:
+    def _sync_names(self, folder: WorkspacePath) -> None:
+        """Sync a folder unless no name in it has changed since it was last synced."""
         workspace = self._disk.workspace
-        descriptor = workspace.open_directory(path)
+        descriptor = workspace.open_directory(folder)
         try:
-            with Explained(workspace, path):
+            with Explained(workspace, folder):
+                taken_ns, found = time.time_ns(), os.fstat(descriptor)
+                state = (found.st_dev, found.st_ino, found.st_ctime_ns)
+                if self._synced_folders.get(folder) == state:
+                    return
                 sync_descriptor(descriptor)
         finally:
             os.close(descriptor)
+        # A change within the clock's tick would show the same time; a clock that was set back, one in the future.
+        if taken_ns - found.st_ctime_ns > COARSE_TICK_NS:
+            if len(self._synced_folders) >= MOST_SYNCED_FOLDERS:
+                self._synced_folders.clear()
+            self._synced_folders[folder] = state
 
     def leftovers(self) -> Iterator[Displaced]:
         """Yield what dead processes left in `.filetools/tmp` and in the folders they noted, and everything in limbo."""

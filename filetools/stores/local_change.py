@@ -22,7 +22,7 @@ from filetools.stores.local_prepared import PreparedReplacement
 from filetools.stores.owners import foreign_name_for
 from filetools.stores.reading import to_file_stat
 from filetools.stores.removal import bytes_below, remove_place
-from filetools.stores.renaming import exists, rename_without_replacing
+from filetools.stores.renaming import exists, rename_anything, rename_without_replacing
 from filetools.stores.store import Displaced, FileStat, Prepared
 from filetools.stores.trashed import entries_of, read_entry
 
@@ -105,6 +105,9 @@ class LocalChanging:
     def remove(self, path: WorkspacePath, trash: str | None = None) -> Displaced:
         """Take a file, a link itself, a special file or a whole directory out of the tree in one atomic step.
 
+        A directory that the file system does not rename, as in a lower layer of an overlay, goes entry by entry; the
+        same call once more finishes what was interrupted.
+
         Args:
             path: What goes.
             trash: Name under `.filetools/trash/` to keep it as; None keeps it only until `discard`.
@@ -120,8 +123,13 @@ class LocalChanging:
             with place.opened() as folder:
                 if trash is not None and exists((folder, place.name)):
                     raise PathExistsError(place.label)
-                # Nobody else uses the hidden name, so a plain rename replaces nothing.
-                os.rename(origin.name, place.name, src_dir_fd=parent, dst_dir_fd=folder)
+                # What a dead process began has to be found again; what nobody brings back, the sweep has to find.
+                stage = (
+                    (parent, foreign_name_for(f"{trash}-begun"))
+                    if trash is not None
+                    else (folder, place.sibling().name)
+                )
+                rename_anything(disk.capabilities, (parent, origin.name), stage, (folder, place.name), is_ours=True)
                 found = to_file_stat(os.stat(place.name, dir_fd=folder, follow_symlinks=False))
         return LocalDisplaced(disk, place, found, path=path, origin=origin)
 

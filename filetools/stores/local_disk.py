@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from types import TracebackType
 from typing import Final
@@ -40,6 +40,10 @@ class Place:
     """Gives the directory's descriptor for the time of a `with` block."""
     sibling: Callable[[], Place]
     """Gives a free place in the same directory."""
+
+    def named(self, name: str) -> Place:
+        """Return the place of another name in the same directory."""
+        return replace(self, name=name, label=self.label[: -len(self.name)] + name)
 
 
 @dataclass(frozen=True, slots=True)

@@ -100,7 +100,7 @@ class LocalDisplaced:
         assert place is not None
         for _ in range(_TRIES):
             try:
-                exchange(capabilities, live, hidden, lambda: place.sibling().name)
+                name = exchange(capabilities, live, hidden, lambda: place.sibling().name)
             except FileNotFoundError:
                 try:
                     rename_without_replacing(capabilities, hidden, live)
@@ -108,7 +108,8 @@ class LocalDisplaced:
                     continue
                 self._place = None
             else:
-                self._stat = to_file_stat(os.stat(hidden[1], dir_fd=hidden[0], follow_symlinks=False))
+                self._place = place.named(name)
+                self._stat = to_file_stat(os.stat(name, dir_fd=hidden[0], follow_symlinks=False))
             return
         raise ChangedMeanwhileError(self._path, _TRIES)
 

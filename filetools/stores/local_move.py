@@ -11,6 +11,7 @@ from filetools.errors import (
     ChangedMeanwhileError,
     FileToolsError,
     InvalidArgumentError,
+    MountPointError,
     PathExistsError,
     PathNotFoundError,
 )
@@ -19,8 +20,9 @@ from filetools.stores.checks import refuse_nesting
 from filetools.stores.linux import MISSING_CALL, RENAME_EXCHANGE, rename_with_flags
 from filetools.stores.local_disk import Explained, LocalDisk
 from filetools.stores.local_displaced import LocalDisplaced
+from filetools.stores.owners import foreign_name_for
 from filetools.stores.reading import to_file_stat
-from filetools.stores.renaming import Spot, exists, rename_without_replacing, replace_keeping
+from filetools.stores.renaming import Spot, exists, rename_anything, replace_keeping
 
 _TRIES: Final = 5
 
@@ -33,14 +35,17 @@ def move(
     origin, target = disk.live(source), disk.live(destination)
     with Explained(disk.workspace, destination), origin.opened() as old_parent, target.opened() as new_parent:
         old, new = (old_parent, origin.name), (new_parent, target.name)
-        if not exists(old):
+        stage = (new_parent, foreign_name_for(f"{source}/{destination}"))
+        if not exists(old) and not exists(stage):
             raise PathNotFoundError(source)
         if disk.workspace.key(source) == disk.workspace.key(destination):
             _respell(old, new, destination, overwrite=overwrite)
             return None
         try:
-            return _move(disk, old, new, source, destination, overwrite=overwrite)
+            return _move(disk, old, new, stage, source, destination, overwrite=overwrite)
         except OSError as exc:
+            if exc.errno == errno.EBUSY and isinstance(found := disk.workspace.explain(source, exc), MountPointError):
+                raise found from exc
             raise _explained(destination, exc) or exc from exc
 
 
@@ -52,11 +57,18 @@ def _respell(old: Spot, new: Spot, destination: WorkspacePath, *, overwrite: boo
 
 
 def _move(
-    disk: LocalDisk, old: Spot, new: Spot, source: WorkspacePath, destination: WorkspacePath, *, overwrite: bool
+    disk: LocalDisk,
+    old: Spot,
+    new: Spot,
+    stage: Spot,
+    source: WorkspacePath,
+    destination: WorkspacePath,
+    *,
+    overwrite: bool,
 ) -> LocalDisplaced | None:
     for _ in range(_TRIES):
         try:
-            rename_without_replacing(disk.capabilities, old, new)
+            rename_anything(disk.capabilities, old, stage, new)
         except FileExistsError as exc:
             if not overwrite:
                 raise PathExistsError(destination) from exc

@@ -81,12 +81,13 @@ class PreparedReplacement(_Named):
         place, origin = self.waiting(), self._disk.live(self._path)
         with Explained(self._disk.workspace, self._path), origin.opened() as parent, place.opened() as folder:
             live, hidden = (parent, origin.name), (folder, place.name)
-            self._exchange(live, hidden)
+            place = self._exchange(place, live, hidden)
+            hidden = (folder, place.name)
             displaced = to_file_stat(os.stat(place.name, dir_fd=folder, follow_symlinks=False))
             if displaced.type != "file":
                 # A stranger put something else there since it was prepared: theirs goes back before anybody misses it.
-                self._exchange(live, hidden)
-                self._check_still_ours(place, hidden)
+                self._place = self._exchange(place, live, hidden)
+                self._check_still_ours(self._place, (folder, self._place.name))
                 refuse_other_kinds(displaced.type, self._path)
         self._place = None
         return LocalDisplaced(self._disk, place, displaced, path=self._path, origin=origin)
@@ -99,9 +100,10 @@ class PreparedReplacement(_Named):
             LocalDisplaced(self._disk, place, found, path=self._path).keep_in_limbo(place.name)
             raise ChangedMeanwhileError(self._path, 1)
 
-    def _exchange(self, live: Spot, hidden: Spot) -> None:
+    def _exchange(self, place: Place, live: Spot, hidden: Spot) -> Place:
+        """Put what is hidden in the live place, and return where what stood there is now."""
         try:
-            exchange(self._disk.capabilities, live, hidden, lambda: self.waiting().sibling().name)
+            return place.named(exchange(self._disk.capabilities, live, hidden, lambda: place.sibling().name))
         except FileNotFoundError as exc:
             raise self._missing(hidden) from exc
 

@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterator
 from functools import partial
 
+from filetools.errors import FileToolsError
 from filetools.models import EntryType
 from filetools.paths import WorkspacePath
 from filetools.paths.names import is_state_name
@@ -88,6 +89,28 @@ class LocalReading:
                 for entry in entries:
                     if not _is_ours(entry.name):
                         yield ScanEntry(entry.name, _type_of(entry), entry.inode())
+        finally:
+            os.close(descriptor)
+
+    def state_below(self, path: WorkspacePath) -> WorkspacePath | None:
+        """Return where in a folder some state directory lies; folders that vanish or cannot be read count as empty."""
+        pending = [path]
+        while pending:
+            folder = pending.pop()
+            for name in self._folders_in(folder):
+                if is_state_name(name):
+                    return folder.child(name)
+                pending.append(folder.child(name))
+        return None
+
+    def _folders_in(self, path: WorkspacePath) -> list[str]:
+        try:
+            descriptor = self._disk.workspace.open_directory(path)
+        except FileToolsError:
+            return []
+        try:
+            with os.scandir(descriptor) as entries:
+                return [entry.name for entry in entries if entry.is_dir(follow_symlinks=False)]
         finally:
             os.close(descriptor)
 

@@ -79,8 +79,15 @@ class MemoryReading:
             DirectoryNotFoundError, PathNotDirectoryError
         """
         with self._tree.lock:
-            found = [ScanEntry(name, node.type) for name, node in self._tree.directory(path).children.items()]
+            found = [
+                ScanEntry(name, node.type)
+                for name, node in self._tree.directory(path).children.items()
+                if name != STATE_DIRECTORY or not path.is_root
+            ]
         yield from found
+
+    def state_below(self, path: WorkspacePath) -> None:
+        """Return None: no state is kept in memory."""
 
 
 class MemoryStore(MemoryReading):
@@ -95,7 +102,7 @@ class MemoryStore(MemoryReading):
 
         Args:
             tree: The tree; a new, empty one if None.
-            name: Short name for messages and debts.
+            name: Short name for messages.
         """
         super().__init__(tree or MemoryTree())
         self._name = name
@@ -103,7 +110,7 @@ class MemoryStore(MemoryReading):
 
     @property
     def name(self) -> str:
-        """Short name for messages and debts, such as "primary" or "mirror"."""
+        """Short name for messages, such as "primary" or "mirror"."""
         return self._name
 
     @property

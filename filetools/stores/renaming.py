@@ -13,6 +13,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Final
 
+from filetools.stores.attributes import copy_attributes
 from filetools.stores.capabilities import Capabilities
 from filetools.stores.linux import MISSING_CALL, RENAME_EXCHANGE, RENAME_NOREPLACE, rename_with_flags
 
@@ -22,6 +23,9 @@ _NO_LINK: Final = frozenset({errno.EPERM, errno.EMLINK, *MISSING_CALL})
 _NOBODYS_NAME: Final = ".no-such-name"
 """Never made in a private directory."""
 _TRIES: Final = 5
+_DEEPEST_MERGE: Final = 200
+"""Folders in each other that are carried over entry by entry; two descriptors are open a level."""
+_FOLDER_FLAGS: Final[int] = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_NOFOLLOW", 0)
 _IS_LINUX: Final = sys.platform.startswith("linux")
 
 
@@ -40,14 +44,17 @@ def exists(spot: Spot) -> bool:
     return True
 
 
-def exchange(capabilities: Capabilities, live: Spot, hidden: Spot, spare: Callable[[], str]) -> None:
-    """Put the hidden file in the live place; what stood there is at the hidden spot afterwards.
+def exchange(capabilities: Capabilities, live: Spot, hidden: Spot, spare: Callable[[], str]) -> str:
+    """Put the hidden file in the live place, and return the name beside the hidden one of what stood there.
 
     Args:
         capabilities: Decides the way; a refusal by the file system falls back all the same.
         live: The name that others see; must exist.
         hidden: The name in a temporary place; must exist.
         spare: Gives a free name beside the hidden one, for the fallback.
+
+    Returns:
+        The hidden name, or the spare one: once the hidden file is live nothing is renamed, so that nothing can fail.
 
     Raises:
         FileNotFoundError: One of the two is missing; nothing changed.
@@ -60,13 +67,10 @@ def exchange(capabilities: Capabilities, live: Spot, hidden: Spot, spare: Callab
             if exc.errno not in MISSING_CALL:
                 raise
         else:
-            return
-    _exchange_in_steps(capabilities, live, hidden, (hidden[0], spare()))
-
-
-def _exchange_in_steps(capabilities: Capabilities, live: Spot, hidden: Spot, spare: Spot) -> None:
-    replace_keeping(capabilities, hidden, live, spare)
-    os.rename(spare[1], hidden[1], src_dir_fd=spare[0], dst_dir_fd=hidden[0])
+            return hidden[1]
+    name = spare()
+    replace_keeping(capabilities, hidden, live, (hidden[0], name))
+    return name
 
 
 def replace_keeping(capabilities: Capabilities, source: Spot, live: Spot, spare: Spot) -> None:
@@ -144,6 +148,134 @@ def _drop_old_name(source: Spot, destination: Spot) -> None:
     with suppress(FileNotFoundError):
         if identity(source) == identity(destination):
             os.unlink(source[1], dir_fd=source[0])
+
+
+def rename_anything(
+    capabilities: Capabilities, source: Spot, stage: Spot, destination: Spot, *, is_ours: bool = False
+) -> None:
+    """Rename unless something stands at the destination, a folder by its entries where nothing else is possible.
+
+    Args:
+        capabilities: As of `rename_by_entries`, like the other arguments.
+        source: Anything.
+        stage: As there; if it stands, a rename was interrupted and is finished.
+        destination: In a folder that things can be renamed to.
+        is_ours: Whether nobody else uses the destination's name, so that a plain rename replaces nothing.
+
+    Raises:
+        FileExistsError, FileNotFoundError, OSError: As there.
+    """
+    if not exists(stage):
+        try:
+            if is_ours:
+                os.rename(source[1], destination[1], src_dir_fd=source[0], dst_dir_fd=destination[0])
+            else:
+                rename_without_replacing(capabilities, source, destination)
+        except OSError as exc:
+            if exc.errno != errno.EXDEV or not _is_folder(source) or not can_rename_between(source[0], destination[0]):
+                raise
+        else:
+            return
+    rename_by_entries(capabilities, source, stage, destination)
+
+
+def rename_by_entries(capabilities: Capabilities, source: Spot, stage: Spot, destination: Spot) -> None:
+    """Rename a folder that the file system does not rename: a folder of a lower layer of an overlay (EXDEV).
+
+    As `mv` does, the folder is made anew and its entries go there, files by a rename each. What is interrupted is
+    finished by the same call once more, also when the source is gone already.
+
+    Args:
+        capabilities: Decides the way of each rename.
+        source: The folder.
+        stage: A hidden name, the same in each call for this rename; nobody else may use it, nor sweep it.
+        destination: Where the folder stands at the end; nothing may stand there.
+
+    Raises:
+        FileNotFoundError: There is neither a source nor a stage.
+        FileExistsError: Something stands at the destination; the source is as it was.
+        OSError: An entry could not be carried over; the source is as it was, as far as the file system allowed.
+    """
+    if not exists(stage) or exists(source):
+        try:
+            _carry_over(capabilities, source, stage)
+        except OSError:
+            with suppress(FileNotFoundError):
+                _carry_over(capabilities, stage, source)
+            raise
+    try:
+        rename_without_replacing(capabilities, stage, destination)
+    except OSError:
+        _carry_over(capabilities, stage, source)
+        raise
+
+
+def _carry_over(capabilities: Capabilities, source: Spot, destination: Spot, depth: int = 0) -> None:
+    """Move what is in a folder into another, made where it is missing, and remove the empty folder."""
+    if depth > _DEEPEST_MERGE:
+        raise OSError(errno.EXDEV, os.strerror(errno.EXDEV))
+    origin = os.open(source[1], _FOLDER_FLAGS, dir_fd=source[0])
+    try:
+        found = os.fstat(origin)
+        is_new = _make_folder(destination)
+        target = os.open(destination[1], _FOLDER_FLAGS, dir_fd=destination[0])
+        try:
+            if is_new:  # first, so that what is interrupted has them, and what goes back leaves them
+                copy_attributes(origin, target)
+            _empty_into(capabilities, source, origin, target, depth)
+            if is_new:
+                os.utime(target, ns=(found.st_atime_ns, found.st_mtime_ns))
+        finally:
+            os.close(target)
+    finally:
+        os.close(origin)
+
+
+def _make_folder(spot: Spot) -> bool:
+    try:
+        os.mkdir(spot[1], 0o700, dir_fd=spot[0])
+    except FileExistsError:
+        return False
+    return True
+
+
+def _empty_into(capabilities: Capabilities, source: Spot, origin: int, target: int, depth: int) -> None:
+    for attempt in range(_TRIES):
+        for name in os.listdir(origin):
+            with suppress(FileNotFoundError):
+                _carry_entry(capabilities, (origin, name), target, depth)
+        try:
+            os.rmdir(source[1], dir_fd=source[0])
+        except OSError as exc:
+            # Somebody may have made a new file in there since it was listed.
+            if exc.errno not in (errno.ENOTEMPTY, errno.EEXIST) or attempt == _TRIES - 1:
+                raise
+        else:
+            return
+
+
+def _carry_entry(capabilities: Capabilities, entry: Spot, target: int, depth: int) -> None:
+    name = entry[1]
+    is_folder = _is_folder(entry)
+    for _ in range(_TRIES):
+        try:
+            rename_without_replacing(capabilities, entry, (target, name))
+        except FileExistsError:
+            # A folder that was begun; or a file that somebody made anew under the name of one carried over before.
+            if is_folder and _is_folder((target, name)):
+                break
+            name += "~"
+        except OSError as exc:
+            if exc.errno != errno.EXDEV or not is_folder:
+                raise
+            break
+        else:
+            return
+    _carry_over(capabilities, entry, (target, name), depth + 1)
+
+
+def _is_folder(spot: Spot) -> bool:
+    return stat.S_ISDIR(os.stat(spot[1], dir_fd=spot[0], follow_symlinks=False).st_mode)
 
 
 def can_rename_between(first: int, second: int) -> bool:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from filetools.models import EntryType
 from filetools.paths import WorkspacePath
@@ -128,12 +128,13 @@ class Prepared(Protocol):
         """Remove the temporary file if it did not go live; may be called twice."""
 
 
+@runtime_checkable
 class Store(Protocol):
     """A tree of files. Instances live as long as the workspace is open."""
 
     @property
     def name(self) -> str:
-        """Short name for messages and debts, such as "primary" or "mirror"."""
+        """Short name for messages, such as "primary" or "mirror"."""
 
     @property
     def tick_ns(self) -> int:
@@ -270,11 +271,14 @@ class Store(Protocol):
             DirectoryNotFoundError, PathNotDirectoryError
         """
 
+    def state_below(self, path: WorkspacePath) -> WorkspacePath | None:
+        """Return where in a folder some state directory of filetools lies; None if nowhere."""
+
     def set_mode(self, path: WorkspacePath, mode: int) -> None:
         """Set the permission bits of a regular file, by descriptor."""
 
     def sync(self, path: WorkspacePath) -> None:
-        """Make a file's bytes and its name durable: sync the file (if it exists) and its parent directory."""
+        """Make a file's bytes and its name durable, with the names of all folders on the way to it."""
 
     def leftovers(self) -> Iterator[Displaced]:
         """Yield the temporary files that dead processes left, for the sweep to hash before it discards them.

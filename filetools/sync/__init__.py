@@ -3,12 +3,13 @@
 from filetools.sync.actions import MakeDirectory, MirrorAction, Move, Put, Remove
 from filetools.sync.anticipation import Anticipation
 from filetools.sync.following import Follower
-from filetools.sync.manager import SyncManager
+from filetools.sync.manager import AttachedMirror, SyncManager
 from filetools.sync.recovery import Recovery, recover
 from filetools.sync.strict import StrictTicket
 
 __all__ = [
     "Anticipation",
+    "AttachedMirror",
     "Follower",
     "MakeDirectory",
     "MirrorAction",

@@ -40,6 +40,8 @@ class MakeDirectory:
     path: WorkspacePath
     key: str
     number: int
+    mode: int | None = None
+    """Permission bits of a directory that is made; None for those of any new one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,6 +70,6 @@ class OutOfStepError(Exception):
 
 
 def places(action: MirrorAction) -> tuple[tuple[str, WorkspacePath], ...]:
-    """Return the (key, path) pairs that an action changes; each is a debt of its own."""
+    """Return the (key, path) pairs that an action changes; each is an entry of its own."""
     here = (action.key, action.path)
     return (here, (action.source_key, action.source)) if isinstance(action, Move) else (here,)

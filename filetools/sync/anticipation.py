@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from filetools.sync.actions import MirrorAction, Put
-from filetools.sync.lane import Job
 from filetools.sync.mirror import Mirror
 from filetools.sync.mirror_files import MirrorFiles
+from filetools.sync.mirror_worker import Job
 from filetools.sync.steps import PutStep
 
 
 class Ahead:
-    """What one mirror has prepared of one call before its commit. Used in the mirror's front lane only."""
+    """What one mirror has prepared of one call before its commit. Used in the mirror's front worker only."""
 
     def __init__(self, files: MirrorFiles, actions: Sequence[Put]) -> None:
         self._files = files
@@ -44,7 +44,7 @@ class Anticipation:
     def __init__(
         self, mirrors: Sequence[Mirror], actions: Sequence[MirrorAction], is_left_out: Callable[[str], bool]
     ) -> None:
-        """Queue the writing in the lane of each mirror that takes calls.
+        """Queue the writing in the worker of each mirror that takes calls.
 
         Nobody waits for it or hears of its failure: the following tries the same again, and knows whom to tell.
         """
@@ -54,7 +54,7 @@ class Anticipation:
             mirror.front.submit(ahead.prepare)
 
     def take(self, mirror: Mirror) -> Ahead | None:
-        """Return what a mirror has prepared, or is about to; its lane must discard it."""
+        """Return what a mirror has prepared, or is about to; its worker must discard it."""
         return self._ahead.pop(mirror, None)
 
     def discard(self) -> None:

@@ -1,4 +1,4 @@
-"""Carrying the actions of a call into a mirror, in its front lane, and what is owed less afterwards."""
+"""Carrying the actions of a call into a mirror, in its front worker, and what leaves the backlog afterwards."""
 
 from __future__ import annotations
 
@@ -9,24 +9,24 @@ from typing import Final
 from filetools.journal import Journal
 from filetools.sync.actions import MirrorAction, Move, Put, Remove, places
 from filetools.sync.anticipation import Ahead
+from filetools.sync.completions import Completion
 from filetools.sync.context import SyncContext
-from filetools.sync.lane import Job
 from filetools.sync.mirror import Mirror
-from filetools.sync.payments import Payment
+from filetools.sync.mirror_worker import Job
 from filetools.sync.steps import Step, step_for
 
-_MANY_DEBTS: Final = 1000
+_MANY_ENTRIES: Final = 1000
 
 
 class Carrier:
-    """Turns actions into steps of one mirror, and finished steps into payments. Thread-safe; lives as the mirror."""
+    """Turns actions into steps of one mirror, and finished steps into completions. Thread-safe; lives as the mirror."""
 
     def __init__(self, context: SyncContext, mirror: Mirror) -> None:
         self.mirror = mirror
         self._context = context
 
     def follow(self, actions: Sequence[MirrorAction], ahead: Ahead | None = None) -> Job[None]:
-        """Queue the actions of one committed change in the front lane.
+        """Queue the actions of one committed change in the front worker.
 
         Args:
             actions: What to do.
@@ -35,10 +35,10 @@ class Carrier:
         work = self.mirror.guarded(partial(self._carry, actions, ahead))
         return self.mirror.front.submit(work, partial(self._ended, actions, ahead))
 
-    def doubt_if_late(self, actions: Sequence[MirrorAction], job: Job[None]) -> None:
-        """Doubt the paths of a job that may have changed the mirror after its locks were gone."""
+    def suspect_if_late(self, actions: Sequence[MirrorAction], job: Job[None]) -> None:
+        """Suspect the paths of a job that may have changed the mirror after its locks were gone."""
         if job.is_late:
-            self.mirror.doubts.note(place for action in actions for place in places(action))
+            self.mirror.suspect(place for action in actions for place in places(action))
 
     def step(self, action: MirrorAction) -> Step:
         """Return the step of an action."""
@@ -55,17 +55,17 @@ class Carrier:
             for (key, path), is_left_out in zip(places(action), left_out, strict=True):
                 if is_left_out:
                     number = self._number(action, key)
-                    self.mirror.payments.note(Payment(key=key, path=path, number=number, needs_sync=False))
+                    self.mirror.completions.note(Completion(key=key, path=path, number=number, needs_sync=False))
             if isinstance(action, Move) and left_out == [True, False]:
                 found.append(Remove(path=action.source, key=action.source_key, number=action.number))
             elif isinstance(action, Move) and left_out == [False, True]:
                 self.mirror.work.set()  # the mirror has nothing to move; catching up writes it
         return found
 
-    def payments(self, action: MirrorAction) -> list[Payment]:
+    def completions(self, action: MirrorAction) -> list[Completion]:
         """Return what can be paid once an action was exchanged; call it under the locks of its paths.
 
-        Nothing for a moved directory while debts are open below it: catching up has to look at each file.
+        Nothing for a moved directory while entries are open below it: catching up has to look at each file.
         """
         if isinstance(action, Move) and action.version is None and self._owes_below(action.source_key):
             self.mirror.work.set()
@@ -74,11 +74,13 @@ class Carrier:
         for key, path in places(action):
             number = self._number(action, key)
             head = number if isinstance(action, Put) else None
-            found.append(Payment(key=key, path=path, number=number, head=head))
+            found.append(Completion(key=key, path=path, number=number, head=head))
         return found
 
     def _carry(self, actions: Sequence[MirrorAction], ahead: Ahead | None, job: Job[None]) -> None:
+        self.mirror.identity.check()
         for action in self.mirrored(actions):
+            job.progress()
             prepared = None if ahead is None else ahead.take(action)
             step = prepared or self.step(action)
             try:
@@ -88,14 +90,14 @@ class Carrier:
             except Exception:
                 step.discard()
                 raise
-            payments = self.payments(action)
+            completions = self.completions(action)
             step.finish()
             if not job.is_abandoned:
-                for payment in payments:
-                    self.mirror.payments.note(payment)
+                for completion in completions:
+                    self.mirror.completions.note(completion)
 
     def _ended(self, actions: Sequence[MirrorAction], ahead: Ahead | None, job: Job[None]) -> None:
-        self.doubt_if_late(actions, job)
+        self.suspect_if_late(actions, job)
         if ahead is not None:
             ahead.discard()
 
@@ -104,11 +106,11 @@ class Carrier:
         return self._context.journal
 
     def _number(self, action: MirrorAction, key: str) -> int | None:
-        """Return the number of an action's debt; of one made before the commit it is the newest of the path."""
+        """Return the number of an action's entry; of one made before the commit it is the newest of the path."""
         if action.number:
             return action.number
-        debt = self._journal.debts.get(self.mirror.name, key)
-        return None if debt is None else debt.number
+        entry = self._journal.backlog.get(self.mirror.place, key)
+        return None if entry is None else entry.number
 
     def _moved_version(self, action: Move) -> str | None:
         """Return the version of a moved file: before the commit it is the source's head, after it the destination's."""
@@ -119,5 +121,5 @@ class Carrier:
         return None
 
     def _owes_below(self, key: str) -> bool:
-        debts = self._journal.debts.of(self.mirror.name, _MANY_DEBTS, max_tries=1_000_000)
-        return len(debts) == _MANY_DEBTS or any(debt.key.startswith(f"{key}/") for debt in debts)
+        entries = self._journal.backlog.of(self.mirror.place, _MANY_ENTRIES, max_tries=1_000_000)
+        return len(entries) == _MANY_ENTRIES or any(entry.key.startswith(f"{key}/") for entry in entries)

@@ -60,8 +60,6 @@ class SyncContext:
     resolve: Callable[[str], WorkspacePath]
     left_out: Callable[[str, bool], bool]
     """What `leaving_out` returned; asked several times for every change."""
-    is_keeper: Callable[[], bool]
-    """Whether this process is the one that catches up."""
     times: SyncTimes
 
     def is_left_out(self, path: str, *, is_directory: bool = False) -> bool:
@@ -86,7 +84,7 @@ def leaving_out(excluded: Callable[[str, bool], bool]) -> Callable[[str, bool], 
 
 
 def is_recordable(path: str) -> bool:
-    """Whether tools can write a path at all; a name that is not UTF-8 has no record, no debt and no lock."""
+    """Whether tools can write a path at all; a name that is not UTF-8 has no record, no entry and no lock."""
     try:
         path.encode()
     except UnicodeEncodeError:

@@ -5,14 +5,15 @@ from __future__ import annotations
 import asyncio
 import logging
 import threading
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from typing import Any, Final
 
 from filetools.errors import FileToolsError, InvalidArgumentError, SyncFailedError
 from filetools.events import Event, SyncError, SyncPaused, SyncResumed
 from filetools.events.activity import PauseReason
-from filetools.journal import Journal
+from filetools.journal import Journal, MirrorRow
 from filetools.locks import LockTable
 from filetools.models import MirrorPolicy, MirrorStatus, SyncResult
 from filetools.paths import WorkspacePath
@@ -29,17 +30,28 @@ from filetools.sync.strict import StrictTicket
 from filetools.sync.synchronise import Progress, Synchronisation, SyncRequest
 
 CLOSE_SECONDS: Final = 2.0
-"""Longest wait of closing for what was exchanged to become durable; debts that are left wait for the next opening."""
+"""Longest wait of closing for what was exchanged to become durable; what is left waits for the next opening."""
 MIB: Final = 1024 * 1024
 
 _log = logging.getLogger(__name__)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AttachedMirror:
+    """A mirror of the root that this process has at hand."""
+
+    name: str
+    """What messages and the status call it; usually "mirror"."""
+    row: MirrorRow
+    """What the journal knows of it."""
+    store: Store
+
+
 class SyncManager:
     """Keeps mirrors in step with the primary. One a workspace; lives as long as it is open.
 
-    `names`, `begin`, `follow`, `prepare_strict`, `standing` and `status` are called from worker threads, the first
-    four with the locks of their paths held; everything else on the loop. The stores are closed by their owner.
+    `begin`, `follow`, `prepare_strict`, `standing` and `status` are called from worker threads, the first three with
+    the locks of their paths held; everything else on the loop. The stores are closed by their owner.
     """
 
     def __init__(
@@ -47,7 +59,7 @@ class SyncManager:
         journal: Journal,
         *,
         primary: Store,
-        mirrors: Mapping[str, Store],
+        mirrors: Sequence[AttachedMirror],
         locks: LockTable,
         publish: Callable[[Event], None],
         run: Runner,
@@ -56,7 +68,6 @@ class SyncManager:
         keep_foreign: KeepForeign,
         policy: MirrorPolicy = "eventual",
         excluded: Callable[[str, bool], bool] = lambda path, is_directory: False,
-        is_keeper: Callable[[], bool] = lambda: True,
         mirror_wait_seconds: float = 0.25,
         strict_wait_seconds: float = 30.0,
         mirror_probe_seconds: float = 5.0,
@@ -66,22 +77,21 @@ class SyncManager:
         """Start nothing yet.
 
         Args:
-            journal: Keeps heads, contents and debts.
+            journal: Keeps heads, contents and backlogs.
             primary: What mirrors follow.
-            mirrors: Stores by their names in the journal; usually one, "mirror".
+            mirrors: Usually one.
             locks: The workspace's locks.
             publish: Publishes an event; called on the loop.
             run: Runs blocking work in the project's threads.
             key: Returns a path's lock key.
             resolve: Returns the path of a journal row.
-            keep_foreign: Keeps bytes found in a mirror that the journal does not know; called in a lane's thread.
+            keep_foreign: Keeps bytes found in a mirror that the journal does not know; called in a worker's thread.
             policy: Whether a call waits for mirrors to be changed with the primary.
             excluded: Whether a path is left out of mirrors; asked with whether it is a directory.
-            is_keeper: Whether this process catches up for all; asked before each round.
             mirror_wait_seconds: How long a call waits for an eventual mirror.
             strict_wait_seconds: How long a call waits for each step of a strict one.
             mirror_probe_seconds: First pause before a mirror that missed is tried again; doubles up to a minute.
-            sync_after_seconds: Pause after which exchanged files are synced, and their debts paid.
+            sync_after_seconds: Pause after which exchanged files are synced, and leave the backlog.
             max_foreign_bytes: Larger foreign files are not read; they stay in the mirror's limbo.
         """
         self._context = SyncContext(
@@ -93,7 +103,6 @@ class SyncManager:
             key=key,
             resolve=resolve,
             left_out=leaving_out(excluded),
-            is_keeper=is_keeper,
             times=SyncTimes(
                 wait_seconds=mirror_wait_seconds,
                 strict_wait_seconds=strict_wait_seconds,
@@ -105,16 +114,16 @@ class SyncManager:
         self._publish = publish
         self._mirrors = tuple(
             Mirror(
-                name,
-                store,
+                mirror.name,
+                mirror.row,
+                mirror.store,
                 self._context,
-                MirrorFiles(store, journal.contents, keep_foreign, max_foreign_bytes=max_foreign_bytes),
+                MirrorFiles(mirror.store, journal.contents, keep_foreign, max_foreign_bytes=max_foreign_bytes),
                 changed=self._changed,
             )
-            for name, store in mirrors.items()
+            for mirror in mirrors
         )
         self._carriers = tuple(Carrier(self._context, mirror) for mirror in self._mirrors)
-        self._names = tuple(mirrors)
         self._synchronisations = tuple(Synchronisation(self._context, carrier) for carrier in self._carriers)
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread = 0
@@ -126,14 +135,9 @@ class SyncManager:
         """Whether changes must be prepared with `prepare_strict` and follow nothing."""
         return self._policy == "strict" and bool(self._mirrors)
 
-    def names(self, paths: Iterable[str] = ()) -> tuple[str, ...]:
-        """Return the mirrors that owe a change, for the journal's commit.
-
-        Args:
-            paths: The paths of the change; if all of them are left out of mirrors, none owes it.
-        """
-        known = tuple(paths)
-        return () if known and all(map(self._context.is_left_out, known)) else self._names
+    def is_mirrored(self, path: str) -> bool:
+        """Whether a change of this path is to be followed here."""
+        return bool(self._mirrors) and not self._context.is_left_out(path)
 
     def anticipate(self, actions: Sequence[MirrorAction]) -> Anticipation:
         """Have eventual mirrors write what a change needs while it is being committed; returns at once.
@@ -166,29 +170,37 @@ class SyncManager:
         """Return how the mirrors stand without any new change."""
         if not self._mirrors:
             return "off"
-        debts = self._context.journal.debts
+        backlog = self._context.journal.backlog
         behind = any(
-            not mirror.takes_calls or debts.count(mirror.name) > len(mirror.payments) for mirror in self._mirrors
+            mirror.state != "ready" or backlog.count(mirror.place) > len(mirror.completions) for mirror in self._mirrors
         )
         return "pending" if behind else "in_sync"
 
     def status(self) -> dict[str, dict[str, Any]]:
-        """Return state ("ready", "not_ready" or "paused"), paths behind and last error of each mirror."""
+        """Return state ("ready", "filling", "not_ready" or "paused"), paths behind and last error of each mirror.
+
+        Right after opening it waits for the first look at a mirror, but no longer than a call would.
+        """
+        for mirror in self._mirrors:
+            if mirror.takes_calls and not mirror.identity.is_established:
+                look = mirror.front.submit(mirror.guarded(lambda job, mirror=mirror: mirror.identity.check()))  # type: ignore[misc]
+                look.wait(self._context.times.wait_seconds)
         return {
             mirror.name: {
                 "state": mirror.state,
-                "behind": self._context.journal.debts.count(mirror.name),
+                "behind": self._context.journal.backlog.count(mirror.place) + mirror.filling,
                 "last_error": None if mirror.last_error is None else mirror.last_error.message,
             }
             for mirror in self._mirrors
         }
 
     async def start(self) -> None:
-        """Start catching up and paying in the background; returns at once."""
+        """Start filling and catching up in the background; returns at once."""
         self._loop, self._thread = asyncio.get_running_loop(), threading.get_ident()
-        for carrier in self._carriers:
+        for carrier, synchronisation in zip(self._carriers, self._synchronisations, strict=True):
             mirror = carrier.mirror
-            for work in (CatchUp(self._context, carrier).run(), mirror.payments.run(mirror.missed)):
+            catch_up = CatchUp(self._context, carrier, synchronisation)
+            for work in (catch_up.run(), mirror.completions.run(mirror.missed)):
                 task = asyncio.create_task(work, name=f"filetools mirror {mirror.name}")
                 task.add_done_callback(_log_failure)
                 self._tasks.append(task)
@@ -227,7 +239,7 @@ class SyncManager:
         return results[0] if len(results) == 1 else _sum(results)
 
     def pause(self, reason: PauseReason = "user") -> None:
-        """Follow nothing until `resume`; changes are owed meanwhile."""
+        """Follow nothing until `resume`; changes go into the backlog."""
         for mirror in self._mirrors:
             mirror.is_paused = True
         self._tell(SyncPaused(reason=reason))
@@ -240,7 +252,7 @@ class SyncManager:
         self._tell(SyncResumed())
 
     async def aclose(self) -> None:
-        """Make durable what was exchanged, if that is quick, and stop; may be called twice. Waits for no hung lane."""
+        """Make durable what was exchanged, if that is quick, and stop; may be called twice. Waits for no hung worker."""
         tasks, self._tasks = self._tasks, []
         for task in tasks:
             task.cancel()
@@ -249,9 +261,9 @@ class SyncManager:
             if tasks and mirror.is_ready:
                 with suppress(TimeoutError, FileToolsError):
                     async with asyncio.timeout(CLOSE_SECONDS):
-                        await mirror.payments.settle()
-            for lane in (mirror.front, mirror.back):
-                lane.close(0)
+                        await mirror.completions.flush()
+            for worker in (mirror.front, mirror.back):
+                worker.close(0)
 
     def _changed(self, mirror: Mirror) -> None:
         if mirror.is_ready:

@@ -1,10 +1,10 @@
-"""One mirror: its store, its two lanes, and whether it is ready."""
+"""One mirror: its store, its two worker threads, and whether it is ready."""
 
 from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Final, Literal, TypeVar
 
 from filetools.errors import (
@@ -23,19 +23,21 @@ from filetools.errors import (
     SyncFailedError,
     WorkspaceGoneError,
 )
+from filetools.journal import MirrorRow
+from filetools.paths import WorkspacePath
 from filetools.stores import Store
 from filetools.sync.actions import OutOfStepError
+from filetools.sync.completions import Completions
 from filetools.sync.context import Signal, SyncContext
-from filetools.sync.doubts import Doubts
-from filetools.sync.lane import AbandonedError, Job, Lane
+from filetools.sync.identity import MirrorIdentity
 from filetools.sync.mirror_files import MirrorFiles
-from filetools.sync.payments import Payments
+from filetools.sync.mirror_worker import AbandonedError, Job, MirrorWorker
 
 T = TypeVar("T")
-MirrorState = Literal["ready", "not_ready", "paused"]
+MirrorState = Literal["ready", "filling", "not_ready", "paused"]
 
 PROBE_SECONDS: Final = 5.0
-"""How long each half of a probe may take."""
+"""Longest time that a worker of a mirror may spend on one thing without the mirror being taken for hung."""
 _ABOUT_PATH: Final = (
     InvalidPathError,
     PathTooLongError,
@@ -54,14 +56,15 @@ _log = logging.getLogger(__name__)
 class Mirror:
     """The state of one mirror, as this process knows it. Thread-safe; lives as long as the workspace is open.
 
-    Calls go through the front lane, and catching up through the back lane, so that a long repair delays no call. Both
-    change a path only under its lock. A lane at a job that nobody waits for any more is stuck: then nothing else is
+    Calls go through the front worker, and catching up through the back worker, so that a long repair delays no call. Both
+    change a path only under its lock. A worker at a job that nobody waits for any more is stuck: then nothing else is
     written until it has ended, because it may still exchange an older version.
     """
 
     def __init__(
         self,
         name: str,
+        row: MirrorRow,
         store: Store,
         context: SyncContext,
         files: MirrorFiles,
@@ -71,24 +74,34 @@ class Mirror:
         """Take the mirror for ready until it misses.
 
         Args:
-            name: Its name in the journal.
+            name: Its name in messages.
+            row: Its row in the journal.
             store: Its files.
             context: Its surroundings.
             files: Looks after what its files lose.
             changed: Told from any thread when it becomes ready or not ready.
         """
         self.name = name
+        self.place = row.place
+        """Its name in the journal."""
         self.files = files
-        self.front = Lane(f"{name} calls")
-        self.back = Lane(f"{name} repairs")
+        self.identity = MirrorIdentity(row, store, context)
+        self.front = MirrorWorker(f"{name} calls")
+        self.back = MirrorWorker(f"{name} repairs")
         self.work = Signal()
         """Set when there may be something to catch up with."""
-        self.payments = Payments(name, store, context, self.in_back_lane)
-        self.doubts = Doubts(self.work.set)
+        self.completions = Completions(row.place, store, context, self.in_back_worker)
+        self.filling = 0
+        """Number of paths that filling it has found missing, and not written yet."""
         self.last_error: FileToolsError | None = None
         self.is_paused = False
         self._is_ready = True
+        self._is_late = False
+        self.losses = 0
+        """How often it has failed: what was found out about its folder before may be about another one."""
         self._misses = 0
+        self._suspects: dict[str, WorkspacePath] = {}
+        self._overdue = 0
         self._changed = changed
         self._lock = threading.Lock()
 
@@ -100,26 +113,61 @@ class Mirror:
     @property
     def takes_calls(self) -> bool:
         """Whether a call may be followed at once."""
-        return self._is_ready and not self.is_paused
+        return self._is_ready and not (self.is_paused or self._is_late)
 
     @property
     def state(self) -> MirrorState:
         """One word for the user."""
         if self.is_paused:
             return "paused"
-        return "ready" if self._is_ready else "not_ready"
+        if not (self.takes_calls and self.identity.is_established):
+            return "not_ready"
+        return "ready" if self.identity.is_filled else "filling"
 
     def check(self) -> None:
         """Raise SyncFailedError unless it takes calls."""
         if not self.takes_calls:
-            reason = "is paused" if self.is_paused else f"is not ready ({self.last_error})"
+            reason = "is paused" if self.is_paused else f"is not ready ({self.last_error or 'it is slow'})"
             raise SyncFailedError(None, f"mirror {self.name!r} {reason}")
+
+    def late(self) -> None:
+        """Release whoever waits for it, and let calls skip it until a probe tells at once whether it is slow or hung."""
+        with self._lock:
+            self._misses += 1
+            self._is_late = True
+        self.front.abandon_all()
+        self.work.set()
+
+    def suspect(self, places: Iterable[tuple[str, WorkspacePath]]) -> None:
+        """Have catching up look at (key, path) pairs that may hold something else than the journal thinks."""
+        with self._lock:
+            self._suspects.update(places)
+        self.work.set()
+
+    def take_suspects(self) -> dict[str, WorkspacePath]:
+        """Return what is suspected; the caller puts it into the backlog, or suspects it again."""
+        with self._lock:
+            suspects, self._suspects = self._suspects, {}
+        return suspects
+
+    def skipped(self, number: int) -> None:
+        """Note that no call of this process will bring the mirror what it lacks up to a number."""
+        with self._lock:
+            self._overdue = max(self._overdue, number)
+        self.work.set()
+
+    def is_overdue(self, number: int) -> bool:
+        """Whether catching up need not wait for the call that made a change."""
+        return number <= self._overdue
 
     def missed(self, error: FileToolsError) -> None:
         """Stop following calls until a probe succeeds; whoever waits for a call is released."""
         self.last_error = error = _of_mirror(error)
         with self._lock:
             self._misses += 1
+            self.losses += 1
+        # What was exchanged is not synced elsewhere, if another folder is found at its place: the backlog knows of it.
+        self.completions.forget()
         if self._set_ready(False):
             _log.warning("mirror %r is left behind: %s", self.name, error)
             # In this order: a call that is released tells of its change at once, and that must come after this.
@@ -128,23 +176,24 @@ class Mirror:
         self.work.set()
 
     async def probe(self) -> bool:
-        """Try both lanes and the store; ready if all answer in time, and nothing was missed meanwhile."""
+        """Try both workers and the store; ready if all answer, and nothing was missed meanwhile."""
         misses = self._misses
         try:
-            await self.front.perform(lambda job: None, seconds=PROBE_SECONDS)
-            await self.in_back_lane(lambda job: self.files.store.probe(), seconds=PROBE_SECONDS)
+            await self.front.perform(lambda job: None, silence_seconds=PROBE_SECONDS)
+            await self.back.perform(self.guarded(self._look), silence_seconds=PROBE_SECONDS)
         except FileToolsError as exc:
             self.missed(exc)
             return False
         with self._lock:
             is_outdated = self._misses != misses  # the answers may be from before it failed
             was_ready, self._is_ready = self._is_ready, self._is_ready or not is_outdated
+            self._is_late = self._is_late and is_outdated
         if not (was_ready or is_outdated):
             self._changed(self)
         return not is_outdated
 
     def guarded(self, work: Callable[[Job[T]], T]) -> Callable[[Job[T]], T]:
-        """Return work for a lane after whose failure it is known whether the mirror is still ready."""
+        """Return work for a worker after whose failure it is known whether the mirror is still ready."""
 
         def guarded(job: Job[T]) -> T:
             try:
@@ -153,7 +202,7 @@ class Mirror:
                 self.work.set()
                 raise
             except FileToolsError as exc:
-                self._judge(exc)
+                self.judge(exc)
                 raise
             except Exception as exc:
                 # A store is foreign code; whatever it raises, the mirror is what failed.
@@ -164,25 +213,31 @@ class Mirror:
 
         return guarded
 
-    async def in_back_lane(self, work: Callable[[Job[T]], T], *, seconds: float | None = None) -> T:
-        """Do guarded work in the back lane and await it.
+    async def in_back_worker(self, work: Callable[[Job[T]], T], *, silence_seconds: float | None = None) -> T:
+        """Do guarded work in the back worker and await it.
 
         Args:
-            work: Called in the lane's thread with its job.
-            seconds: Longest wait, after which the mirror is left behind; None waits for ever.
+            work: Called in the worker's thread with its job.
+            silence_seconds: Longest time without progress, after which a probe tells whether the mirror is slow or hung;
+                None waits for ever.
 
         Raises:
-            CallTimeoutError: The time was over; the job is abandoned.
+            CallTimeoutError: Nothing went on for so long; the job is abandoned.
             FileToolsError, OutOfStepError: What the work raised.
         """
         try:
-            return await self.back.perform(self.guarded(work), seconds=seconds)
-        except CallTimeoutError as exc:
-            self.missed(exc)
+            return await self.back.perform(self.guarded(work), silence_seconds=silence_seconds)
+        except CallTimeoutError:
+            self.late()
             raise
 
-    def _judge(self, error: FileToolsError) -> None:
-        """Leave the mirror behind unless an error is about one path only; called inside a lane."""
+    def _look(self, job: Job[None]) -> None:
+        self.files.store.probe()
+        job.progress()
+        self.identity.establish()
+
+    def judge(self, error: FileToolsError) -> None:
+        """Leave the mirror behind unless an error is about one path only; called inside a worker."""
         self.last_error = error
         if isinstance(error, _PERHAPS_ABOUT_PATH):
             try:

@@ -6,12 +6,14 @@ import hashlib
 import logging
 import secrets
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from typing import Final
 
 from filetools.content import version_of
 from filetools.errors import (
     DirectoryNotFoundError,
     FileToolsError,
+    HoldsStateError,
     PathNotDirectoryError,
     PathNotFoundError,
 )
@@ -27,13 +29,13 @@ GONE: Final = (PathNotFoundError, DirectoryNotFoundError, PathNotDirectoryError)
 """Errors that mean: nothing stands at the path."""
 
 KeepForeign = Callable[[WorkspacePath, bytes], None]
-"""Keeps bytes found at a path of a mirror as a version; called from a lane's thread before they go."""
+"""Keeps bytes found at a path of a mirror as a version; called from a worker's thread before they go."""
 
 _log = logging.getLogger(__name__)
 
 
 class MirrorFiles:
-    """Looks at a mirror's files before they are lost. Used by the mirror's lanes only; lives as long as the mirror."""
+    """Looks at a mirror's files before they are lost. Used by the mirror's workers only; lives as long as the mirror."""
 
     def __init__(self, store: Store, contents: Contents, keep_foreign: KeepForeign, *, max_foreign_bytes: int) -> None:
         """Watch over a mirror.
@@ -96,7 +98,12 @@ class MirrorFiles:
             displaced.discard()
 
     def keep_below(self, path: WorkspacePath) -> None:
-        """Keep the bytes below a directory, or of a file, that the journal does not know, before it goes as a whole."""
+        """Keep the bytes below a directory, or of a file, that the journal does not know, before it goes as a whole.
+
+        Raises:
+            HoldsStateError: Another root lies in it, whose journal must not go along.
+        """
+        self.refuse_state_below(path)
         for file in self.files_below(path):
             stat = self.store.stat(file)
             if stat is None or stat.type != "file" or self.known.version_of(file, stat) is not None:
@@ -105,6 +112,12 @@ class MirrorFiles:
                 self._keep_in_place(file, stat)
             except GONE:
                 continue
+
+    def refuse_state_below(self, path: WorkspacePath) -> None:
+        """Raise HoldsStateError if somebody has opened a root of their own at a path of the mirror, or below it."""
+        found = self.store.stat(path)
+        if found is not None and found.type == "directory" and (state := self.store.state_below(path)) is not None:
+            raise HoldsStateError(path, state)
 
     def files_below(self, path: WorkspacePath) -> Iterator[WorkspacePath]:
         """Yield everything below a directory that is no directory; a file yields itself."""
@@ -145,17 +158,23 @@ class MirrorFiles:
         displaced.discard()
         return is_empty
 
-    def sweep(self) -> None:
+    def sweep(self, go_on: Callable[[], None]) -> None:
         """Remove what dead processes left; bytes that the journal does not know are kept first, however they came there."""
         for leftover in self.store.leftovers():
-            if leftover.stat.type == "file":
-                if leftover.stat.size > self._max_foreign_bytes or leftover.is_being_written():
-                    continue
-                content = leftover.read()
-                version = version_of(content)
-                if content and not self._contents.has(version):
-                    self._contents.keep(content, version)
-            leftover.discard()
+            go_on()
+            # Every process that has this mirror sweeps it: what is gone by now, another one has dealt with.
+            with suppress(*GONE):
+                self._sweep_one(leftover)
+
+    def _sweep_one(self, leftover: Displaced) -> None:
+        if leftover.stat.type == "file":
+            if leftover.stat.size > self._max_foreign_bytes or leftover.is_being_written():
+                return
+            content = leftover.read()
+            version = version_of(content)
+            if content and not self._contents.has(version):
+                self._contents.keep(content, version)
+        leftover.discard()
 
     def _keep_in_place(self, path: WorkspacePath, stat: FileStat) -> None:
         if stat.size > self._max_foreign_bytes:

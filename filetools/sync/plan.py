@@ -126,6 +126,7 @@ class Comparison:
             plan.directories.add(path)
 
     def _compare_files(self, path: WorkspacePath) -> None:
+        self._go_on()
         try:
             (self.plan.equal if self._are_equal(path) else self.plan.modified).append(path)
         except GONE:
@@ -135,7 +136,7 @@ class Comparison:
 
     def _are_equal(self, path: WorkspacePath) -> bool:
         here, there = self._primary.stat(path), self._mirror.stat(path)
-        if here is None or there is None or here.size != there.size:
+        if here is None or there is None or (here.size, here.mode) != (there.size, there.mode):
             return False
         first, second = self._versions
         return first.of(path, here, fresh=self._fresh) == second.of(path, there, fresh=self._fresh)
@@ -148,9 +149,9 @@ def _names(store: Store, folder: WorkspacePath) -> dict[str, EntryType]:
         return {}
 
 
-def compare(primary: Store, mirror: Store, left_out: LeftOut, *, top: WorkspacePath = ROOT) -> Plan:
-    """Return how the mirror differs from the primary below a directory."""
-    comparison = Comparison(
-        Versions(primary), Versions(mirror), (primary, mirror), left_out, fresh=True, go_on=lambda: None
-    )
+def compare(
+    primary: Store, mirror: Store, left_out: LeftOut, *, top: WorkspacePath = ROOT, go_on: Callable[[], None]
+) -> Plan:
+    """Return how the mirror differs from the primary below a directory; `go_on` is asked before each folder and file."""
+    comparison = Comparison(Versions(primary), Versions(mirror), (primary, mirror), left_out, fresh=True, go_on=go_on)
     return comparison.walk(top)

@@ -2,43 +2,50 @@
 
 The journal says what must stand at a path. A file that carries an older version of that path, or what a power cut
 leaves of an unsynced one, gets the head's bytes; anything else is somebody's save, which stays and is journaled.
+
+After a power cut names may be lost as well as bytes, in any order. So folders that were deleted or moved go first, then
+folders that were made, at the place where they are now, then files.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
-from typing import Final, Protocol
+from typing import Final, Protocol, TypeVar
 
 from filetools.content import version_of
 from filetools.errors import (
     FileToolsError,
     LockTimeoutError,
     NotRegularFileError,
-    PathExistsError,
     PathIsDirectoryError,
     PathNotFoundError,
     SymlinkNotAllowedError,
     VersionGoneError,
     WorkspaceGoneError,
 )
-from filetools.journal import Change, Head, HeadMovedError, Journal, Selection
+from filetools.journal import DIRECTORY_REMOVALS, Change, Head, HeadMovedError, Journal
 from filetools.locks import LockTable
-from filetools.models import SYSTEM, Actor, ChangeRecord, Operation
+from filetools.models import SYSTEM, Actor, ChangeRecord, Operation, RecordState
 from filetools.paths import Workspace, WorkspacePath
 from filetools.stores import Store
+from filetools.sync.folder_recovery import FolderRecovery
+from filetools.sync.torn import is_left_by_power_cut
 
 _log = logging.getLogger(__name__)
 _OWNER: Final = "recovery"
 
 
+T = TypeVar("T")
+
+
 class Runner(Protocol):
     """Runs blocking work in a worker thread."""
 
-    def __call__(self, work: Callable[[], int], /) -> Awaitable[int]:
+    def __call__(self, work: Callable[[], T], /) -> Awaitable[T]:
         """Run `work` and return what it returns."""
 
 
@@ -57,16 +64,20 @@ class Recovery:
 
     actor: Actor = SYSTEM
 
-    def __init__(self, workspace: Workspace, store: Store, journal: Journal, *, mirrors: Sequence[str] = ()) -> None:
+    def __init__(self, workspace: Workspace, store: Store, journal: Journal) -> None:
         self._workspace = workspace
         self._store = store
         self._journal = journal
-        self._mirrors = mirrors
+        self._folders = FolderRecovery(workspace, store, journal)
 
     def settle(self, path: WorkspacePath, key: str) -> None:
         """Bring one file and its head together. Call it in a worker thread with the path's lock held."""
         head = self._journal.view(key).head
         if head is None:
+            return
+        if (opaque := self._opaque(key, head)) is not None:
+            self._finish_opaque(opaque)
+            self._journal.marks.applied([opaque.number])
             return
         found = self._find(path)
         if found.version != head.version:
@@ -80,34 +91,89 @@ class Recovery:
             if record.number <= head.number and record.operation is not Operation.MOVE
         )
 
-    def settle_pending(self, record: ChangeRecord) -> int:
-        """Finish a record of any kind, unless its owner did so meanwhile; 1 if there was something to do.
+    def keys(self, record: ChangeRecord) -> list[str]:
+        """Return the lock keys under which a record is recovered."""
+        later = [] if record.state is RecordState.PENDING else self.places(record)
+        return list(dict.fromkeys(self._workspace.key(path) for path in [*self._own_places(record), *later]))
 
-        Call it in a worker thread with the locks of its paths held.
+    def recover(self, record: ChangeRecord, keys: Sequence[str]) -> int:
+        """Finish a pending record or restore an applied one; 1 if there was something to do.
+
+        Call it in a worker thread with the locks of `keys` held, in the order of `restoring_order`.
+
+        Args:
+            record: The record.
+            keys: What `keys` returned; nothing is done if a folder has moved since.
         """
+        if self.keys(record) != list(keys):
+            return 0
+        return self._settle_pending(record) if record.state is RecordState.PENDING else self._restore(record)
+
+    def _settle_pending(self, record: ChangeRecord) -> int:
         if not self._journal.marks.is_pending(record.number):
             return 0
         self._finish(record)
         self._journal.marks.applied([record.number])
         return 1
 
-    def restore(self, record: ChangeRecord) -> int:
-        """Bring what an applied record changed, and a power cut may have taken, back to what the journal says.
-
-        Call it in a worker thread with the locks of the record's paths held, in the order of the records.
-        """
-        self._finish(record)
+    def _restore(self, record: ChangeRecord) -> int:
+        """Bring what an applied record changed, and a power cut may have taken, back to what the journal says."""
+        places = self.places(record)
+        match record.operation:
+            case _ if _is_opaque(record):
+                if places == self._own_places(record):
+                    self._finish_opaque(record)
+            case Operation.CREATE_DIRECTORY:
+                for place in places:
+                    self._clear_way(place)
+                    self._folders.make_again(place, record)
+            case Operation.DELETE_DIRECTORY | Operation.MOVE_DIRECTORY:
+                if record.operation is Operation.MOVE_DIRECTORY:
+                    self._clear_way(places[-1])
+                self._finish(record)
+            case _:
+                if record.operation is Operation.MOVE and places == self._own_places(record):
+                    with suppress(FileToolsError):
+                        self._move_file_again(record)
+                # A folder that came to its name after it went has a fate of its own, so its own name counts, too.
+                for place in dict.fromkeys([*places, *self._own_places(record)]):
+                    self._clear_way(place.parent)
+                    self.settle(place, self._workspace.key(place))
+        self._journal.marks.restored(record.number, self.keys(record))
         return 1
+
+    def _clear_way(self, folder: WorkspacePath) -> None:
+        """Settle a file that stands where a folder must be: its deletion or its move may be what the cut took."""
+        while not folder.is_root:
+            stat = self._store.stat(folder)
+            if stat is not None and stat.type == "file":
+                self.settle(folder, self._workspace.key(folder))
+            folder = folder.parent
+
+    def places(self, record: ChangeRecord) -> list[WorkspacePath]:
+        """Return where that which a record changed stands now; a folder above it may have moved, or be gone."""
+        own = self._own_places(record)
+        if record.operation in DIRECTORY_REMOVALS:
+            return own
+        moves = self._folders.moves_since(record.number)
+        return [place for place in (moves.now_at(path, record.number) for path in own) if place is not None]
+
+    def _own_places(self, record: ChangeRecord) -> list[WorkspacePath]:
+        return [self._workspace.resolve(path) for path in (record.old_path, record.path) if path is not None]
 
     def _finish(self, record: ChangeRecord) -> None:
         path = self._workspace.resolve(record.path)
+        if _is_opaque(record):
+            self._finish_opaque(record)
+            return
         match record.operation:
             case Operation.CREATE_DIRECTORY:
-                self._make_again(path, record.number)
+                self._folders.make_again(path, record)
             case Operation.DELETE_DIRECTORY:
-                self._remove_again(path, record.number)
+                if record.state is not RecordState.ABORTED:
+                    self._folders.remove_again(path, record.number)
             case Operation.MOVE_DIRECTORY:
-                self._move_again(record)
+                self._folders.move_again(record)
             case Operation.MOVE:
                 with suppress(FileToolsError):
                     self._move_file_again(record)
@@ -117,6 +183,28 @@ class Recovery:
                 self.settle(path, self._workspace.key(path))
             case _:
                 self.settle(path, self._workspace.key(path))
+
+    def _opaque(self, key: str, head: Head) -> ChangeRecord | None:
+        """Return the change that a head waits for, if it is of something that nobody knows the bytes of."""
+        newest = (one for one in self._journal.marks.unsettled(key) if one.number == head.number)
+        return next((one for one in newest if _is_opaque(one)), None)
+
+    def _finish_opaque(self, record: ChangeRecord) -> None:
+        """Have a file too large to be kept, or a link, go the whole way that its record says: there is nothing to compare."""
+        path = self._workspace.resolve(record.path)
+        leaves = self._workspace.resolve(record.old_path or record.path)
+        if record.operation is Operation.CREATE:
+            self._folders.bring_back(path, record)
+            return
+        stat = self._store.stat(leaves)
+        is_another = bool(self._journal.records(record.number, key=self._workspace.key(leaves), limit=1))
+        if stat is None or stat.type == "directory" or is_another:
+            return
+        if record.operation is Operation.DELETE and not self._store.has_trash(str(record.number)):
+            self._store.remove(leaves, trash=str(record.number))
+        elif record.operation is Operation.MOVE and self._store.stat(path) is None:
+            self._folders.make_parents(path)
+            self._store.move(leaves, path)
 
     def _find(self, path: WorkspacePath) -> Found:
         try:
@@ -136,7 +224,7 @@ class Recovery:
             _log.error("the bytes of %s are lost; what stands there stays", path)
             self._adopt(path, head, found)
             return
-        if self._is_ours(head, found, wanted):
+        if self._is_ours(path, head, found):
             self._put(path, head, found, wanted)
         else:
             _log.warning("%s was changed by another program during a crash; both versions are kept", path)
@@ -148,26 +236,45 @@ class Recovery:
         if newest is not None and not head.applied and newest.before == newest.after and head.mode is not None:
             self._store.set_mode(path, head.mode)
 
-    def _is_ours(self, head: Head, found: Found, wanted: bytes | None) -> bool:
+    def _is_ours(self, path: WorkspacePath, head: Head, found: Found) -> bool:
         if found.is_taken:
             return False
-        known = self._known(head.key)
-        return found.version in known or (found.content is not None and is_torn(found.content, wanted))
+        known = self._known(path, head.key)
+        if found.version in known or found.content is None:
+            return found.version in known
+        return is_left_by_power_cut(found.content, self._bytes_of({*known, head.version}))
 
-    def _known(self, key: str) -> set[str | None]:
+    def _bytes_of(self, versions: Iterable[str | None]) -> Iterator[bytes]:
+        for version in versions:
+            if version is not None:
+                with suppress(VersionGoneError):
+                    yield self._journal.contents.get(version)
+
+    def _unsettled(self, path: WorkspacePath, key: str) -> tuple[list[ChangeRecord], set[str]]:
+        """Return the records of a path since it was last synced, and its keys, also from before a folder above was moved."""
+        records, keys = self._journal.marks.unsettled(key), {key}
+        oldest = [*self._journal.marks.unrestored(1), *self._journal.marks.unsynced(1)]
+        since = min((record.number for record in oldest), default=None)
+        for former, number in [] if since is None else self._folders.moves_since(since - 1).former(path):
+            keys.add(self._workspace.key(former))
+            older = self._journal.marks.unsettled(self._workspace.key(former))
+            records += [record for record in older if record.number < number]
+        return records, keys
+
+    def _known(self, path: WorkspacePath, key: str) -> set[str | None]:
         """Return the versions a path may have because of filetools alone; None stands for absence.
 
         A move that replaces its destination shows it under the source's name for an instant, so both paths count. Where
         it goes to, nothing stood before, or what its own commit deleted.
         """
-        records = self._journal.marks.unsettled(key)
+        records, keys = self._unsettled(path, key)
         moves = [record for record in records if record.operation is Operation.MOVE]
         for move in moves:
             records = records + self._journal.marks.unsettled(self._workspace.key(self._workspace.resolve(move.path)))
         known: set[str | None] = set()
         for record in records:
             known |= {record.after} if record.before_unknown else {record.before, record.after}
-            if record.operation is Operation.MOVE and self._workspace.key(self._workspace.resolve(record.path)) == key:
+            if record.operation is Operation.MOVE and self._workspace.key(self._workspace.resolve(record.path)) in keys:
                 known.add(None)
         return known
 
@@ -179,7 +286,9 @@ class Recovery:
             with suppress(PathNotFoundError):
                 self._store.remove(path).discard()
             return
-        self._make_parents(path)
+        self._folders.make_parents(path)
+        if found.content:
+            self._keep_aside(path, head.key, found.content)
         prepared = self._store.prepare(path, wanted, new=found.content is None, mode=head.mode)
         try:
             displaced = prepared.exchange()
@@ -188,6 +297,16 @@ class Recovery:
             raise
         if displaced is not None:
             displaced.discard()
+
+    def _keep_aside(self, path: WorkspacePath, key: str, content: bytes) -> None:
+        """Keep what was found as a version of the path, unless it is one of the versions that are kept already."""
+        version = version_of(content)
+        if not self._journal.contents.has(version):
+            change = Change(
+                operation=Operation.MODIFY, path=path, key=key, before_unknown=True, after=version, content=content,
+                size=len(content), aside=True,
+            )  # fmt: skip
+            self._journal.commit([change], SYSTEM)
 
     def _keep(self, content: bytes, version: str) -> None:
         if not self._journal.contents.has(version):
@@ -210,46 +329,7 @@ class Recovery:
             external=True,
         )
         with suppress(HeadMovedError):
-            self._journal.commit([change], SYSTEM, mirrors=self._mirrors)
-
-    def _make_parents(self, path: WorkspacePath) -> None:
-        missing = []
-        parent = path.parent
-        while not parent.is_root and self._store.stat(parent) is None:
-            missing.append(parent)
-            parent = parent.parent
-        for folder in reversed(missing):
-            self._store.make_directory(folder)
-
-    def _make_again(self, path: WorkspacePath, number: int) -> None:
-        self._make_parents(path)
-        if self._store.stat(path) is not None:
-            return
-        # A folder that comes back by an undo comes with all that was in it.
-        history = self._journal.history
-        undone = history.targets([number], "undoes").get(number, ())
-        for removal in history.select(Selection(numbers=tuple(undone))) if undone else ():
-            is_same = removal.operation is Operation.DELETE_DIRECTORY and removal.path == path
-            if is_same and self._store.trashed(path, str(removal.number)):
-                self._store.restore(path, str(removal.number))
-                return
-        self._store.make_directory(path)
-
-    def _remove_again(self, path: WorkspacePath, number: int) -> None:
-        # A folder that stands although its trash exists was made anew by somebody; it stays.
-        stat = self._store.stat(path)
-        if stat is None or stat.type != "directory" or self._store.has_trash(str(number)):
-            return
-        self._store.remove(path, trash=str(number))
-
-    def _move_again(self, record: ChangeRecord) -> None:
-        assert record.old_path is not None
-        source, destination = self._workspace.resolve(record.old_path), self._workspace.resolve(record.path)
-        if self._store.stat(source) is None or self._store.stat(destination) is not None:
-            return
-        self._make_parents(destination)
-        with suppress(PathExistsError, PathNotFoundError):
-            self._store.move(source, destination)
+            self._journal.commit([change], SYSTEM)
 
     def _move_file_again(self, record: ChangeRecord) -> None:
         """Rename where that is still possible: it keeps what contents do not hold, such as extended attributes."""
@@ -260,51 +340,56 @@ class Recovery:
         if head is None or head.number != record.number:
             return  # written again since: its bytes come from the contents
         standing = self._find(destination).version
-        replaceable = standing is None or standing in self._known(key)
+        replaceable = standing is None or standing in self._known(destination, key)
         if self._find(source).version == record.after and replaceable and standing != record.after:
-            self._make_parents(destination)
+            self._folders.make_parents(destination)
             displaced = self._store.move(source, destination, overwrite=True)
             if displaced is not None:
                 displaced.discard()
 
 
-def is_torn(found: bytes, wanted: bytes | None) -> bool:
-    """Whether bytes are what a power cut leaves of a file: nothing, or a beginning padded with zeros."""
-    if wanted is None or len(found) > len(wanted):
-        return False
-    return wanted.startswith(found.rstrip(b"\0"))
+def _is_opaque(record: ChangeRecord) -> bool:
+    """Whether a change of filetools took, or brought, something that nobody knows the bytes of."""
+    arrives_or_goes = record.operation in (Operation.CREATE, Operation.MOVE, Operation.DELETE)
+    return arrives_or_goes and record.before_unknown and record.after is None and record.actor.kind != "external"
 
 
-async def recover(
-    workspace: Workspace,
-    records: Sequence[ChangeRecord],
-    locks: LockTable,
-    run: Runner,
-    settle: Callable[[ChangeRecord], int],
-) -> int:
+def restoring_order(records: Iterable[ChangeRecord]) -> list[ChangeRecord]:
+    """Return records in the order in which they are restored; see the head of this module."""
+    phases = {Operation.DELETE_DIRECTORY: 0, Operation.MOVE_DIRECTORY: 0, Operation.CREATE_DIRECTORY: 1}
+    return sorted(records, key=lambda record: (phases.get(record.operation, 2), record.number))
+
+
+async def recover(recovery: Recovery, records: Iterable[ChangeRecord], locks: LockTable, run: Runner) -> int:
     """Settle those records whose paths nobody holds; a held lock means that its owner lives and sees to them.
 
     Args:
-        workspace: Resolves the records' paths.
-        records: What to settle, in this order.
+        recovery: Settles pending records, and restores the others.
+        records: What to settle.
         locks: The workspace's locks; each is tried once.
         run: Runs blocking work in a worker thread.
-        settle: `Recovery.settle_pending` or `Recovery.restore`.
 
     Returns:
         How many records were settled.
     """
-    settled = 0
-    for record in records:
-        paths = [workspace.resolve(path) for path in (record.old_path, record.path) if path is not None]
-        keys = [workspace.key(path) for path in paths]
-        try:
-            async with locks.hold(keys, path=record.path, owner=_OWNER, timeout_seconds=0):
-                settled += await run(partial(settle, record))
-        except LockTimeoutError:
-            continue
-        except WorkspaceGoneError:
-            break  # closed meanwhile; the next opening finds what is left
-        except FileToolsError as exc:
-            _log.error("could not recover %s: %s", record.path, exc)
+    settled, waiting = 0, restoring_order(records)
+    while waiting:
+        failed: list[tuple[ChangeRecord, FileToolsError]] = []
+        for record in waiting:
+            try:
+                keys = await run(partial(recovery.keys, record))
+                async with locks.hold(keys, path=record.path, owner=_OWNER, timeout_seconds=0):
+                    settled += await run(partial(recovery.recover, record, keys))
+            except LockTimeoutError:
+                continue
+            except WorkspaceGoneError:
+                return settled  # closed meanwhile; the next opening finds what is left
+            except FileToolsError as exc:
+                failed.append((record, exc))
+        if len(failed) == len(waiting):
+            for record, error in failed:
+                _log.error("could not recover %s, which is tried again: %s", record.path, error)
+            break
+        # What stood in the way, such as a file where a folder was made later, may have gone with the others.
+        waiting = [record for record, _ in failed]
     return settled

@@ -38,7 +38,7 @@ _OTHER_GROUND: Final = (
 
 
 class Step(Protocol):
-    """One action on its way into a mirror. Lives for one try; its methods run in a lane's thread."""
+    """One action on its way into a mirror. Lives for one try; its methods run in a worker's thread."""
 
     @property
     def is_ready(self) -> bool:
@@ -217,6 +217,8 @@ class MakeDirectoryStep:
     def __init__(self, files: MirrorFiles, action: MakeDirectory) -> None:
         self._files = files
         self._path = action.path
+        # The owner must be able to write in it, as only that one mirrors.
+        self._mode = 0o777 if action.mode is None else action.mode | 0o700
         self._made: tuple[WorkspacePath, ...] = ()
 
     @property
@@ -233,7 +235,7 @@ class MakeDirectoryStep:
             self._files.take_away(obstacle, go_on)
         go_on()
         self._made = self._files.make_parents(self._path)
-        if self._files.store.make_directory(self._path):
+        if self._files.store.make_directory(self._path, self._mode):
             self._made = (self._path, *self._made)
 
     def set_back(self) -> None:
@@ -277,6 +279,7 @@ class MoveStep:
 
         Raises:
             OutOfStepError
+            HoldsStateError: Another root lies in the folder.
         """
         files, action = self._files, self._action
         found = files.store.stat(action.source)
@@ -285,6 +288,7 @@ class MoveStep:
             raise OutOfStepError(action.source)
         if self._version is not None and not files.is_at(action.source, found, self._version):
             raise OutOfStepError(action.source)
+        files.refuse_state_below(action.source)
         self._make_room(action.path, is_directory=self._version is None)
 
     def exchange(self, go_on: GoOn) -> None:
@@ -325,6 +329,56 @@ class MoveStep:
         if self._files.obstacle(path, is_directory=is_directory) is not None:
             raise OutOfStepError(path)
         self._files.make_parents(path)
+
+
+class KeepStep:
+    """Leaves a file as it is, since it has the right bytes already, and gives it the right mode; implements `Step`."""
+
+    def __init__(self, files: MirrorFiles, action: Put, found: FileStat) -> None:
+        self._files = files
+        self._action = action
+        self._found = found
+
+    @property
+    def is_ready(self) -> bool:
+        """Always: it stands there."""
+        return True
+
+    def prepare(self) -> None:
+        """Nothing is to be written."""
+
+    def exchange(self, go_on: GoOn) -> None:
+        """Set the mode, if the file still is the one that was looked at.
+
+        Raises:
+            OutOfStepError
+        """
+        action, store = self._action, self._files.store
+        now = store.stat(action.path)
+        if now is None or now.identity != self._found.identity:
+            raise OutOfStepError(action.path)
+        if action.mode is not None and now.mode != action.mode:
+            go_on()
+            store.set_mode(action.path, action.mode)
+
+    def set_back(self) -> None:
+        """Nothing went live."""
+
+    def finish(self) -> None:
+        """Nothing came out."""
+
+    def discard(self) -> None:
+        """Nothing was prepared."""
+
+
+def repairing_step(files: MirrorFiles, action: MirrorAction) -> Step:
+    """Return the step that brings a path of the mirror to what an action says, whatever stands there; reads the mirror."""
+    if isinstance(action, Put) and action.version is not None:
+        found = files.store.stat(action.path)
+        is_file = found is not None and found.type == "file" and found.size == len(action.content)
+        if found is not None and is_file and files.is_at(action.path, found, action.version):
+            return KeepStep(files, action, found)
+    return step_for(files, action, lambda move: move.version)
 
 
 def step_for(files: MirrorFiles, action: MirrorAction, moved_version: Callable[[Move], str | None]) -> Step:

@@ -11,8 +11,8 @@ from typing import Final
 from filetools.errors import FileToolsError, SyncFailedError
 from filetools.sync.actions import MirrorAction, OutOfStepError, places
 from filetools.sync.carrying import Carrier
-from filetools.sync.lane import AbandonedError, Job
-from filetools.sync.payments import Payment
+from filetools.sync.completions import Completion
+from filetools.sync.mirror_worker import Job
 from filetools.sync.steps import Step
 
 RETRIES: Final = 3
@@ -22,7 +22,7 @@ _log = logging.getLogger(__name__)
 
 
 class _Part:
-    """The steps of a ticket in one mirror. Its methods run in the mirror's front lane."""
+    """The steps of a ticket in one mirror. Its methods run in the mirror's front worker."""
 
     def __init__(self, carrier: Carrier, actions: Sequence[MirrorAction]) -> None:
         self.carrier = carrier
@@ -30,11 +30,12 @@ class _Part:
         self.actions = actions
         self._pending: list[tuple[MirrorAction, Step]] = []
         self._exchanged: list[Step] = []
-        self._payments: list[Payment] = []
+        self._completions: list[Completion] = []
 
     def prepare(self, job: Job[None]) -> None:
         """Prepare every step, or none."""
         try:
+            self.mirror.identity.check()
             for action in self.carrier.mirrored(self.actions):
                 self._prepare_one(action, job)
         except Exception:
@@ -47,15 +48,15 @@ class _Part:
         step.prepare()
         if not step.is_ready:
             raise OutOfStepError(action.path)
-        if job.is_abandoned:
-            raise AbandonedError
+        job.progress()
 
     def exchange(self, job: Job[None]) -> None:
         """Exchange the steps in order, trying each again a few times."""
+        self.mirror.identity.check()
         while self._pending:
             action, step = self._pending[0]
             _exchange(step, job)
-            self._payments += self.carrier.payments(action)
+            self._completions += self.carrier.completions(action)
             self._exchanged.append(self._pending.pop(0)[1])
 
     def set_back(self, job: Job[None]) -> None:
@@ -69,17 +70,17 @@ class _Part:
         """Let go of what came out, and pay."""
         for step in self._exchanged:
             step.finish()
-        for payment in self._payments:
-            self.mirror.payments.note(payment)
+        for completion in self._completions:
+            self.mirror.completions.note(completion)
 
     def discard(self, job: Job[None]) -> None:
         """Drop what was prepared."""
         while self._pending:
             self._pending.pop()[1].discard()
 
-    def doubt(self) -> None:
+    def suspect(self) -> None:
         """Leave the paths to catching up."""
-        self.mirror.doubts.note(place for action in self.actions for place in places(action))
+        self.mirror.suspect(place for action in self.actions for place in places(action))
 
 
 class StrictTicket:
@@ -130,17 +131,17 @@ class StrictTicket:
             if part.mirror.front.is_stuck:
                 # Undoing after the locks are gone could put an older version over a newer one.
                 part.mirror.front.submit(part.discard)
-                part.doubt()
+                part.suspect()
                 continue
             try:
                 self._run(part, choose(part))
             except SyncFailedError as exc:
                 _log.warning("%s", exc)
-                part.doubt()
+                part.suspect()
 
     def _run(self, part: _Part, work: Callable[[Job[None]], None]) -> None:
         mirror = part.mirror
-        late = partial(part.carrier.doubt_if_late, part.actions)
+        late = partial(part.carrier.suspect_if_late, part.actions)
         job = mirror.front.submit(mirror.guarded(work), late)
         if not job.wait(self._wait_seconds) and job.abandon():
             error = SyncFailedError(self._path, f"mirror {mirror.name!r} did not answer in {self._wait_seconds:g} s")

@@ -1,10 +1,10 @@
-"""Synchronising a whole mirror: compare both trees, then mend every difference towards the primary."""
+"""Comparing a whole mirror with the primary, and mending every difference: when somebody asks, or to fill a new folder."""
 
 from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Final
@@ -15,10 +15,11 @@ from filetools.models import SyncResult
 from filetools.paths import ROOT, WorkspacePath
 from filetools.sync.actions import OutOfStepError
 from filetools.sync.carrying import Carrier
-from filetools.sync.context import SyncContext
-from filetools.sync.lane import Job, Lane
+from filetools.sync.context import SyncContext, is_recordable
+from filetools.sync.mirror import PROBE_SECONDS
+from filetools.sync.mirror_worker import Job, MirrorWorker
 from filetools.sync.plan import Comparison, Plan, Versions
-from filetools.sync.repair import Repair
+from filetools.sync.repair import Failure, Repair, Target, batches
 from filetools.sync.wanted import UnsettledError
 
 Progress = Callable[[int, int, str], None]
@@ -61,22 +62,30 @@ class Synchronisation:
         self._context = context
         self._mirror = carrier.mirror
         self._repair = Repair(context, carrier)
+        self._turn = asyncio.Lock()
         self._versions = (Versions(context.primary), Versions(carrier.mirror.files.store))
 
     async def run(self, request: SyncRequest) -> SyncResult:
-        """Do what is asked.
+        """Do what is asked, while nothing fills the mirror in the background.
 
         Raises:
             SyncFailedError: The mirror is not ready, or paused; a preview only needs it to be readable.
             AbortedError: It was aborted; what was done stays done.
         """
+        async with self._turn:
+            return await self._run(request)
+
+    async def _run(self, request: SyncRequest) -> SyncResult:
         started = time.monotonic()
         if not request.preview:
             await self._begin()
+        position = await self._context.run(self._context.journal.visible_position)
         plan = await self._compare(request)
         outcome = _Outcome(total=len(plan.changes) + len(plan.emptied) + len(plan.failed))
         if not request.preview:
             await self._mend(plan, outcome, request)
+            if not outcome.errors:
+                await self._confirm(position)
         return SyncResult(
             success=not outcome.errors,
             preview=request.preview,
@@ -90,15 +99,84 @@ class Synchronisation:
             errors=outcome.errors,
         )
 
+    async def fill(self, between: Callable[[], Awaitable[None]]) -> None:
+        """Give a folder that was not this mirror until now all that the primary has.
+
+        What the primary does not have stays, unless the folder is known to be an older state of this mirror.
+
+        Args:
+            between: Called between two batches, so that newer changes do not wait for the end.
+
+        Raises:
+            FileToolsError: The mirror takes no calls (any more); the next round begins anew.
+        """
+        # A command that only asks for something, such as a preview, has asked by then.
+        await asyncio.sleep(self._context.times.sync_after_seconds)
+        async with self._turn:
+            if not self._mirror.identity.is_filled:
+                await self._fill(between)
+
+    async def _fill(self, between: Callable[[], Awaitable[None]]) -> None:
+        mirror = self._mirror
+        losses = mirror.losses
+        position = await self._context.run(self._context.journal.visible_position)
+        plan = await self._compare(SyncRequest())
+        deleted, emptied = (plan.deleted, plan.emptied) if mirror.identity.is_older else ([], [])
+        targets = [self._target(path) for path in (*plan.added, *plan.modified, *deleted)]
+        missing: list[tuple[str, WorkspacePath]] = [(self._context.key(path), path) for path in plan.failed]
+        try:
+            mirror.filling = len(targets)
+            for batch in batches(targets):
+                missing += [(target.key, target.path) for target in await self._fill_in(batch)]
+                mirror.filling -= len(batch)
+                await between()
+            # What a program makes and takes away again at once, such as an editor's temporary file, is in no record.
+            missing += [(target.key, target.path) for target in await self._fill_in(await self._vanished(targets))]
+        finally:
+            mirror.filling = 0
+        for path in emptied:
+            await self._remove_emptied(path)
+        # From now on the backlog knows of them, and tells if they cannot be written at all.
+        lacking = [(key, path) for key, path in missing if is_recordable(key)]
+        await self._context.run(partial(self._context.journal.backlog.add, mirror.place, lacking))
+        await mirror.completions.flush()
+        if mirror.losses != losses:
+            raise SyncFailedError(None, "another folder may stand at its place since it was compared")
+        await self._confirm(position)
+
+    async def _fill_in(self, batch: Sequence[Target]) -> Iterable[Target]:
+        """Write one batch; returns what the backlog must know of, which is all where the mirror turns out to be slow."""
+        mirror = self._mirror
+        is_late = mirror.is_ready and not (mirror.is_paused or mirror.takes_calls)
+        if not mirror.is_ready or (is_late and not await mirror.probe()):
+            mirror.check()
+        try:
+            return await self._repair.repair(batch)
+        except FileToolsError:
+            if not mirror.is_ready:
+                raise
+            return batch
+
+    async def _vanished(self, targets: Sequence[Target]) -> list[Target]:
+        store = self._context.primary
+        return await self._context.run(lambda: [target for target in targets if store.stat(target.path) is None])
+
+    async def _confirm(self, position: int) -> None:
+        identity = self._mirror.identity
+        await self._mirror.in_back_worker(lambda job: identity.confirm(position), silence_seconds=PROBE_SECONDS)
+
+    def _target(self, path: WorkspacePath, *, must_write: bool = False) -> Target:
+        return Target(path=path, key=self._context.key(path), from_primary=True, must_write=must_write)
+
     async def _begin(self) -> None:
         mirror = self._mirror
         if mirror.is_paused or not await mirror.probe():
             mirror.check()
-        await self._context.run(partial(self._context.journal.debts.reset, mirror.name))
+        await self._context.run(partial(self._context.journal.backlog.reset, mirror.name))
 
     async def _compare(self, request: SyncRequest) -> Plan:
-        # A lane of its own: a comparison of large trees holds up neither calls nor repairs.
-        lane = Lane(f"{self._mirror.name} comparison")
+        # A worker of its own: a comparison of large trees holds up neither calls nor repairs.
+        worker = MirrorWorker(f"{self._mirror.name} comparison")
 
         def compare(job: Job[Plan]) -> Plan:
             def go_on() -> None:
@@ -113,9 +191,9 @@ class Synchronisation:
             return comparison.walk(ROOT)
 
         try:
-            return await lane.perform(compare)
+            return await worker.perform(compare)
         finally:
-            lane.close(0)
+            worker.close(0)
 
     async def _mend(self, plan: Plan, outcome: _Outcome, request: SyncRequest) -> None:
         tell = self._context.tell
@@ -123,11 +201,22 @@ class Synchronisation:
         try:
             for path, error in plan.failed.items():
                 self._report(path, error, outcome)
-            for done, (path, is_emptied) in enumerate(_work(plan)):
-                if request.is_aborted:
-                    raise AbortedError("The synchronisation", {"done": done, "total": outcome.total})
+            done = 0
+            for batch in batches([self._target(path, must_write=request.verify) for path in plan.changes]):
+                begun: list[Target] = []
+                for target in batch:
+                    if not request.is_aborted:
+                        self._progress(done + len(begun), outcome.total, target.path, request)
+                        begun.append(target)
+                await self._mend_batch(begun, outcome)
+                done += len(begun)
+                _refuse_if_aborted(request, done, outcome.total)
+            for path in plan.emptied:
                 self._progress(done, outcome.total, path, request)
-                await self._mend_one(path, outcome, is_emptied=is_emptied)
+                failure = await self._remove_emptied(path)
+                self._count(path, failure, outcome)
+                done += 1
+                _refuse_if_aborted(request, done, outcome.total)
             await self._make_durable()
         finally:
             failed = len(outcome.errors)
@@ -139,23 +228,32 @@ class Synchronisation:
             )
             self._mirror.work.set()
 
-    async def _mend_one(self, path: WorkspacePath, outcome: _Outcome, *, is_emptied: bool) -> None:
-        key = self._context.key(path)
+    async def _mend_batch(self, targets: Sequence[Target], outcome: _Outcome) -> None:
         try:
-            if is_emptied:
-                await self._repair.remove_emptied(path, key)
-            else:
-                await self._repair.repair(path, key, from_primary=True)
+            failures = await self._repair.repair(targets)
         except FileToolsError as exc:
-            self._report(path, exc, outcome)
-        except (UnsettledError, OutOfStepError):
-            self._report(path, SyncFailedError(path, "it is being changed right now"), outcome)
-        else:
+            failures = dict.fromkeys(targets, exc)
+        for target in targets:
+            self._count(target.path, failures.get(target), outcome)
+
+    async def _remove_emptied(self, path: WorkspacePath) -> Failure | None:
+        try:
+            await self._repair.remove_emptied(path, self._context.key(path))
+        except (FileToolsError, UnsettledError, OutOfStepError) as exc:
+            return exc
+        return None
+
+    def _count(self, path: WorkspacePath, failure: Failure | None, outcome: _Outcome) -> None:
+        if failure is None:
             outcome.synced += 1
+        elif isinstance(failure, FileToolsError):
+            self._report(path, failure, outcome)
+        else:
+            self._report(path, SyncFailedError(path, "it is being changed right now"), outcome)
 
     async def _make_durable(self) -> None:
         try:
-            await self._mirror.payments.settle()
+            await self._mirror.completions.flush()
         except FileToolsError as exc:
             self._mirror.missed(exc)
             raise SyncFailedError(None, f"the mirror could not be made durable: {exc.message}") from exc
@@ -175,6 +273,6 @@ def shown(path: str) -> str:
     return path.encode("utf-8", "backslashreplace").decode()
 
 
-def _work(plan: Plan) -> Iterator[tuple[WorkspacePath, bool]]:
-    yield from ((path, False) for path in plan.changes)
-    yield from ((path, True) for path in plan.emptied)
+def _refuse_if_aborted(request: SyncRequest, done: int, total: int) -> None:
+    if request.is_aborted and done < total:
+        raise AbortedError("The synchronisation", {"done": done, "total": total})

@@ -47,7 +47,7 @@ class Wanted:
         if self.kind == "file":
             return Put(path=path, key=key, number=0, content=self.content, mode=self.mode, version=self.version)
         if self.kind == "directory":
-            return MakeDirectory(path=path, key=key, number=0)
+            return MakeDirectory(path=path, key=key, number=0, mode=self.mode)
         return Remove(path=path, key=key, number=0)
 
 
@@ -83,7 +83,7 @@ def wanted(context: SyncContext, path: WorkspacePath, key: str, *, from_primary:
     if stat is None or stat.type not in ("file", "directory"):
         return Wanted(kind="nothing", stamp=stamp)
     if stat.type == "directory":
-        return Wanted(kind="directory", stamp=stamp)
+        return Wanted(kind="directory", stamp=stamp, mode=stat.mode)
     return Wanted(kind="file", stamp=stamp, content=content, mode=stat.mode, version=version_of(content))
 
 
@@ -107,7 +107,7 @@ def _head_content(
         else:
             if version_of(content) == version:
                 return content, stat.mode
-    # The primary holds something else: a foreign change that is not recorded yet, and will be a debt of its own.
+    # The primary holds something else: a foreign change that is not recorded yet, and will be a entry of its own.
     return context.journal.contents.get(version), head.mode
 
 

@@ -34,7 +34,10 @@ async def read_multiple(context: ToolContext, given: Paths) -> ReadBatchResult:
 async def write_multiple(context: ToolContext, given: WriteMultiple) -> BatchResult:
     """Write several files, all or nothing."""
     return await context.files.write_multiple(
-        [item.model_dump(exclude_none=True) | {"require_read": context.require_read} for item in given.items],
+        [
+            item.model_dump(exclude_none=True) | {"require_read": context.require_read, "on_stale": "merge"}
+            for item in given.items
+        ],
         abort=context.is_aborted,
         progress=context.percent,
     )

@@ -121,6 +121,10 @@ class ToolCall:
         """Keep that a person allowed something in this call."""
         self._report.approval = approval
 
+    def is_over(self) -> bool:
+        """Whether the call's time is used up, or it was aborted."""
+        return self._deadline is not None and self._deadline.is_over
+
     async def _perform(self, arguments: object) -> Result | Mapping[str, Any]:
         tool = self._desk.find(self._name)
         parameters = parse_arguments(tool.parameters, arguments)
@@ -134,7 +138,7 @@ class ToolCall:
         try:
             return await self._within_limit(tool, parameters)
         except (CallTimeoutError, AbortedError) as error:
-            if tool.effect != "read" and error.suggested_action is None:
+            if tool.effect != "read" and error.suggested_action == error.action:
                 error.suggested_action = _LOOK_FIRST
             raise
         except (PathNotFoundError, DirectoryNotFoundError) as error:

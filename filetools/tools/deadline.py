@@ -80,6 +80,11 @@ class Deadline:
             self._timeout.reschedule(self._loop.time())
 
     @property
+    def is_over(self) -> bool:
+        """Whether the time is used up or the block was aborted."""
+        return self._timeout.expired()
+
+    @property
     def _may_change(self) -> bool:
         # Once it has struck, what is cancelled leaves its own pauses behind; they must not set the clock again.
         return self._is_running and not self._is_aborted and not self._timeout.expired()

@@ -6,10 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from filetools.errors import FileToolsError
-from filetools.models import Result
-from filetools.versions import ChangedFile
+from filetools.models import ChangedFile, Result
 
-FALLBACK_ACTION: Final = "Wait 5 seconds and retry"
 MOST_CHANGED_FILES: Final = 20
 """Files that others have changed, told by one envelope; of more it tells the number."""
 
@@ -39,13 +37,12 @@ def failure_envelope(error: FileToolsError, attempts: int = 1) -> dict[str, Any]
         error: What went wrong.
         attempts: How often the call was tried.
     """
-    action = error.suggested_action or (FALLBACK_ACTION if error.retryable else None)
     return {
         "success": False,
         "error": error.message,
         "error_code": error.code,
         "retryable": error.retryable,
-        **({"suggested_action": action} if action else {}),
+        **({"suggested_action": error.suggested_action} if error.suggested_action else {}),
         "details": ({} if error.path is None else {"path": str(error.path)}) | error.details,
         "attempts": attempts,
     }

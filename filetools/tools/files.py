@@ -14,6 +14,7 @@ from filetools.models import (
     BufferClose,
     BufferResult,
     BufferSave,
+    ChangedFile,
     DeleteResult,
     DirectoryResult,
     EditResult,
@@ -31,7 +32,6 @@ from filetools.models import (
     WriteResult,
 )
 from filetools.settings import Settings
-from filetools.versions import ChangedFile
 
 IsAborted = Callable[[], bool]
 Percent = Callable[[int], None]
@@ -104,7 +104,13 @@ class Files(Protocol):
         """Return where a path leads in the workspace."""
 
     async def write_file(
-        self, path: str, content: str, *, expected_version: str | None = None, require_read: bool = False
+        self,
+        path: str,
+        content: str,
+        *,
+        expected_version: str | None = None,
+        on_stale: Literal["merge", "refuse"] | None = None,
+        require_read: bool = False,
     ) -> WriteResult:
         """Create or replace a file."""
 

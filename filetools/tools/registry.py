@@ -59,7 +59,8 @@ class ToolRegistry:
     Args:
         files: The facade that handlers work with.
         tools: Tools to begin with.
-        require_version: Whether replacing an existing file needs `expected_version`; doors for models switch it on.
+        require_version: Whether replacing an existing file needs `expected_version`; None is yes for agents, whose tools
+            have that parameter, as several may share one actor.
         require_read: Whether replacing one without `expected_version` needs an actor that has read all of it; for doors
             whose tools have no such parameter.
         roots: Folders that handlers may reach by absolute paths, the first of them in `files`; news of changed files
@@ -73,7 +74,7 @@ class ToolRegistry:
         files: Files,
         tools: Iterable[AnyTool] = FILE_TOOLS,
         *,
-        require_version: bool = False,
+        require_version: bool | None = None,
         require_read: bool = False,
         roots: Roots | None = None,
         retries: RetryPolicy | None = None,
@@ -81,6 +82,8 @@ class ToolRegistry:
     ) -> None:
         self._tools: dict[str, AnyTool] = {}
         self.log = CallLog() if log is None else log
+        if require_version is None:
+            require_version = files.actor.kind == "agent" and not require_read
         self._desk = CallDesk(
             files=files.for_actor(files.actor, require_version=True) if require_version else files,
             find=self.tool,

@@ -9,9 +9,8 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from filetools.errors import AbsolutePathError, PathTooLongError
-from filetools.models import Actor, OnConflict
+from filetools.models import Actor, ChangedFile, OnConflict
 from filetools.tools.files import Files
-from filetools.versions import ChangedFile
 
 MAX_PATH_CHARACTERS: Final = 4096
 _IS_WINDOWS: Final = os.name == "nt"

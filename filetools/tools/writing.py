@@ -31,7 +31,11 @@ class PathAndContent(Parameters):
 async def write_file(context: ToolContext, given: WriteFile) -> WriteResult:
     """Create or replace a file."""
     return await context.files.write_file(
-        given.path, given.content, expected_version=given.expected_version, require_read=context.require_read
+        given.path,
+        given.content,
+        expected_version=given.expected_version,
+        on_stale="merge",
+        require_read=context.require_read,
     )
 
 
@@ -49,8 +53,8 @@ WRITING: tuple[AnyTool, ...] = (
     Tool(
         name="write_file",
         description=(
-            "Create a file, with missing folders, or replace all of it. Returns the new version. VERSION_MISMATCH: it"
-            " changed since you read it; read again, redo your change."
+            "Create a file, with missing folders, or replace all of it; what others changed since is merged. Returns the"
+            " new version. VERSION_MISMATCH: read again, redo it."
         ),
         parameters=WriteFile,
         handler=write_file,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Literal, Protocol
 
 
@@ -29,6 +29,8 @@ class Node:
     version: str | None = None
     """Of a file that differs from what is at its origin."""
     mode: int | None = None
+    made: bytes | None = field(default=None, compare=False, repr=False)
+    """The bytes of its version, where nobody has kept them yet; they go with the last file that has them."""
 
 
 class Present(Protocol):
@@ -66,7 +68,6 @@ class DraftTree:
     def __init__(self, present: Present) -> None:
         self.present = present
         self._nodes: dict[str, tuple[str, Node | None]] = {}
-        self._made: dict[str, bytes] = {}
         self.wholes: set[str] = set()
         """Lock keys of folders that go as a whole, as they came."""
 
@@ -79,17 +80,15 @@ class DraftTree:
         """Have something stand at a path, or nothing."""
         self._nodes[self.present.key(path)] = (path, node)
 
-    def make(self, content: bytes, version: str) -> None:
-        """Know the bytes of a version that nobody has kept yet."""
-        self._made[version] = content
-
     def move(self, source: str, destination: str) -> None:
         """Have what stands at one path, with all below it, stand at another."""
-        inside = list(self.below(source))
-        for path in (source, *inside):
-            self.put(f"{destination}{path[len(source) :]}", self.at(path))
-        for path in (source, *inside):
+        found = [(path, self.at(path)) for path in (source, *self.below(source))]
+        # First, as some names may be the same: a folder may go into itself, or change the case of its name.
+        for path, _ in found:
             self.put(path, None)
+        for path, node in found:
+            if node is not None:
+                self.put(f"{destination}{path[len(source) :]}", node)
 
     def below(self, folder: str) -> Iterator[str]:
         """Yield the paths of all that would stand below a folder."""
@@ -118,15 +117,15 @@ class DraftTree:
         if node.version is None:
             assert node.origin is not None
             return self.present.content(node.origin)
-        return self.text(node.version)
+        return self.text(node.version) if node.made is None else node.made
 
     def text(self, version: str) -> bytes:
-        """Return the bytes of a version, made or kept.
+        """Return the bytes of a version that is kept.
 
         Raises:
             VersionGoneError: They are not kept.
         """
-        return self._made[version] if version in self._made else self.present.kept(version)
+        return self.present.kept(version)
 
     def changes(self) -> list[tuple[str, Node | None, Node | None]]:
         """Return each path whose draft differs from what stands there: path, what stands there, what would."""
@@ -141,6 +140,6 @@ class DraftTree:
         return now.mode == then.mode and self.version(now) == self.version(then)
 
 
-def changed(node: Node, *, version: str, mode: int | None) -> Node:
+def changed(node: Node, *, version: str | None, mode: int | None, made: bytes | None = None) -> Node:
     """Return a file with other bytes or another mode at the same place."""
-    return replace(node, version=version, mode=mode)
+    return replace(node, version=version, mode=mode, made=made)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from typing import Final
 
-from filetools.journal import FolderRemoval, History
+from filetools.journal import History
 from filetools.models import ChangeRecord, Operation
 
 PAGE: Final = 500
@@ -17,7 +17,6 @@ def lineage(
     key_of: Callable[[str], str],
     *,
     below: int | None = None,
-    removals: Sequence[FolderRemoval] | None = None,
     page: int = PAGE,
 ) -> Iterator[ChangeRecord]:
     """Yield the records of a file, newest first, until it was made.
@@ -27,12 +26,11 @@ def lineage(
         key: Lock key of the file now or, with `below`, before that record.
         key_of: Returns the lock key of a path.
         below: Only records with a smaller number.
-        removals: `history.removals()`, where the caller has it already.
         page: How many records are read at a time.
     """
-    removals = history.removals() if removals is None else removals
     while True:
-        removal = _removal_above(removals, key, below)
+        # It came, or went, with the folder.
+        removal = history.folder_change(folders_above(key), below=below)
         first = 0 if removal is None else removal.number
         step = None
         for record in _records(history, key, below, page):
@@ -46,8 +44,8 @@ def lineage(
                 break
         if step is not None and step.operation is Operation.MOVE and step.old_path is not None:
             key, below = key_of(step.old_path), step.number
-        elif removal is not None and removal.operation is Operation.MOVE_DIRECTORY and removal.old_key is not None:
-            key, below = removal.old_key + key[len(removal.key) :], removal.number
+        elif removal is not None and removal.old_path is not None and key.startswith(f"{key_of(removal.path)}/"):
+            key, below = key_of(removal.old_path) + key[len(key_of(removal.path)) :], removal.number
         else:
             return
 
@@ -61,9 +59,7 @@ def _records(history: History, key: str, below: int | None, page: int) -> Iterat
         below = records[-1].number
 
 
-def _removal_above(removals: Sequence[FolderRemoval], key: str, below: int | None) -> FolderRemoval | None:
-    """Return the newest removal of a folder that says what stands at a key: it came, or went, with the folder."""
-    for removal in removals:
-        if (below is None or removal.number < below) and key.startswith(f"{removal.key}/"):
-            return removal
-    return None
+def folders_above(key: str) -> list[str]:
+    """Return the keys of the folders that a path is in, the innermost first."""
+    parts = key.split("/")
+    return ["/".join(parts[:depth]) for depth in range(len(parts) - 1, 0, -1)]

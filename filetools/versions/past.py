@@ -1,13 +1,44 @@
-"""What the journal knows of the time before a record."""
+"""What is known of the time before a record, what the journal answers, and which creations must stay because nobody knows."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Protocol
 
-from filetools.journal import History
+from filetools.journal import History, Selection
 from filetools.models import ChangeRecord, Operation
-from filetools.versions.lineage import lineage
-from filetools.versions.undo import State
+from filetools.versions.lineage import folders_above, lineage
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class State:
+    """A file as a record left or met it."""
+
+    version: str
+    mode: int | None
+
+
+class Past(Protocol):
+    """What the journal knows of the time before a record."""
+
+    def mode_before(self, record: ChangeRecord) -> int | None:
+        """Return the permission bits of a file before a record, where they are known."""
+
+    def trash_names(self, record: ChangeRecord) -> list[str]:
+        """Return the names under which the trash may have the folder that a record deleted; a redo has its own."""
+
+    def has_restored(self, record: ChangeRecord) -> bool:
+        """Whether a record brought something back."""
+
+    def brought_back(self, record: ChangeRecord) -> ChangeRecord | None:
+        """Return the deletion of the folder that came back whole from the trash with what a record made."""
+
+    def tree_before(self, record: ChangeRecord) -> dict[str, State | None]:
+        """Return what the journal knew below a folder before the record that removed it, by paths; None is a folder."""
+
+
+_Tree = dict[str, State | None]
 
 
 class JournalPast:
@@ -16,13 +47,12 @@ class JournalPast:
     def __init__(self, history: History, key_of: Callable[[str], str]) -> None:
         self._history = history
         self._key_of = key_of
-        self._removals = history.removals()
+        self._deletions: dict[int, ChangeRecord | None] = {}
 
     def mode_before(self, record: ChangeRecord) -> int | None:
         """Return the permission bits of a file before a record, where they are known."""
         key = self._key_of(record.path)
-        records = lineage(self._history, key, self._key_of, below=record.number, removals=self._removals, page=1)
-        former = next(records, None)
+        former = next(lineage(self._history, key, self._key_of, below=record.number, page=1), None)
         return former.mode if former is not None and former.after == record.before else None
 
     def trash_names(self, record: ChangeRecord) -> list[str]:
@@ -31,23 +61,123 @@ class JournalPast:
         while frontier:
             frontier = {each for several in self._history.undoers(frontier).values() for each in several} - numbers
             numbers |= frontier
-        return [str(number) for number in sorted(numbers, reverse=True)]
+        related = self._history.select(Selection(numbers=tuple(numbers)), limit=len(numbers))
+        return [
+            str(each.number)
+            for each in related
+            if each.operation in (Operation.DELETE_DIRECTORY, Operation.DELETE) and each.path == record.path
+        ]
+
+    def brought_back(self, record: ChangeRecord) -> ChangeRecord | None:
+        """Return the deletion of the folder that came back whole from the trash with what a record made."""
+        for number in self._history.targets([record.number], "brings").get(record.number, ()):
+            if number not in self._deletions:
+                found = self._history.select(Selection(numbers=(number,)))
+                self._deletions[number] = found[0] if found else None
+            return self._deletions[number]
+        return None
 
     def has_restored(self, record: ChangeRecord) -> bool:
         """Whether a record brought something back."""
-        return bool(self._history.targets([record.number], "undoes"))
+        return bool(self._history.taken_back([record.number]))
 
-    def files_before(self, record: ChangeRecord) -> dict[str, State]:
-        """Return the files that the journal knew below a folder before the record that removed it, by their paths."""
-        files: dict[str, State] = {}
-        for change in self._history.of_folder(self._key_of(record.path), below=record.number):
-            if change.operation in (Operation.DELETE_DIRECTORY, Operation.MOVE_DIRECTORY):
-                gone = f"{change.old_path or change.path}/"
-                files = {path: state for path, state in files.items() if not path.startswith(gone)}
-            if change.old_path is not None:
-                files.pop(change.old_path, None)
-            if change.after is None:
-                files.pop(change.path, None)
-            elif change.path.startswith(f"{record.path}/"):
-                files[change.path] = State(version=change.after, mode=change.mode)
+    def tree_before(self, record: ChangeRecord) -> dict[str, State | None]:
+        """Return what the journal knew below a folder before the record that removed it, by paths; None is a folder."""
+        return self._tree(record.path, record.number) | self._told_on_return(record)
+
+    def _told_on_return(self, removal: ChangeRecord) -> _Tree:
+        """Return what was in a folder as far as its coming back has told: nobody may have seen its files before."""
+        # Not by what takes the removal back: such a record may speak for others, and be of another folder.
+        returned = self._history.brought_by(removal.number)
+        files: _Tree = {}
+        top = ""
+        for record in self._all(returned):
+            is_below = bool(top) and record.path.startswith(f"{top}/")
+            if record.operation is Operation.CREATE_DIRECTORY and not is_below:
+                top = record.path  # recorded before what is in it
+            elif record.operation is Operation.CREATE and record.after is not None and is_below:
+                path = f"{removal.path}{record.path[len(top) :]}"
+                files[path] = State(version=record.after, mode=record.mode)
         return files
+
+    def _all(self, numbers: Iterable[int]) -> list[ChangeRecord]:
+        """Return these records, oldest first."""
+        wanted = Selection(numbers=tuple(numbers))
+        found: list[ChangeRecord] = []
+        while page := self._history.select(wanted, below=found[-1].number if found else None):
+            found += page
+        return found[::-1]
+
+    def _tree(self, folder: str, below: int) -> _Tree:
+        """Return what stood below a folder before a record."""
+        key = self._key_of(folder)
+        tree: _Tree = {}
+        since = 0
+        came = self._history.folder_change([key, *folders_above(key)], below=below)
+        if came is not None:
+            # Whatever stood there before went with that change, or was where this came from.
+            since = came.number
+            if came.old_path is not None and _is_within(folder, came.path):
+                source = came.old_path + folder[len(came.path) :]
+                tree = _moved(self._tree(source, since), source, folder)
+        for change in self._history.of_folder(key, below=below):
+            if change.number > since:
+                self._apply(change, folder, tree)
+        return tree
+
+    def _apply(self, change: ChangeRecord, folder: str, tree: _Tree) -> None:
+        if change.operation in (Operation.DELETE_DIRECTORY, Operation.MOVE_DIRECTORY):
+            gone = change.old_path or change.path
+            for path in [path for path in tree if _is_within(path, gone)]:
+                del tree[path]
+        if change.operation is Operation.MOVE_DIRECTORY and change.old_path is not None:
+            if _is_within(change.path, folder):
+                tree[change.path] = None
+                tree |= _moved(self._tree(change.old_path, change.number), change.old_path, change.path)
+            return
+        if change.old_path is not None:
+            tree.pop(change.old_path, None)
+        if change.operation is Operation.CREATE_DIRECTORY and _is_within(change.path, folder):
+            tree.setdefault(change.path, None)
+        elif change.after is None:
+            tree.pop(change.path, None)
+        elif _is_within(change.path, folder):
+            tree[change.path] = State(version=change.after, mode=change.mode)
+
+
+def unknown_creations(past: Past, records: Sequence[ChangeRecord]) -> set[int]:
+    """Return which creations must stay: something stood there before that nobody had seen, and it may be that.
+
+    Args:
+        past: What the journal knows.
+        records: All that will be taken back, newest first.
+    """
+    unknown: set[int] = set()
+    gone: set[str] = set()
+    seen: dict[str, dict[str, State | None]] = {}
+    for record in reversed(records):
+        if record.operation is Operation.DELETE_DIRECTORY and record.before_unknown:
+            seen[record.path] = past.tree_before(record)
+        elif record.operation is Operation.DELETE and record.before_unknown and record.actor.kind == "external":
+            gone.add(record.path)
+        elif record.operation is Operation.CREATE and (
+            record.path in gone or any(record.path not in seen[folder] for folder in _above(record.path, seen))
+        ):
+            unknown.add(record.number)
+            gone.discard(record.path)
+    return unknown
+
+
+def _above(path: str, folders: Container[str]) -> Iterator[str]:
+    """Yield those of these folders that a path is in."""
+    while path := path.rpartition("/")[0]:
+        if path in folders:
+            yield path
+
+
+def _is_within(path: str, folder: str) -> bool:
+    return path == folder or path.startswith(f"{folder}/")
+
+
+def _moved(tree: _Tree, source: str, destination: str) -> _Tree:
+    return {destination + path[len(source) :]: state for path, state in tree.items()}

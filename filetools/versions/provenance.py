@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+import threading
+from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from filetools.content import decode, diff_lines, inspect, sniff, split_lines
 from filetools.content.kind import SAMPLE_BYTES
 from filetools.content.myers import common_prefix
+from filetools.content.narrowing import common_suffix
 from filetools.errors import EncodingError, VersionGoneError
 from filetools.journal import History, Selection
-from filetools.models import ChangeRecord, Operation
+from filetools.models import ChangeRecord, Operation, RecordState
 from filetools.versions.lineage import lineage
+
+_BYTES_PER_LINE: Final = 200
+"""What a line and its author take besides the text, about."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,6 +48,18 @@ class Annotated:
         self._lines: list[str] | None = None
         self._authors: list[Author] = []
 
+    def copy(self) -> Annotated:
+        """Return one that goes on by itself."""
+        other = Annotated()
+        other._lines, other._authors = self._lines, list(self._authors)  # the lines are never changed in place
+        return other
+
+    @property
+    def size(self) -> int:
+        """Bytes that it takes, about."""
+        lines = self._lines or []
+        return sum(map(len, lines)) + _BYTES_PER_LINE * (len(lines) + 1)
+
     @property
     def is_known(self) -> bool:
         """Whether there is a text to go on from."""
@@ -61,7 +80,7 @@ class Annotated:
         assert old is not None
         head = common_prefix(old, new)
         # Neither the search nor the numbering of lines has to go through what is the same at both ends.
-        tail = _common_tail(old, new, head)
+        tail = common_suffix(old, new, head)
         middle = diff_lines(old[head : len(old) - tail], new[head : len(new) - tail])
         for hunk in reversed(middle):
             added = [author] * (hunk.new_end - hunk.new_start)
@@ -77,20 +96,67 @@ class Annotated:
                 first = place + 1
 
 
+class RememberedLines:
+    """What the last walks found, by the record that they ended with, so that the next goes on from there.
+
+    Lives as long as the workspace is open; safe in every thread.
+    """
+
+    def __init__(self, most_bytes: int = 32 * 1024 * 1024) -> None:
+        self._most_bytes = most_bytes
+        self._bytes = 0
+        self._found: OrderedDict[int, tuple[ChangeRecord, Annotated, int]] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def get(self, record: ChangeRecord) -> Annotated | None:
+        """Return the lines as a record left them, if they are remembered."""
+        with self._lock:
+            found = self._found.get(record.number)
+            return found[1].copy() if found is not None and _is_same(found[0], record) else None
+
+    def put(self, record: ChangeRecord, lines: Annotated, *, instead_of: ChangeRecord | None) -> None:
+        """Remember the lines as a record left them.
+
+        Args:
+            record: The record.
+            lines: The lines.
+            instead_of: The record from which the walk went on; its lines are not needed any more.
+        """
+        size = lines.size
+        with self._lock:
+            for number in {record.number, record.number if instead_of is None else instead_of.number}:
+                _, _, former = self._found.pop(number, (None, None, 0))
+                self._bytes -= former
+            if size > self._most_bytes:
+                return
+            self._found[record.number] = record, lines.copy(), size
+            self._bytes += size
+            while self._bytes > self._most_bytes:
+                self._bytes -= self._found.popitem(last=False)[1][2]
+
+
 class LineHistory:
     """Walks through the versions of one file. Lives for one call; call it in a worker thread."""
 
-    def __init__(self, history: History, kept: Callable[[str], bytes], key_of: Callable[[str], str]) -> None:
+    def __init__(
+        self,
+        history: History,
+        kept: Callable[[str], bytes],
+        key_of: Callable[[str], str],
+        remembered: RememberedLines,
+    ) -> None:
         """Know where records and texts are.
 
         Args:
             history: The journal's past.
             kept: Returns the bytes of a version, or raises VersionGoneError.
             key_of: Returns the lock key of a path.
+            remembered: What former walks found.
         """
         self._history = history
         self._kept = kept
         self._key_of = key_of
+        self._remembered = remembered
         self._annotated = Annotated()
 
     def authors(self, path: str, text: str, *, now: int) -> list[AuthoredLines]:
@@ -101,15 +167,29 @@ class LineHistory:
             text: What stands there now.
             now: The number that the next change would have.
         """
-        records = list(lineage(self._history, self._key_of(path), self._key_of))[::-1]
+        last, records = self._new_records(path)
+        # A change that is still under way may be set back: it is looked at anew the next time.
+        settled = next((at for at, each in enumerate(records) if each.state != RecordState.APPLIED), len(records))
         parents = self._history.targets([record.number for record in records], "parent")
-        for record in records:
+        for place, record in enumerate(records, start=1):
             self._follow(record, self._parents(parents.get(record.number, ())))
+            if place == settled and self._annotated.is_known:
+                self._remembered.put(record, self._annotated, instead_of=last)
         if self._annotated.is_known:
             self._annotated.change(text, Author())
         else:
-            self._annotated.begin(text, Author() if records else Author(before=now))
+            self._annotated.begin(text, Author() if records or last is not None else Author(before=now))
         return list(self._annotated.ranges())
+
+    def _new_records(self, path: str) -> tuple[ChangeRecord | None, list[ChangeRecord]]:
+        """Return the record whose lines are remembered, and those after it, the oldest first."""
+        records: list[ChangeRecord] = []
+        for record in lineage(self._history, self._key_of(path), self._key_of):
+            if record.state is RecordState.APPLIED and (found := self._remembered.get(record)) is not None:
+                self._annotated = found
+                return record, records[::-1]
+            records.append(record)
+        return None, records[::-1]
 
     def _parents(self, numbers: Sequence[int]) -> list[ChangeRecord]:
         if not numbers:
@@ -165,6 +245,6 @@ class LineHistory:
             return inspect(content, name=path)[1]
 
 
-def _common_tail(old: Sequence[str], new: Sequence[str], head: int) -> int:
-    most = min(len(old), len(new)) - head
-    return common_prefix(old[len(old) - most :][::-1], new[len(new) - most :][::-1]) if most else 0
+def _is_same(one: ChangeRecord, other: ChangeRecord) -> bool:
+    # A state directory that was put back gives numbers a second time.
+    return (one.after, one.time) == (other.after, other.time)

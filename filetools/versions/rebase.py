@@ -21,7 +21,14 @@ class Rebased:
 
 
 def rebase(
-    path: str, *, base: bytes, base_facts: ContentFacts, current: bytes, facts: ContentFacts, proposed: str
+    path: str,
+    *,
+    base: bytes,
+    base_facts: ContentFacts,
+    current: bytes,
+    facts: ContentFacts,
+    proposed: str,
+    by_words: bool,
 ) -> Rebased:
     """Merge a proposed text into the current file; base is the text that its writer knew.
 
@@ -32,6 +39,7 @@ def rebase(
         current: Bytes that stand there.
         facts: Facts of `current`.
         proposed: The text that the writer wants.
+        by_words: Whether the file is prose, so that a line that both changed may be merged by words.
 
     Raises:
         EditConflictError: The changes overlap, or there is no text to merge; both sides are in the details.
@@ -41,7 +49,7 @@ def rebase(
     if text_format is None or base_facts.text_format is None:
         raise conflict_error(path, base_version, facts.version, reason="it is binary and cannot be merged")
     base_text = decode(base, base_facts.text_format, path=path)
-    merged = merge_bytes(base_text, current, proposed, text_format=text_format, path=path)
+    merged = merge_bytes(base_text, current, proposed, text_format=text_format, path=path, by_words=by_words)
     if merged.content is None:
         text = decode(current, text_format, path=path)
         raise overlap_error(path, base_version, facts.version, merged.result, text, base_text)

@@ -1,27 +1,26 @@
 """Which changes an undo means: of whom, of when; and which of them count as taken back already.
 
-A change that undoes nothing is plain. A record that undoes is an undo or, if all that it undoes are undos, a redo. A change
-is taken back as long as one of the records that undo it is not taken back itself.
+The journal says of each record what it undoes or redoes, and keeps note of which are taken back now.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence, Set
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Final, Literal
+from typing import Final
 
 from filetools.errors import InvalidArgumentError
 from filetools.journal import History, Selection
-from filetools.models import Actor, ActorKind, ChangeRecord
+from filetools.models import Actor, ActorKind, ChangeRecord, RecordState
 
-Role = Literal["plain", "undo", "redo"]
 Moment = int | datetime
 """A number of the journal, or a time."""
 
 MOST_NUMBER: Final = 2**62
 EVERYBODY: Final = "*"
 PAGE: Final = 1000
+_MADE: Final = (RecordState.APPLIED, RecordState.BUFFER)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,8 +80,7 @@ def choose(history: History, caller: Actor, request: UndoRequest, *, redo: bool 
     """
     wanted = _selection(caller, request)
     if request.is_last:
-        # A redo is taken back as the one change that it was, not change by change.
-        return _last(history, wanted, ("undo",) if redo else ("plain", "redo"))
+        return _last(history, wanted, redo=redo)
     records = list(_pages(history, wanted))
     missing = set(request.numbers or ()) - {record.number for record in records}
     if missing:
@@ -99,38 +97,6 @@ def choose(history: History, caller: Actor, request: UndoRequest, *, redo: bool 
 def changes_after(history: History, number: int) -> list[ChangeRecord]:
     """Return all changes after a record, whoever made them, newest first."""
     return list(_pages(history, Selection(since=number + 1)))
-
-
-def undone(history: History, numbers: Iterable[int]) -> set[int]:
-    """Return those of these records that are taken back."""
-    wanted = set(numbers)
-    undoers = _closure(wanted, history.undoers)
-    state: dict[int, bool] = {}
-    # An undo is always younger than what it undoes.
-    for number in sorted({*wanted, *(each for several in undoers.values() for each in several)}, reverse=True):
-        state[number] = any(not state[each] for each in undoers.get(number, ()))
-    return {number for number in wanted if state[number]}
-
-
-def roles(history: History, numbers: Iterable[int]) -> dict[int, Role]:
-    """Return what each of these records is."""
-    wanted = set(numbers)
-    targets = _closure(wanted, lambda some: history.targets(some, "undoes"))
-    found: dict[int, Role] = {}
-    for number in sorted({*wanted, *(each for several in targets.values() for each in several)}):
-        of = targets.get(number, ())
-        found[number] = "plain" if not of else "redo" if all(found[each] == "undo" for each in of) else "undo"
-    return {number: found[number] for number in wanted}
-
-
-def _closure(numbers: Iterable[int], related: Callable[[Iterable[int]], dict[int, list[int]]]) -> dict[int, list[int]]:
-    found: dict[int, list[int]] = {}
-    frontier = set(numbers)
-    while frontier:
-        new = related(frontier)
-        found |= new
-        frontier = {each for several in new.values() for each in several} - found.keys()
-    return found
 
 
 def _selection(caller: Actor, request: UndoRequest) -> Selection:
@@ -195,63 +161,40 @@ def _of_one_conversation(
     return [record for record in records if record.actor.session == caller.session]
 
 
-def _last(history: History, wanted: Selection, accepted: Sequence[Role]) -> list[ChangeRecord]:
-    """Return the records of the newest call that has one of these roles and is not taken back."""
-    for record in _pages(history, wanted):
-        for role in accepted:
-            if _standing(history, [record], role):
-                return _standing(history, _of_one_call(history, record), role)
-    return []
-
-
-def _of_one_call(history: History, record: ChangeRecord) -> list[ChangeRecord]:
-    actor = record.actor
-    together = [each for each in history.together_with(record) if each.actor == actor]
-    if actor.call is not None:
-        same = Selection(kind=actor.kind, id=actor.id, session=actor.session, call=actor.call)
-        together += [each for each in _pages(history, same) if each.actor == actor]
-    by_number = {each.number: each for each in together}
-    return [by_number[number] for number in sorted(by_number, reverse=True)]
-
-
-def _standing(history: History, records: Sequence[ChangeRecord], role: Role) -> list[ChangeRecord]:
-    numbers = [record.number for record in records]
-    gone, known = undone(history, numbers), roles(history, numbers)
-    return [
-        record
-        for record in records
-        if record.number not in gone and _role_of(history, record, known[record.number]) == role
-    ]
-
-
-def _role_of(history: History, record: ChangeRecord, own: Role) -> Role:
-    """Return what a record is; folders and further names that an undo took along say nothing, and are part of it."""
-    if own != "plain" or record.transaction is None:
-        return own
-    together = roles(history, (each.number for each in history.together_with(record)))
-    return next((role for role in together.values() if role != "plain"), own)
+def _last(history: History, wanted: Selection, *, redo: bool) -> list[ChangeRecord]:
+    """Return the records of the newest call that stands: of the newest undo, or of the newest that is none."""
+    newest = history.select(replace(wanted, standing=True, undos=redo), limit=1)
+    if not newest:
+        return []
+    record = newest[0]
+    together = [each for each in history.together_with(record) if each.actor == record.actor]
+    if (call := record.actor.call) is not None:
+        actor = record.actor
+        same = Selection(kind=actor.kind, id=actor.id, session=actor.session, call=call, standing=True, undos=redo)
+        together += _pages(history, same)
+    numbers = {each.number for each in together}
+    gone = history.undone(numbers)
+    redos = history.targets(numbers, "redoes").keys()
+    found = {
+        each.number: each
+        for each in together
+        # A redo is taken back as the one change that it was, and not along with what the same call changed itself.
+        if each.state in _MADE and each.number not in gone and (each.number in redos) == (record.number in redos)
+    }
+    return [found[number] for number in sorted(found, reverse=True)]
 
 
 def _effective(history: History, records: Sequence[ChangeRecord]) -> list[ChangeRecord]:
     """Leave out what is taken back already, and with it the undo if both are among the records."""
     numbers = {record.number for record in records}
-    targets = history.targets(numbers, "undoes")
+    targets = history.taken_back(numbers)
     cancelled: set[int] = set()
-    undos: set[int] = set()
     for number in sorted(targets, reverse=True):
         # Not what a redo took back already; but several records of one undo take back the same.
         if number not in cancelled and numbers.issuperset(targets[number]):
-            undos.add(number)
             cancelled |= {number, *targets[number]}
-    cancelled |= _on_the_way(records, undos, targets.keys())
     left = numbers - cancelled
     outside = {number: set(by) - numbers for number, by in history.undoers(left).items()}
     active = {each for several in outside.values() for each in several}
-    active -= undone(history, active)
+    active -= history.undone(active)
     return [record for record in records if record.number in left and not outside.get(record.number, set()) & active]
-
-
-def _on_the_way(records: Sequence[ChangeRecord], undos: set[int], related: Set[int]) -> set[int]:
-    """Return the folders that undos made on their way."""
-    transactions = {record.transaction for record in records if record.number in undos} - {None}
-    return {record.number for record in records if record.transaction in transactions and record.number not in related}

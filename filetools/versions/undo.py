@@ -6,15 +6,16 @@ there before. Of changes that follow each other without anybody in between only 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence, Set
 from dataclasses import dataclass, field
-from typing import Final, Literal, Protocol
+from typing import Final, Literal
 
-from filetools.content import BytesMerge, inspect, merge_bytes, version_of
+from filetools.content import BytesMerge, inspect, merge_bytes, text_of, version_of
 from filetools.errors import EncodingError, VersionGoneError
 from filetools.models import ChangeRecord, Operation
 from filetools.versions.draft_tree import DraftTree, Node, changed
 from filetools.versions.former_names import FormerNames
+from filetools.versions.past import Past, State, unknown_creations
 
 Place = dict[str, str | int]
 """Two texts that overlap: base, ours (what is there now), theirs (what was there before), and the line."""
@@ -43,30 +44,6 @@ class Finding:
     clash: Clash | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class State:
-    """A file as a record left or met it."""
-
-    version: str
-    mode: int | None
-
-
-class Past(Protocol):
-    """What the journal knows of the time before a record."""
-
-    def mode_before(self, record: ChangeRecord) -> int | None:
-        """Return the permission bits of a file before a record, where they are known."""
-
-    def trash_names(self, record: ChangeRecord) -> list[str]:
-        """Return the names under which the trash may have the folder that a record deleted; a redo has its own."""
-
-    def has_restored(self, record: ChangeRecord) -> bool:
-        """Whether a record brought something back."""
-
-    def files_before(self, record: ChangeRecord) -> dict[str, State]:
-        """Return the files that the journal knew below a folder before the record that removed it, by their paths."""
-
-
 @dataclass(slots=True, kw_only=True)
 class _Run:
     """Changes of one file, each made of what the one before had left."""
@@ -80,12 +57,34 @@ class _Run:
 class Undoing:
     """Works out what a tree would be without some changes. Lives for one plan; gets the records newest first."""
 
-    def __init__(self, tree: DraftTree, past: Past) -> None:
+    def __init__(
+        self, tree: DraftTree, past: Past, *, is_prose: Callable[[str], bool], numbers: Set[int] = frozenset()
+    ) -> None:
+        """Begin with what stands now.
+
+        Args:
+            tree: The draft.
+            past: What the journal knows.
+            is_prose: Whether a file is merged within its lines, too.
+            numbers: All records that will be taken back, to tell a folder that went and came back.
+        """
         self._tree = tree
         self._past = past
+        self._numbers = numbers
+        self._aside: dict[int, list[tuple[str, Node]]] = {}
+        self._is_prose = is_prose
         self._names = FormerNames()
+        self._unknown: set[int] = set()
         self._runs: dict[str, _Run] = {}
         self.findings: list[Finding] = []
+
+    def expect(self, records: Sequence[ChangeRecord]) -> None:
+        """Learn which creations must stay.
+
+        Args:
+            records: All that will be taken back, newest first.
+        """
+        self._unknown = unknown_creations(self._past, records)
 
     def pass_by(self, record: ChangeRecord) -> None:
         """Go back over a move that stays: what it moved bears its new name."""
@@ -94,7 +93,15 @@ class Undoing:
 
     def take_back(self, record: ChangeRecord) -> None:
         """Take one change back."""
-        if record.before_unknown:
+        if (deletion := self._returned(record)) is not None:
+            self._set_aside(record, deletion)
+        elif record.operation is Operation.MOVE and record.before_unknown:
+            self._move_back(record)
+        elif record.operation is Operation.DELETE and record.before_unknown and self._restore_opaque(record):
+            return
+        elif record.number in self._unknown or (
+            record.before_unknown and record.operation is not Operation.DELETE_DIRECTORY
+        ):
             self._find([record], record.path, "unknown")
         elif record.operation in _FILE_CHANGES:
             self._extend(record)
@@ -104,6 +111,25 @@ class Undoing:
             self._remove_folder(record)
         elif record.operation is Operation.DELETE_DIRECTORY:
             self._restore_folder(record)
+
+    def _returned(self, record: ChangeRecord) -> ChangeRecord | None:
+        """Return the deletion that is taken back as well, if a record is part of the folder's return."""
+        if record.operation not in (Operation.CREATE, Operation.CREATE_DIRECTORY) or not self._numbers:
+            return None
+        deletion = self._past.brought_back(record)
+        return deletion if deletion is not None and deletion.number in self._numbers else None
+
+    def _set_aside(self, record: ChangeRecord, deletion: ChangeRecord) -> None:
+        """Keep a folder that came back whole, for the deletion before: with all in it, that nobody knows included."""
+        where = self._names.now(record.path)
+        if record.path == deletion.path and where is not None:
+            self._settle_within(where)
+            paths = [where, *self._tree.below(where)]
+            found = [(path[len(where) + 1 :], self._tree.at(path)) for path in paths]
+            self._aside[deletion.number] = [(relative, node) for relative, node in found if node is not None]
+            for path in paths:
+                self._tree.put(path, None)
+        self._find([record], record.path, "undone")
 
     def finish(self) -> None:
         """Work out what is left; call it after the last record."""
@@ -180,7 +206,8 @@ class Undoing:
     def _merge(self, run: _Run, here: Node, versions: tuple[str, str], mode: int | None) -> None:
         try:
             before, after = (self._tree.text(version) for version in versions)
-            merged = _merged(run.path, after, self._tree.content(here), before)
+            texts = after, self._tree.content(here), before
+            merged = _merged(run.path, *texts, by_words=self._is_prose(run.path))
         except VersionGoneError as exc:
             self._clash(run.records, run.path, exc.code, exc.message)
         except EncodingError as exc:
@@ -196,23 +223,22 @@ class Undoing:
                 reason = f"others have changed the same place since (line {places[0]['line']})"
                 self._clash(run.records, run.path, "EDIT_CONFLICT", reason, places)
             else:
-                version = version_of(merged.content)
-                self._tree.make(merged.content, version)
-                self._put(run, here, version, mode)
+                self._put(run, here, version_of(merged.content), mode, made=merged.content)
 
-    def _put(self, run: _Run, here: Node | None, version: str, mode: int | None) -> None:
+    def _put(self, run: _Run, here: Node | None, version: str, mode: int | None, *, made: bytes | None = None) -> None:
         if here is not None and (self._tree.version(here), here.mode) == (version, mode):
             self._find(run.records, run.path, "unchanged")
             return
         try:
-            self._tree.text(version)
+            if made is None:
+                self._tree.text(version)
         except VersionGoneError as exc:
             if here is None or self._tree.version(here) != version:
                 self._clash(run.records, run.path, exc.code, exc.message)
                 return
-            self._tree.make(self._tree.content(here), version)
-        node = Node(kind="file", version=version, mode=mode)
-        self._tree.put(run.path, node if here is None else changed(here, version=version, mode=mode))
+            made = self._tree.content(here)
+        node = Node(kind="file") if here is None else here
+        self._tree.put(run.path, changed(node, version=version, mode=mode, made=made))
         self._find(run.records, run.path, "undone")
 
     def _move_back(self, record: ChangeRecord) -> None:
@@ -259,6 +285,14 @@ class Undoing:
         has_files = any(node is None or node.kind != "other" for node in inside)
         return not has_files and (not inside or self._past.has_restored(record))
 
+    def _restore_opaque(self, record: ChangeRecord) -> bool:
+        """Bring back what was deleted without anybody knowing its bytes, if the trash has it."""
+        where = self._names.place(record.path) if record.operation is Operation.DELETE else None
+        if where is None or not (record.number in self._aside or self._trashed(record, where)):
+            return False
+        self._restore_folder(record)
+        return True
+
     def _restore_folder(self, record: ChangeRecord) -> None:
         where = self._names.place(record.path)
         if where is None or (blocking := self._file_above(where)) is not None:
@@ -267,8 +301,7 @@ class Undoing:
             return
         self._settle_within(where)
         here = self._tree.at(where)
-        found = (self._tree.present.trashed(where, name) for name in self._past.trash_names(record))
-        trashed = next((each for each in found if each), [])
+        trashed = self._aside.pop(record.number, None) or self._trashed(record, where)
         if here is not None and (here.kind != "folder" or (trashed and not self._is_free(where, for_folder=True))):
             self._clash([record], where, "EDIT_CONFLICT", "something else stands there now")
             return
@@ -276,16 +309,23 @@ class Undoing:
             self._tree.put(f"{where}/{relative}" if relative else where, node)
         if not trashed:
             self._rebuild(record, where)
-        self._find([record], where, "undone" if here is None else "unchanged")
+        outcome: Outcome = "undone" if here is None else "unchanged"
+        self._find([record], where, "unknown" if record.before_unknown else outcome)
+
+    def _trashed(self, record: ChangeRecord, where: str) -> list[tuple[str, Node]]:
+        found = (self._tree.present.trashed(where, name) for name in self._past.trash_names(record))
+        return next((each for each in found if each), [])
 
     def _rebuild(self, record: ChangeRecord, where: str) -> None:
         """Make a folder anew out of the versions that the journal keeps; the folder itself is nowhere any more."""
         if self._tree.at(where) is None:
             self._tree.put(where, Node(kind="folder"))
-        for path, state in self._past.files_before(record).items():
+        for path, state in self._past.tree_before(record).items():
             target = f"{where}{path[len(record.path) :]}"
-            run = _Run(path=target, after=None, before=state, records=[record])
-            self._settle(run)
+            if state is not None:
+                self._settle(_Run(path=target, after=None, before=state, records=[record]))
+            elif self._tree.at(target) is None:
+                self._tree.put(target, Node(kind="folder"))
 
     def _is_free(self, place: str, *, for_folder: bool) -> bool:
         """Whether nothing stands at a place, or for a folder nothing but an empty one."""
@@ -330,9 +370,12 @@ def _follow(one: State | None, other: State | None) -> bool:
     return one.version == other.version and (one.mode == other.mode or None in (one.mode, other.mode))
 
 
-def _merged(path: str, base: bytes, ours: bytes, theirs: bytes) -> BytesMerge | None:
+def _merged(path: str, base: bytes, ours: bytes, theirs: bytes, *, by_words: bool) -> BytesMerge | None:
     """Merge three states of a file; None if one of them is no text."""
-    facts, base_text, their_text = inspect(ours, name=path)[0], *(inspect(one, name=path)[1] for one in (base, theirs))
+    facts, base_text, their_text = inspect(ours, name=path)[0], text_of(base, name=path), text_of(theirs, name=path)
     if facts.text_format is None or base_text is None or their_text is None:
         return None
-    return merge_bytes(base_text, ours, their_text, text_format=facts.text_format, path=path)
+    return merge_bytes(
+        base_text, ours, their_text,
+        text_format=facts.text_format, path=path, by_words=by_words, with_foreign=False,
+    )  # fmt: skip

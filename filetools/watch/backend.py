@@ -9,6 +9,7 @@ from typing import Any, Protocol
 
 from filetools.watch.exclusion import Excluded
 from filetools.watch.handover import Handover
+from filetools.watch.inventory import Inventory
 
 
 class Backend(Protocol):
@@ -28,6 +29,8 @@ class Task:
     root: Path
     excluded: Excluded
     handover: Handover[Any]
+    inventory: Inventory
+    """Gets the names that are there when watching begins, before `on_ready` is called."""
     on_ready: Callable[[], None]
     """Called in the thread when every change from now on will be seen."""
     on_unable: Callable[[str], None]

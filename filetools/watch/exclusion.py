@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Final
 
 from filetools.settings import STATE_DIRECTORY
@@ -37,8 +37,8 @@ def is_left_out_below(path: str, is_directory: bool, excluded: Excluded) -> bool
     return excluded(path, is_directory)
 
 
-def scan(root: str, path: str, excluded: Excluded) -> Iterator[tuple[str, os.DirEntry[str], bool]]:
-    """Yield path, entry and whether it is a directory for what one directory holds; nothing if it cannot be read.
+def scan(root: str, path: str, excluded: Excluded) -> list[tuple[str, os.DirEntry[str], bool]] | None:
+    """Return path, entry and whether it is a directory for what one directory holds; None if it cannot be read.
 
     Links are not followed: a link to a directory is no directory.
     """
@@ -46,12 +46,10 @@ def scan(root: str, path: str, excluded: Excluded) -> Iterator[tuple[str, os.Dir
         with os.scandir(f"{root}/{path}") as found:
             entries = list(found)
     except OSError:
-        return
-    for entry in entries:
-        is_directory = _is_directory(entry)
-        inner = f"{path}/{entry.name}" if path else entry.name
-        if not excluded(inner, is_directory):
-            yield inner, entry, is_directory
+        return None
+    prefix = f"{path}/" if path else ""
+    listed = [(f"{prefix}{entry.name}", entry, _is_directory(entry)) for entry in entries]
+    return [one for one in listed if not excluded(one[0], one[2])]
 
 
 def _is_directory(entry: os.DirEntry[str]) -> bool:

@@ -75,6 +75,9 @@ class Handover(Generic[Folder]):
         """Note that a folder that had left the tree is back in it."""
         with self.lock:
             self._abandoned.pop(folder, None)
+            for waiting in self._waiting.values():
+                if waiting.folder is folder:
+                    waiting.folder = None  # only its former name is still to be given up
 
     def take_abandoned(self) -> list[Folder]:
         """Return the folders that left the tree since the last time, whose watches are no longer wanted."""

@@ -5,7 +5,7 @@ A hint says where to look, not what is true: by the time it is read, the path ma
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Literal
 
@@ -22,8 +22,8 @@ class Hint:
     """Relative to the root, "/"-separated; may hold surrogate escapes where the name on disk is not UTF-8."""
     old_path: str | None = None
     is_directory: bool = False
-    is_new: bool = False
-    """Whether it is known to have been made, or to have come into the tree, since the hint before."""
+    is_listed: bool = False
+    """Whether it was only met in a folder that came to its place: nothing is known to have happened to it by itself."""
 
 
 @dataclass(slots=True)
@@ -32,8 +32,6 @@ class Departure:
 
     path: str
     is_directory: bool
-    is_new: bool = False
-    """Whether it was made since the hints were taken last, so that nobody has heard of it yet."""
     origin: str | None = None
     """Where the file was before, if the move to `path` has not been told either."""
     is_succeeded: bool = field(default=False)
@@ -49,41 +47,32 @@ class HintBuffer:
     def __init__(self) -> None:
         self._hints: dict[str, Hint] = {}
         self._departures: dict[str, Departure] = {}
-        self._entered: set[str] = set()
-        """Names of waiting hints at which a known file may have stood before."""
-        self._left: set[str] = set()
-        """Names that something known has left since the hints were taken."""
 
     def __len__(self) -> int:
         return len(self._hints)
 
-    def change(self, path: str, *, is_directory: bool = False, is_new: bool = False) -> None:
-        """Note that a path was written or, with `is_new`, made."""
+    def change(self, path: str, *, is_directory: bool = False, is_listed: bool = False) -> None:
+        """Note that a path was made or written or, with `is_listed`, met in its folder."""
         self._succeed(path)
         waiting = self._hints.get(path)
         if waiting is None or waiting.kind == "deleted" or waiting.is_directory != is_directory:
             # What vanished, or moved away, and came back between two hints was changed, as far as anybody can tell.
-            self._put(Hint("changed", path, is_directory=is_directory, is_new=is_new and path not in self._left))
-
-    def enter(self, path: str, *, is_directory: bool = False) -> None:
-        """Note that something was renamed to a path, from nobody knows where; it may have replaced what stood there."""
-        self.change(path, is_directory=is_directory, is_new=True)
-        self._entered.add(path)
+            is_listed = is_listed and waiting is None
+            self._put(Hint("changed", path, is_directory=is_directory, is_listed=is_listed))
+        elif waiting.is_listed and not is_listed:
+            self._hints[path] = replace(waiting, is_listed=False)
 
     def delete(self, path: str, *, is_directory: bool = False) -> None:
         """Note that a path is gone."""
         self._succeed(path)
-        self._note_left(path)
         self._put(Hint("deleted", path, is_directory=is_directory))
 
     def depart(self, path: str, *, is_directory: bool = False) -> Departure:
         """Note that a path was moved away; `arrive` or `give_up` must follow."""
         self._succeed(path)
-        self._note_left(path)
         waiting = self._hints.pop(path, None)
         origin = waiting.old_path if waiting is not None and waiting.kind == "moved" else None
-        is_new = waiting is not None and waiting.is_new and not is_directory and path not in self._entered
-        departure = Departure(path, is_directory, is_new, origin)
+        departure = Departure(path, is_directory, origin)
         self._departures[path] = departure
         return departure
 
@@ -95,10 +84,7 @@ class HintBuffer:
             # The place in between may have held another file before, which the first move replaced.
             self._put_if_free(Hint("changed", departure.path, is_directory=departure.is_directory))
         source = departure.origin or departure.path
-        if departure.is_new:
-            # A program that saves by writing beside and renaming over: nobody has heard of the name it wrote to.
-            self.enter(path)
-        elif source == path:
+        if source == path:
             self._put(Hint("changed", path, is_directory=departure.is_directory))
         else:
             self._put(Hint("moved", path, source, departure.is_directory))
@@ -116,26 +102,16 @@ class HintBuffer:
         if len(self._hints) <= count:
             taken = list(self._hints.values())
             self._hints.clear()
-            self._entered.clear()
-            self._left.clear()
             return taken
         taken = list(islice(self._hints.values(), count))
         for hint in taken:
             del self._hints[hint.path]
-            self._entered.discard(hint.path)
         return taken
 
     def clear(self) -> None:
         """Forget everything, because everything will be looked at."""
         self._hints.clear()
         self._departures.clear()
-        self._entered.clear()
-        self._left.clear()
-
-    def _note_left(self, path: str) -> None:
-        waiting = self._hints.get(path)
-        if waiting is None or not waiting.is_new or path in self._entered:
-            self._left.add(path)
 
     def _put(self, hint: Hint) -> None:
         replaced = self._hints.pop(hint.path, None)

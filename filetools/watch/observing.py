@@ -25,6 +25,7 @@ from watchdog.observers import Observer
 
 from filetools.watch.backend import Task
 from filetools.watch.exclusion import is_left_out_below, scan
+from filetools.watch.polling import take_snapshot
 
 logger = logging.getLogger(__name__)
 
@@ -76,6 +77,8 @@ class ObserverThread(threading.Thread):
         observer.schedule(_Translator(self._task, root, self.leave), root, recursive=True, event_filter=EVENTS)
         observer.start()
         try:
+            # After the start: what is made in between is in the inventory, and told as changed.
+            take_snapshot(root, self._task.excluded, self._leaving, inventory=self._task.inventory)
             self._task.on_ready()
             self._leaving.wait()
         finally:
@@ -116,9 +119,6 @@ class _Translator(FileSystemEventHandler):
             hints.arrive(hints.depart(origin, is_directory=is_directory), path)
         elif isinstance(event, FileDeletedEvent | DirDeletedEvent):
             hints.delete(path, is_directory=is_directory)
-        elif isinstance(event, FileCreatedEvent | DirCreatedEvent | FileSystemMovedEvent):
-            # watchdog also calls it created when something from outside was renamed over an existing file.
-            hints.enter(path, is_directory=is_directory)
         else:
             hints.change(path, is_directory=is_directory)
 
@@ -126,9 +126,9 @@ class _Translator(FileSystemEventHandler):
         # Not every system tells of what a directory held when it came into the tree.
         waiting = [directory]
         while waiting:
-            for path, _, is_directory in scan(self._root, waiting.pop(), self._task.excluded):
+            for path, _, is_directory in scan(self._root, waiting.pop(), self._task.excluded) or ():
                 with self._task.handover.lock:
-                    self._task.handover.hints.change(path, is_directory=is_directory, is_new=True)
+                    self._task.handover.hints.change(path, is_directory=is_directory, is_listed=True)
                 if is_directory:
                     waiting.append(path)
 

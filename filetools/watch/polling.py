@@ -11,6 +11,7 @@ from typing import Final
 from filetools.watch.backend import Task
 from filetools.watch.exclusion import Excluded, scan
 from filetools.watch.hints import HintBuffer
+from filetools.watch.inventory import Inventory
 
 logger = logging.getLogger(__name__)
 
@@ -59,7 +60,7 @@ class PollingThread(threading.Thread):
         root = os.path.realpath(self._task.root)
         identity = _identity(root)
         began = time.monotonic()
-        known = take_snapshot(root, self._task.excluded, self._leaving)
+        known = take_snapshot(root, self._task.excluded, self._leaving, inventory=self._task.inventory)
         if self._reason is not None:
             self._task.handover.resync(self._reason)
         self._task.on_ready()
@@ -77,12 +78,25 @@ class PollingThread(threading.Thread):
             known = seen
 
 
-def take_snapshot(root: str, excluded: Excluded, leaving: threading.Event) -> Snapshot:
-    """Return the facts of everything in a tree that is not excluded; incomplete once `leaving` is set."""
+def take_snapshot(
+    root: str, excluded: Excluded, leaving: threading.Event, *, inventory: Inventory | None = None
+) -> Snapshot:
+    """Return the facts of everything in a tree that is not excluded; incomplete once `leaving` is set.
+
+    Args:
+        root: The tree.
+        excluded: What is left out.
+        leaving: Ends it.
+        inventory: Gets the names.
+    """
     snapshot: Snapshot = {}
     waiting = [""]
     while waiting and not leaving.is_set():
-        for path, entry, is_directory in scan(root, waiting.pop(), excluded):
+        directory = waiting.pop()
+        found = scan(root, directory, excluded)
+        if inventory is not None and found is not None:
+            inventory.list_folder(directory, ((entry.name, is_directory) for _, entry, is_directory in found))
+        for path, entry, is_directory in found or ():
             try:
                 facts = entry.stat(follow_symlinks=False)
             except OSError:
@@ -106,7 +120,7 @@ def compare(before: Snapshot, after: Snapshot, hints: HintBuffer) -> None:
         if former is None and (origins := gone.get(_inode(facts))):
             hints.arrive(hints.depart(origins.pop(), is_directory=is_directory), path)
         elif former != facts:
-            hints.change(path, is_directory=is_directory, is_new=former is None)
+            hints.change(path, is_directory=is_directory)
     for (_, _, is_directory), paths in gone.items():
         for path in paths:
             hints.delete(path, is_directory=is_directory)

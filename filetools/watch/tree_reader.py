@@ -17,7 +17,7 @@ from filetools.watch.backend import Task
 from filetools.watch.folders import Folder
 from filetools.watch.handover import Handover
 from filetools.watch.watched_tree import (
-    CREATE,
+    ATTRIBUTES,
     DELETE,
     MOVED_FROM,
     MOVED_TO,
@@ -60,7 +60,7 @@ class TreeReader(InotifyFD):
         self._is_reading = False
         try:
             self._tree = WatchedTree(self._task, self, self, self.should_keep_running)
-            self._tree.register_all()
+            self._tree.register_all(self._task.inventory)
             self._task.on_ready()
             self._read_until_stopped(self._tree)
         except RootGoneError:
@@ -130,6 +130,8 @@ class TreeReader(InotifyFD):
                 self._handover.depart(event.cookie, path, moved, is_directory=is_directory)
         elif mask & MOVED_TO:
             self._arrive(tree, event.cookie, folder, name, is_directory=is_directory)
+        elif is_directory and mask & ATTRIBUTES:
+            return  # no record tells of a folder's permissions
         elif mask & DELETE:
             if is_directory and (gone := folder.children.get(name)) is not None:
                 tree.unwatch(gone)
@@ -137,20 +139,20 @@ class TreeReader(InotifyFD):
                 hints.delete(path, is_directory=is_directory)
         else:
             with lock:
-                hints.change(path, is_directory=is_directory, is_new=bool(mask & CREATE))
+                hints.change(path, is_directory=is_directory)
             if is_directory:
-                tree.register(folder, name, tell=True)
+                tree.register(folder, name)
 
     def _arrive(self, tree: WatchedTree, cookie: int, folder: Folder, name: str, *, is_directory: bool) -> None:
         path = folder.child_path(name)
         with self._handover.lock:
             claimed = self._handover.claim(cookie)
             if claimed is None:
-                self._handover.hints.enter(path, is_directory=is_directory)
+                self._handover.hints.change(path, is_directory=is_directory)
             else:
                 self._handover.hints.arrive(claimed[0], path)
         if is_directory:
             if claimed is not None and claimed[1] is not None:
                 tree.folders.move(claimed[1], folder, name)
             # Also what moved within the tree: parts of it may not have been watched when it left its place.
-            tree.register(folder, name, tell=True)
+            tree.register(folder, name)

@@ -14,15 +14,17 @@ from filetools.watch.backend import Task
 from filetools.watch.exclusion import scan
 from filetools.watch.folders import Folder, FolderTree
 from filetools.watch.handover import Handover
+from filetools.watch.inventory import Inventory
 
 CREATE: Final = int(InotifyConstants.IN_CREATE)
 DELETE: Final = int(InotifyConstants.IN_DELETE)
 MOVED_FROM: Final = int(InotifyConstants.IN_MOVED_FROM)
 MOVED_TO: Final = int(InotifyConstants.IN_MOVED_TO)
+ATTRIBUTES: Final = int(InotifyConstants.IN_ATTRIB)
 WRITTEN: Final = int(InotifyConstants.IN_MODIFY | InotifyConstants.IN_CLOSE_WRITE)
 
 _PLACE: Final = int(InotifyConstants.IN_ONLYDIR | InotifyConstants.IN_DONT_FOLLOW | InotifyConstants.IN_EXCL_UNLINK)
-FOLDER_MASK: Final = Mask(CREATE | DELETE | MOVED_FROM | MOVED_TO | WRITTEN | _PLACE)
+FOLDER_MASK: Final = Mask(CREATE | DELETE | MOVED_FROM | MOVED_TO | WRITTEN | ATTRIBUTES | _PLACE)
 ROOT_MASK: Final = Mask(FOLDER_MASK | InotifyConstants.IN_DELETE_SELF | InotifyConstants.IN_MOVE_SELF)
 # A root that some process holds open sends no IN_DELETE_SELF; its parent tells in any case.
 PARENT_MASK: Final = Mask(DELETE | MOVED_FROM | _PLACE)
@@ -65,24 +67,34 @@ class WatchedTree:
         self.parent_watch = self._add(os.path.dirname(self._root), PARENT_MASK) if self._root != os.path.sep else None
         """Of the folder that the root is in; None if that cannot be watched."""
 
-    def register(self, parent: Folder, name: str, *, tell: bool) -> None:
-        """Watch a folder and all below it; with `tell`, hint at everything found in there."""
+    def register(self, parent: Folder, name: str) -> None:
+        """Watch a folder that has come to its place, and all below it; hint at everything in there."""
         waiting = [(parent, name)]
         while waiting and self._goes_on():
             outer, inner = waiting.pop()
-            folder = self._watch(outer, inner) if inner else outer
-            if folder is None:
-                continue
-            for path, entry, is_directory in scan(self._root, folder.path, self._task.excluded):
-                if tell:
-                    with self._handover.lock:
-                        self._handover.hints.change(path, is_directory=is_directory, is_new=True)
+            # One that has a watch came along with its names, and what happened to them was told.
+            folder, was_watched = self._watch(outer, inner)
+            for path, entry, is_directory in self._scan(folder) or ():
+                with self._handover.lock:
+                    self._handover.hints.change(path, is_directory=is_directory, is_listed=was_watched)
                 if is_directory:
+                    assert folder is not None
                     waiting.append((folder, entry.name))
 
-    def register_all(self) -> None:
-        """Watch the whole tree."""
-        self.register(self.folders.root, "", tell=False)
+    def register_all(self, inventory: Inventory | None = None) -> None:
+        """Watch the whole tree, and take its inventory."""
+        waiting: list[Folder | None] = [self.folders.root]
+        while waiting and self._goes_on():
+            folder = waiting.pop()
+            found = self._scan(folder)
+            if folder is None or found is None:
+                continue
+            if inventory is not None:
+                inventory.list_folder(folder.path, ((entry.name, is_directory) for _, entry, is_directory in found))
+            waiting += [self._watch(folder, entry.name)[0] for _, entry, is_directory in found if is_directory]
+
+    def _scan(self, folder: Folder | None) -> list[tuple[str, os.DirEntry[str], bool]] | None:
+        return None if folder is None else scan(self._root, folder.path, self._task.excluded)
 
     def start_over(self) -> None:
         """Watch the whole tree, whatever happened to it since it was registered."""
@@ -113,13 +125,15 @@ class WatchedTree:
         # descriptors under its feet.
         self._give_back([self.folders.root.watch])
 
-    def _watch(self, parent: Folder, name: str) -> Folder | None:
+    def _watch(self, parent: Folder, name: str) -> tuple[Folder | None, bool]:
+        """Watch a folder; return it and whether it had a watch before, or None if it cannot be watched."""
         watch = self._add(f"{self._root}/{parent.child_path(name)}", FOLDER_MASK)
         if watch is None:
-            return None
+            return None, False
+        was_watched = self.folders.find(watch) is not None
         folder = self.folders.place(parent, name, watch)
         self._handover.keep(folder)
-        return folder
+        return folder, was_watched
 
     def _add(self, path: str, mask: Mask) -> int | None:
         number = CallbackId(next(self._numbers))

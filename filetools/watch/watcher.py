@@ -14,6 +14,7 @@ from filetools.watch.backend import Backend, Task
 from filetools.watch.exclusion import Excluded, with_own_names
 from filetools.watch.handover import Handover
 from filetools.watch.hints import Hint
+from filetools.watch.inventory import Inventory
 from filetools.watch.observing import ObserverThread
 from filetools.watch.polling import PollingThread
 
@@ -37,6 +38,7 @@ class ForeignWatcher:
         on_resync: Called on the loop when hints are missing and the whole tree must be looked at, with the reason:
             "overflow" (the kernel dropped events), "limit" or "failed" (polling from now on), "gone" (the root is no
             longer there, and nothing more will be told).
+        inventory: Gets the names that are there when watching begins; what happens later is left to its owner.
         loop: Where the callbacks run; by default the running one.
         method: "auto" takes the best one of the system.
     """
@@ -48,16 +50,19 @@ class ForeignWatcher:
         excluded: Excluded,
         on_hints: Callable[[list[Hint]], None],
         on_resync: Callable[[str], None],
+        inventory: Inventory | None = None,
         loop: asyncio.AbstractEventLoop | None = None,
         method: Method = "auto",
     ) -> None:
         self._loop = loop or asyncio.get_running_loop()
         self._handover: Handover[Any] = Handover(self._loop, on_hints, on_resync)
+        self._inventory = inventory or Inventory(excluded, key=str)
         self._task = Task(
             root=root,
             excluded=with_own_names(excluded),
             handover=self._handover,
-            on_ready=partial(self._handover.call, self._note_ready),
+            inventory=self._inventory,
+            on_ready=self._complete,
             on_unable=lambda reason: self._handover.call(partial(self._poll_instead, reason)),
             on_ended=partial(self._handover.call, self._note_ended),
         )
@@ -111,6 +116,10 @@ class ForeignWatcher:
         logger.warning("Cannot watch every folder (%s): looking for changes about every second instead", reason)
         self._method = "polling"
         self._launch(PollingThread(self._task, reason=reason))
+
+    def _complete(self) -> None:
+        self._inventory.complete()
+        self._handover.call(self._note_ready)
 
     def _note_ready(self) -> None:
         self._ready.set()

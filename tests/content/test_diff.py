@@ -10,12 +10,15 @@ from filetools.content import (
     apply_text_edits,
     diff_lines,
     minimal_edits,
+    patch_of_edits,
     split_lines,
     structured_patch,
     unified_diff,
 )
 from filetools.content.diff import Hunk, PatchHunk
+from filetools.content.ends import without_end
 from filetools.content.text_edits import TextEdit
+from tests.support.step_count import steps_of
 
 LINES = st.lists(st.sampled_from("abc"), max_size=14)
 TEXTS = st.text(st.sampled_from("ab \n\r\U0001f600"), max_size=30)
@@ -94,6 +97,66 @@ def test_structured_patch_holds_changes_with_context() -> None:
 def test_structured_patch_becomes_json_under_the_names_of_clients() -> None:
     (hunk,) = structured_patch("", "a\n")
     assert hunk.to_dict() == {"oldStart": 0, "oldLines": 0, "newStart": 1, "newLines": 1, "lines": ["+a"]}
+
+
+@st.composite
+def edited_texts(draw: st.DrawFn) -> tuple[str, list[TextEdit]]:
+    text = draw(st.text(st.sampled_from("ab\n\n\r"), max_size=40))
+    places = sorted(draw(st.lists(st.integers(0, len(text)), max_size=8)))
+    new = draw(st.lists(st.text(st.sampled_from("ab\n\n\r"), max_size=6), min_size=4, max_size=4))
+    return text, [
+        TextEdit(*pair, part) for pair, part in zip(zip(places[::2], places[1::2], strict=False), new, strict=False)
+    ]
+
+
+@given(edited_texts(), st.integers(0, 3))
+def test_hunks_of_edits_lead_from_the_old_text_to_the_new_one(edited: tuple[str, list[TextEdit]], context: int) -> None:
+    text, edits = edited
+    new_text = apply_text_edits(text, edits)
+    old, new = split_lines(text), split_lines(new_text)
+    hunks = patch_of_edits(text, new_text, edits, context)
+    replaced = [
+        Hunk(
+            old_start=hunk.old_start - bool(hunk.old_lines),
+            old_end=hunk.old_start - bool(hunk.old_lines) + hunk.old_lines,
+            new_start=hunk.new_start - bool(hunk.new_lines),
+            new_end=hunk.new_start - bool(hunk.new_lines) + hunk.new_lines,
+        )
+        for hunk in hunks
+    ]
+    assert applied(old, new, replaced) == new
+    assert sum(hunk.old_lines - hunk.new_lines for hunk in hunks) == len(old) - len(new)
+    assert all(two.old_start - one.old_end > 0 for one, two in pairwise(replaced))
+    for hunk, place in zip(hunks, replaced, strict=True):
+        lines = [line for line in hunk.lines if not line.startswith("\\")]
+        assert [line[1:] for line in lines if line[0] != "+"] == [
+            without_end(line) for line in old[place.old_start : place.old_end]
+        ]
+        assert [line[1:] for line in lines if line[0] != "-"] == [
+            without_end(line) for line in new[place.new_start : place.new_end]
+        ]
+
+
+@given(st.lists(st.integers(0, 59), max_size=6, unique=True), st.integers(0, 3))
+def test_hunks_of_edits_are_those_of_the_texts_where_no_line_repeats(places: list[int], context: int) -> None:
+    lines = [f"line {number}\n" for number in range(60)]
+    edits = [
+        TextEdit(sum(map(len, lines[:place])), sum(map(len, lines[: place + place % 2])), f"new {place}\n")
+        for place in sorted(places)
+    ]
+    text = "".join(lines)
+    new_text = apply_text_edits(text, edits)
+    assert patch_of_edits(text, new_text, edits, context) == structured_patch(text, new_text, context)
+
+
+def test_hunks_of_edits_cost_as_much_as_the_edits() -> None:
+    def steps(lines: int) -> int:
+        text = "same line\n" * lines + "last\n"
+        edits = [TextEdit(5, 9, "LINE"), TextEdit(len(text) - 5, len(text) - 1, "LAST")]
+        new_text = apply_text_edits(text, edits)
+        return steps_of(lambda: patch_of_edits(text, new_text, edits))
+
+    assert steps(200_000) == steps(2_000)
 
 
 def test_unified_diff_names_its_files_as_git_does() -> None:

@@ -146,3 +146,11 @@ def test_nothing_is_changed_when_the_encoding_lacks_a_character() -> None:
     with pytest.raises(EncodingError) as caught:
         apply_edits_to_bytes(b"a\nb\n", TextFormat(encoding="latin-1", bom=b""), [Edit(old="b", new="€")], path="f")
     assert (caught.value.details["character"], caught.value.details["position"]) == ("U+20AC", 2)
+
+
+@pytest.mark.parametrize(("lines", "is_shown"), [(50_000, True), (50_001, False)])
+def test_the_likest_place_of_a_text_of_very_many_lines_is_not_searched(lines: int, is_shown: bool) -> None:
+    text = "word\n" * lines
+    with pytest.raises(EditNotFoundError) as caught:
+        apply_edits(text, [Edit(old="WORD word", new="")])
+    assert (caught.value.details.get("closest") is not None) is is_shown

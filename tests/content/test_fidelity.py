@@ -62,14 +62,20 @@ def patched_with_own_diff(content: bytes, text_format: TextFormat, old: str, new
 def merged(content: bytes, text_format: TextFormat, old: str, new: str) -> bytes:
     text = content[len(text_format.bom) :].decode(text_format.encoding)
     base = text.replace("first", "1st")
-    return merge_bytes(base, content, base.replace(old, new), text_format=text_format, path="f").content or b""
+    return (
+        merge_bytes(base, content, base.replace(old, new), text_format=text_format, path="f", by_words=False).content
+        or b""
+    )
 
 
 def merged_with_an_answer_in_lf(content: bytes, text_format: TextFormat, old: str, new: str) -> bytes:
     text = content[len(text_format.bom) :].decode(text_format.encoding)
     base = text.replace("first", "1st")
-    lf = base.replace("\r\n", "\n").replace("\r", "\n").rstrip("\n") + "\n"
-    return merge_bytes(base, content, lf.replace(old, new), text_format=text_format, path="f").content or b""
+    lf = base.replace("\r\n", "\n").replace("\r", "\n")
+    return (
+        merge_bytes(base, content, lf.replace(old, new), text_format=text_format, path="f", by_words=False).content
+        or b""
+    )
 
 
 OPERATIONS: list[Operation] = [

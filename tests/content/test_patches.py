@@ -1,8 +1,11 @@
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import pytest
 
-from filetools.content import FilePatch, TextFormat, apply_file_patch, parse_patch
+from filetools.content import FilePatch, TextFormat, apply_file_patch, parse_patch, patches
 from filetools.content.file_patch import FileHunk, PatchLine
 from filetools.content.names import quoted_name, read_name
 from filetools.errors import EditAmbiguousError, EditNotFoundError, InvalidArgumentError, PathExistsError
@@ -250,3 +253,33 @@ def test_a_deletion_checks_the_lines_it_deletes() -> None:
 )
 def test_hunks_change_their_lines_only(content: str, patch: str, expected: str) -> None:
     assert made(content, patch) == expected
+
+
+def anchored(number: int) -> str:
+    return f"@@ def f{number}\n         x\n-        pass\n+        y\n"
+
+
+def unanchored(number: int) -> str:
+    return f"@@\n     def f{number}\n         x\n-        pass\n+        y\n"
+
+
+@pytest.mark.parametrize("hunk", [anchored, unanchored])
+def test_each_hunk_costs_the_same_however_many_there_are(
+    monkeypatch: pytest.MonkeyPatch, hunk: Callable[[int], str]
+) -> None:
+    fits, steps = patches._Placer._fits, 0
+
+    def counted(*arguments: Any) -> bool:
+        nonlocal steps
+        steps += 1
+        return fits(*arguments)
+
+    monkeypatch.setattr(patches._Placer, "_fits", counted)
+    for size in (50, 500):
+        text = "".join(f"    def f{number}\n        x\n        pass\n" for number in range(size))
+        body = "".join(map(hunk, range(size)))
+        [patch] = parse_patch(f"*** Begin Patch\n*** Update File: a\n{body}*** End Patch\n")
+        steps = 0
+        applied = apply_file_patch(text.encode(), UTF8, patch, path="a")
+        assert applied.content == text.replace("pass", "y").encode()
+        assert steps == size

@@ -8,6 +8,7 @@ import time
 from collections.abc import AsyncIterator, Awaitable
 from contextlib import closing
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,7 @@ from filetools.content import TextEdit, apply_text_edits
 from filetools.facade import FileToolsFacade
 from filetools.models import BufferResult
 from tests.support.facade_worker import RELAXED
-from tests.support.opened import lapse_leases
+from tests.support.opened import lapse_leases, outcome_of
 
 ANN = Actor(kind="editor", id="ann", session="window")
 BEN = Actor(kind="editor", id="ben", session="window")
@@ -403,6 +404,35 @@ async def test_a_document_follows_its_file_to_another_name(desk: Desk) -> None:
     assert not (desk.root / "a.txt").exists()
 
 
+@pytest.mark.parametrize("what", ["a.txt", ""], ids=["folder", "file"])
+async def test_a_save_during_a_move_goes_to_the_new_path(desk: Desk, what: str) -> None:
+    names = [f"name{number}" for number in range(11)]
+    await desk.agent.write_file(f"{names[0]}/{what}".rstrip("/"), LINES)
+    handle = (await desk.ann.buffers.open(f"{names[0]}/{what}".rstrip("/"))).handle
+    for old, new in pairwise(names):
+        before = await desk.ann.buffers.read(handle)
+        await desk.ann.buffers.change(
+            handle, buffer_version=before.buffer_version, edits=[TextEdit(0, 0, f"in {old}\n")]
+        )
+        await desk.agent.read_file(before.path)
+        save, move = desk.ann.buffers.save(handle), outcome_of(desk.agent.move_file(old, new))
+        saved, moved = await asyncio.gather(save, move)
+        if moved != "done":  # the save came first, and the agent had not read what it saved
+            await desk.ann.move_file(old, new)
+        document = await desk.ann.buffers.read(handle)
+        paths = [f"{name}/{what}".rstrip("/") for name in (old, new)]
+        assert (saved.path in paths, document.path, document.dirty) == (True, paths[1], False)
+        assert (desk.root / document.path).read_text() == document.text == f"in {old}\n{before.text}"
+        assert not (desk.root / old).exists()
+
+
+async def test_a_save_of_what_was_closed_meanwhile_is_refused(desk: Desk) -> None:
+    opened = await desk.opened(typed="typed ")
+    await desk.ann.buffers.close(opened.handle)
+    assert (await refusal(desk.ann.buffers.save(opened.handle))).code == "BUFFER_CLOSED"
+    assert desk.on_disk == LINES
+
+
 async def test_who_has_read_the_unsaved_text_may_move_the_file_and_not_delete_it(desk: Desk) -> None:
     opened = await desk.opened(typed="typed ")
     await desk.agent.read_file("a.txt")
@@ -717,3 +747,45 @@ async def test_what_is_typed_is_read_and_kept_though_the_text_it_builds_on_is_lo
     assert (await desk.agent.read_file("a.txt")).content == "typed " + LINES
     saved = await desk.ann.buffers.save(opened.handle)
     assert (desk.on_disk, saved.dirty) == ("typed " + LINES, False)
+
+
+async def test_an_unsaved_line_that_an_agent_replaces_is_among_the_versions(desk: Desk) -> None:
+    opened = await desk.opened(typed="typed by ann\n")
+    replaced = await desk.agent.edit_file("a.txt", [Edit(old="typed by ann", new="by the agent")])
+    await desk.agent.edit_file("a.txt", [Edit(old="by the agent", new="by the agent again")])
+    assert replaced.in_buffer
+    await desk.ann.buffers.save(opened.handle)
+    versions = (await desk.agent.versions("a.txt")).versions
+    texts = [(await desk.agent.read_file("a.txt", version=entry.version)).content for entry in versions]
+    by_ann = [
+        entry.actor["id"] for entry, text in zip(versions, texts, strict=True) if text.startswith("typed by ann\n")
+    ]
+    assert by_ann == ["ann"]
+
+
+async def test_a_text_put_back_while_nothing_ran_is_what_a_document_opens_with(tmp_path: Path) -> None:
+    settings = {"watch": False, "durability": "relaxed", "sync_after_seconds": 0.05}
+    async with filetools.open(tmp_path, settings=settings) as files:
+        old = await files.write_file("a.txt", "old\n")
+        await files.write_file("a.txt", "new\n", expected_version=old.version)
+    (tmp_path / "a.txt").write_text("old\n")  # as git checkout does
+    async with filetools.open(tmp_path, settings=settings) as files:
+        opened = await files.buffers.open("a.txt")
+        assert (opened.text, opened.disk_version, opened.behind) == ("old\n", old.version, False)
+        record = (await files.changes(path="a.txt")).records[-1]
+        assert (record.actor.kind, record.after) == ("external", old.version)
+        typed = await files.buffers.change(opened.handle, buffer_version=opened.buffer_version, text="old\nmine\n")
+        await files._runner.news.follow(files._runner.news.of_keys({"a.txt"}))
+        assert (await files.buffers.read(opened.handle)).text == "old\nmine\n"
+        saved = await files.buffers.save(opened.handle, buffer_version=typed.buffer_version)
+        assert saved.edits == []
+        assert (tmp_path / "a.txt").read_text() == "old\nmine\n"
+
+
+async def test_a_document_of_what_is_no_file_yet_or_busy_opens_all_the_same(tmp_path: Path) -> None:
+    async with filetools.open(tmp_path, settings={"watch": False, "durability": "relaxed"}) as files:
+        assert (await files.buffers.open("new.txt")).text == ""
+        await files.write_file("gone.txt", "x\n")
+        (tmp_path / "gone.txt").unlink()
+        assert (await files.buffers.open("gone.txt")).disk_version is None
+        assert (await files.changes(path="gone.txt")).records[-1].operation.value == "delete"

@@ -11,9 +11,10 @@ import pytest
 import filetools
 from filetools import Actor, Edit
 from filetools.facade import FileToolsFacade
-from filetools.models import EXTERNAL
-from filetools.versions import ChangedFile
-from filetools.versions.news import MOST_ACTORS, MOST_FILES, News
+from filetools.journal import MOST_SEEN
+from filetools.models import EXTERNAL, ChangedFile
+from filetools.versions import owner_of
+from filetools.versions.read_tracker import MOST_ACTORS
 from tests.support.facade_worker import RELAXED
 from tests.support.opened import refused, steps_until, version
 from tests.support.peers import peer
@@ -91,7 +92,7 @@ async def test_what_an_actor_has_seen_since_is_no_news(agents: Agents, how: str)
     elif how == "read a part":
         await bob.read_file("a.txt", offset=1, limit=2)
     elif how == "write":
-        current = await bob.file_info("a.txt")
+        current = await bob.read_file("a.txt")
         await bob.write_file("a.txt", "all new\n", expected_version=current.version)
     elif how == "merge":
         assert (await bob.write_file("a.txt", TEN_LINES.replace("line 9", "nine"))).merged
@@ -193,8 +194,8 @@ async def test_a_change_in_another_process_is_told(agents: Agents, tmp_path: Pat
     async with peer(tmp_path, "other") as other:
         await other.ask("a.txt")
         changed_there = changed("a.txt", "by other\n", Actor(kind="agent", id="other"))
-        news = bob._parts.knowledge.news
-        await steps_until(lambda: any(known.changed for known in news._actors.values()))
+        tracker = bob._parts.tracker
+        await steps_until(lambda: any(seen.changed for seen in tracker._actors.values()))
         assert bob.changed_since_read() == (changed_there,)
 
 
@@ -281,11 +282,16 @@ async def test_a_tool_that_reads_the_file_itself_does_not_tell_of_it(agents: Age
     assert "changed_since_read" not in await bob.call_tool("exists", {"path": "a.txt"})
 
 
-def test_neither_files_nor_actors_are_followed_without_end() -> None:
-    news = News()
-    for number in range(MOST_FILES + 10):
-        news.know("bob", f"{number}.txt", "v")
-    assert len(news._actors["bob"].files) == MOST_FILES
-    for number in range(MOST_ACTORS + 10):
-        news.know(f"actor {number}", "a.txt", "v")
-    assert len(news._actors) == MOST_ACTORS
+async def test_neither_files_nor_actors_are_followed_without_end(tmp_path: Path) -> None:
+    async with filetools.open(tmp_path, settings=RELAXED) as files:
+        tracker, kept = files._parts.tracker, files._parts.journal.seen_versions
+        for number in range(MOST_SEEN + 10):
+            tracker.record_seen(BOB, f"{number}.txt", version("v"))
+        assert sum(map(len, tracker._actors[owner_of(BOB)].paths.values())) == MOST_SEEN
+        await files._parts.crew.run(tracker.save)
+        keys = [key for key, _ in kept.of(owner_of(BOB))]
+        assert (len(keys), keys[0]) == (MOST_SEEN, "10.txt")
+        for number in range(MOST_ACTORS + 10):
+            tracker.record_seen(Actor(kind="agent", id=f"actor {number}"), "a.txt", version("v"))
+        await files._parts.crew.run(tracker.save)
+        assert len(tracker._actors) == MOST_ACTORS

@@ -105,7 +105,7 @@ async def test_the_function_is_told_what_its_actor_knew(files: FileToolsFacade) 
     await alice.change_text("a.txt", ask, arguments={})
     await bob.change_text("a.txt", ask, arguments={})
     await alice.change_text("a.txt", ask, arguments={})
-    assert told == [("one", None), ("!one", None), ("!!one", None), ("!!!one", "one")]
+    assert told == [("one", None), ("!one", None), ("!!one", None), ("!!!one", "!!one")]
 
 
 async def test_unsaved_text_is_changed_where_it_is(files: FileToolsFacade, tmp_path: Path) -> None:

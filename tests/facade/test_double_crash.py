@@ -17,9 +17,9 @@ from tests.support.faulty import EXIT_CODE, Call, Moment, Plan
 
 Death = tuple[int, Moment]
 
-FIRST_DEATHS = 3 * DOSE
+FIRST_DEATHS = 2 * DOSE
 """Moments of the first death that are tried for each case, by default; all of them from about FILETOOLS_DOSE=20 on."""
-SECOND_DEATHS = 6 * DOSE
+SECOND_DEATHS = 4 * DOSE
 SEED = int(os.environ.get("FILETOOLS_SEED", "20261120"))
 ROUND = {**QUIET, "sync_after_seconds": 0.005}
 """A keeper that goes through its rounds at once."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -131,8 +130,6 @@ async def test_listeners_that_fail_or_hang_change_no_result(tmp_path: Path) -> N
             assert result.version == version(str(number))
         assert len(heard) == 20
         assert len((await files.changes()).records) == 20
-        began = time.monotonic()
-    assert time.monotonic() - began < 10
     assert snapshot(tmp_path) == {"a.txt": b"19"}
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import shutil
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ import pytest
 from tests.facade.test_crash_points import BEFORE, CASES, DOSE, reopened, with_empty_parents
 from tests.support.crashing import Tree, grow, leftovers, snapshot
 from tests.support.failing import ERRORS, Error, act, calls_of, failing_at
+from tests.support.faulty import Call
 
 KINDS = list(ERRORS)
 TIDYING = ("Displaced.discard", "Displaced.is_being_written", "Displaced.has_changed", "Prepared.discard")
@@ -20,8 +22,13 @@ TIDYING = ("Displaced.discard", "Displaced.is_being_written", "Displaced.has_cha
 
 def kinds_of(at: int) -> list[Error]:
     """All errors with a larger dose, by default one for each call in turn."""
-    names = KINDS if DOSE > 1 else [KINDS[at % len(KINDS)]]
+    names = KINDS if DOSE > 1 else [KINDS[at // 2 % len(KINDS)]]
     return [ERRORS[name] for name in names]
+
+
+def numbers_of(calls: Sequence[Call]) -> range:
+    """Every call with a larger dose, by default every other one."""
+    return range(1, len(calls) + 1, 1 if DOSE > 1 else 2)
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -30,7 +37,7 @@ def test_one_failure_at_any_call_is_typed_and_undone_without_a_trace(name: str, 
     grow(tmp_path / "model", BEFORE)
     calls = calls_of(tmp_path / "model", action)
     assert len(calls) >= 4
-    for at in range(1, len(calls) + 1):
+    for at in numbers_of(calls):
         for error in kinds_of(at):
             root = tmp_path / str(at)
             grow(root, BEFORE)
@@ -45,7 +52,9 @@ def test_one_failure_at_any_call_is_typed_and_undone_without_a_trace(name: str, 
                 assert {path: end.tree[path] for path in end.tree if path not in made} == BEFORE, about
                 assert made == end.told_folders, about
                 assert str(tmp_path) not in end.error.message, about
-            assert end.left_over == () or failed[0] in TIDYING, about
+            # A deletion on a full disk is done; bytes that the journal has no room for wait in limbo.
+            waits = error is ERRORS["disk full"] and end.error is None
+            assert end.left_over == () or failed[0] in TIDYING or waits, about
             assert reopened(root) == end.tree, about
             assert leftovers(root) == [], about
             shutil.rmtree(root)
@@ -56,7 +65,8 @@ def test_failures_from_any_call_on_are_typed_and_leave_old_or_new(name: str, tmp
     action, wanted = CASES[name]
     grow(tmp_path / "model", BEFORE)
     calls = calls_of(tmp_path / "model", action)
-    for at, call in enumerate(calls, 1):
+    for at in numbers_of(calls):
+        call = calls[at - 1]
         for error in kinds_of(at + 1):
             root = tmp_path / str(at)
             grow(root, BEFORE)

@@ -7,24 +7,22 @@ import os
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 import filetools
 from filetools.facade import FileToolsFacade
-from filetools.facade.foreign import ForeignRecorder
 from filetools.models import ChangeRecord
-from filetools.watch import Hint
 from tests.support.crashing import leftovers
 from tests.support.facade_worker import RELAXED
 from tests.support.meddling import MeddlingOpening
-from tests.support.opened import until_watched
+from tests.support.opened import watched
+from tests.support.swapper import dose
 
-WATCHED: dict[str, Any] = {"durability": "relaxed", "sync_after_seconds": 0.05}
+BURST = dose(1_000)
+"""Files that another program makes at once; 10,000 with FILETOOLS_DOSE=10."""
 
 
 async def texts_of(files: FileToolsFacade, path: str) -> list[str]:
@@ -37,17 +35,6 @@ async def until(condition: Callable[[], object], seconds: float = 60.0) -> None:
     async with asyncio.timeout(seconds):
         while not condition():
             await asyncio.sleep(0.01)
-
-
-@asynccontextmanager
-async def watched(root: Path, **settings: Any) -> AsyncIterator[tuple[FileToolsFacade, list[Any]]]:
-    """Open a root and wait until it is watched; gives the facade and the events of files and folders."""
-    async with filetools.open(root, settings={**WATCHED, **settings}) as files:
-        await until_watched(files, root)
-        told: list[Any] = []
-        files.on("file:*", told.append)
-        files.on("directory:*", told.append)
-        yield files, told
 
 
 async def test_a_save_since_the_read_refuses_the_write_and_is_kept(tmp_path: Path) -> None:
@@ -223,21 +210,21 @@ async def test_ignored_and_excluded_files_are_not_told_unless_filetools_wrote_th
         assert {event.path for event in told if event.source == "external"} == {"kept.log", "last"}
 
 
-async def test_a_burst_of_10_000_foreign_files_is_reported_completely(tmp_path: Path) -> None:
+async def test_a_burst_of_foreign_files_is_reported_completely(tmp_path: Path) -> None:
     script = (
         "import os, sys\n"
-        "for n in range(10_000):\n"
+        "for n in range(int(sys.argv[2])):\n"
         "    folder = f'{sys.argv[1]}/{n % 100}'\n"
         "    os.makedirs(folder, exist_ok=True)\n"
         "    with open(f'{folder}/{n}.txt', 'w') as file:\n"
         "        file.write(str(n))\n"
     )
     async with watched(tmp_path) as (files, told):
-        burst = await asyncio.create_subprocess_exec(sys.executable, "-c", script, str(tmp_path / "burst"))
+        burst = await asyncio.create_subprocess_exec(sys.executable, "-c", script, str(tmp_path / "burst"), str(BURST))
         assert await burst.wait() == 0
-        await until(lambda: sum(event.name == "file:created" for event in told) >= 10_000)
+        await until(lambda: sum(event.name == "file:created" for event in told) >= BURST)
         created = Counter(event.path for event in told if event.name == "file:created")
-        assert len(created) == 10_000
+        assert len(created) == BURST
         assert set(created.values()) == {1}
         recorded: list[ChangeRecord] = []
         position = None
@@ -247,7 +234,7 @@ async def test_a_burst_of_10_000_foreign_files_is_reported_completely(tmp_path: 
             if not page.records:
                 break
             position = page.position
-        assert sum(record.path.endswith(".txt") and record.after is not None for record in recorded) >= 10_000
+        assert sum(record.path.endswith(".txt") and record.after is not None for record in recorded) >= BURST
 
 
 async def test_a_reader_in_another_process_sees_no_torn_file_during_rewrites(tmp_path: Path) -> None:
@@ -359,17 +346,6 @@ async def test_no_line_of_a_stranger_is_lost_that_appends_while_an_agent_appends
         assert set(own) <= kept
         kept.update(*(text.split() for text in texts))
         assert {f"s-{number:03d}" for number in range(150)} <= kept
-
-
-async def test_two_hints_of_one_new_file_are_one_creation(tmp_path: Path) -> None:
-    async with filetools.open(tmp_path, settings=RELAXED) as files:
-        told: list[str] = []
-        recorder = ForeignRecorder(files._parts, lambda records: told.extend(record.operation for record in records))
-        (tmp_path / "a.txt").write_text("1")
-        (tmp_path / "b.txt").write_text("1")
-        hints = [Hint("changed", "a.txt", is_new=True), Hint("changed", "b.txt", is_new=True), Hint("changed", "a.txt")]
-        await recorder.record(hints)
-    assert told == ["create", "create"]
 
 
 async def test_a_file_made_by_a_stranger_is_recorded_though_the_same_bytes_were_to_be_written(tmp_path: Path) -> None:

@@ -131,11 +131,22 @@ async def test_the_status_tells_how_the_workspace_stands(files: FileToolsFacade,
         "epoch": status["epoch"],
         "position": 2,
         "pending": status["pending"],
+        "unrestored": [],
         "documents": [],
         "mirrors": {},
         "durability": "relaxed",
         "permissions": "allow",
         "problem": None,
+        "retention": {
+            "bytes": 1 + len(b"one\r\ntwo\r\n"),
+            "bytes_limit": 1024**3,
+            "records": status["position"],
+            "records_limit": 1_000_000,
+            "checkpoint": None,
+            "held_records": 0,
+            "held_over_limit": False,
+        },
+        "read_only": None,
     }
 
 
@@ -158,3 +169,13 @@ async def test_where_a_path_leads_is_told(root: Path) -> None:
         assert await files.real_path("d/in") == "a.txt"
         assert await files.real_path("d/new.txt") == "d/new.txt"
         assert await files.real_path("") == ""
+
+
+async def test_versions_and_differences_know_what_was_saved_a_moment_ago(files: FileToolsFacade, root: Path) -> None:
+    await files.write_file("saved", "one\n")
+    (root / "saved").write_text("two\n")
+    kept = (await files.versions("saved")).versions
+    assert [one.version for one in kept] == [version("two\n"), version("one\n")]
+    (root / "saved").write_text("three\n")
+    found = await files.diff("saved")
+    assert (found.old_version, found.new_version) == (version("two\n"), version("three\n"))

@@ -56,7 +56,8 @@ async def reopen(root: Path, mirror: Path) -> None:
     async with filetools.open(root, mirror=mirror, settings=settings) as files:
         for _ in range(6000):
             status = await files.status()
-            is_quiet = status["pending"] == 0 and status["mirrors"]["mirror"]["behind"] == 0
+            mirrored = status["mirrors"]["mirror"]
+            is_quiet = (status["pending"], mirrored["behind"], mirrored["state"]) == (0, 0, "ready")
             if is_quiet and not leftovers(root) + leftovers(mirror):
                 return
             await asyncio.sleep(0.01)

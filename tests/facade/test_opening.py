@@ -86,6 +86,13 @@ def test_directories_inside_each_other_are_refused(
     assert snapshot(tmp_path) == {"root": None}
 
 
+@pytest.mark.parametrize("mirror", [["a", "b"], ("a",), {"a": 1}, 7, object(), "", b"mirror", "a\0b", asyncio])
+def test_a_mirror_that_is_neither_a_path_nor_a_store_is_refused_at_once(tmp_path: Path, mirror: Any) -> None:
+    with pytest.raises(filetools.FileToolsError) as caught:
+        filetools.open(tmp_path, mirror=mirror)
+    assert caught.value.code == "INVALID_ARGUMENT"
+
+
 def test_a_state_directory_behind_a_link_into_the_root_is_refused(tmp_path: Path) -> None:
     grow(tmp_path, {"root/state": None})
     (tmp_path / "link").symlink_to(tmp_path / "root/state")
@@ -253,8 +260,24 @@ async def test_a_deleted_root_is_said_to_be_gone(tmp_path: Path, name: str) -> N
         code = await outcome_of(CALLS[name](files))
         if name in ("status", "changes", "latest", "versions", "is locked", "lock info", "synchronise"):
             return  # what the journal's open files still tell
-        assert code in ("WORKSPACE_GONE", "STATE_DAMAGED", "BATCH_FAILED"), code
+        assert code in ("WORKSPACE_GONE", "BATCH_FAILED"), code
     assert not root.exists()
+
+
+@pytest.mark.parametrize("name", ["write", "delete", "make folder", "several"])
+@pytest.mark.parametrize("stands", [False, True])
+async def test_a_moved_root_is_gone_and_not_damaged_whatever_stands_in_its_place(
+    tmp_path: Path, name: str, stands: bool
+) -> None:
+    root = tmp_path / "root"
+    grow(root, {"a.txt": b"old", "d": None})
+    async with filetools.open(root, settings=QUIET) as files:
+        root.rename(tmp_path / "moved")
+        if stands:
+            root.mkdir()
+        assert await outcome_of(CALLS[name](files)) in ("WORKSPACE_GONE", "BATCH_FAILED")
+    assert (tmp_path / "moved/a.txt").read_bytes() == b"old"
+    assert [*root.parent.glob("root/*")] == []
 
 
 @pytest.mark.parametrize("name", [name for name in CALLS if name not in ("status", "synchronise")])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import shutil
 import sqlite3
 from collections.abc import Callable
 from pathlib import Path
@@ -10,10 +11,20 @@ from pathlib import Path
 import pytest
 
 import filetools
-from tests.support.crashing import QUIET, die_at
+from filetools.app import examine
+from filetools.content import version_of
+from filetools.errors import DiskFullError
+from filetools.sync.torn import is_left_by_power_cut
+from tests.support.crashing import QUIET, Action, CrashingOpening, Tree, die_at, snapshot
 from tests.support.faulty import Plan
 
 LONG = "line of text\n" * 100
+
+
+SECTOR = 512
+OLD = b"".join(b"old %06d\n" % number for number in range(400))
+NEW = b"".join(b"new %06d\n" % number for number in range(500))
+"""Equal nowhere, of different lengths, several pages long."""
 
 
 def damage_none(place: Path) -> None:
@@ -49,12 +60,34 @@ def restart_machine(root: Path) -> None:
     database.close()
 
 
-def written_and_killed(root: Path, path: str) -> None:
-    async def action(files: filetools.FileToolsFacade) -> None:
-        await files.write_file(path, LONG)
+def killed_after(root: Path, action: Action) -> None:
+    """Act, acknowledge and die; nothing was synced by then."""
+
+    async def act(files: filetools.FileToolsFacade) -> None:
+        await action(files)
         await asyncio.get_running_loop().run_in_executor(None, files._parts.journal.marks.flush)
 
-    assert die_at(root, action, Plan.record())
+    assert die_at(root, act, Plan.record())
+
+
+def written_and_killed(root: Path, path: str) -> None:
+    killed_after(root, lambda files: files.write_file(path, LONG))
+
+
+def reopened(root: Path) -> Tree:
+    """Restart the machine, open the root, and return what stands there; nothing of it may count as foreign."""
+    restart_machine(root)
+
+    async def main() -> None:
+        async with filetools.open(root, settings=QUIET) as files:
+            assert (await files.status())["unrestored"] == []
+            records = (await files.changes()).records
+            assert [record.path for record in records if record.actor.kind == "external"] == []
+            for path, version in files._parts.journal.heads_below(""):
+                assert (await files.read_file(path)).version == version, path
+
+    asyncio.run(main())
+    return snapshot(root)
 
 
 async def opened_text(root: Path, path: str) -> tuple[str, list[str]]:
@@ -97,3 +130,252 @@ def test_without_a_restart_an_older_text_is_somebodys_choice(tmp_path: Path) -> 
     asyncio.run(opened_text(tmp_path, "a.txt"))
     damage_old(tmp_path / "a.txt")
     assert asyncio.run(opened_text(tmp_path, "a.txt"))[0] == "old\n"
+
+
+def put_back_hole(place: Path) -> None:
+    place.write_bytes(NEW[: 2 * SECTOR] + bytes(SECTOR) + NEW[3 * SECTOR :])
+
+
+def put_back_old_beginning(place: Path) -> None:
+    place.write_bytes(OLD[: 3 * SECTOR])
+
+
+def put_back_mixture(place: Path) -> None:
+    place.write_bytes(NEW[:SECTOR] + OLD[SECTOR : 2 * SECTOR] + bytes(SECTOR) + OLD[3 * SECTOR :])
+
+
+def put_back_unfinished_sector(place: Path) -> None:
+    place.write_bytes(NEW[: 2 * SECTOR + 100] + bytes(3 * SECTOR))
+
+
+async def write_twice(files: filetools.FileToolsFacade) -> None:
+    await files.write_file("a.txt", OLD)
+    await files.write_file("a.txt", NEW)
+
+
+@pytest.mark.parametrize(
+    "damage", [put_back_hole, put_back_old_beginning, put_back_mixture, put_back_unfinished_sector]
+)
+def test_sectors_in_any_order_are_no_save_and_are_kept(tmp_path: Path, damage: Callable[[Path], None]) -> None:
+    killed_after(tmp_path, write_twice)
+    damage(tmp_path / "a.txt")
+    found = (tmp_path / "a.txt").read_bytes()
+    assert reopened(tmp_path) == {"a.txt": NEW}
+
+    async def newest() -> tuple[str, bool]:
+        async with filetools.open(tmp_path, settings=QUIET) as files:
+            entry = (await files.versions("a.txt")).versions[0]
+            return entry.version, entry.kept
+
+    assert asyncio.run(newest()) == (version_of(found), True)
+
+
+@pytest.mark.parametrize("left", [b"", OLD[:700], bytes(4096), OLD[:SECTOR] + bytes(SECTOR) + OLD[2 * SECTOR :]])
+def test_what_is_left_where_a_deletion_was_acknowledged_goes(tmp_path: Path, left: bytes) -> None:
+    async def write_and_delete(files: filetools.FileToolsFacade) -> None:
+        await files.write_file("a.txt", OLD)
+        await files.delete_file("a.txt")
+
+    killed_after(tmp_path, write_and_delete)
+    (tmp_path / "a.txt").write_bytes(left)
+    assert reopened(tmp_path) == {}
+
+
+def test_one_foreign_byte_makes_it_a_save() -> None:
+    torn = bytearray(NEW[:SECTOR] + bytes(SECTOR) + NEW[2 * SECTOR :])
+    assert is_left_by_power_cut(bytes(torn), [OLD, NEW])
+    torn[SECTOR + 3] = 1
+    assert not is_left_by_power_cut(bytes(torn), [OLD, NEW])
+    assert not is_left_by_power_cut(NEW + b"more", [OLD, NEW])
+
+
+def lose(root: Path, *names: str) -> None:
+    for name in names:
+        shutil.rmtree(root / name)
+
+
+async def make_folders(files: filetools.FileToolsFacade) -> None:
+    await files.create_directory("empty/inner")
+    await files.write_file("d/e/a.txt", NEW)
+
+
+def test_lost_names_of_new_folders_are_restored_with_all_that_was_in_them(tmp_path: Path) -> None:
+    killed_after(tmp_path, make_folders)
+    whole = snapshot(tmp_path)
+    lose(tmp_path, "empty", "d")
+    assert reopened(tmp_path) == whole
+
+
+async def move_folder(files: filetools.FileToolsFacade) -> None:
+    await make_folders(files)
+    await files.move_file("d", "f/g")
+    await files.write_file("f/g/e/b.txt", OLD)
+
+
+def test_a_moved_folder_that_was_lost_is_restored_where_it_went(tmp_path: Path) -> None:
+    killed_after(tmp_path, move_folder)
+    whole = snapshot(tmp_path)
+    lose(tmp_path, "f", "empty")
+    assert reopened(tmp_path) == whole
+
+
+def test_a_move_of_a_folder_that_was_lost_is_made_again(tmp_path: Path) -> None:
+    killed_after(tmp_path, move_folder)
+    whole = snapshot(tmp_path)
+    (tmp_path / "f/g").rename(tmp_path / "d")
+    (tmp_path / "d/e/b.txt").unlink()
+    (tmp_path / "d/e/a.txt").write_bytes(NEW[:SECTOR])
+    lose(tmp_path, "f")
+    assert reopened(tmp_path) == whole
+
+
+async def delete_and_make_again(files: filetools.FileToolsFacade) -> None:
+    await files.write_file("d/a.txt", OLD)
+    await files.delete_directory("d", recursive=True)
+    await files.write_file("d/b.txt", NEW)
+    await files.create_directory("gone")
+    await files.delete_directory("gone")
+
+
+@pytest.mark.parametrize("is_lost", [False, True])
+def test_a_folder_that_was_deleted_and_made_again_is_the_new_one(tmp_path: Path, is_lost: bool) -> None:
+    killed_after(tmp_path, delete_and_make_again)
+    if is_lost:
+        (trash,) = (tmp_path / ".filetools/trash").iterdir()
+        lose(tmp_path, "d")
+        trash.rename(tmp_path / "d")
+        (tmp_path / "gone").mkdir()
+    assert reopened(tmp_path) == {"d": None, "d/b.txt": NEW}
+
+
+async def delete_and_move_folder_to_name_of_file_in_it(files: filetools.FileToolsFacade) -> None:
+    await files.write_file("d/a", OLD)
+    await files.delete_directory("d", recursive=True)
+    await files.create_directory("e")
+    await files.move_file("e", "d/a")
+
+
+def test_the_deleted_folder_is_told_from_the_new_one_by_a_file_where_the_new_one_has_a_folder(tmp_path: Path) -> None:
+    killed_after(tmp_path, delete_and_move_folder_to_name_of_file_in_it)
+    whole = snapshot(tmp_path)
+    (trash,) = (tmp_path / ".filetools/trash").iterdir()
+    (tmp_path / "d/a").rename(tmp_path / "e")
+    (tmp_path / "d").rmdir()
+    trash.rename(tmp_path / "d")
+    assert reopened(tmp_path) == whole
+
+
+def test_a_folder_that_took_the_name_of_an_empty_deleted_one_keeps_what_nobody_has_recorded(tmp_path: Path) -> None:
+    (tmp_path / "was/there").mkdir(parents=True)
+    (tmp_path / "was/there/before").write_text("unseen\n")
+
+    async def act(files: filetools.FileToolsFacade) -> None:
+        await files.create_directory("d")
+        await files.delete_directory("d")
+        await files.move_file("was/there", "d")
+
+    killed_after(tmp_path, act)
+    assert reopened(tmp_path) == {"was": None, "d": None, "d/before": b"unseen\n"}
+
+
+async def move_folder_into_one_that_is_deleted(files: filetools.FileToolsFacade) -> None:
+    await files.create_directory("d/inner")
+    await files.create_directory("e")
+    await files.move_file("d", "e/d")
+    await files.delete_directory("e", recursive=True)
+    await files.create_directory("d")
+
+
+def test_a_folder_that_was_to_go_with_a_deleted_one_does_not_come_back_at_its_old_name(tmp_path: Path) -> None:
+    killed_after(tmp_path, move_folder_into_one_that_is_deleted)
+    (trash,) = (tmp_path / ".filetools/trash").iterdir()
+    (tmp_path / "d").rmdir()
+    (trash / "d").rename(tmp_path / "d")
+    assert reopened(tmp_path) == {"d": None}
+
+
+async def move_away_and_make_folder_of_that_name(files: filetools.FileToolsFacade) -> None:
+    await files.write_file("a", NEW)
+    await files.move_file("a", "b")
+    await files.write_file("a/c", OLD)
+    await files.delete_directory("a", recursive=True)
+
+
+def test_a_file_whose_name_a_deleted_folder_took_later_is_not_left_there(tmp_path: Path) -> None:
+    killed_after(tmp_path, move_away_and_make_folder_of_that_name)
+    (tmp_path / "b").unlink()
+    (tmp_path / "a").write_bytes(NEW[:SECTOR])
+    shutil.rmtree(tmp_path / ".filetools/trash")
+    assert reopened(tmp_path) == {"b": NEW}
+
+
+def test_a_folder_that_was_deleted_before_the_cut_stays_deleted(tmp_path: Path) -> None:
+    async def act(files: filetools.FileToolsFacade) -> None:
+        await make_folders(files)
+        await files.delete_directory("d", recursive=True)
+
+    killed_after(tmp_path, act)
+    whole = snapshot(tmp_path)
+    (trash,) = (tmp_path / ".filetools/trash").iterdir()
+    shutil.rmtree(trash)
+    assert reopened(tmp_path) == whole
+
+
+def test_what_cannot_be_restored_is_told_and_tried_again_until_it_is(tmp_path: Path) -> None:
+    written_and_killed(tmp_path, "a.txt")
+    (tmp_path / "a.txt").write_bytes(b"")
+    restart_machine(tmp_path)
+
+    async def failing() -> list[str]:
+        plan = Plan.fail(1, DiskFullError, is_lasting=True)
+        async with CrashingOpening(tmp_path, plan) as files:
+            with pytest.raises(DiskFullError):
+                await files.append_file("a.txt", "more")
+            unrestored: list[str] = (await files.status())["unrestored"]
+            plan.faults = ()
+        return unrestored
+
+    assert asyncio.run(failing()) == ["a.txt"]
+    report = examine(tmp_path).journal
+    assert report is not None
+    assert report.unrestored == 1
+    assert asyncio.run(opened_text(tmp_path, "a.txt")) == (LONG, ["agent"])
+    report = examine(tmp_path).journal
+    assert report is not None
+    assert report.unrestored == 0
+
+
+def test_a_restore_that_failed_at_opening_is_made_while_the_root_is_open(tmp_path: Path) -> None:
+    written_and_killed(tmp_path, "a.txt")
+    (tmp_path / "a.txt").write_bytes(b"")
+    restart_machine(tmp_path)
+
+    async def main() -> None:
+        async with CrashingOpening(
+            tmp_path, Plan.fail(1, DiskFullError), settings={"sync_after_seconds": 0.01}
+        ) as files:
+            for _ in range(6000):
+                if not (await files.status())["unrestored"]:
+                    break
+                await asyncio.sleep(0.01)
+            assert (await files.read_file("a.txt")).content == LONG
+
+    asyncio.run(main())
+
+
+def test_a_power_cut_while_restoring_leaves_the_rest_to_the_next_opening(tmp_path: Path) -> None:
+    async def write_some(files: filetools.FileToolsFacade) -> None:
+        for name in "abc":
+            await files.write_file(f"{name}.txt", LONG)
+
+    killed_after(tmp_path, write_some)
+    for name in "abc":
+        (tmp_path / f"{name}.txt").write_bytes(b"")
+    restart_machine(tmp_path)
+
+    async def nothing(files: filetools.FileToolsFacade) -> None:
+        raise AssertionError("it dies before")
+
+    assert not die_at(tmp_path, nothing, Plan.die(5, exits=True))
+    assert sum((tmp_path / f"{name}.txt").read_text() == LONG for name in "abc") < 3
+    assert reopened(tmp_path) == {f"{name}.txt": LONG.encode() for name in "abc"}

@@ -236,7 +236,7 @@ async def test_a_file_in_the_hands_of_a_writer_is_flagged_waited_for_or_refused(
         writing = asyncio.ensure_future(files.write_file("a.txt", "new\n"))
         await steps_until(reached.is_set)
         error = await refused("LOCK_TIMEOUT", files.read_file("./a.txt", on_locked="error"))
-        assert error.retryable
+        assert (error.message, error.retryable) == ("File is being modified by another operation. Please wait.", True)
         flagged = await files.read_file("a.txt")
         assert (flagged.content, flagged.stale) == (LINES, True)
         assert not (await files.read_file("b.bin")).stale

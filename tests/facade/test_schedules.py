@@ -1,6 +1,6 @@
 """Random schedules of agents, people and programs: nothing disappears, nothing unsaved is saved, editors converge.
 
-A failure prints its seed and all deeds. `FILETOOLS_DOSE=7` runs about 1,000 schedules in order; each planted bug, put
+A failure prints its seed and all deeds. `FILETOOLS_DOSE=12` runs about 1,000 schedules in order; each planted bug, put
 into the product by this test alone, must be found within the default dose.
 """
 
@@ -22,8 +22,8 @@ from filetools.models import Actor
 from tests.support.schedules.running import run_at_once, run_in_order
 from tests.support.swapper import dose
 
-IN_ORDER = dose(150)
-AT_ONCE = dose(60)
+IN_ORDER = dose(90)
+AT_ONCE = dose(36)
 LOTS = 6
 """In how many tests a dose is run, so that none takes long."""
 
@@ -53,13 +53,14 @@ async def first_fault(folder: Path, *, likely: int = 0) -> str | None:
     return None
 
 
-async def test_a_stamp_of_the_merged_text_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def note_merged(parts: Parts, actor: Actor, steps: Sequence[PutFile]) -> None:
+async def test_a_merged_text_that_counts_as_seen_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def record_merged(parts: Parts, actor: Actor, steps: Sequence[PutFile]) -> None:
         for step in steps:
-            parts.knowledge.note(actor, step.seen.key, step.version, content=step.content)
+            if isinstance(step, PutFile):
+                parts.tracker.record_seen(actor, step.seen.key, step.version, content=step.content)
 
-    monkeypatch.setattr(conflict_calls, "note_sent", note_merged)
-    monkeypatch.setattr(batches, "note_sent", note_merged)
+    monkeypatch.setattr(conflict_calls, "record_steps", record_merged)
+    monkeypatch.setattr(batches, "record_steps", record_merged)
     fault = await first_fault(tmp_path, likely=80)
     assert fault is not None
     assert fault.startswith("lost")
@@ -97,7 +98,7 @@ async def test_displaced_bytes_that_are_thrown_away_are_found(tmp_path: Path, mo
 
 
 async def test_foreign_changes_that_are_not_recorded_are_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(look, "_adoption", lambda _seen: None)
+    monkeypatch.setattr(look, "_adoption", lambda _parts, _seen: None)
     assert await first_fault(tmp_path) is not None
 
 

@@ -19,7 +19,8 @@ from tests.support.faulty import Plan
 
 ALICE = Actor(kind="agent", id="alice", session="s1")
 BEFORE: Tree = {
-    "a.txt": b"one\ntwo\nthree\n", "b.txt": b"other\n", "d": None, "d/e.txt": b"deep\n", "d/s": None, "d/s/f.txt": b"f\n"
+    "a.txt": b"one\ntwo\nthree\nfour\nfive\n", "b.txt": b"other\n",
+    "d": None, "d/e.txt": b"deep\n", "d/s": None, "d/s/f.txt": b"f\n"
 }  # fmt: skip
 EVERY = max(1, 3 // int(os.environ.get("FILETOOLS_DOSE", "1")))
 """Only each third moment in the short dose, another third for each case."""
@@ -27,7 +28,7 @@ EVERY = max(1, 3 // int(os.environ.get("FILETOOLS_DOSE", "1")))
 
 async def several(files: FileToolsFacade) -> None:
     await files.edit_file("a.txt", [Edit(old="two", new="TWO")])
-    await files.for_actor(Actor(kind="editor", id="ann")).edit_file("a.txt", [Edit(old="three", new="3")])
+    await files.for_actor(Actor(kind="editor", id="ann")).edit_file("a.txt", [Edit(old="five", new="5")])
     await files.write_file("n/m/new.txt", "n\n")
     await files.delete_file("b.txt")
     await files.move_file("d/e.txt", "e.txt")
@@ -39,7 +40,7 @@ async def folders(files: FileToolsFacade) -> None:
 
 
 CASES: dict[str, tuple[Callable[[FileToolsFacade], Awaitable[object]], int, Tree]] = {
-    "several files": (several, 1, {**BEFORE, "a.txt": b"one\ntwo\n3\n"}),
+    "several files": (several, 1, {**BEFORE, "a.txt": b"one\ntwo\nthree\nfour\n5\n"}),
     "folder out of the trash": (lambda files: files.delete_directory("d", recursive=True), 1, BEFORE),
     "folder moved": (lambda files: files.move_file("d", "x/t"), 1, BEFORE),
     "folder moved and changed": (folders, 1, BEFORE),

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import json
+import os
 from functools import partial
 from pathlib import Path
 
@@ -11,6 +13,9 @@ import pytest
 import filetools
 from filetools import Actor, Edit
 from filetools.errors import DiskFullError
+from filetools.journal import Change
+from filetools.models import EXTERNAL, Operation
+from filetools.paths import WorkspacePath
 from tests.facade.test_mirror import QUICK, caught_up
 from tests.support.crashing import QUIET, Tree, grow, snapshot
 from tests.support.opened import Once, ScriptedOpening, assert_at_rest, failing, recorded, refused, version
@@ -64,6 +69,7 @@ async def test_folders_left_by_a_failed_undo_do_not_make_it_count(tmp_path: Path
     async with ScriptedOpening(tmp_path, before=Once("Prepared.exchange", failing(full_disk))) as files:
         alice = files.for_actor(ALICE)
         await refused("DISK_FULL", alice.undo())
+        assert (await alice.redo()).changes == []
         result = await alice.undo()
         assert [(change.operation, change.outcome) for change in result.changes] == [("delete", "undone")]
         assert (tmp_path / "n" / "m" / "new.txt").read_text() == "n\n"
@@ -159,3 +165,103 @@ async def test_a_change_by_another_agent_after_the_plan_is_merged_and_not_overwr
             await asyncio.wait([undo, write], timeout=0.2)  # both wait for the lock by now, in whatever order
         await asyncio.gather(undo, write)
         assert place.read_text() == "one\ntwo\nthree\nfour\nFIVE\n"
+
+
+ODD = (b"\xff.txt", b"back\\slash", b"\xfe/inner.txt", b"\xfe/\xfd", b"C:")
+
+
+def grow_odd(root: Path) -> dict[bytes, bytes]:
+    """Put names into the folder `d` that no call can write; returns all of its files."""
+    folder = os.fsencode(root / "d")
+    os.mkdir(os.path.join(folder, b"\xfe"))
+    for name in ODD:
+        with open(os.path.join(folder, name), "xb") as file:
+            file.write(b"of " + name)
+    return files_below(root)
+
+
+def files_below(root: Path) -> dict[bytes, bytes]:
+    """Return the files below the folder `d`, by the bytes of their names."""
+    found: dict[bytes, bytes] = {}
+    for where, _, names in os.walk(os.fsencode(root / "d")):
+        for name in names:
+            with open(os.path.join(where, name), "rb") as file:
+                found[os.path.relpath(os.path.join(where, name), os.fsencode(root))] = file.read()
+    return found
+
+
+@pytest.mark.parametrize("deletes_in_transaction", [False, True])
+async def test_a_folder_comes_back_with_the_names_in_it_that_no_call_can_write(
+    tmp_path: Path, deletes_in_transaction: bool
+) -> None:
+    grow(tmp_path, BEFORE)
+    wanted = grow_odd(tmp_path)
+    async with filetools.open(tmp_path, settings=QUIET) as files:
+        alice = files.for_actor(ALICE)
+        if deletes_in_transaction:
+            async with alice.transaction() as transaction:
+                await transaction.delete_directory("d", recursive=True)
+        else:
+            await alice.delete_directory("d", recursive=True)
+        for _ in range(2):
+            await alice.undo()
+            assert files_below(tmp_path) == wanted
+            await alice.redo()
+            assert not (tmp_path / "d").exists()
+    async with filetools.open(tmp_path, settings=QUIET) as files:
+        await files.for_actor(ALICE).undo()
+        assert files_below(tmp_path) == wanted
+        await assert_at_rest(files, tmp_path)
+
+
+async def test_a_restore_and_a_mirror_follow_a_folder_with_names_that_no_call_can_write(tmp_path: Path) -> None:
+    root, mirror = tmp_path / "root", tmp_path / "mirror"
+    grow(root, BEFORE)
+    wanted = grow_odd(root)
+    async with filetools.open(root, mirror=mirror, mirror_policy="strict", settings=QUICK) as files:
+        alice = files.for_actor(ALICE)
+        await alice.checkpoint("start")
+        await alice.delete_directory("d", recursive=True)
+        await alice.restore("start")
+        assert (files_below(root), (mirror / "d" / "e.txt").read_bytes()) == (wanted, b"deep\n")
+
+
+async def test_names_that_no_call_can_write_go_with_a_folder_that_moved_and_whose_files_changed(tmp_path: Path) -> None:
+    grow(tmp_path, BEFORE)
+    wanted = grow_odd(tmp_path)
+    async with filetools.open(tmp_path, settings=QUIET) as files:
+        alice = files.for_actor(ALICE)
+        await alice.write_file("d/e.txt", "changed\n")
+        await alice.move_file("d", "x/t")
+        await alice.undo(since=1)
+        assert files_below(tmp_path) == wanted
+
+
+async def test_what_cannot_come_back_out_of_the_trash_by_its_name_is_a_conflict_that_is_told(tmp_path: Path) -> None:
+    grow(tmp_path, BEFORE)
+    wanted = grow_odd(tmp_path)
+    async with filetools.open(tmp_path, settings=QUIET) as files:
+        alice = files.for_actor(ALICE)
+        await alice.write_file("d/e.txt", "changed\n")
+        await alice.delete_directory("d", recursive=True)
+        error = await refused("EDIT_CONFLICT", alice.undo(since=1))
+        assert json.dumps(error.details, ensure_ascii=False).encode()
+        await alice.undo()
+        await alice.undo()
+        assert files_below(tmp_path) == wanted
+
+
+async def test_a_folder_stays_if_what_is_restored_was_in_an_empty_one_that_a_move_has_replaced(tmp_path: Path) -> None:
+    grow(tmp_path, BEFORE)
+    async with filetools.open(tmp_path, settings=QUIET) as files:
+        await files.create_directory("old/made")
+        await files.checkpoint("start")
+        await files.delete_directory("old/made", recursive=True)
+        journal, key = files._parts.journal, files._parts.workspace.key
+        (tmp_path / "d").rename(tmp_path / "old")  # as a program may, over a folder that is empty
+        paths = WorkspacePath("d"), WorkspacePath("old")
+        move = Change(operation=Operation.MOVE_DIRECTORY, path=paths[1], key=key(paths[1]), old_path=paths[0],
+                      old_key=key(paths[0]), applied=True, external=True)  # fmt: skip
+        journal.commit([move], EXTERNAL)
+        await files.restore("start")
+    assert snapshot(tmp_path) == {**BEFORE, "old": None, "old/made": None}

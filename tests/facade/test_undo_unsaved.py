@@ -83,3 +83,44 @@ async def test_of_a_document_that_was_given_up_nothing_is_left(
     result = await files.for_actor(ALICE).undo()
     assert [change.outcome for change in result.changes] == ["unchanged"]
     assert (tmp_path / "a.txt").read_text() == LINES
+
+
+@pytest.mark.parametrize("agent_undoes", [False, True])
+async def test_a_restore_takes_an_agents_part_of_unsaved_text_back_with_its_save(
+    files: FileToolsFacade, tmp_path: Path, agent_undoes: bool
+) -> None:
+    ann, alice = files.for_actor(ANN), files.for_actor(ALICE)
+    await files.checkpoint("start")
+    opened = await ann.buffers.open("a.txt")
+    await ann.buffers.change(opened.handle, text=TYPED, buffer_version=opened.buffer_version)
+    await alice.edit_file("a.txt", [Edit(old="typed two", new="typed TWO")])
+    await ann.buffers.save(opened.handle)
+    await ann.buffers.close(opened.handle)
+    if agent_undoes:
+        await alice.undo()
+    before = (tmp_path / "a.txt").read_text()
+    result = await ann.restore("start")
+    assert {change.outcome for change in result.changes} == {"undone"}
+    assert (tmp_path / "a.txt").read_text() == LINES
+    await ann.redo()
+    assert (tmp_path / "a.txt").read_text() == before
+
+
+async def test_a_preview_sees_unsaved_text_and_one_open_document_does_not_stop_the_rest(
+    files: FileToolsFacade, tmp_path: Path
+) -> None:
+    ann, alice = files.for_actor(ANN), files.for_actor(ALICE)
+    await alice.edit_file("a.txt", [Edit(old="two", new="TWO")])
+    await alice.write_file("b.txt", "b\n")
+    opened = await ann.buffers.open("a.txt")
+    text = opened.text.replace("TWO", "TWO, says ann")
+    await ann.buffers.change(opened.handle, text=text, buffer_version=opened.buffer_version)
+    preview = await alice.undo(since=1, dry_run=True)
+    error = await refused("EDIT_CONFLICT", alice.undo(since=1))
+    assert [conflict.path for conflict in preview.conflicts] == ["a.txt"]
+    assert error.details["conflicts"] == [conflict.to_dict() for conflict in preview.conflicts]
+    done = await alice.undo(since=1, partial=True)
+    assert [conflict.path for conflict in done.conflicts] == ["a.txt"]
+    assert not (tmp_path / "b.txt").exists()
+    assert (await ann.buffers.read(opened.handle)).text == text
+    assert (tmp_path / "a.txt").read_text() == LINES.replace("two", "TWO")

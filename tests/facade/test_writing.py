@@ -143,9 +143,9 @@ async def test_a_replaced_file_stays_readable_by_its_version(files: FileToolsFac
     assert (await files.read_file("a.txt", version=version("old\n"))).content == "old\n"
 
 
-async def test_equal_bytes_change_nothing_whatever_version_is_expected(files: FileToolsFacade, root: Path) -> None:
+async def test_equal_bytes_change_nothing(files: FileToolsFacade, root: Path) -> None:
     heard, before = told(files), (root / "a.txt").stat()
-    result = await files.write_file("a.txt", "old\n", expected_version="sha256:" + "0" * 64)
+    result = await files.write_file("a.txt", "old\n", expected_version=version("old\n"))
     assert result == WriteResult(path="a.txt", bytes_written=4, created=False, version=version("old\n"), unchanged=True)
     assert (heard, await recorded(files)) == ([], [])
     assert ((root / "a.txt").stat().st_ino, (root / "a.txt").stat().st_mtime_ns) == (before.st_ino, before.st_mtime_ns)
@@ -226,3 +226,18 @@ async def test_a_lock_that_is_not_free_in_time_is_said_to_be_held(files: FileToo
 async def test_writers_are_served_in_the_order_they_came(files: FileToolsFacade, root: Path) -> None:
     await asyncio.gather(*(files.append_file("order.txt", f"{number}\n") for number in range(60)))
     assert (root / "order.txt").read_text().split() == [str(number) for number in range(60)]
+
+
+@pytest.mark.parametrize(
+    "text", ["QUJD=", "QUJD==", "QUI=QUI=", "QUI", "QUJ=", "QR==", "Q===", "=", "%%%%", "QU JD", "QUI=\n"]
+)
+async def test_base64_that_no_encoder_writes_is_refused(files: FileToolsFacade, root: Path, text: str) -> None:
+    await refused("ENCODING_ERROR", files.write_file("z", text, encoding="base64"))
+    await refused("ENCODING_ERROR", files.append_file("z", text, encoding="base64"))
+    assert not (root / "z").exists()
+
+
+@pytest.mark.parametrize("content", [b"", b"A", b"AB", b"ABC", b"ABCD", bytes(range(256))])
+async def test_base64_of_any_length_is_taken(files: FileToolsFacade, root: Path, content: bytes) -> None:
+    await files.write_file("z", base64.b64encode(content).decode(), encoding="base64")
+    assert (root / "z").read_bytes() == content

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from filetools.journal import Change, Debt, Head, HeadMovedError, Journal, View
+from filetools.journal import BacklogEntry, Change, Head, HeadMovedError, Journal, View
 from filetools.models import EXTERNAL, ChangeRecord, Operation, RecordState
 from tests.support.journals import ALICE, OpenJournal, delete_folder, draft, folder, head_version, move_folder, put
 from tests.support.journals import version as v
@@ -14,15 +14,16 @@ from tests.support.journals import version as v
 
 def refused(journal: Journal, *changes: Change) -> None:
     """Commit in vain, and see that nothing of it is there."""
+    journal.mirrors.register("m")
     before = everything(journal, changes)
     with pytest.raises(HeadMovedError):
-        journal.commit(changes, ALICE, mirrors=["m"])
+        journal.commit(changes, ALICE)
     assert everything(journal, changes) == before
 
 
 def everything(journal: Journal, changes: tuple[Change, ...]) -> tuple[object, ...]:
     kept = [journal.contents.has(change.after) for change in changes if change.after is not None]
-    return journal.records(newest_first=True), sorted(journal.heads_below("")), kept, journal.debts.count("m")
+    return journal.records(newest_first=True), sorted(journal.heads_below("")), kept, journal.backlog.count("m")
 
 
 def test_a_moved_head_is_refused(journal: Journal) -> None:
@@ -216,8 +217,9 @@ def test_a_foreign_change_is_the_external_actors_whoever_commits(journal: Journa
 
 def test_a_found_file_is_owed_to_no_mirror(journal: Journal) -> None:
     found = draft(journal, "a", b"0", operation=Operation.FOUND, applied=True, external=True)
-    journal.commit([found], ALICE, mirrors=["m"])
-    assert journal.debts.count("m") == 0
+    journal.mirrors.register("m")
+    journal.commit([found], ALICE)
+    assert journal.backlog.count("m") == 0
 
 
 def test_a_chain_of_one_path_leaves_its_last_link_as_head(journal: Journal) -> None:
@@ -235,15 +237,14 @@ def test_a_chain_of_one_path_leaves_its_last_link_as_head(journal: Journal) -> N
 
 def test_a_version_kept_aside_never_becomes_the_head(journal: Journal) -> None:
     record = put(journal, "a", b"1")
-    (aside,) = journal.commit(
-        [draft(journal, "a", b"odd", aside=True, external=True, before=None, view=None)], ALICE, mirrors=["m"]
-    )
+    journal.mirrors.register("m")
+    (aside,) = journal.commit([draft(journal, "a", b"odd", aside=True, external=True, before=None, view=None)], ALICE)
     assert (aside.state, aside.actor) == (RecordState.ABORTED, EXTERNAL)
     assert journal.view("a").head == Head(
         key="a", path="a", version=v(b"1"), size=1, mode=0o644, number=record.number, applied=True
     )
     assert journal.contents.get(v(b"odd")) == b"odd"
-    assert journal.debts.count("m") == 0
+    assert journal.backlog.count("m") == 0
     assert aside in journal.records(key="a")
 
 
@@ -251,7 +252,8 @@ def test_compensation_aborts_the_record_and_sets_the_head_back(journal: Journal)
     put(journal, "a", b"1")
     pending = put(journal, "a", b"2", noted=False)
     back = draft(journal, "a", b"1", content=None, before=v(b"2"), view=None, applied=True, compensates=pending.number)
-    (record,) = journal.commit([back], ALICE, mirrors=["m"])
+    journal.mirrors.register("m")
+    (record,) = journal.commit([back], ALICE)
     assert record.state is RecordState.ABORTED
     assert journal.view("a").head == Head(
         key="a", path="a", version=v(b"1"), size=1, mode=0o644, number=record.number, applied=True
@@ -262,8 +264,8 @@ def test_compensation_aborts_the_record_and_sets_the_head_back(journal: Journal)
         (v(b"2"), RecordState.ABORTED),
         (v(b"1"), RecordState.ABORTED),
     ]
-    debt = Debt(mirror="m", key="a", path="a", number=record.number, tries=0)
-    assert journal.debts.get("m", "a") == debt
+    entry = BacklogEntry(mirror="m", key="a", path="a", number=record.number, tries=0)
+    assert journal.backlog.get("m", "a") == entry
 
 
 def test_compensation_leaves_foreign_changes_new_folders_and_other_steps_alone(journal: Journal) -> None:
@@ -317,9 +319,10 @@ def test_a_file_move_takes_the_head_along(journal: Journal) -> None:
         old_key="a",
         old_view=journal.view("a"),
     )
-    (record,) = journal.commit([move], ALICE, mirrors=["m"])
+    journal.mirrors.register("m")
+    (record,) = journal.commit([move], ALICE)
     assert (head_version(journal, "a"), head_version(journal, "b")) == (None, v(b"1"))
-    assert {debt.key: debt.number for debt in journal.debts.of("m")} == {"a": record.number, "b": record.number}
+    assert {entry.key: entry.number for entry in journal.backlog.of("m")} == {"a": record.number, "b": record.number}
     journal.marks.applied([record.number])
     journal.marks.flush()
     assert all((head := journal.view(key).head) is not None and head.applied for key in ("a", "b"))
@@ -338,13 +341,14 @@ def test_a_rename_of_case_alone_keeps_the_head(journal: Journal) -> None:
 def test_a_folder_move_moves_all_heads_below_and_no_others(journal: Journal) -> None:
     for key in ("d/a", "d/e/b", "d.txt", "dd/c", "d0"):
         put(journal, key, key.encode())
-    (moved,) = journal.commit([move_folder(journal, "d", "t/u")], ALICE, mirrors=["m"])
+    journal.mirrors.register("m")
+    (moved,) = journal.commit([move_folder(journal, "d", "t/u")], ALICE)
     assert dict(journal.heads_below("")) == {
         "t/u/a": v(b"d/a"), "t/u/e/b": v(b"d/e/b"), "d.txt": v(b"d.txt"), "dd/c": v(b"dd/c"), "d0": v(b"d0"),
     }  # fmt: skip
     assert journal.view("d/a").head is None
     assert list(journal.heads_below("t/u/e")) == [("t/u/e/b", v(b"d/e/b"))]
-    assert {debt.key: debt.number for debt in journal.debts.of("m")} == {"d": moved.number, "t/u": moved.number}
+    assert {entry.key: entry.number for entry in journal.backlog.of("m")} == {"d": moved.number, "t/u": moved.number}
 
 
 def test_a_folder_move_copes_with_paths_spelled_in_another_case(journal: Journal) -> None:

@@ -102,9 +102,10 @@ def test_the_view_of_a_path_has_its_document(journal: Journal) -> None:
 def test_a_change_of_the_document_alone_becomes_no_head(journal: Journal) -> None:
     document = opened(journal)
     change = replace(typed(document, "agent\n"), is_parent=True)
-    (record,) = journal.commit([draft(journal, "a", b"agent\n", buffered=True, document=change)], ALICE, mirrors=["m"])
+    journal.mirrors.register("m")
+    (record,) = journal.commit([draft(journal, "a", b"agent\n", buffered=True, document=change)], ALICE)
     assert record.state is RecordState.BUFFER
-    assert (journal.view("a").head, journal.debts.count("m")) == (None, 0)
+    assert (journal.view("a").head, journal.backlog.count("m")) == (None, 0)
     found = journal.documents.text(document.id)
     assert found is not None
     assert found[0].parents == (record.number,)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from filetools.journal import Journal
+from dataclasses import replace
+
+from filetools.journal import Change, Journal
 from filetools.models import ChangeRecord, Operation, RecordState
 from tests.support.journals import ALICE, OpenJournal, draft, put
 from tests.support.journals import version as v
@@ -225,9 +227,49 @@ def test_reopening_finds_everything_in_the_same_epoch(open_journal: OpenJournal)
     assert put(second, "f0", b"again").number == 6
 
 
-def test_restoring_is_needed_until_it_is_noted(open_journal: OpenJournal) -> None:
+def test_restoring_begins_once_a_start_of_the_machine(open_journal: OpenJournal) -> None:
     journal = open_journal()
     assert journal.needs_restoring()
-    journal.note_restored()
+    journal.begin_restoring()
     assert not journal.needs_restoring()
     assert not open_journal().needs_restoring()
+
+
+def test_what_must_be_restored_is_not_synced_and_its_head_is_not_certain(journal: Journal) -> None:
+    first, second = put(journal, "a", b"1"), put(journal, "b", b"2")
+    journal.marks.synced([second.number])
+    journal.begin_restoring()
+    assert (numbers(journal.marks.unrestored()), journal.marks.unsynced()) == ([first.number], [])
+    assert [is_applied(journal, key) for key in "ab"] == [False, True]
+    journal.marks.restored(first.number, ["a"])
+    assert (journal.marks.unrestored(), numbers(journal.marks.unsynced())) == ([], [first.number])
+    assert is_applied(journal, "a")
+
+
+def is_applied(journal: Journal, key: str) -> bool:
+    head = journal.view(key).head
+    return head is not None and head.applied
+
+
+def test_only_the_restored_key_shows_its_head_again(journal: Journal) -> None:
+    put(journal, "a", b"1")
+    second = put(journal, "b", b"2")
+    journal.begin_restoring()
+    journal.marks.restored(second.number, ["b"])
+    assert [is_applied(journal, key) for key in "ab"] == [False, True]
+
+
+def test_what_filetools_makes_is_unsynced_and_what_others_made_is_theirs(journal: Journal) -> None:
+    folder = Change(operation=Operation.CREATE_DIRECTORY, path="d", key="d", applied=True)
+    (made,) = journal.commit([folder], ALICE)
+    journal.commit([replace(folder, path="e", key="e", external=True)], ALICE)
+    journal.commit([draft(journal, "f", b"foreign", applied=True, external=True)], ALICE)
+    assert numbers(journal.marks.unsynced()) == [made.number]
+
+
+def test_a_foreign_save_on_top_of_what_is_not_synced_is_not_synced_either(journal: Journal) -> None:
+    journal.marks.synced([put(journal, "a", b"1").number])
+    second = put(journal, "a", b"2")
+    (third,) = journal.commit([draft(journal, "a", b"3", applied=True, external=True)], ALICE)
+    assert numbers(journal.marks.unsynced()) == [second.number, third.number]
+    assert numbers(journal.marks.unsettled("a")) == [3, 2, 1]

@@ -156,6 +156,25 @@ def test_a_newer_schema_is_left_untouched(state: Path) -> None:
     assert (state / "journal.db").read_bytes() == content
 
 
+def test_a_schema_that_a_newer_release_raises_meanwhile_takes_no_more_commits(state: Path) -> None:
+    journal = SqliteJournal(state)
+    put(journal, "a", b"1")
+    database = sqlite3.connect(state / "journal.db")
+    database.execute(f"PRAGMA user_version = {SCHEMA_VERSION + 1}")
+    for work in (
+        lambda: put(journal, "b", b"2", noted=False),
+        lambda: journal.marks.synced([1]),
+        journal.begin_restoring,
+    ):
+        with pytest.raises(StateTooNewError):
+            work()
+    assert [record.path for record in journal.records(newest_first=True)] == ["a"]
+    database.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
+    database.close()
+    put(journal, "b", b"2")
+    journal.close()
+
+
 def test_every_older_schema_is_brought_up_to_date(state: Path) -> None:
     for known in range(1, SCHEMA_VERSION):
         place = state / str(known)
@@ -172,6 +191,44 @@ def test_every_older_schema_is_brought_up_to_date(state: Path) -> None:
         put(journal, "a", b"1")
         journal.maintain(retention_bytes=10, retention_records=10)
         journal.close()
+
+
+def at_older_schema(state: Path, schema: int) -> sqlite3.Connection:
+    """Return a journal's database as an older release would have left it."""
+    (state / "journal.db").rename(state / "newer.db")
+    database = sqlite3.connect(state / "journal.db", isolation_level=None)
+    for statement in (one for statements in MIGRATIONS[:schema] for one in statements):
+        database.execute(statement)
+    database.execute("ATTACH ? AS newer", (str(state / "newer.db"),))
+    tables = [
+        {name for (name,) in database.execute(f"SELECT name FROM {one}.sqlite_master WHERE type = 'table'")}
+        for one in ("main", "newer")
+    ]
+    for table in tables[0] & tables[1] - {"sqlite_sequence"}:
+        columns = ", ".join(column[1] for column in database.execute(f"PRAGMA main.table_info({table})"))
+        database.execute(f"INSERT OR REPLACE INTO main.{table} ({columns}) SELECT {columns} FROM newer.{table}")
+    database.execute("DETACH newer")
+    database.execute(f"PRAGMA user_version = {schema}")
+    (state / "newer.db").unlink()
+    return database
+
+
+def test_a_journal_of_an_older_schema_tells_undos_from_redos_and_what_is_undone(state: Path) -> None:
+    journal = SqliteJournal(state)
+    for content in (b"0", b"1", b"2", b"3", b"4", b"5"):
+        put(journal, "a", content)
+    journal.close()
+    database = at_older_schema(state, 6)
+    # 2 undoes 1, 3 redoes it, 4 undoes 3; 6 undoes 5.
+    for number, target in ((2, 1), (3, 2), (4, 3), (6, 5)):
+        database.execute("INSERT INTO relations VALUES (?, 'undoes', ?)", (number, target))
+    database.close()
+    journal = SqliteJournal(state)
+    history = journal.history
+    assert history.undone(range(10)) == {1, 3, 5}
+    assert history.targets(range(10), "undoes") == {2: [1], 4: [3], 6: [5]}
+    assert history.targets(range(10), "redoes") == {3: [2]}
+    journal.close()
 
 
 def while_open(state: Path, harm: Callable[[Path], None]) -> SqliteJournal:
@@ -201,7 +258,7 @@ def test_a_journal_that_vanishes_while_open_acknowledges_nothing(state: Path, ha
         with pytest.raises(StateDamagedError):
             put(journal, key, b"2")
     with pytest.raises(StateDamagedError):
-        journal.debts.owe("m", [("a", "a")])
+        journal.backlog.add("m", [("a", "a")])
     with pytest.raises(StateDamagedError):
         journal.contents.keep(b"2", v(b"2"))
     journal.close()

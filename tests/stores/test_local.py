@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import shutil
 import stat
-import time
 from pathlib import Path
 
 import pytest
@@ -186,8 +185,7 @@ def test_a_file_that_became_a_link_is_not_replaced(tmp_path: Path, kind: str) ->
 
 def test_pipes_are_refused_at_once_and_can_be_removed(native: LocalWorld) -> None:
     os.mkfifo(native.root / PIPE)
-    begin = time.monotonic()
-    store = native.store
+    store = native.store  # a call that opened the pipe as a file would hang until the time limit of the test
     for act in (
         lambda: store.read(PIPE),
         lambda: store.read_now(PIPE, 10),
@@ -202,7 +200,6 @@ def test_pipes_are_refused_at_once_and_can_be_removed(native: LocalWorld) -> Non
         displaced.read()
     assert (displaced.stat.type, displaced.is_being_written()) == ("other", False)
     displaced.discard()
-    assert time.monotonic() - begin < 20
     assert native.names() == {"file.txt", "folder"}
 
 

@@ -21,6 +21,7 @@ from watchdog.observers import Observer
 from filetools.errors import ChangedMeanwhileError, FileBusyError
 from filetools.stores import Displaced
 from filetools.stores.linux import lease_refused
+from filetools.stores.local_disk import Place
 from filetools.stores.local_prepared import PreparedReplacement
 from filetools.stores.reading import to_file_stat
 from filetools.stores.renaming import Spot
@@ -85,11 +86,12 @@ class Meddled(PreparedReplacement):
     __slots__ = ("stranger",)
     stranger: Callable[[], None] | None
 
-    def _exchange(self, live: Spot, hidden: Spot) -> None:
-        super()._exchange(live, hidden)
+    def _exchange(self, place: Place, live: Spot, hidden: Spot) -> Place:
+        came_out = super()._exchange(place, live, hidden)
         stranger, self.stranger = self.stranger, None
         if stranger is not None:
             stranger()
+        return came_out
 
 
 def test_a_save_while_a_link_is_put_back_goes_to_limbo_and_is_never_discarded(native: LocalWorld) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -32,22 +32,22 @@ class FaultyJournal(SqliteJournal):
 
     plan: Plan
 
-    def commit(
-        self, changes: Sequence[Change], actor: Actor, *, mirrors: Sequence[str] = ()
-    ) -> tuple[ChangeRecord, ...]:
+    def commit(self, changes: Sequence[Change], actor: Actor) -> tuple[ChangeRecord, ...]:
         return self.plan.run(
             "journal",
             "Journal.commit",
             changes[0].path,
-            lambda: SqliteJournal.commit(self, changes, actor, mirrors=mirrors),
+            lambda: SqliteJournal.commit(self, changes, actor),
         )
 
 
 class CrashingOpening(Opening):
     """Opens a root whose store and journal follow a plan."""
 
-    def __init__(self, root: Path, plan: Plan, mirror: Path | None = None) -> None:
-        super().__init__(root, mirror, None, QUIET)
+    def __init__(
+        self, root: Path, plan: Plan, mirror: Path | None = None, settings: Mapping[str, Any] | None = None
+    ) -> None:
+        super().__init__(root, mirror, None, {**QUIET, **(settings or {})})
         self._plan = plan
 
     def _open_store(self, workspace: Workspace, private_directory: Path) -> Store:

@@ -112,6 +112,31 @@ async def change_for_ever(files: FileToolsFacade, name: str) -> None:
             say(done="delete", path=path, content=None)
 
 
+async def write_beside_others(root: Path, mirror: str, policy: str, name: str) -> None:
+    """Change own files and one that all share, until the input ends or it is killed; say what was refused."""
+    loop = asyncio.get_running_loop()
+    settings = {**RELAXED, "lock_timeout_seconds": 60.0, "mirror_wait_seconds": 60.0}
+    async with filetools.open(root, mirror=mirror, mirror_policy=policy, settings=settings) as files:  # type: ignore[arg-type]
+        say(ready=True)
+        ended = loop.run_in_executor(None, sys.stdin.read)
+        number = 0
+        while not ended.done():
+            number += 1
+            for work in (
+                files.write_file(f"{name}/{number % 5}.txt", f"{name} {number}\n" * (number % 7 * 100 + 1)),
+                files.append_file("shared.txt", f"{name} {number}\n"),
+                files.append_file("folder/shared too.txt", f"{name} {number}\n"),
+                files.write_file(f"{name}/moving.txt", f"{number}\n"),
+                files.move_file(f"{name}/moving.txt", f"{name}/moved.txt", overwrite=True),
+                files.delete_file(f"{name}/{number % 5}.txt"),
+            ):
+                try:
+                    await work
+                except filetools.FileToolsError as exc:
+                    say(refused=f"{exc.code}: {exc.message}")
+            say(done=number)
+
+
 async def rewrite(root: Path, size: str) -> None:
     """Rewrite one large file for ever, each time with another letter."""
     async with filetools.open(root, settings=RELAXED) as files:
@@ -241,6 +266,7 @@ TASKS: dict[str, Callable[..., Awaitable[None]]] = {
     "change": change_lines,
     "edit": edit_lines,
     "write": write_for_ever,
+    "write beside others": write_beside_others,
     "rewrite": rewrite,
     "events": tell_events,
     "move and die": move_and_die,

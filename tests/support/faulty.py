@@ -325,6 +325,9 @@ class FaultyStore:
     def scan(self, path: WorkspacePath) -> Iterator[ScanEntry]:
         yield from self._run("scan", path, lambda: list(self.inner.scan(path)))
 
+    def state_below(self, path: WorkspacePath) -> WorkspacePath | None:
+        return self.inner.state_below(path)
+
     def set_mode(self, path: WorkspacePath, mode: int) -> None:
         self._run("set_mode", path, lambda: self.inner.set_mode(path, mode))
 

@@ -19,7 +19,8 @@ PATH, SECOND = "file", "second"
 KEPT: Final = "kept"
 OWN: Final = "its own"
 """A copy is a new file: it takes over bytes and mode."""
-TARGET: Final = "the target is moved"
+REFUSED: Final = "SYMLINK_NOT_ALLOWED"
+"""A patch that renames a link would change what the link leads to."""
 _ACCESS: Final = "system.posix_acl_access"
 RENAMING: Final = "`apply_patch` that renames, too"
 _AFTER: Final = {"`copy_file`": f"{PATH}.copy", "`move_file`": f"{PATH}.moved", RENAMING: f"{PATH}.renamed"}
@@ -115,15 +116,15 @@ async def verdict(root: Path, operation: str, name: str) -> str:
     if operation == RENAMING and name == "hard links":
         return OWN if is_done and (root / SECOND).read_bytes() == column.bytes_of(text) else "lost"
     is_left = is_done and attribute.look(place) == before
-    return {"`copy_file`": OWN, "`move_file`": TARGET, RENAMING: TARGET}.get(operation, "lost") if is_left else "lost"
+    return {"`copy_file`": OWN}.get(operation, "lost") if is_left else "lost"
 
 
 def wanted(operation: str, name: str) -> str:
     """Return the verdict that is good."""
     if operation == "`copy_file`" and name != "mode":
         return OWN
-    if operation in ("`move_file`", RENAMING) and name == "symbolic link":
-        return TARGET
+    if operation == RENAMING and name == "symbolic link":
+        return REFUSED
     if operation == RENAMING and name == "hard links":
         return OWN
     return KEPT

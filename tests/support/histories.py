@@ -7,8 +7,9 @@ from collections.abc import Iterable
 from filetools.content import version_of
 from filetools.errors import VersionGoneError
 from filetools.models import Actor, ChangeRecord, Operation, RecordState
+from filetools.settings import Settings
 from filetools.versions import DraftTree, Finding, Node, Origin, Undoing
-from filetools.versions.undo import State
+from filetools.versions.past import State
 
 MODE = 0o644
 
@@ -40,7 +41,7 @@ class Workshop:
     def without(self, actor: Actor) -> tuple[dict[str, str], list[Finding]]:
         """Return the texts of the files without the changes of one actor, as far as they can be taken back."""
         tree = DraftTree(self)
-        undoing = Undoing(tree, self)
+        undoing = Undoing(tree, self, is_prose=Settings().is_prose)
         for record in reversed(self.records):
             if record.actor == actor:
                 undoing.take_back(record)
@@ -117,5 +118,8 @@ class Workshop:
     def has_restored(self, record: ChangeRecord) -> bool:
         return False
 
-    def files_before(self, record: ChangeRecord) -> dict[str, State]:
+    def brought_back(self, record: ChangeRecord) -> ChangeRecord | None:
+        return None
+
+    def tree_before(self, record: ChangeRecord) -> dict[str, State | None]:
         return {}

@@ -119,7 +119,13 @@ def _started(
         [sys.executable, "-m", *program],
         env={**kept, "PYTHONPATH": str(REPOSITORY), "FILETOOLS_DURABILITY": "relaxed", **environment},
         stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=stderr, bufsize=0, cwd=root,
+        preexec_fn=_hear_hangups,
     )  # fmt: skip
+
+
+def _hear_hangups() -> None:
+    """Let SIGHUP end the child, also where the tests themselves were started by nohup."""
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 
 def line_of(process: subprocess.Popen[bytes]) -> str:

@@ -5,14 +5,16 @@ from __future__ import annotations
 import hashlib
 import os
 import signal
+import sqlite3
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final, Protocol
+from weakref import WeakKeyDictionary
 
-from filetools.journal import Change, Journal
+from filetools.journal import Change, Journal, SqliteJournal
 from filetools.models import Actor, ChangeRecord, Operation
 from tests.support import journal_worker
 
@@ -52,8 +54,9 @@ def draft(journal: Journal, key: str, content: bytes | None, /, **options: Any) 
 
 def put(journal: Journal, key: str, content: bytes | None, /, *, noted: bool = True, **options: Any) -> ChangeRecord:
     """Commit one change and, unless told otherwise, note and write that the file carries it."""
-    mirrors = options.pop("mirrors", ())
-    (record,) = journal.commit([draft(journal, key, content, **options)], ALICE, mirrors=mirrors)
+    for place in options.pop("mirrors", ()):
+        journal.mirrors.register(place)
+    (record,) = journal.commit([draft(journal, key, content, **options)], ALICE)
     if noted:
         journal.marks.applied([record.number])
         journal.marks.flush()
@@ -143,3 +146,45 @@ def traced(state: Path, trace: Path, *arguments: str, inject: str | None = None)
     program = [sys.executable, "-m", "tests.support.journal_worker", str(state), *arguments]
     subprocess.run([*command, *program], check=True, cwd=REPOSITORY, stdout=subprocess.DEVNULL)
     return trace.read_text()
+
+
+class _Meter:
+    """Counts what the connections of one journal do, while somebody looks. Lives as long as the journal."""
+
+    def __init__(self) -> None:
+        self._connections: list[sqlite3.Connection] = []
+        self.statements: list[str] | None = None
+        self.steps = [0]
+
+    def attach(self, connections: list[sqlite3.Connection]) -> None:
+        # Once and for good: replacing a callback waits, with the interpreter's lock held, for the statement that another
+        # thread is in, which may itself be waiting for that lock to call it.
+        for connection in connections:
+            if connection not in self._connections:
+                self._connections.append(connection)
+                connection.set_trace_callback(self._trace)
+                connection.set_progress_handler(self._step, 10)
+
+    def _trace(self, statement: str) -> None:
+        if self.statements is not None:
+            self.statements.append(statement)
+
+    def _step(self) -> int:
+        self.steps[0] += 1
+        return 0
+
+
+_METERS: WeakKeyDictionary[SqliteJournal, _Meter] = WeakKeyDictionary()
+
+
+@contextmanager
+def watched(journal: SqliteJournal) -> Iterator[tuple[list[str], list[int]]]:
+    """Note every statement of every connection, and how many steps SQLite's machine takes for them, in tens."""
+    journal.position()
+    meter = _METERS.setdefault(journal, _Meter())
+    meter.attach([journal._database._writer._connection, *journal._database._readers._idle])
+    meter.statements, meter.steps = [], [0]
+    try:
+        yield meter.statements, meter.steps
+    finally:
+        meter.statements, meter.steps = None, [0]

@@ -1,64 +1,97 @@
-"""A process that takes locks on command: `python -m tests.support.lock_worker COMMAND DIRECTORY ARGUMENT...`.
+"""Processes that take locks on command.
 
-It prints one line when it is ready and one when it is done, and waits for a line on its standard input in between.
+A worker says when it is ready and when it is done, and waits to be told to go on in between.
 """
 
 from __future__ import annotations
 
 import asyncio
+import multiprocessing
 import os
 import random
 import signal
-import subprocess
-import sys
 import time
 from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager
+from multiprocessing.connection import Connection
 from pathlib import Path
 
 from filetools.locks import LockTable
 
-_ROOT = Path(__file__).parents[2]
+
+class Worker:
+    """A worker process, from outside."""
+
+    def __init__(self, command: str, arguments: tuple[str, ...]) -> None:
+        self._pipe, theirs = _SERVER.Pipe()
+        self._process = _SERVER.Process(target=_run, args=(theirs, command, *arguments))
+        self._process.start()
+        theirs.close()
+        assert self._process.pid is not None
+        self.pid = self._process.pid
+
+    def tell(self) -> None:
+        """Let it go on."""
+        self._pipe.send("")
+
+    def said(self) -> str:
+        """Wait for its next line; "" if it has ended."""
+        try:
+            return str(self._pipe.recv())
+        except (EOFError, ConnectionResetError):
+            return ""
+
+    def send_signal(self, number: int) -> None:
+        """Signal it."""
+        os.kill(self.pid, number)
+
+    def kill(self) -> None:
+        """Kill it, and wait for its end."""
+        self._process.kill()
+        self._process.join()
 
 
 @contextmanager
-def lock_worker(command: str, *arguments: str | Path | int) -> Iterator[subprocess.Popen[str]]:
+def lock_worker(command: str, *arguments: str | Path | int) -> Iterator[Worker]:
     """Start a worker, wait until it is ready, and end it with the block."""
-    line = [sys.executable, "-m", "tests.support.lock_worker", command, *map(str, arguments)]
-    with subprocess.Popen(line, cwd=_ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
-        try:
-            assert said(process) == "ready"
-            yield process
-        finally:
-            process.kill()
+    worker = Worker(command, tuple(map(str, arguments)))
+    try:
+        assert worker.said() == "ready"
+        yield worker
+    finally:
+        worker.kill()
 
 
-def tell(process: subprocess.Popen[str]) -> None:
-    """Let a worker go on."""
-    assert process.stdin is not None
-    process.stdin.write("\n")
-    process.stdin.flush()
+# Each worker is forked from one process that has imported everything: importing takes longer than most tests.
+_SERVER = multiprocessing.get_context("forkserver")
+_SERVER.set_forkserver_preload([__name__])
+_to_test: Connection | None = None
 
 
-def said(process: subprocess.Popen[str]) -> str:
-    """Wait for a worker's next line."""
-    assert process.stdout is not None
-    return process.stdout.readline().strip()
+def _run(pipe: Connection, command: str, directory: str, *arguments: str) -> None:
+    global _to_test  # a worker has one command and one other end
+    _to_test = pipe
+    asyncio.run(_COMMANDS[command](Path(directory), *arguments))
 
 
 def _say(text: str) -> None:
-    sys.stdout.write(f"{text}\n")
-    sys.stdout.flush()
+    assert _to_test is not None
+    _to_test.send(text)
+
+
+def _wait() -> None:
+    assert _to_test is not None
+    _to_test.recv()
 
 
 async def _hold(directory: Path, key: str) -> None:
     table = LockTable(directory)
     async with table.hold([key], path=key, owner="worker"):
         _say("ready")
-        sys.stdin.readline()
+        _wait()
     await table.aclose()
     _say("done")
-    sys.stdin.readline()
+    _wait()
 
 
 async def _hold_and_fork(directory: Path, key: str) -> None:
@@ -69,7 +102,7 @@ async def _hold_and_fork(directory: Path, key: str) -> None:
             signal.pause()
         _say("ready")
         _say(str(child))
-        sys.stdin.readline()
+        _wait()
 
 
 async def _count(directory: Path, counter_path: str, rounds: str) -> None:
@@ -78,7 +111,7 @@ async def _count(directory: Path, counter_path: str, rounds: str) -> None:
     tables = [LockTable(spelling) for spelling in spellings]
     counter = Path(counter_path)
     _say("ready")
-    sys.stdin.readline()
+    _wait()
 
     async def task(table: LockTable) -> None:
         for _ in range(int(rounds)):
@@ -96,7 +129,7 @@ async def _mix(directory: Path, rounds: str, seed: str) -> None:
     table = LockTable(directory, stripes=8)
     choice = random.Random(int(seed))
     _say("ready")
-    sys.stdin.readline()
+    _wait()
 
     async def task() -> None:
         for _ in range(int(rounds)):
@@ -133,6 +166,3 @@ _COMMANDS: dict[str, Callable[..., Coroutine[None, None, None]]] = {
     "mix": _mix,
     "hog": _hog,
 }
-
-if __name__ == "__main__":
-    asyncio.run(_COMMANDS[sys.argv[1]](Path(sys.argv[2]), *sys.argv[3:]))

@@ -30,6 +30,7 @@ from filetools.models import (
     BufferClose,
     BufferResult,
     BufferSave,
+    ChangedFile,
     ChangeEntry,
     DeleteResult,
     DirectoryResult,
@@ -54,7 +55,6 @@ from filetools.models import (
 )
 from filetools.paths.patterns import Glob, is_glob
 from filetools.settings import Settings
-from filetools.versions import ChangedFile
 
 MOMENT = datetime(2024, 1, 2, tzinfo=UTC)
 T = TypeVar("T")
@@ -213,7 +213,13 @@ class MemoryFiles:
         return path
 
     async def write_file(
-        self, path: str, content: str, *, expected_version: str | None = None, require_read: bool = False
+        self,
+        path: str,
+        content: str,
+        *,
+        expected_version: str | None = None,
+        on_stale: Literal["merge", "refuse"] | None = None,
+        require_read: bool = False,
     ) -> WriteResult:
         await self._enter("write_file")
         return self._replace(path, content, expected_version, require_read=require_read)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from random import Random
 from typing import Final
@@ -80,8 +80,9 @@ def _converted(random: Random, text: str) -> str:
 
 
 def unended_texts(random: Random) -> Texts:
-    """Return texts of which some lack the end of their last line."""
-    base, ours, theirs = (text.removesuffix(random.choice(["\n", ""])) for text in random_texts(random))
+    """Return texts of which some lack the end of their last line, in LF or CRLF."""
+    end = random.choice(["\n", "\r\n"])
+    base, ours, theirs = (text.removesuffix(random.choice([end, ""])) for text in random_texts(random, ends=(end,)))
     return base, ours, theirs
 
 
@@ -137,21 +138,65 @@ def broken_rules(merge: Merge, base: str, ours: str, theirs: str) -> list[str]:
     return broken
 
 
-class GitMerge:
-    """`git merge-file` in a folder of its own."""
+def git_merge_file(folder: Path, texts: Texts) -> str | None:
+    """Merge base, ours and theirs as `git merge-file` does."""
+    names = [folder / name for name in ("base", "ours", "theirs")]
+    for path, text in zip(names, texts, strict=True):
+        path.write_bytes(text.encode())
+    old, ours, theirs = map(str, names)
+    done = subprocess.run(["git", "merge-file", "-p", "--diff3", ours, old, theirs], capture_output=True, check=False)
+    assert 0 <= done.returncode < 128, done.stderr
+    return None if done.returncode else done.stdout.decode()
 
-    def __init__(self, folder: Path) -> None:
-        self._names = [folder / name for name in ("base", "ours", "theirs")]
 
-    def merge(self, base: str, ours: str, theirs: str) -> str | None:
-        for path, text in zip(self._names, (base, ours, theirs), strict=True):
-            path.write_bytes(text.encode())
-        old, first, second = map(str, self._names)
-        done = subprocess.run(
-            ["git", "merge-file", "-p", "--diff3", first, old, second], capture_output=True, check=False
-        )
-        assert 0 <= done.returncode < 128, done.stderr
-        return None if done.returncode else done.stdout.decode()
+def git_merges(folder: Path, triples: Sequence[Texts]) -> list[str | None]:
+    """Merge each base, ours and theirs as `git merge-file` does, all in one merge of two branches with a file each.
+
+    A process for each triple would take ten times as long as our own merge.
+    """
+    _git(folder, "init", "-q")
+    _git(folder, "fast-import", "--quiet", feed=b"".join(_branches(triples)))
+    _git(folder, "checkout", "-q", "ours")
+    merging = (
+        "merge",
+        "-q",
+        "--no-edit",
+        "-s",
+        "recursive",
+        "-X",
+        "no-renames",
+        "-X",
+        "diff-algorithm=myers",
+        "theirs",
+    )
+    _git(folder, "-c", "merge.conflictStyle=diff3", *merging, may_fail=True)
+    unmerged = _git(folder, "diff", "-z", "--name-only", "--diff-filter=U").decode().split("\0")
+    conflicts = set(unmerged)
+    return [
+        None if name in conflicts else (folder / name).read_bytes().decode() for name in map(str, range(len(triples)))
+    ]
+
+
+def _branches(triples: Sequence[Texts]) -> Iterator[bytes]:
+    for side, branch in enumerate(("base", "ours", "theirs")):
+        yield f"commit refs/heads/{branch}\ncommitter a <a@example.org> 0 +0000\ndata 0\n".encode()
+        yield b"from refs/heads/base\n" if side else b""
+        for number, texts in enumerate(triples):
+            content = texts[side].encode()
+            yield b"M 644 inline %d\ndata %d\n%b\n" % (number, len(content), content)
+
+
+def _git(folder: Path, *arguments: str, feed: bytes = b"", may_fail: bool = False) -> bytes:
+    names = {
+        "user.name": "a",
+        "user.email": "a@example.org",
+        "core.autocrlf": "false",
+        "core.attributesFile": os.devnull,
+    }
+    settings = [part for name, value in names.items() for part in ("-c", f"{name}={value}")]
+    done = subprocess.run(["git", *settings, *arguments], cwd=folder, input=feed, capture_output=True, check=False)
+    assert done.returncode == 0 or (may_fail and done.returncode == 1), done.stderr
+    return done.stdout
 
 
 def _line(random: Random, variety: int, ends: tuple[str, ...]) -> str:

@@ -19,7 +19,8 @@ from filetools.locks import LockTable
 from filetools.models import Actor, ChangeRecord, MirrorStatus, Operation
 from filetools.paths import Workspace, WorkspacePath
 from filetools.stores import LocalStore, MemoryStore, Store
-from filetools.sync import MakeDirectory, MirrorAction, Move, Put, Remove, SyncManager
+from filetools.sync import AttachedMirror, MakeDirectory, MirrorAction, Move, Put, Remove, SyncManager
+from filetools.sync.identity import MARKER
 from tests.support.faulty import Died, FaultyStore, Plan
 
 T = TypeVar("T")
@@ -29,6 +30,8 @@ PATIENCE_SECONDS = 60.0
 """How long calls wait for a mirror that answers: on a busy machine a thread may get its turn late."""
 WAIT_SECONDS = 0.25
 """How long they wait for one that hangs."""
+FOR_EVER_SECONDS = 3600.0
+"""Longer than any test: who waits so long has failed."""
 
 
 def at(path: str) -> WorkspacePath:
@@ -110,11 +113,20 @@ class World:
     kept: list[tuple[str, bytes]] = field(default_factory=list)
     manager: SyncManager = field(init=False)
 
+    def fill(self) -> None:
+        """Take the mirror, which is as empty as the primary, for filled."""
+        row, store = self.journal.mirrors.register("mirror"), self.mirror
+        if row.position is None:
+            store = store.inner if isinstance(store, FaultyStore) else store
+            store.make_directory(MARKER.parent)
+            store.prepare(MARKER, row.identity.encode(), new=True).exchange()
+            self.journal.mirrors.filled(row, 0)
+
     def build(self, **options: Any) -> SyncManager:
         self.manager = SyncManager(
             self.journal,
             primary=options.pop("primary", self.primary),
-            mirrors={"mirror": self.mirror},
+            mirrors=[AttachedMirror(name="mirror", row=self.journal.mirrors.register("mirror"), store=self.mirror)],
             locks=self.locks,
             publish=self.events.append,
             run=self.run,
@@ -216,10 +228,10 @@ class World:
         return MakeDirectory(path=at(path), key=path, number=record.number)
 
     def commit(self, change: Change) -> tuple[ChangeRecord, ...]:
-        return self.journal.commit([change], ALICE, mirrors=self.manager.names())
+        return self.journal.commit([change], ALICE)
 
     def owed(self) -> int:
-        return self.journal.debts.count("mirror")
+        return self.journal.backlog.count("mirror")
 
     def _applied(self, record: ChangeRecord) -> None:
         self.journal.marks.applied([record.number])
@@ -244,7 +256,7 @@ class World:
 
 
 @asynccontextmanager
-async def world(tmp_path: Path, mirror: Store, **options: Any) -> AsyncIterator[World]:
+async def world(tmp_path: Path, mirror: Store, *, is_filled: bool = True, **options: Any) -> AsyncIterator[World]:
     """Open a workspace in `tmp_path`; its manager is built, and started by the test."""
     root = tmp_path / "primary"
     state = root / ".filetools"
@@ -261,6 +273,8 @@ async def world(tmp_path: Path, mirror: Store, **options: Any) -> AsyncIterator[
         executor=executor,
         mirror=mirror,
     )
+    if is_filled:
+        opened.fill()
     opened.build(**options)
     try:
         yield opened

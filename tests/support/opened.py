@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -91,6 +92,45 @@ async def until_watched(files: FileToolsFacade, root: Path) -> None:
         while heard[-1].name != "file:deleted":
             await asyncio.sleep(0.01)
     subscription.unsubscribe()
+
+
+@asynccontextmanager
+async def watched(
+    root: Path, mirror: Path | None = None, **settings: Any
+) -> AsyncIterator[tuple[FileToolsFacade, list[Any]]]:
+    """Open a root and wait until it is watched; gives the facade and the events of files and folders."""
+    given = {"durability": "relaxed", "sync_after_seconds": 0.05, **settings}
+    async with filetools.open(root, mirror=mirror, settings=given) as files:
+        await until_watched(files, root)
+        told: list[Any] = []
+        files.on("file:*", told.append)
+        files.on("directory:*", told.append)
+        yield files, told
+
+
+async def all_seen(files: FileToolsFacade, root: Path, told: list[Any]) -> None:
+    """Wait until everything is told that other programs did before this."""
+    marker = root / f"marker-{time.monotonic_ns()}"
+    marker.write_text("")
+    await steps_until(lambda: any(event.path == marker.name for event in told))
+    marker.unlink()
+    await steps_until(lambda: any((event.name, event.path) == ("file:deleted", marker.name) for event in told))
+    clerk = clerk_of(files)
+    # A name that left is looked at only when nobody waits for its new place any more.
+    handover = clerk._watcher._handover
+    await steps_until(lambda: not (handover._waiting or handover.hints or clerk._hints or clerk._echoes))
+    told[:] = [event for event in told if event.path != marker.name]
+
+
+def clerk_of(files: FileToolsFacade) -> Any:
+    """Return what does the background work of an opened workspace."""
+    return files._runner.on_told.__self__  # type: ignore[attr-defined]
+
+
+def names_in(root: Path) -> list[str]:
+    """Return what stands in a tree, without what filetools keeps there."""
+    names = (path.relative_to(root).as_posix() for path in root.rglob("*"))
+    return sorted(name for name in names if not name.startswith(".filetools"))
 
 
 def lapse_leases(files: FileToolsFacade, left_seconds: float = 0.0) -> None:

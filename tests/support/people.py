@@ -68,6 +68,9 @@ class Stopwatch:
     def note_approval(self, approval: str) -> None:
         self.noted.append(approval)
 
+    def is_over(self) -> bool:
+        return False
+
 
 async def run(work: Callable[[], T]) -> T:
     """Run blocking work as a workspace does: in another thread."""

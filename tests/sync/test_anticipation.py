@@ -18,7 +18,7 @@ def ahead_of(path: str, content: bytes, *, new: bool = False) -> Put:
 
 
 async def lane_is_idle(opened: World) -> None:
-    await opened.manager._mirrors[0].front.perform(lambda job: None, seconds=10)
+    await opened.manager._mirrors[0].front.perform(lambda job: None, silence_seconds=10)
 
 
 async def write_ahead(opened: World, path: str, content: bytes, *, new: bool = False) -> MirrorStatus:
@@ -105,7 +105,7 @@ async def test_a_failure_ahead_of_the_commit_is_told_by_following_only(tmp_path:
 
 async def test_a_mirror_that_hangs_ahead_of_the_commit_costs_its_wait_and_leaves_nothing(tmp_path: Path) -> None:
     inner, hang = local_store(tmp_path / "mirror"), Hang("prepare")
-    async with world(tmp_path, scripted(inner, before=hang), is_keeper=lambda: False) as opened:
+    async with world(tmp_path, scripted(inner, before=hang)) as opened:
         await opened.write("a", b"old")
         hurry(opened.manager)
         hang.on()

@@ -102,7 +102,7 @@ async def test_a_mirror_that_flickers_converges_in_order(tmp_path: Path) -> None
         assert_never_older(exchanges.seen)
 
 
-async def test_debts_of_an_earlier_opening_are_paid_at_once(tmp_path: Path) -> None:
+async def test_entries_of_an_earlier_opening_are_paid_at_once(tmp_path: Path) -> None:
     inner = local_store(tmp_path / "mirror")
     async with world(tmp_path, inner) as opened:
         opened.manager.pause()
@@ -115,13 +115,13 @@ async def test_debts_of_an_earlier_opening_are_paid_at_once(tmp_path: Path) -> N
         assert tree(inner) == tree(opened.primary)
 
 
-async def test_a_death_during_catching_up_leaves_the_debts(tmp_path: Path) -> None:
+async def test_a_death_during_catching_up_leaves_the_entries(tmp_path: Path) -> None:
     """Wherever the process dies, the next one finishes, and nothing is paid that is not there."""
     inner = local_store(tmp_path / "mirror")
     async with world(tmp_path, inner) as opened:
         await opened.write("a", b"old")
         await opened.write("gone", b"old")
-        await opened.manager._mirrors[0].payments.settle()
+        await opened.manager._mirrors[0].completions.flush()
         opened.manager.pause()
         await opened.write("a", b"new")
         await opened.write("d/b", b"new")
@@ -136,9 +136,9 @@ async def test_a_death_during_catching_up_leaves_the_debts(tmp_path: Path) -> No
             await opened.manager.start()
             await opened.until(lambda plan=plan: plan.is_dead or opened.owed() == 0)  # type: ignore[misc]
             for path, content in primary.items():
-                if opened.journal.debts.get("mirror", path) is None and path != "d":
+                if opened.journal.backlog.get("mirror", path) is None and path != "d":
                     assert tree(inner)[path] == content
-            assert opened.journal.debts.get("mirror", "gone") is not None or "gone" not in tree(inner)
+            assert opened.journal.backlog.get("mirror", "gone") is not None or "gone" not in tree(inner)
     else:
         pytest.fail("it never finished")
     assert tree(inner) == primary
@@ -190,8 +190,8 @@ async def test_a_refusal_that_a_probe_explains_counts_against_no_path(tmp_path: 
         read_only.is_down = True
         assert await opened.write("a", b"1") == "pending"
         await opened.until(lambda: read_only.calls >= 8)
-        (debt,) = opened.journal.debts.of("mirror")
-        assert debt.tries == 0
+        (entry,) = opened.journal.backlog.of("mirror")
+        assert entry.tries == 0
         read_only.is_down = False
         await opened.until_paid()
         assert tree(inner) == {"a": b"1"}
@@ -217,18 +217,6 @@ async def test_the_pause_before_a_probe_doubles(tmp_path: Path, monkeypatch: pyt
         assert pauses[:7] == [5, 10, 20, 40, 60, 60, 60]
 
 
-async def test_only_the_keeper_catches_up(tmp_path: Path) -> None:
-    inner, probed = memory_mirror(), Switch()
-    async with world(tmp_path, scripted(inner, before=probed), is_keeper=lambda: False) as opened:
-        opened.manager.pause()
-        await opened.write("a", b"1")
-        opened.manager.resume()
-        await opened.manager.start()
-        assert await opened.write("b", b"2") == "in_sync"
-        await opened.until(lambda: opened.owed() == 1)
-        assert tree(inner) == {"b": b"2"}
-
-
 async def test_a_path_that_somebody_works_on_is_left_until_later(tmp_path: Path) -> None:
     inner = memory_mirror()
     async with world(tmp_path, inner) as opened:
@@ -250,7 +238,7 @@ async def test_a_pending_change_is_not_written_before_somebody_settles_it(tmp_pa
     async with world(tmp_path, inner) as opened:
         await opened.manager.start()
         change = Change(operation=Operation.CREATE, path="a", key="a", after=version_of(b"1"), content=b"1", size=1)
-        (record,) = opened.journal.commit([change], ALICE, mirrors=["mirror"])
+        (record,) = opened.journal.commit([change], ALICE)
         await opened.write("b", b"2")
         await opened.until(lambda: opened.owed() == 1)
         assert tree(inner) == {"b": b"2"}
@@ -363,7 +351,7 @@ async def test_nothing_is_written_while_a_call_that_was_given_up_may_still_excha
         opened.manager.resume()
         await opened.manager.start()
         for _ in range(20):
-            await opened.manager._mirrors[0].back.perform(lambda job: None, seconds=60)
+            await opened.manager._mirrors[0].back.perform(lambda job: None, silence_seconds=60)
             await asyncio.sleep(0.005)
         assert tree(inner) == {}
         hang.off()
@@ -405,7 +393,7 @@ async def test_an_error_of_the_primary_is_not_blamed_on_the_mirror(tmp_path: Pat
         (opened.root / "d" / "unreadable").write_bytes(b"1")
         opened.build(primary=scripted(opened.primary, before=fail))
         await opened.manager.start()
-        await opened.until(lambda: any(debt.tries for debt in opened.journal.debts.of("mirror")))
+        await opened.until(lambda: any(entry.tries for entry in opened.journal.backlog.of("mirror")))
         assert await opened.write("a", b"2") == "in_sync"
         await opened.until(lambda: opened.owed() == 1)  # only the folder with the bad file is owed for good
         assert opened.manager.status()["mirror"] == {"state": "ready", "behind": 1, "last_error": None}

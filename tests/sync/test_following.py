@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from functools import partial
 from pathlib import Path
 
@@ -11,10 +10,21 @@ import pytest
 
 from filetools.errors import DiskFullError, FileToolsError, StateDamagedError, StorageFailedError, WorkspaceGoneError
 from filetools.events import SyncError, SyncPaused, SyncResumed
-from filetools.journal import Debt
+from filetools.journal import BacklogEntry
 from filetools.sync import Follower, MakeDirectory, MirrorAction, Put
+from filetools.sync.identity import MARKER
 from tests.support.faulty import Died, FaultyStore, Plan
-from tests.support.mirror_worlds import WAIT_SECONDS, Hang, at, hurry, local_store, memory_mirror, scripted, tree, world
+from tests.support.mirror_worlds import (
+    FOR_EVER_SECONDS,
+    Hang,
+    at,
+    hurry,
+    local_store,
+    memory_mirror,
+    scripted,
+    tree,
+    world,
+)
 
 
 async def test_a_hung_mirror_costs_the_first_call_its_wait_and_later_calls_nothing(tmp_path: Path) -> None:
@@ -23,16 +33,11 @@ async def test_a_hung_mirror_costs_the_first_call_its_wait_and_later_calls_nothi
         await opened.write("a", b"1")
         hurry(opened.manager)
         hang.on()
-        started = time.monotonic()
         assert await opened.write("a", b"2") == "pending"
-        first = time.monotonic() - started
-        started = time.monotonic()
-        statuses = [await opened.write("a", b"%d" % number) for number in range(20)]
-        later = (time.monotonic() - started) / 20
+        hurry(opened.manager, FOR_EVER_SECONDS)  # a call that waited for it would not come back
+        statuses = {await opened.write("a", b"%d" % number) for number in range(20)}
         hang.off()
-    assert set(statuses) == {"pending"}
-    assert WAIT_SECONDS <= first < WAIT_SECONDS + 20  # a busy machine adds to it
-    assert later < WAIT_SECONDS
+    assert statuses == {"pending"}
 
 
 async def test_a_hung_mirror_releases_everybody_who_waits_for_it_at_its_first_miss(tmp_path: Path) -> None:
@@ -40,14 +45,11 @@ async def test_a_hung_mirror_releases_everybody_who_waits_for_it_at_its_first_mi
     async with world(tmp_path, scripted(memory_mirror(), before=hang)) as opened:
         hang.on()
         actions = [Put(path=at("a"), key="a", number=1, content=b"1")]
-        patient = Follower(opened.manager._carriers, actions, 60.0)
+        patient = Follower(opened.manager._carriers, actions, FOR_EVER_SECONDS)
         hasty = Follower(opened.manager._carriers, actions, 0.05)
-        started = time.monotonic()
         statuses = await asyncio.gather(opened.run(patient.join), opened.run(hasty.join))
-        seconds = time.monotonic() - started
         hang.off()
     assert set(statuses) == {"pending"}
-    assert seconds < 30
 
 
 async def test_a_miss_is_told_before_those_who_wait_are_released(tmp_path: Path) -> None:
@@ -74,7 +76,7 @@ async def test_a_job_that_comes_out_of_its_hang_too_late_exchanges_nothing(tmp_p
         await opened.write("a", b"newest")
         hang.off()
         front = opened.manager._carriers[0].mirror.front
-        await front.perform(lambda job: None, seconds=60)
+        await front.perform(lambda job: None, silence_seconds=60)
         assert inner.read(at("a"))[0] == b"old"
         assert opened.owed() == 1
 
@@ -90,20 +92,22 @@ async def test_an_exchange_that_hung_is_put_right_once_it_has_ended(tmp_path: Pa
         assert await opened.write("a", b"newest") == "pending"
         # Somebody else caught up meanwhile, and paid.
         inner.prepare(at("a"), b"newest", new=False).exchange()
-        opened.journal.debts.pay(opened.journal.debts.of("mirror"))
+        opened.journal.backlog.remove(opened.journal.backlog.of("mirror"))
         await opened.manager.start()
         hang.off()
-        await opened.until(lambda: inner.read(at("a"))[0] == b"newest" and bool(opened.named("sync:resumed")))
+        await opened.until(
+            lambda: inner.read(at("a"))[0] == b"newest" and opened.manager.status()["mirror"]["state"] == "ready"
+        )
         await opened.until_paid()
         assert inner.read(at("a"))[0] == b"newest"
 
 
-async def test_an_error_of_the_mirror_is_told_and_leaves_the_debt(tmp_path: Path) -> None:
+async def test_an_error_of_the_mirror_is_told_and_leaves_the_entry(tmp_path: Path) -> None:
     def fail(method: str, path: str) -> None:
         if method == "prepare":
             raise StorageFailedError(path, "broken")
 
-    async with world(tmp_path, scripted(memory_mirror(), before=fail), is_keeper=lambda: False) as opened:
+    async with world(tmp_path, scripted(memory_mirror(), before=fail)) as opened:
         await opened.manager.start()
         assert await opened.write("a", b"1") == "pending"
         await opened.until(lambda: len(opened.events) >= 3)
@@ -217,11 +221,11 @@ async def test_a_debt_that_was_raised_meanwhile_is_not_paid(tmp_path: Path) -> N
         await opened.write("a", b"1")
         opened.manager.pause()
         await opened.write("a", b"2")
-        await opened.manager._mirrors[0].payments.settle()
-        (debt,) = opened.journal.debts.of("mirror")
+        await opened.manager._mirrors[0].completions.flush()
+        (entry,) = opened.journal.backlog.of("mirror")
         head = opened.journal.view("a").head
         assert head is not None
-        assert debt == Debt(mirror="mirror", key="a", path="a", number=head.number, tries=0)
+        assert entry == BacklogEntry(mirror="mirror", key="a", path="a", number=head.number, tries=0)
         assert synced == []
 
 
@@ -231,12 +235,22 @@ async def test_a_file_whose_folder_went_meanwhile_is_not_paid_but_looked_at_agai
     async with world(tmp_path, inner) as opened:
         assert await opened.write("d/a", b"1") == "in_sync"
         await opened.locked(("d",), lambda: opened.remove("d"))
-        opened.journal.debts.pay(debt for debt in opened.journal.debts.of("mirror") if debt.key == "d")
-        await opened.manager._mirrors[0].payments.settle()
-        assert [debt.key for debt in opened.journal.debts.of("mirror")] == ["d/a"]
+        opened.journal.backlog.remove(entry for entry in opened.journal.backlog.of("mirror") if entry.key == "d")
+        await opened.manager._mirrors[0].completions.flush()
+        assert [entry.key for entry in opened.journal.backlog.of("mirror")] == ["d/a"]
         await opened.manager.start()
         await opened.until_paid()
         assert tree(inner) == {}
+
+
+async def test_what_was_not_durable_when_a_mirror_failed_stays_in_its_backlog(tmp_path: Path) -> None:
+    """Its place may hold another folder by the time that it is synced, where syncing a missing file succeeds."""
+    async with world(tmp_path, memory_mirror()) as opened:
+        assert await opened.write("a", b"1") == "in_sync"
+        (mirror,) = opened.manager._mirrors
+        mirror.missed(StorageFailedError("a", "I/O error"))
+        await mirror.completions.flush()
+        assert opened.owed() == 1
 
 
 async def test_begin_runs_beside_the_caller_and_can_be_abandoned(tmp_path: Path) -> None:
@@ -249,7 +263,7 @@ async def test_begin_runs_beside_the_caller_and_can_be_abandoned(tmp_path: Path)
         follower.abandon()
         hang.off()
         assert follower.join() == "pending"
-        await opened.manager._mirrors[0].front.perform(lambda job: None, seconds=60)
+        await opened.manager._mirrors[0].front.perform(lambda job: None, silence_seconds=60)
         assert tree(inner) == {}
         assert opened.manager.status()["mirror"]["state"] == "ready"
 
@@ -291,8 +305,8 @@ async def test_excluded_paths_are_never_mirrored_and_owe_nothing(tmp_path: Path)
 
     async with world(tmp_path, inner, excluded=excluded) as opened:
         await opened.manager.start()
-        assert opened.manager.names(["node_modules/a"]) == ()
-        assert opened.manager.names(["node_modules/a", "b"]) == ("mirror",)
+        assert not opened.manager.is_mirrored("node_modules/a")
+        assert opened.manager.is_mirrored("b")
         await opened.write("node_modules/a", b"1")
         await opened.write("b", b"2")
         await opened.move("b", "node_modules/b")
@@ -348,7 +362,7 @@ async def test_what_this_process_wrote_is_not_read_when_it_is_replaced(tmp_path:
     reads: list[str] = []
 
     def note(method: str, path: str) -> None:
-        if method in ("read", "open", "Displaced.read"):
+        if method in ("read", "open", "Displaced.read") and path != MARKER:
             reads.append(method)
 
     async with world(tmp_path, scripted(local_store(tmp_path / "mirror"), before=note)) as opened:

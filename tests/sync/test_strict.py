@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -42,7 +41,7 @@ async def strictly(opened: World, actions: Sequence[MirrorAction]) -> None:
         ticket.exchange()
 
     await opened.run(call)
-    await opened.manager._mirrors[0].front.perform(lambda job: None, seconds=10)
+    await opened.manager._mirrors[0].front.perform(lambda job: None, silence_seconds=10)
 
 
 async def test_a_mirror_that_cannot_prepare_refuses_before_anything_is_recorded(tmp_path: Path) -> None:
@@ -124,7 +123,7 @@ async def test_an_exchange_that_fails_for_good_sets_everything_back(tmp_path: Pa
 
 
 async def test_both_or_neither_through_the_whole_way(tmp_path: Path) -> None:
-    """Commit, primary, mirror: the debt is paid where both have it, and a refusal leaves both as they were."""
+    """Commit, primary, mirror: the entry is paid where both have it, and a refusal leaves both as they were."""
     inner = local_store(tmp_path / "mirror")
     refuse = Refuse("Prepared.exchange", "b")
     async with world(tmp_path, scripted(inner, before=refuse)) as opened:
@@ -187,10 +186,8 @@ async def test_an_exchange_that_hangs_is_not_set_back_late_but_caught_up(tmp_pat
             finally:
                 opened.put("a", b"old")  # the facade's compensating record, and its primary set back
 
-        started = time.monotonic()
         with pytest.raises(SyncFailedError, match="did not answer"):
             await opened.locked(("a",), write)
-        assert time.monotonic() - started < 20
         hang.off()
         await opened.manager.start()
         await opened.until_paid()

@@ -184,6 +184,7 @@ async def test_a_folder_that_cannot_be_listed_loses_nothing_in_the_mirror(tmp_pa
 async def test_an_abort_stops_between_two_files(tmp_path: Path) -> None:
     inner = memory_mirror()
     async with world(tmp_path, inner) as opened:
+        await opened.write("0", b"0")
         plant(opened.root, {"a": b"1", "b": b"2", "c": b"3"})
         await opened.manager.start()
         abort = asyncio.Event()
@@ -195,7 +196,7 @@ async def test_an_abort_stops_between_two_files(tmp_path: Path) -> None:
         with pytest.raises(AbortedError) as caught:
             await opened.manager.sync_all(progress=stop, abort=abort)
         assert caught.value.details == {"done": 2, "total": 3}
-        assert tree(inner) == {"a": b"1", "b": b"2"}
+        assert tree(inner) == {"0": b"0", "a": b"1", "b": b"2"}
         (completed,) = opened.named("sync:completed")
         assert isinstance(completed, SyncCompleted)
         assert (completed.success, completed.files_processed) == (False, 2)
@@ -262,9 +263,9 @@ async def test_refused_paths_are_tried_again_by_an_explicit_synchronisation(tmp_
     async with world(tmp_path, inner) as opened:
         opened.manager.pause()
         await opened.write("a", b"1")
-        (debt,) = opened.journal.debts.of("mirror")
+        (entry,) = opened.journal.backlog.of("mirror")
         for _ in range(5):
-            opened.journal.debts.fail(debt)
+            opened.journal.backlog.fail(entry)
         opened.manager.resume()
         await opened.manager.start()
         assert opened.owed() == 1

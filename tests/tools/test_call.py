@@ -10,6 +10,7 @@ import pytest
 from filetools.errors import (
     ApprovalDeniedError,
     ApprovalRequiredError,
+    CallTimeoutError,
     FileToolsError,
     LockTimeoutError,
     NetworkError,
@@ -18,10 +19,9 @@ from filetools.errors import (
     SyncFailedError,
 )
 from filetools.events import Event, ToolCompleted, ToolFailed, ToolProgress, ToolStarted
-from filetools.models import Actor
+from filetools.models import Actor, ChangedFile
 from filetools.permissions import current_watch, uncounted
 from filetools.tools import AbortSignal, Effect, NoParameters, ToolContext, ToolRegistry
-from filetools.versions import ChangedFile
 from tests.support.loops import VirtualTimeLoop
 from tests.support.memory_files import MemoryFiles
 from tests.support.probe_tools import Handler, Pauses, probe
@@ -57,6 +57,7 @@ async def test_an_unexpected_error_becomes_internal_and_tells_no_path(
         "error": "probe failed unexpectedly; the log says why",
         "error_code": "INTERNAL",
         "retryable": False,
+        "suggested_action": "Report this with its message: it is a defect of filetools.",
         "details": {"call_id": "c1"},
         "attempts": 1,
     }
@@ -101,8 +102,7 @@ async def test_a_call_over_its_time_is_ended_and_cleaned_up(files: MemoryFiles) 
 async def test_the_limit_of_the_settings_holds_where_a_tool_has_none() -> None:
     files = MemoryFiles.of({}, tool_timeout_seconds=SHORT_SECONDS)
     envelope = await ToolRegistry(files, [probe(Stuck(), effect="read")]).call("probe", {})
-    assert envelope["error_code"] == "TIMEOUT"
-    assert "suggested_action" not in envelope
+    assert (envelope["error_code"], envelope["suggested_action"]) == ("TIMEOUT", CallTimeoutError.action)
 
 
 async def test_a_warning_comes_before_the_time_is_up(files: MemoryFiles) -> None:

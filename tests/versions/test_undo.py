@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from typing import Literal
 
 from hypothesis import example, given, settings
@@ -9,6 +10,8 @@ from hypothesis import strategies as st
 
 from filetools.models import Actor
 from tests.support.histories import Workshop
+from tests.support.step_count import steps_of
+from tests.support.swapper import dose
 
 ALICE = Actor(kind="agent", id="alice")
 BOB = Actor(kind="agent", id="bob")
@@ -48,7 +51,7 @@ def lines_of(shop_or_text: str, name: str) -> set[str]:
 @given(acts=ACTS)
 @example(acts=[(ALICE, "replace", 3), (BOB, "replace", 3), (ALICE, "replace", 9)])
 @example(acts=[(ALICE, "move", 0), (BOB, "insert", 5), (BOB, "move", 0), (ALICE, "insert", 2)])
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=dose(150), deadline=None)
 def test_what_others_wrote_stands_after_an_undo(acts: list[Act]) -> None:
     shop = after(acts)
     now = "".join(content.decode() for content in shop.files.values())
@@ -64,7 +67,7 @@ def test_what_others_wrote_stands_after_an_undo(acts: list[Act]) -> None:
 
 
 @given(acts=ACTS)
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=dose(75), deadline=None)
 def test_without_others_everything_is_as_it_was(acts: list[Act]) -> None:
     shop = after([(ALICE, kind, where) for _, kind, where in acts])
     files, findings = shop.without(ALICE)
@@ -73,7 +76,7 @@ def test_without_others_everything_is_as_it_was(acts: list[Act]) -> None:
 
 
 @given(acts=ACTS)
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=dose(75), deadline=None)
 def test_far_from_each_other_nothing_is_a_conflict(acts: list[Act]) -> None:
     # Alice works in the first half of the lines and Bob in the second, with untouched lines between.
     lines = [f"start {number}\n" for number in range(24)]
@@ -86,3 +89,34 @@ def test_far_from_each_other_nothing_is_a_conflict(acts: list[Act]) -> None:
     assert all(finding.outcome != "conflict" for finding in findings)
     assert lines_of(files["a.txt"], "alice") == set()
     assert lines_of(files["a.txt"], "bob") == lines_of("".join(lines), "bob")
+
+
+def in_turn(count: int) -> Workshop:
+    """Return a workshop in which two actors have changed one file in turn, each so often."""
+    lines = [f"start {number}\n" for number in range(1500)]
+    shop = Workshop({"a.txt": "".join(lines)})
+    for number in range(2 * count):
+        lines[number * 7 % 1500] = f"{(ALICE, BOB)[number % 2].id} {number}\n"
+        shop.write((ALICE, BOB)[number % 2], "a.txt", "".join(lines))
+    return shop
+
+
+def test_taking_back_twice_as_many_changes_costs_twice_as_much() -> None:
+    few, many = in_turn(30), in_turn(60)
+    assert steps_of(lambda: many.without(ALICE)) < 2.2 * steps_of(lambda: few.without(ALICE))
+
+
+def test_of_the_texts_on_the_way_one_at_a_time_is_kept() -> None:
+    def peak(count: int) -> int:
+        shop = in_turn(count)
+        tracemalloc.start()
+        try:
+            files, _ = shop.without(ALICE)
+            assert "alice" not in files["a.txt"]
+            return tracemalloc.get_traced_memory()[1]
+        finally:
+            tracemalloc.stop()
+
+    peak(1)  # what is imported and remembered once does not count
+    few = peak(10)
+    assert peak(40) < 1.3 * few

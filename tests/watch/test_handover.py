@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Callable
-from itertools import pairwise
 
 import pytest
 
@@ -98,11 +97,13 @@ async def test_portions_of_a_stream_are_spaced_and_complete() -> None:
                 handover.hints.change(str(number))
             handover.send()
 
+    began = loop.time()
     await asyncio.to_thread(stream)
     await until(lambda: sum(len(hints) for _, hints in arrivals) == 3000)
     assert [hint.path for _, hints in arrivals for hint in hints] == [str(number) for number in range(3000)]
-    pauses = [later[0] - sooner[0] for sooner, later in pairwise(arrivals) if len(sooner[1]) < PORTION_HINTS]
-    assert all(pause > 0.9 * SPACING_SECONDS for pause in pauses)
+    # However slow the machine is, a portion comes at most every so often; the first one comes at once.
+    portions = sum(len(hints) < PORTION_HINTS for _, hints in arrivals)
+    assert portions <= (loop.time() - began) / SPACING_SECONDS + 1
 
 
 async def test_a_departed_name_without_a_second_half_is_deleted_soon() -> None:

@@ -89,11 +89,11 @@ def test_every_difference_is_hinted_at_and_nothing_present_is_called_deleted(
     for number, (step, one, two) in enumerate(steps, start=3):
         match step:
             case "write":
-                hints.change(one, is_new=one not in disk)
+                hints.change(one)
                 disk[one] = number
             case "move in":
                 disk[one] = number
-                hints.enter(one)
+                hints.change(one)
             case "delete" if one in disk:
                 del disk[one]
                 hints.delete(one)
@@ -116,32 +116,36 @@ def test_every_difference_is_hinted_at_and_nothing_present_is_called_deleted(
     check()
 
 
-def test_a_name_made_and_moved_on_at_once_is_a_change_of_its_last_name() -> None:
+def test_a_name_made_and_moved_on_at_once_is_a_move_to_its_last_name() -> None:
     buffer = HintBuffer()
-    buffer.change("save.tmp", is_new=True)
+    buffer.change("save.tmp")
     buffer.arrive(buffer.depart("save.tmp"), "text")
-    assert buffer.take(10) == [Hint("changed", "text", is_new=True)]
+    assert buffer.take(10) == [Hint("moved", "text", "save.tmp")]
 
 
 def test_a_file_that_was_replaced_and_then_moved_away_is_not_forgotten() -> None:
     buffer = HintBuffer()
-    buffer.change("save.tmp", is_new=True)
+    buffer.change("save.tmp")
     buffer.arrive(buffer.depart("save.tmp"), "known")
     buffer.arrive(buffer.depart("known"), "elsewhere")
-    assert buffer.take(10) == [Hint("moved", "elsewhere", "known")]
+    assert {(hint.kind, hint.path, hint.old_path) for hint in buffer.take(10)} == {
+        ("moved", "elsewhere", "save.tmp"),
+        ("changed", "known", None),
+    }
 
 
-def test_a_name_that_vanished_and_came_back_is_not_new() -> None:
-    buffer = HintBuffer()
-    buffer.delete("text")
-    buffer.change("text", is_new=True)
-    assert buffer.take(10) == [Hint("changed", "text")]
+def test_what_is_written_is_not_only_listed_whichever_is_noted_first() -> None:
+    hints = HintBuffer()
+    hints.change("a", is_listed=True)
+    hints.change("a")
+    hints.change("b")
+    hints.change("b", is_listed=True)
+    hints.change("c", is_listed=True)
+    assert hints.take(10) == [Hint("changed", "a"), Hint("changed", "b"), Hint("changed", "c", is_listed=True)]
 
 
-def test_a_name_made_in_the_place_of_one_that_left_is_not_new() -> None:
-    buffer = HintBuffer()
-    left = buffer.depart("b")
-    buffer.change("b", is_new=True)
-    buffer.arrive(buffer.depart("b"), "a")
-    buffer.give_up(left)
-    assert {(hint.kind, hint.path, hint.old_path) for hint in buffer.take(10)} == {("moved", "a", "b")}
+def test_what_was_deleted_before_it_is_listed_was_changed() -> None:
+    hints = HintBuffer()
+    hints.delete("a")
+    hints.change("a", is_listed=True)
+    assert hints.take(10) == [Hint("changed", "a")]

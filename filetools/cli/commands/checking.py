@@ -10,7 +10,7 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from filetools.app import Check, Health, Repair, examine, extras, facts, installation, look_around, repair
+from filetools.app import Check, Health, Repair, Rescue, examine, extras, facts, installation, look_around, repair
 from filetools.cli.command import workspace_command
 from filetools.cli.desk import CHECKING, Desk
 from filetools.cli.exit_codes import FAILED
@@ -19,6 +19,7 @@ from filetools.settings import Settings
 
 _PANEL: Final = "Workspace"
 MOST_SHOWN: Final = 10
+_LOSSES: Final = {"permissions.json": ": the usual permissions hold until you set yours again"}
 _SIGNS: Final = {"ok": ("ok", "green"), "note": ("--", "dim"), "warning": ("!!", "bold yellow")}
 _COLUMN: Final = 16
 
@@ -65,16 +66,30 @@ def _mend(desk: Desk) -> Repair | None:
         print_line(("nothing to repair", "green"))
         return None
     print_line(("repaired  ", "bold green"), printable(mended.damage))
-    print_line(f"          the damaged journal is kept in .filetools/{mended.aside}")
-    print_line(f"          rescued: {mended.rescue.records} records, {mended.rescue.contents} contents")
-    for path in mended.rescue.unapplied[:MOST_SHOWN]:
-        print_line(("          not carried out, bytes kept as a version: ", "yellow"), printable(path))
-    print_line(("          a mirror may lack changes: run 'filetools sync --verify --mirror DIR'\n", "dim"))
+    print_line(f"          what was damaged is kept in .filetools/{mended.aside}")
+    for name in mended.misplaced:
+        print_line(("          put aside, and made anew: ", "yellow"), printable(f"{name}{_LOSSES.get(name, '')}"))
+    if mended.rescue is not None:
+        _print_rescue(mended.rescue)
     return mended
 
 
+def _print_rescue(rescue: Rescue) -> None:
+    print_line(
+        f"          rescued: {rescue.records} records, {rescue.contents} contents, {rescue.heads} newest versions"
+    )
+    if rescue.lost_records:
+        text = (
+            f"          lost: {rescue.lost_records} records; their changes stay in the files, without author and undo"
+        )
+        print_line((text, "yellow"))
+    for path in rescue.unapplied[:MOST_SHOWN]:
+        print_line(("          not carried out, bytes kept as a version: ", "yellow"), printable(path))
+    print_line(("          a mirror may lack changes: run 'filetools sync --verify --mirror DIR'\n", "dim"))
+
+
 def _is_well(health: Health) -> bool:
-    return health.exists and (health.journal is None or health.journal.problem is None)
+    return health.exists and health.problem is None
 
 
 def _checks(desk: Desk) -> list[Check]:
@@ -91,13 +106,14 @@ def _findings(desk: Desk, health: Health, mended: Repair | None) -> dict[str, An
         "programs": {check.name: check.state == "ok" for check in installation() if check.name in ("rg", "git")},
         "root": {"exists": health.exists, "has_state": health.has_state, "is_open": health.is_open},
         "journal": None if journal is None else _journal_to_dict(journal),
+        "misplaced": list(health.misplaced),
         "checks": [asdict(check) for check in _checks(desk)],
         "repair": None if mended is None else asdict(mended),
     }
 
 
 def _journal_to_dict(journal: Any) -> dict[str, Any]:
-    names = ("database_bytes", "wal_bytes", "schema", "records", "pending", "contents", "debts")
+    names = ("database_bytes", "wal_bytes", "schema", "records", "pending", "unrestored", "contents", "backlog")
     problem = journal.problem
     found = None if problem is None else {"error_code": problem.code, "error": problem.message}
     return {name: getattr(journal, name) for name in names} | {"problem": found}
@@ -122,8 +138,8 @@ def _print_root(desk: Desk, health: Health) -> None:
     else:
         _print_journal(health)
     _print_checks(_checks(desk))
-    if journal is not None and journal.problem is not None:
-        print_error(journal.problem)
+    if health.problem is not None:
+        print_error(health.problem)
 
 
 def _print_journal(health: Health) -> None:
@@ -134,9 +150,12 @@ def _print_journal(health: Health) -> None:
     _print_row("", "", "", f"{'a process has' if health.is_open else 'nobody has'} the root open now")
     if journal.pending:
         _print_row("--", "dim", "pending", f"{journal.pending} changes that the next opening settles")
+    if journal.unrestored:
+        text = f"{journal.unrestored} changes are not restored since a power cut; 'filetools status' names their paths"
+        _print_row("!!", "bold yellow", "files", text)
     if journal.damaged:
         _print_row("!!", "bold yellow", "records", f"{journal.damaged} damaged ones are left out; the rest works")
-    for mirror, behind in journal.debts.items():
+    for mirror, behind in journal.backlog.items():
         text = f"lacks {behind} paths; they follow while the root is open with it"
         _print_row("!!", "bold yellow", mirror, text, "filetools sync --mirror DIR")
 

@@ -152,7 +152,7 @@ def restore(
     """Take back all changes after a checkpoint.
 
     Those of other programs, too. Changes of files that nobody had seen before cannot be taken back; they are listed as
-    unknown, and stay.
+    unknown, and stay (exit code 3).
     """
 
     async def work(files: FileToolsFacade) -> UndoResult:
@@ -170,7 +170,7 @@ def _go_back(desk: Desk, work: Callable[[FileToolsFacade], Awaitable[UndoResult]
             if not desk.options.as_json and all("path" in each for each in error.details.get("conflicts", ())):
                 _show_conflicts([UndoConflict.model_validate(each) for each in error.details.get("conflicts", ())])
             raise
-        if result.conflicts:
+        if result.conflicts or any(change.outcome == "unknown" for change in result.changes):
             desk.note_failure(CONFLICT)
         return result
 

@@ -95,8 +95,10 @@ def _progress(files: FileToolsFacade) -> Iterator[None]:
 def _show_status(state: dict[str, Any]) -> None:
     table = fact_table()
     for name, value in state.items():
-        if name not in ("mirrors", "documents") and value is not None:
+        if name not in ("mirrors", "documents", "unrestored") and value is not None:
             table.add_row(name, printable(str(value)))
+    for path in state["unrestored"]:
+        table.add_row("unrestored", printable(f"{path} (lost in a power cut, and tried again every second)"))
     for document in state["documents"]:
         unsaved = "unsaved, " if document["dirty"] else ""
         table.add_row("open", printable(f"{document['path']} ({unsaved}{', '.join(document['editors'])})"))

@@ -1,10 +1,10 @@
 """The changes that can go the way of a write, one module a kind."""
 
-from filetools.facade.steps.decision import Decide, Decision, Sent
-from filetools.facade.steps.folders import MakeFolder, MoveFolder, RemoveFolder
+from filetools.facade.steps.decision import Decide, Decision, Sent, Shown
+from filetools.facade.steps.folders import FolderStep, MakeFolder, MoveFolder, RemoveFolder
 from filetools.facade.steps.linked import with_other_names
 from filetools.facade.steps.move import MoveFile
-from filetools.facade.steps.parents import UnheldError
+from filetools.facade.steps.parents import UnheldError, folder_change, folder_deletion
 from filetools.facade.steps.put import PutFile
 from filetools.facade.steps.remove import RemoveFile
 from filetools.facade.steps.step import Step
@@ -22,6 +22,7 @@ from filetools.facade.steps.unsaved import (
 __all__ = [
     "Decide",
     "Decision",
+    "FolderStep",
     "MakeFolder",
     "MoveFile",
     "MoveFolder",
@@ -29,11 +30,14 @@ __all__ = [
     "RemoveFile",
     "RemoveFolder",
     "Sent",
+    "Shown",
     "Step",
     "UnheldError",
     "UnsavedQuestion",
     "aside",
     "disk_text",
+    "folder_change",
+    "folder_deletion",
     "overwritten",
     "put_beside",
     "replaced",

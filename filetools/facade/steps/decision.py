@@ -23,6 +23,18 @@ class Sent:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Shown:
+    """What reads return around a change, where unsaved text makes that another text than the file's."""
+
+    before: str
+    """Version of the unsaved text before the change."""
+    version: str
+    """Version of what a read returns afterwards."""
+    content: bytes
+    """Its bytes."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Decision:
     """What a call wants to stand at its path."""
 
@@ -34,10 +46,8 @@ class Decision:
     """File whose owner, attributes and access list a new one takes over, since it stands for it."""
     added_bytes: int | None = None
     """For append: how many bytes were added."""
-    is_known: bool = True
-    """Whether its actor knows all of what shall stand there."""
     sent: Sent | None = None
-    """What the caller sent, where that is not what shall stand there, because it was merged."""
+    """The whole text that the caller sent; None for a change of what stands there."""
     foreign: tuple[dict[str, Any], ...] = ()
     """Hunks of the merged text that the caller did not send."""
     newline: Newline | None = None
@@ -45,19 +55,31 @@ class Decision:
     encoding: str | None = None
     """Codec that its actor named, in this call or when it read the file."""
     is_merged: bool | None = None
-    """Whether others' text is in it; None if it is where something else was sent."""
+    """Whether others' text is in it; None if it is where something else was sent than shall stand there."""
     document: DocumentChange | None = None
     """What becomes of the path's open document along with it."""
     in_buffer: bool = False
     """Whether the open document alone changes, since the change needs its unsaved text; `content` is that text's."""
-    buffer_before: str | None = None
-    """Version of the document's text before, where the document alone changes."""
-    shown_version: str | None = None
-    """Version of what a read returns afterwards, where unsaved text makes that another than the file's."""
+    shown: Shown | None = None
+    """What reads return, where that is an open document's unsaved text."""
     kept_unsaved: bytes | None = None
     """Unsaved text that is replaced on purpose, as bytes; kept as a version first."""
     relations: tuple[Relation, ...] = ()
     """Older records that this change undoes or builds on."""
+    warnings: tuple[dict[str, Any], ...] = ()
+    """What its caller should hear."""
+
+    @property
+    def merged(self) -> bool:
+        """Whether others' text is in it."""
+        if self.is_merged is not None:
+            return self.is_merged
+        return self.sent is not None and self.sent.version != self.facts.version
+
+    @property
+    def told_version(self) -> str:
+        """The version that the result names: that of what a read returns afterwards."""
+        return self.facts.version if self.shown is None else self.shown.version
 
 
 Decide = Callable[[Parts, Look], Decision]

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from filetools.errors import (
+    ChangedMeanwhileError,
     DirectoryNotEmptyError,
     DirectoryNotFoundError,
+    HoldsStateError,
     InvalidArgumentError,
     PathExistsError,
     PathNotDirectoryError,
     SymlinkNotAllowedError,
 )
+from filetools.facade.folders import Contents, contents_of
 from filetools.facade.parts import Parts
 from filetools.facade.steps.parents import (
     folder_change,
@@ -35,6 +38,22 @@ class FolderStep:
 
     def __init__(self, *paths: WorkspacePath) -> None:
         self.paths: Sequence[WorkspacePath] = paths
+        self._check: Callable[[], None] | None = None
+        self._inside: Contents = {}
+
+    def bind(self, check: Callable[[], None]) -> None:
+        """Refuse, as `check` does, what is not what a person has allowed; at the exchange, too, nothing else is taken."""
+        self._check = check
+
+    def _see_inside(self, parts: Parts) -> None:
+        if self._check is not None:
+            self._inside = contents_of(parts, self.paths[0])
+            self._check()
+
+    def _require_inside(self, parts: Parts) -> None:
+        # Once the record is pending nobody can commit below the folder; until then somebody may have.
+        if self._check is not None and contents_of(parts, self.paths[0]) != self._inside:
+            raise ChangedMeanwhileError(self.paths[0], 1)
 
     def adoptions(self) -> Sequence[Change]:
         """Folders have no bytes to adopt."""
@@ -138,7 +157,7 @@ class RemoveFolder(FolderStep):
     def __init__(self, path: WorkspacePath, *, recursive: bool) -> None:
         super().__init__(path)
         self._path = path
-        self._recursive = recursive
+        self.is_recursive = recursive
         self._view: View | None = None
         self._key = ""
         self._number = 0
@@ -148,13 +167,15 @@ class RemoveFolder(FolderStep):
     def look(self, parts: Parts) -> None:
         """See the folder and count what is in it."""
         require_folder(parts, self._path)
+        refuse_state_below(parts, self._path)
         self._key = parts.workspace.key(self._path)
         self._view = _free_view(parts, self._path, self._key)
         self.entries = 1 + sum(1 for _ in walk_tree(parts.store, self._path))
+        self._see_inside(parts)
 
     def decide(self, parts: Parts) -> bool:
         """Refuse a folder that is not empty unless everything may go."""
-        if self.entries > 1 and not self._recursive:
+        if self.entries > 1 and not self.is_recursive:
             raise DirectoryNotEmptyError(self._path)
         refuse_unsaved_below(parts, self._path, self._key)
         return True
@@ -172,7 +193,8 @@ class RemoveFolder(FolderStep):
 
     def exchange(self, parts: Parts) -> None:
         """Rename it into the trash, under the record's number; an empty one just goes."""
-        if self._recursive:
+        self._require_inside(parts)
+        if self.is_recursive:
             self._displaced = parts.store.remove(self._path, trash=str(self._number))
         else:
             parts.store.remove_empty_directory(self._path)
@@ -213,11 +235,13 @@ class MoveFolder(FolderStep):
         if self._destination.is_below(self._source):
             raise InvalidArgumentError(f"Cannot move {self._source!r} into itself", path=self._source)
         require_folder(parts, self._source)
+        refuse_state_below(parts, self._source)
         self._keys = (parts.workspace.key(self._source), parts.workspace.key(self._destination))
         if self._keys[0] != self._keys[1] and parts.store.stat(self._destination) is not None:
             raise PathExistsError(self._destination)
         source, destination = self.paths
         self._views = (_free_view(parts, source, self._keys[0]), _free_view(parts, destination, self._keys[1]))
+        self._see_inside(parts)
 
     def decide(self, parts: Parts) -> bool:
         """False if it has that name already."""
@@ -252,6 +276,7 @@ class MoveFolder(FolderStep):
 
     def exchange(self, parts: Parts) -> None:
         """Rename."""
+        self._require_inside(parts)
         parts.store.move(self._source, self._destination)
 
     def set_back(self, parts: Parts) -> None:
@@ -296,6 +321,12 @@ def require_folder(parts: Parts, path: WorkspacePath) -> None:
         raise SymlinkNotAllowedError(path, path)
     if stat.type != "directory":
         raise PathNotDirectoryError(path)
+
+
+def refuse_state_below(parts: Parts, path: WorkspacePath) -> None:
+    """Raise HoldsStateError if a journal lies in a folder: it must neither go nor move away under those who use it."""
+    if (state := parts.store.state_below(path)) is not None:
+        raise HoldsStateError(path, state)
 
 
 def _free_view(parts: Parts, path: WorkspacePath, key: str) -> View:

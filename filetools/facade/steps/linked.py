@@ -75,7 +75,7 @@ class OtherName(PutFile):
     def _shared(self) -> Decision:
         decision = self._first.decision
         assert decision is not None
-        return replace(decision, document=None, kept_unsaved=None, shown_version=None, relations=())
+        return replace(decision, document=None, kept_unsaved=None, shown=None, relations=())
 
 
 def with_other_names(

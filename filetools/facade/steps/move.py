@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from filetools.content import version_of
-from filetools.errors import InvalidArgumentError, PathExistsError, PathNotFoundError
-from filetools.facade.look import Look, keep_large, look
+from filetools.errors import InvalidArgumentError, PathExistsError, PathNotFoundError, SymlinkNotAllowedError
+from filetools.facade.look import Look, keep_large, known_version, look
 from filetools.facade.parts import Parts
 from filetools.facade.steps.parents import make_parents, missing_parents, remove_parents
 from filetools.facade.steps.put import is_same_file
@@ -38,6 +38,7 @@ class MoveFile:
         self.paths: Sequence[WorkspacePath] = (source, destination)
         self._overwrite = overwrite
         self._permit = permit
+        self._check: Callable[[], None] = lambda: None
         self._looks: tuple[Look, Look] | None = None
         self._missing: Sequence[WorkspacePath] = ()
         self._parents: Sequence[Change] = ()
@@ -50,13 +51,19 @@ class MoveFile:
         assert self._looks is not None
         return self._looks
 
+    def bind(self, check: Callable[[], None]) -> None:
+        """Refuse, as `check` does, what is not what a person has allowed."""
+        self._check = check
+
     def look(self, parts: Parts) -> None:
         """See what stands at both ends."""
         if self.destination.is_below(self.source) or self.source.is_below(self.destination):
             raise InvalidArgumentError(
                 f"Cannot move {self.source!r} to {self.destination!r}: one lies inside the other", path=self.source
             )
-        self._looks = (look(parts, self.source), look(parts, self.destination))
+        ends = (self.source, self.destination)
+        self._looks = (look(parts, ends[0], takes_opaque=True), look(parts, ends[1], takes_opaque=True))
+        self._check()
 
     def adoptions(self) -> Sequence[Change]:
         """Files found, or their foreign changes, at either end."""
@@ -69,6 +76,8 @@ class MoveFile:
             raise PathNotFoundError(self.source)
         if source.key == destination.key:
             return self.source != self.destination
+        if destination.is_opaque and destination.stat is not None and destination.stat.type == "symlink":
+            raise SymlinkNotAllowedError(self.destination, self.destination)
         if destination.stat is not None and not self._overwrite:
             raise PathExistsError(self.destination)
         self._permit(source, destination)
@@ -94,8 +103,9 @@ class MoveFile:
             key=destination.key,
             old_path=self.source,
             old_key=source.key,
-            before=source.version,
-            after=source.version,
+            before=None if source.is_opaque else source.version,
+            before_unknown=source.is_opaque,
+            after=None if source.is_opaque else source.version,
             size=source.stat.size if source.stat is not None else None,
             mode=source.stat.mode if source.stat is not None else None,
             view=None if replaced or destination.adoption is not None else destination.view,
@@ -154,7 +164,9 @@ class MoveFile:
                 source=self.source,
                 source_key=source.key,
                 number=number,
-                version=source.version,  # no head tells it before the commit of a file that nobody has recorded yet
+                version=None
+                if source.is_opaque
+                else source.version,  # no head tells it before the commit of a file that nobody has recorded yet
             ),
         )
 
@@ -193,10 +205,10 @@ class MoveFile:
 
 def _former(end: Look, compensates: int) -> Change:
     return Change(
-        operation=Operation.DELETE if end.stat is None else Operation.MODIFY,
+        operation=Operation.DELETE if end.stat is None else Operation.CREATE if end.is_opaque else Operation.MODIFY,
         path=end.path,
         key=end.key,
-        after=end.version,
+        after=known_version(end),
         size=end.stat.size if end.stat is not None else None,
         mode=end.stat.mode if end.stat is not None else None,
         applied=True,

@@ -10,7 +10,7 @@ from dataclasses import replace
 from filetools.content import version_of
 from filetools.errors import FileToolsError, PathNotFoundError
 from filetools.facade.linked import names_of
-from filetools.facade.look import Look, found_mode, keep_large, look
+from filetools.facade.look import Look, keep_large, look
 from filetools.facade.parts import Parts
 from filetools.facade.steps.decision import Decide, Decision
 from filetools.facade.steps.parents import make_parents, missing_parents, remove_parents
@@ -119,7 +119,7 @@ class PutFile:
 
     def drafts(self) -> Sequence[Change]:
         """New parents, outermost first, then the file."""
-        return (*self._parents, *found_mode(self.seen), self._change())
+        return (*self._parents, self._change())
 
     def recorded(self, record: ChangeRecord) -> None:
         """Know the record; parents stay."""
@@ -246,7 +246,7 @@ class PutFile:
             operation=Operation.CREATE if seen.stat is None and not decision.in_buffer else Operation.MODIFY,
             path=self.path,
             key=seen.key,
-            before=decision.buffer_before if decision.in_buffer else seen.version,
+            before=decision.shown.before if decision.in_buffer and decision.shown is not None else seen.version,
             after=self.version,
             content=self.content,
             size=len(self.content),

@@ -20,24 +20,20 @@ from filetools.stores import FileStat
 from filetools.sync import MakeDirectory, MirrorAction, Put
 
 
-def undoing(drafts: Sequence[Change], undone: Sequence[int]) -> Sequence[Change]:
-    """Return drafts of which the last, the change itself, says what it undoes.
-
-    Folders made on the way do not: they stay if the undo fails, and must not count as its success then.
-    """
+def undoing(drafts: Sequence[Change], undone: Sequence[Relation]) -> Sequence[Change]:
+    """Return drafts of which the last, the change itself, says what it undoes."""
     return (*drafts[:-1], saying(drafts[-1], undone))
 
 
-def saying(draft: Change, undone: Sequence[int]) -> Change:
+def saying(draft: Change, undone: Sequence[Relation]) -> Change:
     """Return a draft that says what it undoes."""
-    relations = tuple(Relation(kind="undoes", number=number) for number in undone)
-    return replace(draft, relations=(*draft.relations, *relations))
+    return replace(draft, relations=(*draft.relations, *undone))
 
 
 class PutBack(PutFile):
     """Gives a file the bytes that it had."""
 
-    undone: tuple[int, ...] = ()
+    undone: tuple[Relation, ...] = ()
 
     def drafts(self) -> Sequence[Change]:
         """As of every change, with what it undoes."""
@@ -47,7 +43,7 @@ class PutBack(PutFile):
 class TakeAway(RemoveFile):
     """Removes a file that had been made."""
 
-    undone: tuple[int, ...] = ()
+    undone: tuple[Relation, ...] = ()
 
     def drafts(self) -> Sequence[Change]:
         """As of every change, with what it undoes."""
@@ -57,7 +53,7 @@ class TakeAway(RemoveFile):
 class MoveBack(MoveFile):
     """Moves a file to the name it had."""
 
-    undone: tuple[int, ...] = ()
+    undone: tuple[Relation, ...] = ()
 
     def drafts(self) -> Sequence[Change]:
         """As of every change, with what it undoes."""
@@ -67,7 +63,7 @@ class MoveBack(MoveFile):
 class MoveFolderBack(MoveFolder):
     """Moves a folder to the name it had."""
 
-    undone: tuple[int, ...] = ()
+    undone: tuple[Relation, ...] = ()
 
     def drafts(self) -> Sequence[Change]:
         """As of every change, with what it undoes."""
@@ -77,7 +73,7 @@ class MoveFolderBack(MoveFolder):
 class MakeFolderAgain(MakeFolder):
     """Makes a folder that had been removed, and brings back the links that a move had taken out of it."""
 
-    undone: tuple[int, ...] = ()
+    undone: tuple[Relation, ...] = ()
 
     def __init__(self, path: WorkspacePath) -> None:
         super().__init__(path)
@@ -112,7 +108,7 @@ def _move_back(parts: Parts, moved: Sequence[tuple[WorkspacePath, WorkspacePath]
 class RemoveEmptied(RemoveFolder):
     """Removes a folder that is empty by the time that the other steps are done."""
 
-    undone: tuple[int, ...] = ()
+    undone: tuple[Relation, ...] = ()
 
     def __init__(self, path: WorkspacePath) -> None:
         super().__init__(path, recursive=False)
@@ -136,7 +132,7 @@ class RemoveEmptied(RemoveFolder):
 class RemoveTree(RemoveFolder):
     """Removes a folder that an undo had brought back, with links and all else in it that has no versions."""
 
-    undone: tuple[int, ...] = ()
+    undone: tuple[Relation, ...] = ()
 
     def __init__(self, path: WorkspacePath, permit: Callable[[], None]) -> None:
         """Stand for the removal.
@@ -161,7 +157,7 @@ class RemoveTree(RemoveFolder):
 class RestoreFolder(FolderStep):
     """Brings a folder back out of the trash with everything in it; implements `Step`."""
 
-    undone: tuple[int, ...] = ()
+    undone: tuple[Relation, ...] = ()
 
     def __init__(self, path: WorkspacePath, trash: str, inside: Sequence[WorkspacePath]) -> None:
         """Stand for the folder.
@@ -183,12 +179,14 @@ class RestoreFolder(FolderStep):
     def look(self, parts: Parts) -> None:
         """See whether the place is free, and what comes back."""
         self._view = parts.journal.view(parts.workspace.key(self._path))
-        self._entries = parts.store.trashed(self._path, self._trash)
+        found = parts.store.trashed(self._path, self._trash)
+        # What no call can name comes along without a record.
+        self._entries = [each for each in found if parts.workspace.is_addressable(self._place(each[0]))]
         self._is_taken = parts.store.stat(self._path) is not None
 
     def decide(self, parts: Parts) -> bool:
         """Refuse if it is not as it was when the undo was worked out."""
-        found = {f"{self._path}/{relative}" for relative, _ in self._entries if relative}
+        found = {self._place(relative) for relative, _ in self._entries if relative}
         if self._is_taken or not self._entries or found != set(self.paths[1:]):
             raise ChangedMeanwhileError(self._path, 1)
         return True
@@ -208,8 +206,9 @@ class RestoreFolder(FolderStep):
 
     def drafts(self) -> Sequence[Change]:
         """New parents, the folder, then what is in it: so that recovery brings back the folder before its files."""
-        undone = sorted({*self.undone, int(self._trash)})
-        return (*self._parents, *(saying(change, undone) for change in self._changes))
+        # Recovery finds by this where in the trash it is, and a restore that the folder is the one that went.
+        said = (*self.undone, Relation(kind="brings", number=int(self._trash)))
+        return (*self._parents, *(saying(change, said) for change in self._changes))
 
     def recorded(self, record: ChangeRecord) -> None:
         """Parents stay."""
@@ -229,7 +228,9 @@ class RestoreFolder(FolderStep):
         return [
             replace(
                 change,
-                operation=Operation.DELETE if change.after is not None else Operation.DELETE_DIRECTORY,
+                operation=(
+                    Operation.DELETE if change.operation is Operation.CREATE else Operation.DELETE_DIRECTORY
+                ),
                 before=change.after, after=None, content=None, size=None, mode=None, view=None, relations=(),
                 applied=True, compensates=first + place,
             )
@@ -241,10 +242,11 @@ class RestoreFolder(FolderStep):
         actions: list[MirrorAction] = []
         for change in self._changes:
             path = WorkspacePath(change.path)
-            if change.after is None:
+            if change.operation is Operation.CREATE_DIRECTORY:
                 actions.append(MakeDirectory(path=path, key=change.key, number=number))
             elif change.path in self._contents:
                 content = self._contents[change.path]
+                assert change.after is not None
                 actions.append(
                     Put(
                         path=path,
@@ -262,20 +264,33 @@ class RestoreFolder(FolderStep):
         remove_parents(parts, self._parents)
         self._parents = ()
 
+    def _place(self, relative: str) -> str:
+        return f"{self._path}/{relative}" if relative else self._path
+
     def _change(self, parts: Parts, relative: str, stat: FileStat) -> Change | None:
         """Return the record of one entry; a link, or a file too large to be kept, comes back without one."""
-        path = parts.workspace.resolve(f"{self._path}/{relative}" if relative else self._path)
+        path = WorkspacePath(self._place(relative))
         key = parts.workspace.key(path)
         view = parts.journal.view(key)
         if stat.type == "directory":
             return Change(operation=Operation.CREATE_DIRECTORY, path=path, key=key, view=view if not relative else None)
+        if not relative and (stat.type != "file" or stat.size > parts.settings.max_write_bytes):
+            return Change(
+                operation=Operation.CREATE,
+                path=path,
+                key=key,
+                before_unknown=True,
+                size=stat.size,
+                mode=stat.mode,
+                view=view,
+            )
         if stat.type != "file" or stat.size > parts.settings.max_foreign_bytes:
             return None
         content = parts.store.read_trashed(self._path, self._trash, relative)
         version = version_of(content)
         if not parts.journal.contents.has(version):
             parts.journal.contents.keep(content, version)
-        if parts.sync.names([path]):
+        if parts.sync.is_mirrored(path):
             self._contents[path] = content
         return Change(
             operation=Operation.CREATE, path=path, key=key, after=version, size=len(content), mode=stat.mode, view=view

@@ -1,12 +1,13 @@
-"""The step that deletes a file. Its bytes stay readable by their version."""
+"""The step that deletes a file. Its bytes stay readable by their version; what has none stays in the trash."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from filetools.content import version_of
 from filetools.errors import PathNotFoundError
-from filetools.facade.look import Look, found_mode, keep_large, look
+from filetools.facade.look import Look, keep_large, known_version, look
 from filetools.facade.parts import Parts
 from filetools.facade.steps.put import is_same_file
 from filetools.facade.steps.step import drop, put_back, release, shelve
@@ -23,8 +24,17 @@ Permit = Callable[[Look], None]
 class RemoveFile:
     """Deletes one file; implements `Step`."""
 
-    def __init__(self, path: WorkspacePath, permit: Permit = lambda _: None) -> None:
+    def __init__(self, path: WorkspacePath, permit: Permit = lambda _: None, *, keeps_bytes: bool = True) -> None:
+        """Prepare to delete a file.
+
+        Args:
+            path: Which.
+            permit: Decides on what stands there.
+            keeps_bytes: False for a disk without room: bytes that the journal does not have yet stay in limbo, as a
+                file, until it can take them.
+        """
         self.path = path
+        self._keeps_bytes = keeps_bytes
         self.paths: Sequence[WorkspacePath] = (path,)
         self._permit = permit
         self._seen: Look | None = None
@@ -39,7 +49,10 @@ class RemoveFile:
 
     def look(self, parts: Parts) -> None:
         """See what stands there."""
-        self._seen = look(parts, self.path)
+        seen = look(parts, self.path, takes_opaque=True)
+        if not self._keeps_bytes and seen.adoption is not None:
+            seen = replace(seen, adoption=replace(seen.adoption, content=None))
+        self._seen = seen
 
     def adoptions(self) -> Sequence[Change]:
         """The file found, or its foreign change."""
@@ -58,17 +71,18 @@ class RemoveFile:
 
     def prepare(self, parts: Parts) -> None:
         """Keep what is large."""
-        keep_large(parts, self.seen)
+        if self._keeps_bytes and not self.seen.is_opaque:
+            keep_large(parts, self.seen)
 
     def drafts(self) -> Sequence[Change]:
         """The deletion."""
         return (
-            *found_mode(self.seen),
             Change(
                 operation=Operation.DELETE,
                 path=self.path,
                 key=self.seen.key,
-                before=self.seen.version,
+                before=None if self.seen.is_opaque else self.seen.version,
+                before_unknown=self.seen.is_opaque,
                 view=None if self.seen.adoption is not None else self.seen.view,
             ),
         )
@@ -79,13 +93,13 @@ class RemoveFile:
 
     def exchange(self, parts: Parts) -> None:
         """Take it out of the tree."""
-        self._displaced = parts.store.remove(self.path)
+        self._displaced = parts.store.remove(self.path, trash=str(self._number) if self.seen.is_opaque else None)
 
     def surprises(self, parts: Parts) -> Sequence[Change]:
         """A foreign save between look and removal: kept as a version, and deleted on top of it."""
         assert self._displaced is not None
-        if is_same_file(parts, self.seen, self._displaced.stat):
-            return ()
+        if self.seen.is_opaque or is_same_file(parts, self.seen, self._displaced.stat):
+            return ()  # the trash keeps whatever came out
         content = self._displaced.read()
         version = version_of(content)
         if version == self.seen.version:
@@ -117,7 +131,7 @@ class RemoveFile:
                 operation=Operation.CREATE,
                 path=self.path,
                 key=self.seen.key,
-                after=self.seen.version,
+                after=known_version(self.seen),
                 size=stat.size,
                 mode=stat.mode,
                 applied=True,
@@ -130,16 +144,24 @@ class RemoveFile:
         return (Remove(path=self.path, key=self.seen.key, number=number),)
 
     def finish(self, parts: Parts) -> None:
-        """Let go of the file."""
+        """Let go of the file, if its bytes are kept; what is opaque stays in the trash."""
+        if self.seen.is_opaque:
+            self._displaced = None
+            return
+        if not self._keeps_bytes and self.seen.version and not parts.journal.contents.has(self.seen.version):
+            self.shelve(parts)
+            return
         release(self._displaced, self._number)
         self._displaced = None
 
     def shelve(self, parts: Parts) -> None:
         """Leave what was displaced in limbo."""
-        shelve(self._displaced, self._number)
+        if not self.seen.is_opaque:
+            shelve(self._displaced, self._number)
         self._displaced = None
 
     def abandon(self, parts: Parts) -> None:
         """Nothing was prepared; what could not be put back is kept."""
         displaced, self._displaced = self._displaced, None
-        drop(parts, displaced, self._number)
+        if not (self._seen is not None and self._seen.is_opaque):
+            drop(parts, displaced, self._number)

@@ -8,7 +8,7 @@ state `buffer`. Only what cannot be merged into the document is a conflict.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import Any, Final
 
 from filetools.content import (
     ContentFacts,
@@ -23,14 +23,17 @@ from filetools.content import (
     version_of,
 )
 from filetools.editors import OpenText, changed, typed
-from filetools.errors import EditConflictError, EncodingError
+from filetools.errors import EditConflictError
 from filetools.facade.look import Look, content_of, facts_of
 from filetools.facade.parts import Parts
-from filetools.facade.steps.decision import Decision, Sent
+from filetools.facade.steps.decision import Decision, Shown
 from filetools.journal import Change, Document, DocumentChange
 from filetools.models import Operation
 from filetools.paths import WorkspacePath
 from filetools.versions import overlap_error
+
+RECENT_RECORDS: Final = 100
+"""Records of a path among which a version of its unsaved text is looked for; beyond it the text is recorded again."""
 
 
 class UnsavedQuestion(Exception):  # noqa: N818  # no error: a person is asked, and the call goes on
@@ -130,17 +133,15 @@ def put_beside(
     on_disk = _on_disk(parts, seen, base, proposed, is_addition=is_addition)
     form = opened.document.text_format
     is_merged = text != proposed
-    sent_bytes = _sent(proposed, form, seen)
-    sent = Sent(content=sent_bytes, version=version_of(sent_bytes))
+    before = parts.documents.texts.bytes_of(opened)[1]
     if on_disk is None:
         change = replace(typed(opened, edits, reason="merged"), is_parent=True)
         content = replace(opened, text=text).shown_bytes()
         facts = describe(content, text, form, name=seen.path, version=version_of(content))
         is_new = text != opened.text
         return Decision(
-            content=content, facts=facts, sent=sent, is_merged=is_merged, foreign=foreign, in_buffer=True,
-            document=change if is_new else None, shown_version=facts.version,
-            buffer_before=parts.documents.texts.bytes_of(opened)[1],
+            content=content, facts=facts, is_merged=is_merged, foreign=foreign, in_buffer=True,
+            document=change if is_new else None, shown=Shown(before=before, version=facts.version, content=content),
         )  # fmt: skip
     facts, file_text = inspect(on_disk, name=seen.path)
     if caught_up is None:
@@ -152,9 +153,10 @@ def put_beside(
         change = replace(change, text_format=facts.text_format or form)
         document = replace(opened.document, text_format=change.text_format)
         after = replace(opened, text=text, document=document, base=on_disk, base_text=file_text or "")
+    shown = after.shown_bytes()
     return Decision(
-        content=on_disk, facts=facts, sent=sent, is_merged=is_merged, foreign=foreign, document=change,
-        shown_version=version_of(after.shown_bytes()),
+        content=on_disk, facts=facts, is_merged=is_merged, foreign=foreign, document=change,
+        shown=Shown(before=before, version=version_of(shown), content=shown),
     )  # fmt: skip
 
 
@@ -194,7 +196,9 @@ def _caught_up(parts: Parts, seen: Look, opened: OpenText) -> str | None:
     if seen.stat is None or seen.version == opened.document.base:
         return opened.text
     on_disk = disk_text(parts, seen)
-    return None if on_disk is None else merge(opened.base_text, opened.text, on_disk).text
+    if on_disk is None:
+        return None
+    return merge(opened.base_text, opened.text, on_disk, by_words=parts.settings.is_prose(seen.path)).text
 
 
 def _on_disk(parts: Parts, seen: Look, base: str, proposed: str, *, is_addition: bool) -> bytes | None:
@@ -206,7 +210,8 @@ def _on_disk(parts: Parts, seen: Look, base: str, proposed: str, *, is_addition:
     if is_addition:
         bare = TextFormat(encoding=facts.text_format.encoding, bom=b"")
         return content + encode(proposed.removeprefix(base), bare, path=seen.path)
-    merged = merge_bytes(base, content, proposed, text_format=facts.text_format, path=seen.path)
+    by_words = parts.settings.is_prose(seen.path)
+    merged = merge_bytes(base, content, proposed, text_format=facts.text_format, path=seen.path, by_words=by_words)
     return None if merged.content is None or merged.content == content else merged.content
 
 
@@ -214,19 +219,12 @@ def _merged(
     parts: Parts, seen: Look, opened: OpenText, base: str, current: str, proposed: str
 ) -> tuple[str, tuple[dict[str, Any], ...]]:
     """Return a document's text with a change merged in, and the hunks of it that the change did not have."""
-    merged = merge(base, current, proposed)
+    merged = merge(base, current, proposed, by_words=parts.settings.is_prose(seen.path))
     if merged.text is None:
         base_version = version_of(base.encode("utf-8", "surrogatepass"))
         version = parts.documents.texts.bytes_of(opened)[1]
         raise overlap_error(seen.path, base_version, version, merged, current, base)
     return merged.text, tuple(dict(hunk.to_dict()) for hunk in merged.foreign)
-
-
-def _sent(text: str, form: TextFormat, seen: Look) -> bytes:
-    try:
-        return encode(text, form, path=seen.path)
-    except EncodingError:
-        return text.encode("utf-8", "surrogatepass")
 
 
 def refuse_unsaved_below(parts: Parts, folder: WorkspacePath, key: str) -> None:
@@ -245,13 +243,14 @@ def keep_unsaved(parts: Parts, seen: Look, decision: Decision) -> None:
     document = seen.view.document
     if document is None:
         return
-    if decision.in_buffer and decision.buffer_before is not None:
+    kept = decision.kept_unsaved
+    if decision.in_buffer and document.is_dirty:
         content, version = parts.documents.texts.bytes_of(parts.documents.texts.at(document))
-        if not parts.journal.contents.has(version):
-            parts.journal.contents.keep(content, version)
-    if decision.kept_unsaved is not None:
-        change = aside(parts, document, decision.kept_unsaved)
-        parts.journal.commit([change], parts.documents.author(document))
+        newest = parts.journal.records(key=seen.key, limit=RECENT_RECORDS, newest_first=True)
+        # A record of its own, not the bytes alone: what a person typed is found among the versions of its path.
+        kept = None if any(record.after == version for record in newest) else content
+    if kept is not None:
+        parts.journal.commit([aside(parts, document, kept)], parts.documents.author(document))
 
 
 def aside(parts: Parts, document: Document, content: bytes) -> Change:

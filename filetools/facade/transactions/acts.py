@@ -19,20 +19,18 @@ from filetools.facade.transactions.states import (
     folder,
     written,
 )
-from filetools.models import Actor
 from filetools.paths import WorkspacePath
 from filetools.search import walk_tree
 from filetools.stores import FileStat
 
 
-def act(parts: Parts, overlay: Overlay, step: Step, actor: Actor) -> None:
+def act(parts: Parts, overlay: Overlay, step: Step) -> None:
     """Have a step that has looked and decided change the overlay.
 
     Args:
         parts: The workspace as the transaction sees it.
         overlay: Changed.
         step: Has looked and decided.
-        actor: Whose transaction it is.
 
     Raises:
         DirectoryNotFoundError, PathNotDirectoryError: There is no folder to hold what it makes.
@@ -51,9 +49,9 @@ def act(parts: Parts, overlay: Overlay, step: Step, actor: Actor) -> None:
         case RemoveFolder():
             # What lies deepest goes first: once a folder is gone, what the disk holds below it is hidden.
             for path in reversed(_all_below(parts, step.paths[0])):
-                _take(parts, overlay, path, actor)
+                overlay.put(path, None)
         case MoveFolder():
-            _move_folder(parts, overlay, step, actor)
+            _move_folder(parts, overlay, step)
         case _:
             raise InvalidArgumentError(
                 "This cannot be part of a transaction; do it before or after", path=step.paths[0]
@@ -109,14 +107,14 @@ def _as_state(overlay: Overlay, path: WorkspacePath) -> State:
     return folder(origin=path) if found.type == "directory" else Original(path=path, stat=found)
 
 
-def _move_folder(parts: Parts, overlay: Overlay, step: MoveFolder, actor: Actor) -> None:
+def _move_folder(parts: Parts, overlay: Overlay, step: MoveFolder) -> None:
     source, destination = step.paths
     _refuse_one_name(overlay, source, destination)
     step.new_folders(parts)
     paths = _all_below(parts, source)
     moved = [(WorkspacePath(destination + path[len(source) :]), _as_state(overlay, path)) for path in paths]
     for path in reversed(paths):  # the deepest first, as in a deletion
-        _take(parts, overlay, path, actor)
+        overlay.put(path, None)
     for path, state in moved:
         overlay.put(path, state)
 
@@ -124,12 +122,6 @@ def _move_folder(parts: Parts, overlay: Overlay, step: MoveFolder, actor: Actor)
 def _all_below(parts: Parts, folder: WorkspacePath) -> list[WorkspacePath]:
     """Return a folder and all that is in it, each folder before what it holds."""
     return [folder, *(path for path, _ in walk_tree(parts.store, folder))]
-
-
-def _take(parts: Parts, overlay: Overlay, path: WorkspacePath, actor: Actor) -> None:
-    overlay.put(path, None)
-    # Who takes it away itself is not surprised that it is gone.
-    parts.knowledge.forget(actor, overlay.key(path))
 
 
 def _refuse_one_name(overlay: Overlay, source: WorkspacePath, destination: WorkspacePath) -> None:

@@ -17,8 +17,8 @@ from filetools.facade.parts import Parts
 from filetools.facade.runner import Runner
 from filetools.facade.steps import MakeFolder, MoveFile, MoveFolder, PutFile, RemoveFile, RemoveFolder, Step
 from filetools.facade.transactions.acts import act
-from filetools.facade.transactions.knowing import InnerKnowledge
 from filetools.facade.transactions.overlay import Overlay
+from filetools.facade.transactions.tracker import TransactionTracker
 from filetools.facade.transactions.view import OverlayStore
 from filetools.facade.way import FIRST_PAUSE_SECONDS, MOST_TRIES, Beat, Outcome, no_beat
 from filetools.journal import HeadMovedError, Journal, View
@@ -66,10 +66,10 @@ class BufferingRunner(Runner):
         parts = outer.parts
         self.outer = outer
         self.overlay = Overlay(parts.store, parts.workspace.key)
-        self.knowledge = InnerKnowledge(parts.journal, parts.knowledge, self.overlay.is_changed)
+        self.tracker = TransactionTracker(parts.journal, parts.tracker, self.overlay.is_changed)
         self.is_over = True
         self._turn = asyncio.Lock()
-        super().__init__(inner_parts(parts, self.overlay, self.knowledge))
+        super().__init__(inner_parts(parts, self.overlay, self.tracker))
 
     def check_open(self) -> None:
         """Raise unless the transaction goes on.
@@ -135,28 +135,29 @@ class BufferingRunner(Runner):
 
     def _apply(self, steps: Sequence[Step], actor: Actor, beat: Beat) -> list[bool]:
         with self.overlay.lock:
-            saved, known = self.overlay.save(), self.knowledge.own()
+            self.tracker.load(actor)
+            saved, known = self.overlay.save(), self.tracker.own()
             try:
                 changed = []
                 for number, step in enumerate(steps):
                     beat(number, len(steps))
-                    changed.append(self._apply_one(step, actor))
+                    changed.append(self._apply_one(step))
             except (FileToolsError, HeadMovedError):
                 self.overlay.restore(saved)
-                self.knowledge.use(known)
+                self.tracker.use(known)
                 raise
         return changed
 
-    def _apply_one(self, step: Step, actor: Actor) -> bool:
+    def _apply_one(self, step: Step) -> bool:
         step.look(self.parts)
         if not step.decide(self.parts):
             return False
-        act(self.parts, self.overlay, step, actor)
+        act(self.parts, self.overlay, step)
         return True
 
 
-def inner_parts(parts: Parts, overlay: Overlay, knowledge: InnerKnowledge) -> Parts:
-    """Return the parts of a workspace as they are inside a transaction: its own tree and knowledge, and no listeners."""
+def inner_parts(parts: Parts, overlay: Overlay, tracker: TransactionTracker) -> Parts:
+    """Return the parts of a workspace as they are inside a transaction: its own tree and read tracker, and no listeners."""
     journal = cast("Journal", InnerJournal(parts.journal))
     return replace(
         parts,
@@ -164,7 +165,7 @@ def inner_parts(parts: Parts, overlay: Overlay, knowledge: InnerKnowledge) -> Pa
         store=cast("Store", OverlayStore(overlay)),
         journal=journal,
         documents=Documents(journal),
-        knowledge=knowledge,
+        tracker=tracker,
         recovery=NoRecovery(parts.workspace, parts.store, parts.journal),
         bus=EventBus(),
         # What further names a file has is asked at the exit, under their locks.

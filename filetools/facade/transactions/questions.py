@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from typing import Any
 
 from filetools.content import decode, encode, version_of
 from filetools.facade.encodings import read_as
 from filetools.facade.parts import Parts
+from filetools.facade.proposals import Taken, taken_by
 from filetools.facade.steps import Step
 from filetools.facade.transactions.overlay import Overlay
-from filetools.facade.transactions.states import Written
+from filetools.facade.transactions.states import Original, Written
 from filetools.facade.writing import UTF_8
 from filetools.paths import WorkspacePath
 from filetools.permissions import Permit
@@ -26,6 +27,8 @@ class Question:
     arguments: Mapping[str, Any]
     text: str | None = None
     """What shall stand there, if it is about one file of text."""
+    taken: Taken = ()
+    """What goes as a whole."""
 
     def preview(self, _parts: Parts, _old_text: str | None) -> str | None:
         """Return the text that shall stand there; a `Preview`."""
@@ -46,7 +49,7 @@ def questions(
     for tool, paths in asked.items():
         changing = [path for path in paths if path in touched or any(path.is_below(above) for above in touched)]
         if changing:
-            yield _question(tool, changing, overlay)
+            yield replace(_question(tool, changing, overlay), taken=_taken(steps, overlay))
 
 
 def write_instead(overlay: Overlay, path: WorkspacePath, permit: Permit) -> None:
@@ -66,6 +69,20 @@ def write_instead(overlay: Overlay, path: WorkspacePath, permit: Permit) -> None
         base = replace(base, version=permit.proposal.version, content=None)
     shown = replace(file.stat, size=len(content))
     overlay.decree(path, replace(file, content=content, version=version_of(content), stat=shown), base=base)
+
+
+def _taken(steps: Sequence[Step], overlay: Overlay) -> Taken:
+    """Return what the steps take as a whole, and the files that are moved by being written anew."""
+    taken = taken_by(steps)
+    known = {source for source, _ in taken}
+    rewritten = [(entry.now.path, entry.path) for entry in overlay.entries if isinstance(entry.now, Original)]
+    return [*taken, *(pair for pair in rewritten if not _is_covered(pair[0], known))]
+
+
+def _is_covered(path: WorkspacePath, known: Set[WorkspacePath]) -> bool:
+    while path not in known and not path.is_root:
+        path = path.parent
+    return path in known
 
 
 def _question(tool: str, paths: Sequence[WorkspacePath], overlay: Overlay) -> Question:

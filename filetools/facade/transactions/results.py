@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from pydantic import Field
 
 from filetools.facade.steps import MoveFile, PutFile, RemoveFile, Step
-from filetools.facade.transactions.knowing import InnerKnowledge
 from filetools.facade.way import Outcome
-from filetools.models import Actor, ChangeRecord, MirrorStatus, Result
-from filetools.paths import WorkspacePath
+from filetools.models import ChangeRecord, MirrorStatus, Result
 
 
 class TransactedPath(Result):
@@ -56,17 +54,6 @@ def result_of(steps: Sequence[Step], outcome: Outcome) -> TransactionResult:
     )
 
 
-def note_done(
-    key: Callable[[WorkspacePath], str], knowledge: InnerKnowledge, actor: Actor, steps: Sequence[Step]
-) -> None:
-    """Have the workspace know what the actor knows of the files that its transaction has changed."""
-    knowledge.publish_forgotten(actor)
-    for step in steps:
-        if isinstance(step, PutFile):
-            for path in (step.path, *step.other_names):
-                knowledge.publish(actor, key(path), step.seen.version, step.version, is_merged=_is_merged(step))
-
-
 def _transacted(step: Step, record: ChangeRecord) -> TransactedPath:
     return TransactedPath(
         path=record.path,
@@ -75,15 +62,9 @@ def _transacted(step: Step, record: ChangeRecord) -> TransactedPath:
         number=record.number,
         version=record.after,
         replaced_version=_replaced(step),
-        merged=isinstance(step, PutFile) and _is_merged(step),
+        merged=isinstance(step, PutFile) and step.decision is not None and step.decision.merged,
         foreign=list(step.decision.foreign) if isinstance(step, PutFile) and step.decision is not None else [],
     )
-
-
-def _is_merged(step: PutFile) -> bool:
-    decision = step.decision
-    assert decision is not None
-    return decision.sent is not None if decision.is_merged is None else decision.is_merged
 
 
 def _replaced(step: Step) -> str | None:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from filetools.content import decode, inspect
 from filetools.errors import PathExistsError, VersionGoneError, VersionMismatchError
-from filetools.facade import knowing
+from filetools.facade import preconditions
 from filetools.facade.encodings import read_as
 from filetools.facade.look import Look, content_of, facts_of
 from filetools.facade.parts import Parts
@@ -34,7 +35,8 @@ def decide_put(parts: Parts, seen: Look, *, file: Written, base: Base, is_strict
         PathExistsError: Others made a file where there was none.
     """
     facts = read_as(file.content, file.encoding, name=seen.path)
-    plain = Decision(content=file.content, facts=facts, mode=file.mode, encoding=file.encoding)
+    sent = Sent(content=file.content, version=file.version)
+    plain = Decision(content=file.content, facts=facts, mode=file.mode, encoding=file.encoding, sent=sent)
     if seen.version == file.version or is_base(base, seen):
         return plain
     if base.type is None:
@@ -54,10 +56,10 @@ def decide_put(parts: Parts, seen: Look, *, file: Written, base: Base, is_strict
         current=content_of(parts, seen),
         facts=current,
         proposed=decode(file.content, facts.text_format, path=seen.path),
+        by_words=parts.settings.is_prose(seen.path),
     )
     merged = inspect(rebased.content, name=seen.path)[0]
-    sent = Sent(content=file.content, version=file.version)
-    return Decision(content=rebased.content, facts=merged, sent=sent, foreign=rebased.foreign, encoding=file.encoding)
+    return replace(plain, content=rebased.content, facts=merged, foreign=rebased.foreign, mode=None)
 
 
 def permit_removal(parts: Parts, actor: Actor, base: Base, seen: Look) -> None:
@@ -66,7 +68,7 @@ def permit_removal(parts: Parts, actor: Actor, base: Base, seen: Look) -> None:
     Raises:
         VersionMismatchError, EditConflictError
     """
-    knowing.permit_removal(parts, actor, seen.version, seen)
+    preconditions.permit_removal(parts, actor, seen.version, seen)
     permit_seen(base, seen)
 
 
@@ -142,7 +144,7 @@ def _base_bytes(parts: Parts, seen: Look, base: Base) -> bytes:
         return base.content
     assert base.version is not None
     try:
-        return parts.knowledge.text(base.version)
+        return parts.tracker.text(base.version)
     except VersionGoneError as exc:
         reason = "the text that this transaction changed is no longer kept, so it cannot be merged"
         raise VersionMismatchError(seen.path, base.version, seen.version, reason=reason) from exc

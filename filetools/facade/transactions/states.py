@@ -7,8 +7,7 @@ import time
 from dataclasses import dataclass
 from typing import Final
 
-from filetools.facade.expected import stat_version
-from filetools.facade.look import Look
+from filetools.facade.look import Look, stat_version
 from filetools.models import EntryType
 from filetools.paths import WorkspacePath
 from filetools.stores import FileStat

@@ -13,19 +13,20 @@ from filetools.errors import InvalidArgumentError
 from filetools.facade.calls import Calls
 from filetools.facade.editing import TextChange
 from filetools.facade.feed import Feed
-from filetools.facade.knowing import DecideWrite
 from filetools.facade.progress import Abort, Progress
-from filetools.facade.proposals import Preview
+from filetools.facade.proposals import Preview, Taken, bind
 from filetools.facade.read_calls import ReadCalls
 from filetools.facade.requests import WriteRequest
 from filetools.facade.runner import Runner
+from filetools.facade.steps import Step
 from filetools.facade.streaming import CHUNK_BYTES
 from filetools.facade.transactions.buffering import BufferingRunner
 from filetools.facade.transactions.plan import plan
 from filetools.facade.transactions.questions import Question, questions, write_instead
-from filetools.facade.transactions.results import TransactionResult, note_done, result_of
+from filetools.facade.transactions.results import TransactionResult, result_of
 from filetools.facade.tree_calls import TreeCalls
 from filetools.facade.write_calls import WriteCalls
+from filetools.facade.writing import DecideWrite
 from filetools.models import Actor, BatchResult, EditResult, WriteResult
 from filetools.paths import WorkspacePath
 from filetools.permissions import Permit
@@ -151,6 +152,7 @@ class Transaction(ReadCalls, WriteCalls, TreeCalls):
         *,
         change: bool,
         preview: Preview | None = None,
+        taken: Taken = (),
     ) -> Permit | None:
         """Have reads decided at once; changes are asked at the end of the block, if anything comes of them."""
         self._buffer.check_open()
@@ -163,14 +165,16 @@ class Transaction(ReadCalls, WriteCalls, TreeCalls):
         found = await self._parts.crew.run(partial(self._buffer.overlay.state, path))
         return found is not None and not isinstance(found, FileStat)
 
-    async def _permit(self, asked: Iterable[Question]) -> bool:
+    async def _permit(self, asked: Iterable[Question], steps: Sequence[Step]) -> bool:
         """Have the permissions decide; True if a person gave a text to be written instead of one of the transaction's."""
         is_other = False
         for question in asked:
             permit = await self._outside._authorise(
                 question.tool, question.paths, question.arguments, change=True,
-                preview=None if question.text is None else question.preview,
+                preview=None if question.text is None else question.preview, taken=question.taken,
             )  # fmt: skip
+            if permit is not None:
+                bind(steps, permit.check)
             if permit is not None and permit.edited_text is not None:
                 write_instead(self._buffer.overlay, question.paths[0], permit)
                 is_other = True
@@ -182,7 +186,8 @@ class Transaction(ReadCalls, WriteCalls, TreeCalls):
         if not steps:
             self._result = TransactionResult(mirror=outer.parts.sync.standing())
             return
-        if await self._permit(questions(self._asked, steps, self._buffer.overlay)):
+        asked = await outer.parts.crew.run(lambda: list(questions(self._asked, steps, self._buffer.overlay)))
+        if await self._permit(asked, steps):
             steps = await outer.parts.crew.run(partial(plan, outer.parts, self._buffer.overlay, self.actor))
-        happened = partial(note_done, outer.parts.workspace.key, self._buffer.knowledge, self.actor, steps)
+        happened = partial(self._buffer.tracker.publish, self.actor, steps, outer.parts.workspace.key)
         self._result = result_of(steps, await outer.change(steps, self.actor, happened=happened))

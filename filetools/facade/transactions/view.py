@@ -85,6 +85,9 @@ class OverlayStore:
             found = self._scan(path)
         yield from found
 
+    def state_below(self, path: WorkspacePath) -> None:
+        """Return None: what the disk has is asked when the transaction is done."""
+
     def _scan(self, path: WorkspacePath) -> list[ScanEntry]:
         overlay = self._overlay
         if not path.is_root:

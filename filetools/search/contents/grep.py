@@ -7,7 +7,14 @@ from contextlib import ExitStack
 from typing import Any, Final
 
 from filetools.content import CursorValue, decode_cursor, encode_cursor, text_of
-from filetools.errors import FileTooLargeError, InvalidArgumentError, NotRegularFileError, PathNotFoundError
+from filetools.errors import (
+    AccessDeniedError,
+    FileTooLargeError,
+    FileToolsError,
+    InvalidArgumentError,
+    NotRegularFileError,
+    PathNotFoundError,
+)
 from filetools.models import GrepResult
 from filetools.paths import WorkspacePath
 from filetools.search.contents.candidates import Candidates
@@ -125,7 +132,7 @@ class _Page:
     def _walked(self, stack: ExitStack) -> Iterator[Row]:
         listing = self._options.listing()
         rules = listing.rules()
-        walk = stack.enter_context(OrderedWalk(self._source, self._path, listing, rules, IGNORES))
+        walk = stack.enter_context(OrderedWalk(self._source, self._path, listing, rules, IGNORES, on_closed=self._warn))
         more = without_file(self._unsaved, self._store, self._path, listing, rules, IGNORES)
         if self._after is not None:
             relative, line = self._after
@@ -183,7 +190,7 @@ class _Page:
             return plain_lines(unsaved), "buffer"
         try:
             content = self._reader.read(WorkspacePath(path))
-        except FileTooLargeError as error:
+        except (FileTooLargeError, AccessDeniedError) as error:
             self._warn(error)
             return None, "disk"
         except (*GONE, NotRegularFileError, IsADirectoryError):
@@ -204,7 +211,7 @@ class _Page:
         relative = path[len(self._path) + 1 :] if self._path else path
         self._place = {"after": relative, "line": line}
 
-    def _warn(self, error: FileTooLargeError) -> None:
+    def _warn(self, error: FileToolsError) -> None:
         self._left_out += 1
         if len(self._warnings) < MOST_WARNINGS:
             self._warnings.append({"code": error.code, "message": f"Not searched: {error.message}"})

@@ -7,7 +7,7 @@ import stat
 from types import TracebackType
 from typing import Final, Self
 
-from filetools.errors import FileTooLargeError
+from filetools.errors import AccessDeniedError, FileTooLargeError
 from filetools.paths import WorkspacePath
 from filetools.search.source import Listable, OpensDirectories
 
@@ -41,10 +41,10 @@ class FileReader:
         self._leave()
 
     def read(self, path: WorkspacePath) -> bytes | None:
-        """Return a file's content; None if it is gone, or closed to us, or something else by now.
+        """Return a file's content; None if it is gone, or something else by now.
 
         Raises:
-            FileTooLargeError
+            FileTooLargeError, AccessDeniedError
         """
         if self._local is None:
             return self._store.read(path, limit=self._limit_bytes)[0]
@@ -55,6 +55,8 @@ class FileReader:
             self._folder = folder
         try:
             descriptor = os.open(name, _FILE_FLAGS, dir_fd=self._descriptor)
+        except PermissionError as exc:
+            raise AccessDeniedError(path) from exc
         except OSError:
             return None
         try:

@@ -89,6 +89,6 @@ class Callers:
             else Actor(kind="agent", id=AGENT, session=session)
         )
         files = self._files.for_actor(actor, require_version=False)
-        # Agents may share a session without knowing of each other: a stamp must not justify another's overwrite.
+        # Agents may share a session without knowing of each other: what one saw must not justify another's overwrite.
         registry = ToolRegistry(files, require_version=not is_person, log=self._log)
         return Caller(files=files, registry=registry, is_person=is_person)

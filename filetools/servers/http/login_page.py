@@ -17,7 +17,8 @@ history.replaceState(null, "", location.pathname);
     method: "POST", headers: {"Content-Type": "application/json"}, body: JSON.stringify({code}),
   });
   if (!answer.ok) { say("This code was used already, or is too old. Start 'filetools serve --open' again."); return; }
-  const {next} = await answer.json();
+  const {next, key} = await answer.json();
+  localStorage.setItem("filetools-login", key);
   say("You are logged in: in this browser you may edit and approve.");
   if (next) location.replace(next);
 })().catch(() => say("The server does not answer."));

@@ -19,14 +19,45 @@ OPEN_PATHS: Final = frozenset({"/healthz", "/login"})
 """What is answered to everybody who names the right host."""
 OPEN_PREFIXES: Final = ("/assets/",)
 """Below these stands what is the same for everybody, and no secret: the parts of the page."""
+LOGIN_HEADER: Final = b"filetools-login"
+LIVE_PROTOCOL: Final = "filetools-live"
+"""What a socket of ours speaks; a browser that offers a key offers this, too, and is answered with this alone."""
+LOGIN_PROTOCOL: Final = "filetools-login."
+"""What stands before the key in a subprotocol that is offered."""
 _SAFE_METHODS: Final = frozenset({"GET", "HEAD"})
 _SESSION: Final = re.compile(r"[!-~]{1,120}")
+_JSON: Final = re.compile(r"application/(?:[!-:<-~]+\+)?json\s*(?:;.*)?", re.IGNORECASE)
 _OWN_SITES: Final = frozenset({"same-origin", "none"})
 
 
 def cookie_name(port: int) -> str:
     """Return the name of a login's cookie: browsers keep cookies by host, and servers differ in their ports."""
     return f"filetools_{port}"
+
+
+def _require_one_length(scope: Scope) -> None:
+    """Refuse a body whose end is told in two ways: a proxy in between may take the other one, and see other requests."""
+    if header_values(scope, b"content-length") and header_values(scope, b"transfer-encoding"):
+        reason = "Content-Length and Transfer-Encoding do not go together"
+        raise Refusal(400, "MALFORMED_REQUEST", reason, {"Connection": "close"})
+
+
+def _require_json(scope: Scope) -> None:
+    """Refuse a posted body that is not said to be JSON: pages of strangers can send other kinds without being asked."""
+    is_post = scope["type"] == "http" and scope["method"] == "POST"
+    has_body = header_values(scope, b"transfer-encoding") or header_values(scope, b"content-length") not in ([], ["0"])
+    if is_post and has_body and not _JSON.fullmatch(only_header(scope, b"content-type") or ""):
+        raise Refusal(415, "UNSUPPORTED_MEDIA_TYPE", "Send JSON: 'Content-Type: application/json'")
+
+
+def login_key(scope: Scope) -> str | None:
+    """Return the key that a page sends to act as a person: a header, or for sockets, which have none, a subprotocol."""
+    sent = header_values(scope, LOGIN_HEADER)
+    if scope["type"] == "websocket":
+        offered = (name.strip() for line in header_values(scope, b"sec-websocket-protocol") for name in line.split(","))
+        sent += [name.removeprefix(LOGIN_PROTOCOL) for name in offered if name.startswith(LOGIN_PROTOCOL)]
+    # Two keys are none: an empty one belongs to no login.
+    return None if not sent else sent[0].strip() if len(sent) == 1 else ""
 
 
 class Guard:
@@ -63,15 +94,15 @@ class Guard:
         host = only_header(scope, b"host")
         if not self._hosts.is_own_host(host, scope):
             raise Refusal(421, "WRONG_HOST", "This server is not called that; call it by the address it printed")
+        _require_one_length(scope)
+        _require_json(scope)
         sessions = header_values(scope, SESSION_HEADER.encode("ascii"))
         if sessions and not (len(sessions) == 1 and _SESSION.fullmatch(sessions[0])):
             # Cut or tidied, two sessions could become one.
             raise Refusal(422, "INVALID_ARGUMENT", "Filetools-Session is 1 to 120 visible ASCII characters")
         origin = self._own_origin(scope, host)
-        login = self._login(scope)
-        if login is not None:
-            self._require_origin(scope, origin)
-            return Admission(login=login)
+        if (key := login_key(scope)) is not None:
+            return Admission(login=self._required_login(scope, key, origin))
         path = scope["path"]
         if self._token is not None and not (path in OPEN_PATHS or path.startswith(OPEN_PREFIXES)):
             self._require_token(scope, self._token)
@@ -87,19 +118,25 @@ class Guard:
             raise Refusal(403, "WRONG_ORIGIN", "Pages of other sites may not call this server")
         return origins[0] if origins else None
 
-    def _require_origin(self, scope: Scope, origin: str | None) -> None:
+    def _required_login(self, scope: Scope, key: str, origin: str | None) -> str:
         # Browsers tell no origin with a page's own plain requests that only read; all others carry it.
         if origin is None and (scope["type"] != "http" or scope["method"] not in _SAFE_METHODS):
             raise Refusal(403, "WRONG_ORIGIN", "A login counts only for requests that tell their origin")
+        secret = self._cookie_value(scope)
+        login = None if secret is None else self._logins.login_of(secret, key, origin)
+        if login is None:
+            # Not let in as an agent: what a person does must not be done in another's name.
+            raise Refusal(401, "LOGIN_OVER", "The login is over, or its cookie and its key do not belong together")
+        return login
 
-    def _login(self, scope: Scope) -> str | None:
+    def _cookie_value(self, scope: Scope) -> str | None:
         secrets = [
             value
             for line in header_values(scope, b"cookie")
             for name, _, value in (part.strip().partition("=") for part in line.split(";"))
             if name == self._cookie
         ]
-        return self._logins.login_of(secrets[0]) if len(secrets) == 1 else None
+        return secrets[0] if len(secrets) == 1 else None
 
     def _require_token(self, scope: Scope, token: bytes) -> None:
         scheme, _, given = (only_header(scope, b"authorization") or "").partition(" ")

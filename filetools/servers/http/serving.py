@@ -26,6 +26,8 @@ GRACE_SECONDS: Final = 1
 """What answers under way are given when the server stops; then they are cancelled."""
 _CANCEL_SECONDS: Final = 0.5
 _SIGNALS: Final = (signal.SIGTERM, signal.SIGINT)
+_HANG_UP: Final[signal.Signals | None] = getattr(signal, "SIGHUP", None)
+"""Sent when the terminal is closed that the server was started from; Windows has none."""
 _UNSENT_BYTES: Final = 128 * 1024
 _BACKLOG: Final = 512
 
@@ -67,7 +69,7 @@ def listen(options: HttpOptions) -> Listener:
 
 
 async def serve(files: FileToolsFacade, listener: Listener, ready: Callable[[ServerApplication], None]) -> None:
-    """Serve a workspace until SIGTERM or SIGINT; ends within two seconds, whatever is open then.
+    """Serve a workspace until SIGTERM, SIGINT or SIGHUP; ends within two seconds, whatever is open then.
 
     Args:
         files: The opened workspace.
@@ -115,11 +117,13 @@ class _Server(uvicorn.Server):
 
     @contextlib.contextmanager
     def stopping_by_signals(self) -> Iterator[None]:
-        """Stop at SIGTERM and SIGINT as long as the block runs."""
+        """Stop at SIGTERM, SIGINT and SIGHUP as long as the block runs."""
         loop = asyncio.get_running_loop()
         former = {each: signal.getsignal(each) for each in _SIGNALS}
+        if _HANG_UP is not None and signal.getsignal(_HANG_UP) is not signal.SIG_IGN:  # as nohup leaves it
+            former[_HANG_UP] = signal.getsignal(_HANG_UP)
         try:
-            for each in _SIGNALS:
+            for each in former:
                 try:
                     loop.add_signal_handler(each, self.stop)
                 except NotImplementedError:  # Windows; the server's own ticks let the handler run

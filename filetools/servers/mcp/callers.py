@@ -76,8 +76,8 @@ class Callers:
         asks = can_ask(request, self._options)
         who = (actor.id, actor.session or "", asks)
         if who not in self._known:
-            # Callers may share a session without knowing of each other: a stamp must not justify another's overwrite. The
-            # tools of a dialect cannot name a version; there the stamps of the session must do.
+            # Callers may share a session without knowing of each other: what one saw must not justify another's overwrite.
+            # The tools of a dialect cannot name a version; there what the session saw must do.
             files = self._files.for_actor(
                 actor, require_version=self._options.dialect is None, on_conflict=usual_conflict(request, self._options)
             )

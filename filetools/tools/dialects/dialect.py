@@ -50,4 +50,6 @@ class Dialect:
         served = roots or (Roots.of(*files) if self.takes_absolute_paths else None)
         first = files[0] if served is None else served.first.files
         offered = self.tools if tools is None else tools
-        return ToolRegistry(first, offered, require_read=self.require_read, roots=served, log=log)
+        return ToolRegistry(
+            first, offered, require_version=False, require_read=self.require_read, roots=served, log=log
+        )

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 
+from filetools.errors import InvalidPathError
 from tests.support.terminal import CommandLine
 
 
@@ -14,7 +15,7 @@ def test_rm_refuses_a_folder_with_something_in_it(run: CommandLine) -> None:
 def test_rm_refuses_the_root_and_says_so(run: CommandLine) -> None:
     done = run("rm", "-r", ".")
     expected = "error INVALID_PATH: Invalid path '.': it is the root of the workspace; name something in it\n"
-    assert (done.code, done.error) == (5, expected)
+    assert (done.code, done.error) == (5, expected + f"hint: {InvalidPathError.action}\n")
     assert (run.folder / "notes.md").exists()
 
 

@@ -1,9 +1,15 @@
 from __future__ import annotations
 
+import asyncio
 import json
+from pathlib import Path
 
 import pytest
 
+import filetools
+from filetools.facade.foreign import ForeignRecorder
+from filetools.watch import Hint
+from tests.support.facade_worker import RELAXED
 from tests.support.terminal import CommandLine
 
 
@@ -102,6 +108,23 @@ def test_partial_does_the_rest_and_still_ends_with_3(run: CommandLine) -> None:
     done = run("undo", "--of", "alice", "--since", "1", "--partial")
     assert (done.code, done.lines) == (3, ["deleted   a.txt"])
     assert "conflict  src/app.py" in done.error
+
+
+async def change_unseen(root: Path) -> None:
+    """Have a program's change recorded of a file that nobody had seen before."""
+    async with filetools.open(root, settings=RELAXED) as files:
+        (root / "unseen.txt").write_text("changed\n")
+        await ForeignRecorder(files._parts, lambda _: None).record([Hint("changed", "unseen.txt")])
+
+
+def test_a_restore_that_leaves_what_nobody_knew_ends_with_3(run: CommandLine) -> None:
+    run("checkpoint", "x")
+    asyncio.run(change_unseen(run.folder))
+    edit(run, "two", "TWO")
+    done = run("restore", "x")
+    assert (done.code, text(run)) == (3, "one\ntwo\nthree\n")
+    assert b"unknown   unseen.txt" in done.raw
+    assert (run.folder / "unseen.txt").read_text() == "changed\n"
 
 
 def test_checkpoints_are_made_listed_restored_and_deleted(run: CommandLine) -> None:

@@ -26,9 +26,12 @@ def test_sync_preview_changes_nothing_and_sync_does_it(run: CommandLine) -> None
 
 
 def test_status_tells_of_the_mirror(run: CommandLine) -> None:
+    words = [line.split()[:2] for line in run("status", *MIRROR).lines]
+    assert ["mirror", "filling"] in words  # nothing has copied the tree yet
+    assert run("sync", *MIRROR).code == 0
     state = run("status", *MIRROR, "--json").json["data"]
     assert (state["root"], state["position"], state["mirrors"]["mirror"]["state"]) == ("project", 0, "ready")
-    assert any(line.split()[:2] == ["mirror", "ready"] for line in run("status", *MIRROR).lines)
+    assert ["mirror", "ready"] in [line.split()[:2] for line in run("status", *MIRROR).lines]
 
 
 def test_a_bar_is_for_terminals_only(run: CommandLine) -> None:

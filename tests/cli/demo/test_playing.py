@@ -107,7 +107,6 @@ def test_the_demo_holds_what_it_promises(run: CommandLine) -> None:
     recovered = re.fullmatch(r"(\d+) of (\d+)", table["recovered after the crash"])
     assert recovered is not None
     assert recovered[1] == recovered[2]
-    assert float(table["seconds"]) <= 100
     assert errors == (
         "warning: mirror 'mirror' is left behind: Synchronisation failed: its folder is gone or was emptied\n"
     )

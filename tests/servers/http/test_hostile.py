@@ -231,3 +231,41 @@ def test_hundreds_of_idle_connections_stop_nobody(server: HttpServer) -> None:
     finally:
         for each in idle:
             each.close()
+
+
+def test_a_body_whose_end_is_told_in_two_ways_is_400_and_the_end(server: HttpServer) -> None:
+    head = f"POST /v1/tools/write_file HTTP/1.1\r\nHost: {server.host}\r\n{JSON}\r\n"
+    hidden = f"GET /healthz HTTP/1.1\r\nHost: {server.host}\r\n\r\n"
+    both = ("Content-Length: 4\r\n", "Transfer-Encoding: chunked\r\n")
+    for first, second in (both, both[::-1]):
+        answer = server.raw(f"{head}{first}{second}\r\n0\r\n\r\n{hidden}".encode())
+        problem(answer, 400, "MALFORMED_REQUEST")
+        assert b"connection: close" in answer.lower()
+
+
+@pytest.mark.parametrize(
+    "path", ["/v1/tools/write_file", "/v1/execute", "/v1/undo", "/v1/transactions", "/mcp", "/login"]
+)
+def test_what_is_posted_is_json_and_says_so(server: HttpServer, path: str) -> None:
+    body = b'{"path": "posted.txt", "content": "x"}'
+    kinds = [
+        "text/plain",
+        "application/x-www-form-urlencoded",
+        "multipart/form-data; boundary=x",
+        "text/json",
+        "application/jsonx",
+    ]
+    for header in (*(f"Content-Type: {kind}" for kind in kinds), "X-No-Type: 1"):
+        sent = request(path, server.host, header, f"Content-Length: {len(body)}", method="POST", body=body)
+        problem(server.raw(sent), 415, "UNSUPPORTED_MEDIA_TYPE")
+    assert not (server.root / "posted.txt").exists()
+
+
+def test_json_by_any_of_its_names_is_taken(server: HttpServer) -> None:
+    body = b'{"path": "posted.json", "content": "x", "expected_version": null}'
+    for kind in ("application/json; charset=utf-8", "APPLICATION/JSON", "application/vnd.api+json"):
+        header = f"Content-Type: {kind}"
+        sent = request(
+            "/v1/tools/file_info", server.host, header, f"Content-Length: {len(body)}", method="POST", body=body
+        )
+        assert statuses(server.raw(sent)) != [415]

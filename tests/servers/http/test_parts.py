@@ -38,27 +38,43 @@ class Clock:
         return self.now
 
 
+ORIGIN = "http://127.0.0.1:8765"
+
+
 def test_a_code_is_used_up_or_too_late() -> None:
     clock = Clock()
     logins = Logins(clock)
-    assert logins.redeem("made up") is None
-    assert logins.login_of("made up") is None
+    assert logins.redeem("made up", ORIGIN) is None
+    assert logins.login_of("made up", "made up", ORIGIN) is None
     late, code = logins.new_code(), logins.new_code()
-    secret = logins.redeem(code)
-    assert secret is not None
-    assert logins.redeem(code) is None
+    made = logins.redeem(code, ORIGIN)
+    assert made is not None
+    assert logins.redeem(code, ORIGIN) is None
     clock.now = CODE_SECONDS + 0.1
-    assert logins.redeem(late) is None
-    assert logins.login_of(secret) is not None
+    assert logins.redeem(late, ORIGIN) is None
+    assert logins.login_of(made.secret, made.key, ORIGIN) is not None
     clock.now = LOGIN_SECONDS + 0.1
-    assert logins.login_of(secret) is None
+    assert logins.login_of(made.secret, made.key, ORIGIN) is None
+
+
+def test_a_login_is_its_two_secrets_at_its_origin() -> None:
+    logins = Logins()
+    made, other = (logins.redeem(logins.new_code(), ORIGIN) for _ in range(2))
+    assert made is not None
+    assert other is not None
+    assert logins.login_of(made.secret, made.key, None) is not None
+    assert logins.login_of(made.secret, other.key, ORIGIN) is None
+    assert logins.login_of(made.secret, made.secret, ORIGIN) is None
+    assert logins.login_of(made.key, made.key, ORIGIN) is None
+    assert logins.login_of(made.secret, made.key, "http://127.0.0.1:8766") is None
 
 
 def test_the_oldest_of_too_many_logins_goes() -> None:
     logins = Logins()
-    secrets = [logins.redeem(logins.new_code()) or "" for _ in range(MOST_LOGINS + 1)]
-    assert [logins.login_of(each) is not None for each in secrets] == [False, *[True] * MOST_LOGINS]
-    assert len({logins.login_of(each) for each in secrets[1:]}) == MOST_LOGINS
+    made = [logins.redeem(logins.new_code(), ORIGIN) for _ in range(MOST_LOGINS + 1)]
+    names = [logins.login_of(each.secret, each.key, ORIGIN) for each in made if each is not None]
+    assert [name is not None for name in names] == [False, *[True] * MOST_LOGINS]
+    assert len(set(names)) == MOST_LOGINS + 1
 
 
 async def test_what_is_made_meanwhile_is_not_taken_for_what_the_conditions_have_seen(tmp_path: Path) -> None:

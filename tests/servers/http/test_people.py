@@ -37,7 +37,8 @@ def person(server: HttpServer) -> dict[str, str]:
     assert found is not None
     headers = {"Origin": server.address}
     answer = httpx2.post(f"{server.address}/login", json={"code": found[1]}, headers=headers)
-    return headers | {"Cookie": str(answer.headers["set-cookie"].partition(";")[0])}
+    cookie = str(answer.headers["set-cookie"].partition(";")[0])
+    return headers | {"Cookie": cookie, "Filetools-Login": answer.json()["key"]}
 
 
 async def written(server: HttpServer, path: str) -> dict[str, Any]:
@@ -48,12 +49,22 @@ async def written(server: HttpServer, path: str) -> dict[str, Any]:
     return envelope
 
 
-async def test_a_cookie_without_the_origin_opens_no_socket(server: HttpServer, person: dict[str, str]) -> None:
+async def test_a_login_without_the_origin_opens_no_socket(server: HttpServer, person: dict[str, str]) -> None:
     for origin in (None, "http://evil.example"):
-        headers = {"Cookie": person["Cookie"], **({"Origin": origin} if origin else {})}
+        headers = {name: value for name, value in (person | {"Origin": origin}).items() if value is not None}
         with pytest.raises(InvalidStatus):
             async with socket_of(server.address, headers=headers):
                 pass
+
+
+async def test_a_cookie_alone_answers_nothing(server: HttpServer, person: dict[str, str]) -> None:
+    stolen = {"Cookie": person["Cookie"], "Origin": person["Origin"]}
+    async with live(server.address, headers=stolen) as thief:
+        assert (thief.heard[0]["can_answer"], thief.heard[0]["actor"]["kind"]) == (False, "agent")
+    failed = await written(server, ".vscode/stolen.json")
+    place = f"{server.address}/v1/approvals/{failed['details']['approval_id']}"
+    assert httpx2.post(place, json={"answer": "allow"}, headers=stolen).status_code == 403
+    assert (await written(server, ".vscode/stolen.json"))["error_code"] == "APPROVAL_REQUIRED"
 
 
 async def test_a_call_waits_for_the_person_at_the_page(server: HttpServer, person: dict[str, str]) -> None:

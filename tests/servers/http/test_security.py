@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import json
 import re
 import stat
 import subprocess
@@ -17,7 +18,7 @@ from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 from websockets.exceptions import InvalidStatus
 from websockets.sync.client import connect
-from websockets.typing import Origin
+from websockets.typing import Origin, Subprotocol
 
 from filetools.servers.http import is_host_name
 from tests.support.declared import REPOSITORY
@@ -53,20 +54,21 @@ def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HttpServer]:
 
 
 @pytest.fixture(scope="module")
-def cookie(guarded: HttpServer) -> str:
-    """The cookie of a browser that has logged in."""
+def login(guarded: HttpServer) -> dict[str, str]:
+    """What the page of a browser that has logged in sends: cookie and key."""
     lines = [guarded.line(), guarded.line()]
     assert lines[0].startswith("Callers need the token in ")
     found = re.search(r"/login#code=(\S+)", lines[1])
     assert found is not None, lines
     url, code = f"{guarded.address}/login", {"code": found[1]}
     assert httpx2.post(url, json=code, headers={"Origin": "http://evil.example"}).status_code == 403
+    assert httpx2.post(url, json=code).json()["code"] == "WRONG_ORIGIN"
     answer = httpx2.post(url, json=code, headers={"Origin": guarded.address})
-    assert answer.json() == {"next": None}
-    assert httpx2.post(url, json=code).status_code == 403, "a code counts once"
+    assert answer.json().keys() == {"next", "key"}
+    assert httpx2.post(url, json=code, headers={"Origin": guarded.address}).status_code == 403, "a code counts once"
     told = answer.headers["set-cookie"]
     assert {part.strip() for part in told.split(";")[1:]} == {"HttpOnly", "SameSite=strict", "Path=/", "Max-Age=43200"}
-    return str(told.partition(";")[0])
+    return {"Cookie": str(told.partition(";")[0]), "Filetools-Login": answer.json()["key"]}
 
 
 @pytest.mark.parametrize("host", STRANGE_HOSTS)
@@ -215,33 +217,59 @@ def test_the_token_makes_an_agent(guarded: HttpServer) -> None:
 
 @pytest.mark.parametrize("code", ["", "x", "x" * 200])
 def test_a_code_that_is_none_logs_nobody_in(guarded: HttpServer, code: str) -> None:
-    answer = httpx2.post(f"{guarded.address}/login", json={"code": code})
+    answer = httpx2.post(f"{guarded.address}/login", json={"code": code}, headers={"Origin": guarded.address})
     assert (answer.status_code, answer.json()["code"]) == (403, "WRONG_CODE")
     assert "set-cookie" not in answer.headers
 
 
-def test_a_login_tells_its_origin_where_it_changes_something(guarded: HttpServer, cookie: str) -> None:
+def test_a_login_tells_its_origin_where_it_changes_something(guarded: HttpServer, login: dict[str, str]) -> None:
     url = f"{guarded.address}/v1/files/by-person"
-    assert httpx2.put(url, headers={"Cookie": cookie}).status_code == 403
-    assert httpx2.put(url, headers={"Cookie": cookie, "Origin": "http://evil.example"}).status_code == 403
-    assert httpx2.get(url, headers={"Cookie": cookie, "Sec-Fetch-Site": "cross-site"}).status_code == 403
-    answer = httpx2.put(url, content=b"1", headers={"Cookie": cookie, "Origin": guarded.address})
+    assert httpx2.put(url, headers=login).status_code == 403
+    assert httpx2.put(url, headers=login | {"Origin": "http://evil.example"}).status_code == 403
+    assert httpx2.get(url, headers=login | {"Sec-Fetch-Site": "cross-site"}).status_code == 403
+    answer = httpx2.put(url, content=b"1", headers=login | {"Origin": guarded.address})
     assert answer.status_code == 201
     versions = f"{guarded.address}/v1/versions/by-person"
-    [newest] = httpx2.get(versions, headers={"Cookie": cookie, "Sec-Fetch-Site": "same-origin"}).json()["versions"]
+    [newest] = httpx2.get(versions, headers=login | {"Sec-Fetch-Site": "same-origin"}).json()["versions"]
     assert newest["actor"]["kind"] == "editor"
 
 
-def test_a_login_of_another_server_is_none(guarded: HttpServer, cookie: str) -> None:
-    name, _, secret = cookie.partition("=")
-    for wrong in (f"{name}={secret}x", f"other={secret}", f"{cookie}; {name}=x"):
-        answer = httpx2.get(f"{guarded.address}/v1/status", headers={"Cookie": wrong})
-        assert answer.status_code == 401
+def test_a_cookie_alone_is_no_login(guarded: HttpServer, login: dict[str, str]) -> None:
+    # Browsers send it to every port of the host, so that other servers on it know it.
+    for path in ("/v1/status", "/v1/files/by-person", "/v1/approvals"):
+        stolen = {"Cookie": login["Cookie"], "Origin": guarded.address}
+        assert httpx2.get(f"{guarded.address}{path}", headers=stolen).status_code == 401
+        assert httpx2.put(f"{guarded.address}{path}", headers=stolen).status_code == 401
+    with_token = {"Cookie": login["Cookie"], "Origin": guarded.address, "Authorization": f"Bearer {TOKEN}"}
+    assert httpx2.put(f"{guarded.address}/v1/files/by-thief", content=b"1", headers=with_token).status_code == 201
+    [newest] = httpx2.get(f"{guarded.address}/v1/versions/by-thief", headers=with_token).json()["versions"]
+    assert newest["actor"]["kind"] == "agent"
 
 
-def test_a_socket_is_guarded_like_any_request(guarded: HttpServer, server: HttpServer, cookie: str) -> None:
+def test_a_key_counts_with_its_cookie_and_from_its_origin_alone(guarded: HttpServer, login: dict[str, str]) -> None:
+    name, _, secret = login["Cookie"].partition("=")
+    key = login["Filetools-Login"]
+    wrong = [
+        {"Filetools-Login": key},
+        *(
+            {"Cookie": each, "Filetools-Login": key}
+            for each in (f"{name}={secret}x", f"other={secret}", f"{name}={secret}; {name}=x")
+        ),
+        *({"Cookie": login["Cookie"], "Filetools-Login": each} for each in (f"{key}x", "", secret)),
+    ]
+    for headers in wrong:
+        for more in ({}, {"Authorization": f"Bearer {TOKEN}"}):
+            answer = httpx2.get(f"{guarded.address}/v1/status", headers=headers | more)
+            assert (answer.status_code, answer.json()["code"]) == (401, "LOGIN_OVER"), headers
+    other = f"http://localhost:{guarded.port}"
+    answer = httpx2.put(f"{other}/v1/files/by-other", content=b"1", headers=login | {"Origin": other})
+    assert (answer.status_code, answer.json()["code"]) == (401, "LOGIN_OVER")
+
+
+def test_a_socket_is_guarded_like_any_request(guarded: HttpServer, server: HttpServer, login: dict[str, str]) -> None:
     url = f"ws://{guarded.host}/v1/live"
-    for headers in ({}, {"Cookie": cookie}, {"Cookie": cookie, "Origin": "http://evil.example"}):
+    cookie, own = {"Cookie": login["Cookie"]}, {"Origin": guarded.address}
+    for headers in ({}, login, login | {"Origin": "http://evil.example"}, cookie, cookie | own):
         with pytest.raises(InvalidStatus) as caught, connect(url, additional_headers=headers):
             pass
         assert caught.value.response.status_code in (401, 403)
@@ -251,6 +279,21 @@ def test_a_socket_is_guarded_like_any_request(guarded: HttpServer, server: HttpS
     ):
         pass
     assert caught.value.response.status_code == 403
+
+
+def test_a_page_opens_a_socket_with_its_key_as_a_subprotocol(guarded: HttpServer, login: dict[str, str]) -> None:
+    url, headers = f"ws://{guarded.host}/v1/live", {"Cookie": login["Cookie"], "Origin": guarded.address}
+    for key, status in ((login["Filetools-Login"], None), ("wrong", 401)):
+        offered = [Subprotocol("filetools-live"), Subprotocol(f"filetools-login.{key}")]
+        if status is None:
+            with connect(url, additional_headers=headers, subprotocols=offered) as socket:
+                assert socket.subprotocol == "filetools-live"
+                socket.send('{"type": "hello"}')
+                assert json.loads(socket.recv())["can_answer"] is True
+        else:
+            with pytest.raises(InvalidStatus) as caught, connect(url, additional_headers=headers, subprotocols=offered):
+                pass
+            assert caught.value.response.status_code == status
 
 
 def test_the_page_to_log_in_stands_alone(server: HttpServer) -> None:

@@ -80,7 +80,7 @@ def all_kinds_of_sockets(serving: HttpServer) -> Iterator[list[socket.socket]]:
         yield opened
 
 
-@pytest.mark.parametrize("by", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize("by", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
 def test_it_stops_with_open_sockets(root: Path, by: int) -> None:
     with http_server(root) as serving:
         assert statuses(

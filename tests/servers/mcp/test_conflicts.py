@@ -79,12 +79,15 @@ async def test_without_a_yes_both_texts_stay(
 
 async def test_what_can_be_merged_is_not_asked_about(root: Path) -> None:
     person = Person("accept", "cancel")
+    (root / "src/app.py").write_text("one\ntwo\n\nthree\n\nfour\n")
     async with typed_into(root, person=person) as (client, ann, opened):
-        await text(client, "write_file", **KNOWN, content="ONE\ntwo\nthree\n")
+        known = version_of((root / "src/app.py").read_bytes())
+        changed = "one\ntwo\n\nthree\n\nFOUR\n"
+        await text(client, "write_file", path="src/app.py", content=changed, expected_version=known)
         await text(client, "edit_file", path="src/app.py", old_string="three\n", new_string="3\n")
-        assert await unsaved(ann, opened) == "ONE\ntwo, says Ann\n3\n"
+        assert await unsaved(ann, opened) == "one\ntwo, says Ann\n\n3\n\nFOUR\n"
     assert person.asked == []
-    assert (root / "src/app.py").read_text() == "ONE\ntwo\n3\n"
+    assert (root / "src/app.py").read_text() == "one\ntwo\n\n3\n\nFOUR\n"
 
 
 @pytest.mark.parametrize("mode", ERAS)

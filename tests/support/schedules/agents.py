@@ -130,6 +130,8 @@ class Agent:
         if refusal is None:
             for name, tokens in added.items():
                 self.edited[name] = self.edited.get(name, NONE) | tokens
+            if second == "delete" and other in removes:
+                self._forget(other)
         return Deed(
             who=self.letter, what=f"patch {body}", refusal=refusal, adds=adds,
             removes=NONE.union(*removes.values()), displaces=displaces,

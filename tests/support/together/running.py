@@ -167,8 +167,8 @@ async def faults_of_tokens(scene: Scene) -> list[str]:
     """Return which tokens are missing, or there again."""
     standing = scene.standing()
     if not scene.has_stranger:
-        # That none stands there twice is not asked: a document that is behind its file may bring a line in once more.
         faults = [f"taken away, and there again: {token}" for token in scene.ledger.removed & standing.live]
+        faults += [f"there twice: {token}" for path in scene.paths for token in twice(scene.place(path).read_text())]
         return faults + scene.ledger.faults_at_end(standing, NONE, may_displace=False)
     # Where a program took away what stood in a file and in an open document, a merge may bring a line back at two places.
     # What a program wrote into a file that was just displaced becomes a version once the program has closed it.
@@ -178,6 +178,11 @@ async def faults_of_tokens(scene: Scene) -> list[str]:
             return lost
         await asyncio.sleep(LOOK_SECONDS)
     return []
+
+
+def twice(text: str) -> list[str]:
+    """Return the tokens that stand in a text more than once."""
+    return sorted(token for token in tokens_in(text) if text.count(token) > 1)
 
 
 def faults_of_followers(numbers: list[int], heard: dict[str, list[int]]) -> list[str]:

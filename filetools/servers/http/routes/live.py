@@ -10,6 +10,7 @@ from fastapi import APIRouter, WebSocket, WebSocketDisconnect
 
 from filetools.app import FileToolsFacade
 from filetools.servers.http.live import Ending, LiveSession
+from filetools.servers.http.security import LIVE_PROTOCOL
 from filetools.servers.http.shared import Shared, admission_of, shared_of
 
 router: Final = APIRouter()
@@ -31,7 +32,8 @@ async def live(websocket: WebSocket) -> None:
     def open_files(session: str | None) -> FileToolsFacade:
         return shared.callers.caller(admission, session).files
 
-    await websocket.accept()
+    offered = websocket.scope.get("subprotocols", ())
+    await websocket.accept(LIVE_PROTOCOL if LIVE_PROTOCOL in offered else None)
     async with LiveSession(open_files, shared.hub, limits=shared.options.limits) as session:
         ending = await _first_end(websocket, session, shared)
     if ending is not None:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Annotated, Final
 
-from fastapi import APIRouter
+from fastapi import APIRouter, Header
 from fastapi.responses import HTMLResponse, JSONResponse, Response
 from pydantic import Field
 
@@ -39,13 +39,16 @@ async def login_page() -> Response:
 
 
 @router.post("/login", responses=failures())
-async def log_in(given: Code, shared: SharedParts) -> Response:
-    """Take a code, which is used up by that, and give the browser a cookie for it."""
-    secret = shared.logins.redeem(given.code)
-    if secret is None:
+async def log_in(given: Code, shared: SharedParts, origin: Annotated[str | None, Header()] = None) -> Response:
+    """Take a code, which is used up by that, and give the browser a cookie for it, and the page a key."""
+    if origin is None:
+        raise Refusal(403, "WRONG_ORIGIN", "Logging in needs the header Origin: the login counts for that origin alone")
+    made = shared.logins.redeem(given.code, origin)
+    if made is None:
         raise Refusal(403, "WRONG_CODE", "This code was used already, is too old, or is none")
-    answer = JSONResponse({"next": shared.options.page}, headers={"Cache-Control": "no-store"})
+    answer = JSONResponse({"next": shared.options.page, "key": made.key}, headers={"Cache-Control": "no-store"})
     answer.set_cookie(
-        cookie_name(shared.options.port), secret, max_age=int(LOGIN_SECONDS), path="/", httponly=True, samesite="strict"
-    )
+        cookie_name(shared.options.port), made.secret,
+        max_age=int(LOGIN_SECONDS), path="/", httponly=True, samesite="strict",
+    )  # fmt: skip
     return answer

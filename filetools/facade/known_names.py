@@ -1,0 +1,91 @@
+"""Which names were in the tree before: the watcher's inventory, kept up with the journal.
+
+Without it a file seen for the first time could be new, changed, or merely found; and what is new may be taken back,
+while what stood there before must never be.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+
+from filetools.journal import Journal, NameChange
+from filetools.models import Operation
+from filetools.stores import FileStat
+from filetools.watch import Excluded, Inventory, Known
+
+_REMOVALS = (Operation.DELETE, Operation.DELETE_DIRECTORY)
+_MOVES = (Operation.MOVE, Operation.MOVE_DIRECTORY)
+
+
+class KnownNames:
+    """What every listener has been told of the tree. Lives as long as the workspace is open; safe in every thread.
+
+    Only the process that watches the tree has an inventory; in the others nothing is known.
+    """
+
+    def __init__(self, journal: Journal, key: Callable[[str], str]) -> None:
+        self._journal = journal
+        self._key = key
+        self._lock = threading.Lock()
+        self._inventory: Inventory | None = None
+        self._position = 0
+
+    def begin(self, excluded: Excluded) -> Inventory:
+        """Return an empty inventory for the watcher to fill; call it in a worker thread."""
+        with self._lock:
+            self._position = self._journal.position()
+            self._inventory = Inventory(excluded, self._key)
+            return self._inventory
+
+    def find(self, path: str) -> Known:
+        """Return what was at a path after the newest change in the journal."""
+        inventory = self._current()
+        return "unknown" if inventory is None else inventory.find(path)
+
+    def first_look(self, path: str, stat: FileStat) -> Operation:
+        """Return what has happened to a file that the journal does not know: created, modified, or merely found."""
+        inventory = self._current()
+        known = "unknown" if inventory is None else inventory.find(path)
+        if inventory is None or known == "unknown":
+            return Operation.FOUND
+        if known != "file":
+            return Operation.CREATE
+        # A program cannot set this time back.
+        return Operation.MODIFY if stat.changed_ns > inventory.complete_ns else Operation.FOUND
+
+    def inside(self, path: str) -> list[str]:
+        """Return the keys of all that was in a folder."""
+        inventory = self._current()
+        return [] if inventory is None else inventory.inside(path)
+
+    def below(self, path: str) -> list[tuple[str, bool]]:
+        """Return the keys of all that was below a folder, and whether each is a folder, the innermost first."""
+        inventory = self._current()
+        return [] if inventory is None else inventory.below(path)
+
+    def _current(self) -> Inventory | None:
+        """Return the inventory as of the newest record; a change that is only being applied counts already."""
+        inventory = self._inventory
+        if inventory is None or not inventory.is_complete:
+            return None
+        with self._lock:
+            for change in self._journal.history.names_since(self._position):
+                _follow(inventory, change)
+                self._position = change.number
+        return inventory
+
+
+def _follow(inventory: Inventory, change: NameChange) -> None:
+    if change.operation in _REMOVALS:
+        inventory.drop(change.path)
+    elif change.operation in _MOVES:
+        assert change.old_path is not None
+        inventory.move(change.old_path, change.path)
+        inventory.add(change.path, is_directory=change.operation is Operation.MOVE_DIRECTORY, is_listed=False)
+    else:
+        is_directory = change.operation is Operation.CREATE_DIRECTORY
+        if is_directory and change.actor_kind == "system":
+            inventory.bring_back(change.path)  # as after a deletion that failed
+        else:
+            inventory.add(change.path, is_directory=is_directory)

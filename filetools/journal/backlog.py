@@ -1,0 +1,123 @@
+"""Mirrors of the embedded journal: which ones the root has, and which paths each of them does not hold durably yet."""
+
+from __future__ import annotations
+
+import secrets
+import sqlite3
+from collections.abc import Iterable
+from typing import Any, Final
+
+from filetools.journal.changes import BacklogEntry, MirrorRow
+from filetools.journal.database import Database
+
+_SELECT: Final = "SELECT mirror, key, path, number, tries FROM debts"
+_SELECT_MIRROR: Final = "SELECT place, identity, position FROM mirrors"
+
+
+class SqliteBacklog:
+    """Backlogs in an embedded journal; implements `Backlog`."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def of(self, mirror: str, limit: int = 1000, max_tries: int = 5) -> list[BacklogEntry]:
+        """Return the oldest entries of a mirror that failed fewer than `max_tries` times."""
+        rows = self._database.rows(
+            f"{_SELECT} WHERE mirror = ? AND tries < ? ORDER BY number LIMIT ?", (mirror, max_tries, limit)
+        )
+        return [_entry(row) for row in rows]
+
+    def get(self, mirror: str, key: str) -> BacklogEntry | None:
+        """Return the entry of one path, or None."""
+        row = self._database.row(f"{_SELECT} WHERE mirror = ? AND key = ?", (mirror, key))
+        return None if row is None else _entry(row)
+
+    def count(self, mirror: str) -> int:
+        """Number of paths that a mirror lacks."""
+        (count,) = self._database.row("SELECT count(*) FROM debts WHERE mirror = ?", (mirror,))
+        return int(count)
+
+    def remove(self, done: Iterable[BacklogEntry]) -> None:
+        """Remove entries, except those that newer changes have raised meanwhile."""
+        rows = [(entry.mirror, entry.key, entry.number) for entry in done]
+        self._change("DELETE FROM debts WHERE mirror = ? AND key = ? AND number = ?", rows)
+
+    def fail(self, entry: BacklogEntry) -> None:
+        """Count one more failed try of an entry."""
+        self._change(
+            "UPDATE debts SET tries = tries + 1 WHERE mirror = ? AND key = ? AND number = ?",
+            [(entry.mirror, entry.key, entry.number)],
+        )
+
+    def reset(self, mirror: str) -> None:
+        """Forget the failed tries of a mirror."""
+        self._change("UPDATE debts SET tries = 0 WHERE mirror = ? AND tries > 0", [(mirror,)])
+
+    def add(self, mirror: str, paths: Iterable[tuple[str, str]]) -> None:
+        """Record that a mirror lacks these (key, path) pairs; entries that exist stay as they are."""
+        self._change(
+            "INSERT OR IGNORE INTO debts (mirror, key, path, number) VALUES (?, ?, ?, 0)",
+            [(mirror, key, path) for key, path in paths],
+        )
+
+    def _change(self, statement: str, rows: list[tuple[Any, ...]]) -> None:
+        # Unsynced: an entry that comes back after a power cut is worked off twice, which does no harm.
+        if rows:
+            self._database.write(lambda connection: _run(connection, statement, rows), durable=False)
+
+
+class SqliteMirrors:
+    """The mirrors of the root of an embedded journal; implements `Mirrors`."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def register(self, place: str) -> MirrorRow:
+        """Return the row of a mirror; from its first registration on every commit adds to its backlog."""
+        known = self.get(place)
+        if known is None:
+            identity = f"{secrets.token_hex(8)}-{secrets.token_hex(4)}"
+            self._change("INSERT OR IGNORE INTO mirrors VALUES (?, ?, NULL)", (place, identity))
+            known = self.get(place)
+            assert known is not None
+        return known
+
+    def get(self, place: str) -> MirrorRow | None:
+        """Return the row of a mirror, or None if it is not registered."""
+        row = self._database.row(f"{_SELECT_MIRROR} WHERE place = ?", (place,))
+        return None if row is None else MirrorRow(*row)
+
+    def all(self) -> list[MirrorRow]:
+        """Return every registered mirror, attached or not."""
+        return [MirrorRow(*row) for row in self._database.rows(f"{_SELECT_MIRROR} ORDER BY place", ())]
+
+    def renew(self, row: MirrorRow) -> None:
+        """Give a mirror a new identity of the same line, not filled, unless somebody else has done so since `row` was read."""
+        identity = f"{row.line}-{secrets.token_hex(4)}"
+        self._change(
+            "UPDATE mirrors SET identity = ?, position = NULL WHERE place = ? AND identity = ?",
+            (identity, row.place, row.identity),
+        )
+
+    def filled(self, row: MirrorRow, position: int) -> None:
+        """Record that all changes up to a position are in a mirror or in its backlog, unless it has another identity by now."""
+        self._change(
+            "UPDATE mirrors SET position = ? WHERE place = ? AND identity = ?", (position, row.place, row.identity)
+        )
+
+    def remove(self, place: str) -> None:
+        """Forget a mirror and its backlog."""
+        self._change("DELETE FROM debts WHERE mirror = ?", (place,))
+        self._change("DELETE FROM mirrors WHERE place = ?", (place,))
+
+    def _change(self, statement: str, values: tuple[Any, ...]) -> None:
+        # Synced: a power cut must not bring back an identity under which another folder has been written to.
+        self._database.write(lambda connection: _run(connection, statement, [values]), durable=True)
+
+
+def _run(connection: sqlite3.Connection, statement: str, rows: list[tuple[Any, ...]]) -> None:
+    connection.executemany(statement, rows)
+
+
+def _entry(row: tuple[Any, ...]) -> BacklogEntry:
+    return BacklogEntry(mirror=row[0], key=row[1], path=row[2], number=row[3], tries=row[4])

@@ -1,0 +1,63 @@
+"""Room on the disk that is kept free for the journal, so that things can still be deleted and moved when it is full."""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+from pathlib import Path
+from typing import Final
+
+RESERVE_BYTES: Final = 512 * 1024
+"""Enough for several deletions until a checkpoint makes room in the write-ahead file again."""
+SLICE_BYTES: Final = 64 * 1024
+"""Given back at a time: other programs take what is free on a full disk at once."""
+_FLAGS: Final = os.O_WRONLY | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
+
+
+class Reserve:
+    """A file that takes up room and becomes smaller when the room is needed. All processes on a root share it."""
+
+    def __init__(self, directory: Path) -> None:
+        self._file = directory / "reserve"
+
+    def fill(self) -> None:
+        """Take up the room again if the disk has twice as much; a failure is no harm."""
+        missing = RESERVE_BYTES - self._size()
+        if missing > 0 and _free_bytes(self._file.parent) >= 2 * RESERVE_BYTES:
+            with suppress(OSError):
+                _extend(self._file, RESERVE_BYTES, missing)
+
+    def shrink(self) -> bool:
+        """Give a slice of the room back; False if there is none left."""
+        size = self._size()
+        with suppress(OSError):
+            if size:
+                os.truncate(self._file, max(0, size - SLICE_BYTES))
+                return True
+        return False
+
+    def _size(self) -> int:
+        with suppress(OSError):
+            return self._file.stat().st_size
+        return 0
+
+
+def _extend(file: Path, size: int, missing: int) -> None:
+    descriptor = os.open(file, _FLAGS, 0o600)
+    try:
+        if hasattr(os, "posix_fallocate"):
+            os.posix_fallocate(descriptor, 0, size)
+        else:
+            os.lseek(descriptor, 0, os.SEEK_END)
+            os.write(descriptor, bytes(missing))
+    finally:
+        os.close(descriptor)
+
+
+def _free_bytes(folder: Path) -> int:
+    if not hasattr(os, "statvfs"):
+        return 2 * RESERVE_BYTES
+    with suppress(OSError):
+        found = os.statvfs(folder)
+        return found.f_bavail * found.f_frsize
+    return 0

@@ -1,0 +1,133 @@
+"""Rows of the read tracker: which versions each actor has seen, or was told, of each path; over restarts."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import partial
+from typing import Final
+
+from filetools.journal.contents import digest_of, version_from
+from filetools.journal.database import Database
+from filetools.journal.readers import Row
+from filetools.models import Actor
+
+MOST_SEEN: Final = 10_000
+"""Rows kept of one actor; the oldest go first."""
+MOST_SEEN_OF_PATH: Final = 64
+"""Rows kept of one actor and path; the oldest go first."""
+SLICE: Final = 200
+"""Rows removed in one transaction, so that writers wait a few milliseconds at most."""
+_FORGET: Final = "DELETE FROM seen_versions WHERE owner = ? AND key = ?"
+_KEEP: Final = "INSERT OR REPLACE INTO seen_versions VALUES (?, ?, ?, ?, ?, ?, ?)"
+_BOUND: Final = (
+    "DELETE FROM seen_versions WHERE owner = ?1 AND key = ?2 AND time < (SELECT time FROM seen_versions"
+    f" WHERE owner = ?1 AND key = ?2 ORDER BY time DESC LIMIT 1 OFFSET {MOST_SEEN_OF_PATH - 1})"
+)
+_AGED: Final = (
+    "SELECT owner, key, version, time FROM seen_versions"
+    " WHERE (owner, key, version) > (?, ?, ?) AND time <= ? ORDER BY owner, key, version LIMIT ?"
+)
+_OWNERS_OF_MANY: Final = "SELECT owner FROM seen_versions GROUP BY owner HAVING count(*) > ?"
+_SURPLUS: Final = (
+    "SELECT owner, key, version, time FROM seen_versions WHERE owner = ? ORDER BY time DESC LIMIT -1 OFFSET ?"
+)
+_HEADS: Final = (
+    "SELECT heads.key, heads.path, heads.version, actor_kind, actor_id, session FROM heads"
+    " JOIN records ON records.number = heads.number"
+    " WHERE heads.key IN (SELECT key FROM seen_versions WHERE owner = ?) ORDER BY heads.number"
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SeenVersion:
+    """A version of a path that an actor can name, and the text that it knows when it does."""
+
+    version: str
+    base: str
+    """Version of the text that the actor knows: `version` itself once it has seen that. Where a result only reported
+    `version`, because others' text is in it, what the actor had sent or knew before."""
+    is_whole: bool
+    """False if only some lines of the base were read; then it is a base for merging and no more."""
+    time: float
+    """Seconds since the epoch."""
+    encoding: str | None = None
+    """Codec that the actor named for the text; None if it took it as the bytes say."""
+
+
+class SqliteSeenVersions:
+    """The read tracker's rows in an embedded journal; implements `SeenVersions`."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def of(self, owner: str) -> list[tuple[str, SeenVersion]]:
+        """Return an actor's (key, row) pairs, the oldest first."""
+        rows = self._database.rows(
+            "SELECT key, version, base, whole, time, encoding FROM seen_versions WHERE owner = ?"
+            " ORDER BY time DESC LIMIT ?",
+            (owner, MOST_SEEN),
+        )
+        return [
+            (key, SeenVersion(
+                version=version_from(version) or "", base=version_from(base) or "", is_whole=bool(whole), time=when,
+                encoding=encoding,
+            ))
+            for key, version, base, whole, when, encoding in reversed(rows)
+        ]  # fmt: skip
+
+    def heads(self, owner: str) -> list[tuple[str, str, Actor, str | None]]:
+        """Return (key, path, who, version) of the newest change of every path that an actor knows, the newest last."""
+        return [
+            (key, path, Actor(kind=kind, id=name, session=session), version_from(version))
+            for key, path, version, kind, name, session in self._database.rows(_HEADS, (owner,))
+        ]
+
+    def save(self, changes: Iterable[tuple[str, str, SeenVersion | None]]) -> None:
+        """Keep (owner, key, row) in this order; None for a row drops all that was kept of the path."""
+        changes = list(changes)
+        if changes:
+            # Unsynced: after a power cut an actor knows less, and a stale write is refused instead of merged.
+            self._database.write(partial(_save, changes), durable=False)
+
+    def forget(self, owner: str) -> None:
+        """Drop all rows of an actor."""
+        statement = "DELETE FROM seen_versions WHERE owner = ?"
+        self._database.write(lambda connection: connection.execute(statement, (owner,)), durable=False)
+
+
+def _save(changes: list[tuple[str, str, SeenVersion | None]], connection: sqlite3.Connection) -> None:
+    for owner, key, row in changes:
+        if row is None:
+            connection.execute(_FORGET, (owner, key))
+        else:
+            digests = digest_of(row.version), digest_of(row.base)
+            connection.execute(_KEEP, (owner, key, *digests, row.is_whole, row.time, row.encoding))
+    connection.executemany(_BOUND, {(owner, key) for owner, key, _ in changes})
+
+
+def tidy_seen_versions(database: Database, oldest_kept: float) -> int:
+    """Remove the rows that are too old, and of each actor those beyond the most; a slice behind the gate at a time.
+
+    Args:
+        database: Where they are.
+        oldest_kept: Time of the oldest row that stays; seconds since the epoch.
+
+    Returns:
+        How many were removed. The texts that were kept for them alone are free from now on.
+    """
+    removed, place = 0, ("", "", b"")
+    while aged := database.rows(_AGED, (*place, oldest_kept, SLICE)):
+        removed += _remove(database, aged)
+        place = aged[-1][:3]
+    for (owner,) in database.rows(_OWNERS_OF_MANY, (MOST_SEEN,)):
+        surplus = database.rows(_SURPLUS, (owner, MOST_SEEN))
+        removed += sum(_remove(database, surplus[at : at + SLICE]) for at in range(0, len(surplus), SLICE))
+    return removed
+
+
+def _remove(database: Database, rows: list[Row]) -> int:
+    # One that was recorded anew since it was looked at has another time, and stays.
+    statement = "DELETE FROM seen_versions WHERE owner = ? AND key = ? AND version = ? AND time = ?"
+    return database.write(lambda connection: connection.executemany(statement, rows).rowcount, durable=False)

@@ -1,0 +1,107 @@
+"""Whether a mirror's place still holds the folder that was filled, told by a marker in it.
+
+The journal knows the identity of each mirror; the folder says it in a file of its own. Where the two differ, as with a new
+folder, another disk mounted at the place, or an old copy of the mirror, the folder lacks what the backlog does not list,
+and is compared with the root as a whole.
+"""
+
+from __future__ import annotations
+
+import threading
+from typing import Final
+
+from filetools.errors import DirectoryNotFoundError, PathNotDirectoryError, PathNotFoundError, SyncFailedError
+from filetools.journal import MirrorRow
+from filetools.paths import ROOT, WorkspacePath
+from filetools.settings import STATE_DIRECTORY
+from filetools.stores import Store
+from filetools.sync.context import SyncContext
+
+MARKER: Final = WorkspacePath(f"{STATE_DIRECTORY}/mirror")
+_MOST_BYTES: Final = 1024
+
+
+class MirrorIdentity:
+    """What is known of one mirror's folder. Its methods block, and run in the mirror's workers; lives as the mirror."""
+
+    def __init__(self, row: MirrorRow, store: Store, context: SyncContext) -> None:
+        """Know nothing of the folder until `check` or `establish` looks.
+
+        Args:
+            row: The mirror's row in the journal.
+            store: The mirror.
+            context: The journal, and the primary.
+        """
+        self.is_filled = False
+        """Whether the folder holds everything but its backlog."""
+        self.is_older = False
+        """Whether the folder was this mirror before, so that what the primary does not have was deleted since."""
+        self._row = row
+        self._store = store
+        self._context = context
+        self._is_marked: bool | None = None
+        """Whether the folder had a marker at the last look; None before the first."""
+        self._lock = threading.Lock()
+
+    @property
+    def is_established(self) -> bool:
+        """Whether this process has looked at the folder."""
+        return self._is_marked is not None
+
+    def check(self) -> None:
+        """Make sure, before the mirror is changed, that its place holds the folder that was looked at; costs next to nothing.
+
+        Raises:
+            SyncFailedError: The folder was emptied.
+            WorkspaceGoneError: Another folder stands in its place, or none.
+        """
+        if self._is_marked is None:
+            self.establish()
+        elif self._store.stat(MARKER) is None and self._is_marked:
+            raise SyncFailedError(None, "its folder was emptied")
+
+    def establish(self) -> None:
+        """Look which folder stands at the place; `is_filled` tells afterwards whether it must be filled."""
+        with self._lock:
+            mirrors = self._context.journal.mirrors
+            row = mirrors.register(self._row.place)
+            marker = self._marker()
+            is_known = marker == row.identity and row.position is not None and not self._is_emptied()
+            if not is_known and row.position is not None:
+                # Before anything is written here: if the former folder comes back, it lacks what goes to this one.
+                mirrors.renew(row)
+                row = mirrors.register(row.place)
+            self._row, self._is_marked, self.is_filled = row, marker is not None, is_known
+            self.is_older = marker is not None and marker.partition("-")[0] == row.line
+
+    def confirm(self, position: int) -> None:
+        """Mark the folder as filled: it holds all changes up to a position, or its backlog lists them."""
+        with self._lock:
+            if self.is_filled:
+                return
+            store, identity = self._store, self._row.identity.encode("ascii")
+            store.make_directory(MARKER.parent)
+            prepared = store.prepare(MARKER, identity, new=store.stat(MARKER) is None, mode=0o600)
+            displaced = prepared.exchange()
+            if displaced is not None:
+                displaced.discard()
+            store.sync(MARKER)
+            self._context.journal.mirrors.filled(self._row, position)
+            self._is_marked = self.is_filled = True
+
+    def _marker(self) -> str | None:
+        try:
+            content, _ = self._store.read(MARKER, limit=_MOST_BYTES)
+        except (PathNotFoundError, DirectoryNotFoundError, PathNotDirectoryError):
+            return None
+        return content.decode("ascii", "replace")
+
+    def _is_emptied(self) -> bool:
+        """Whether somebody has removed all files but the hidden folder, which `rm -r mirror/*` leaves."""
+        if any(True for _ in self._store.scan(ROOT)) or self._context.journal.backlog.count(self._row.place):
+            return False
+        return any(
+            entry.type in ("file", "directory")
+            and not self._context.is_left_out(ROOT.child(entry.name), is_directory=entry.type == "directory")
+            for entry in self._context.primary.scan(ROOT)
+        )

@@ -1,0 +1,394 @@
+"""The read tracker: for each actor and path the versions it has seen, the one text that it knows, and what others changed.
+
+A version is *seen* when its actor read it, sent it, or made it out of the text it knew. A version that a result only
+*reported*, because others' text is in it, stands for the text that the actor knew when it was told: naming that version is
+no knowledge of others' lines. The base of a path is what its newest row stands for.
+
+Rows live in memory and reach the journal within a second, or when the workspace closes; so do texts that nothing else
+keeps. A base whose text is gone cannot be merged on, and a write that needs it is refused rather than guessed at.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field, replace
+from itertools import accumulate, takewhile
+from typing import Final, TypeAlias
+
+from filetools.content import version_of
+from filetools.errors import VersionGoneError
+from filetools.journal import DIRECTORY_REMOVALS, MOST_SEEN, MOST_SEEN_OF_PATH, Journal, SeenVersion
+from filetools.models import Actor, ChangedFile, ChangeRecord, Operation, RecordState
+from filetools.paths import WorkspacePath
+
+MOST_ACTORS: Final = 1000
+"""Actors in memory; the one silent longest is read from the journal when it comes back."""
+LARGEST_TEXT_BYTES: Final = 1024 * 1024
+"""Larger texts are not kept for seen versions alone."""
+MOST_TEXT_BYTES: Final = 256 * 1024 * 1024
+"""Texts that wait in memory to be kept; beyond it those not used longest go."""
+BATCH_BYTES: Final = 8 * 1024 * 1024
+"""Bytes of texts that one `save` keeps, the newest first; the rest waits for the next."""
+REFRESH_SECONDS: Final = 60.0
+"""What is read again and again is recorded this often."""
+
+Rows: TypeAlias = dict[str, SeenVersion]
+"""By version, the newest last; never changed in place."""
+
+
+@dataclass(slots=True)
+class _Seen:
+    """What one actor has seen, and what it should hear."""
+
+    paths: OrderedDict[str, Rows] = field(default_factory=OrderedDict)
+    count: int = 0
+    is_loaded: bool = False
+    forgotten: set[str] = field(default_factory=set)
+    """Keys of which the journal's rows no longer count."""
+    wrote: dict[str, int] = field(default_factory=dict)
+    """By key: the number of the actor's own newest record since it got to know the base."""
+    covered: dict[str, int] = field(default_factory=dict)
+    """By key: the number of the newest record that is in the base for certain."""
+    changed: OrderedDict[str, ChangedFile] = field(default_factory=OrderedDict)
+
+    def know(self, key: str) -> None:
+        """What was to be told of a path is out of date."""
+        self.changed.pop(key, None)
+        if key in self.wrote:
+            self.covered[key] = self.wrote.pop(key)
+
+    def drop(self, key: str) -> None:
+        self.count -= len(self.paths.pop(key, {}))
+        for table in (self.wrote, self.covered, self.changed):
+            table.pop(key, None)
+        if not self.is_loaded:
+            self.forgotten.add(key)
+
+    def tell(self, key: str, change: ChangedFile) -> None:
+        rows = self.paths.get(key)
+        if rows is None:
+            return
+        self.changed.pop(key, None)
+        known = _newest(rows)
+        if change.version not in (known.version, known.base):  # records of other processes come later than their files
+            self.changed[key] = change
+
+
+class ReadTracker:
+    """What the actors of one workspace have seen. Lives as long as it is open; safe in every thread."""
+
+    def __init__(self, journal: Journal) -> None:
+        self._journal = journal
+        self._lock = threading.RLock()
+        self._actors: OrderedDict[str, _Seen] = OrderedDict()
+        self._unsaved: list[tuple[str, str, SeenVersion | None]] = []
+        self._texts: OrderedDict[str, bytes] = OrderedDict()
+        self._text_bytes = 0
+        self._saving = threading.Lock()
+
+    @property
+    def is_new(self) -> bool:
+        """Whether there is anything to save."""
+        return bool(self._texts or self._unsaved)
+
+    def record_seen(
+        self,
+        actor: Actor,
+        key: str,
+        version: str,
+        *,
+        content: bytes | None = None,
+        is_whole: bool = True,
+        encoding: str | None = None,
+    ) -> None:
+        """Record that an actor read or sent this text of a path: from now on it is the actor's base.
+
+        A part of another version than the base leaves a base that is known as a whole as it is: what the actor writes
+        next it makes of that, and lines it has not seen must not count as left out.
+
+        Args:
+            actor: Who read or sent it.
+            key: Lock key of the path.
+            version: The text's version.
+            content: Its bytes, unless the journal keeps them already.
+            is_whole: Whether the actor has seen all of it.
+            encoding: Codec that the actor named for it; its next writes are in it, too.
+        """
+        row = SeenVersion(version=version, base=version, is_whole=is_whole, time=time.time(), encoding=encoding)
+        rows: tuple[SeenVersion, ...] = (row,)
+        known = None if is_whole else self.base(actor, key)
+        if known is not None and known.is_whole:
+            # The row of another base again, so that it stays the newest.
+            is_base = known.base == version
+            rows = (replace(row, is_whole=True),) if is_base else (row, replace(known, time=row.time + 1e-6))
+        self._add(actor, key, rows, version, content)
+
+    def record_reported(self, actor: Actor, key: str, version: str, *, base: str | None = None) -> None:
+        """Record that a result named this version to an actor, with text of others in it that the actor has not seen.
+
+        It stands for `base`, a version that the actor has seen, or for its base; without any nothing is recorded.
+        """
+        known = self._rows(owner_of(actor), key).get(base) if base is not None else self.base(actor, key)
+        if known is not None:
+            self._add(actor, key, (replace(known, version=version, time=time.time()),), None, None)
+
+    def record_made(
+        self, actor: Actor, key: str, before: str | None, after: str, *, content: bytes | None = None
+    ) -> None:
+        """Record that an actor itself made one version out of another: its base moves along if it was what was changed."""
+        known = self.base(actor, key)
+        if before is None:
+            self.record_seen(actor, key, after, content=content)
+        elif known is not None and known.base == before:
+            row = replace(known, version=after, base=after, time=time.time())
+            self._add(actor, key, (row,), after, content)
+        else:
+            self.record_reported(actor, key, after)
+
+    def base(self, actor: Actor, key: str, named: str | None = None) -> SeenVersion | None:
+        """Return what an actor knows of a path: of the version it names, if it saw or was told that, else its base.
+
+        Call it in a worker thread, unless the actor is loaded.
+        """
+        rows = self._rows(owner_of(actor), key)
+        if named is not None and named in rows:
+            return rows[named]
+        return _newest(rows) if rows else None
+
+    def versions(self, actor: Actor, key: str) -> tuple[str, ...]:
+        """Return the versions that an actor can name of a path."""
+        return tuple(self._rows(owner_of(actor), key))
+
+    def changed_by_others(self, actor: Actor, key: str, *current: str | None) -> bool:
+        """Whether a path is at versions none of which is the one that the actor knows; False if it knows none."""
+        known = self.base(actor, key)
+        return known is not None and known.base not in current
+
+    def forget(self, actor: Actor, key: str) -> None:
+        """Forget what an actor knew of a path, because it has deleted it itself."""
+        self._replace(owner_of(actor), key, {})
+
+    def forget_below(self, actor: Actor, key: str) -> None:
+        """Forget what an actor knew of all in a folder that it has deleted itself."""
+        for known in self._below(actor, key):
+            self.forget(actor, known)
+
+    def forget_actor(self, actor: Actor) -> None:
+        """Have the journal forget an actor that nobody can be again; call it in a worker thread, after the last `save`."""
+        if owner_of(actor) in self._actors:
+            self._journal.seen_versions.forget(owner_of(actor))
+
+    def move(self, actor: Actor, key: str, new_key: str) -> None:
+        """Carry what an actor knew of a path to where it has moved it itself; what it knew of the target is replaced."""
+        owner = owner_of(actor)
+        rows = self._rows(owner, key)
+        if new_key != key:
+            self._replace(owner, key, {})
+            self._replace(owner, new_key, rows)
+
+    def move_below(self, actor: Actor, key: str, new_key: str) -> None:
+        """Carry what an actor knew of all in a folder to where it has moved that itself."""
+        self.forget_below(actor, new_key)
+        for known in self._below(actor, key):
+            self.move(actor, known, new_key + known[len(key) :])
+
+    def notice(self, records: Iterable[ChangeRecord], key_of: Callable[[WorkspacePath], str]) -> None:
+        """Note new records for those in memory who know their files, except whoever made them."""
+        with self._lock:
+            for record in records:
+                # A file that is found is news, too, where an actor has read another text of it.
+                if record.operation is not Operation.CREATE_DIRECTORY and record.state is not RecordState.ABORTED:
+                    self._notice(record, key_of)
+
+    def take_changed(self, actor: Actor) -> tuple[ChangedFile, ...]:
+        """Return what an actor should hear, the oldest first, and forget it."""
+        with self._lock:
+            seen = self._actors.get(owner_of(actor), _Seen())
+            taken, seen.changed = seen.changed, OrderedDict()
+        return tuple(taken.values())
+
+    def is_loaded(self, actor: Actor) -> bool:
+        """Whether what an actor saw in earlier openings is in memory."""
+        seen = self._actors.get(owner_of(actor))
+        return seen is not None and seen.is_loaded
+
+    def load(self, actor: Actor) -> None:
+        """Load what an actor saw in earlier openings, and note what has changed since; call it in a worker thread."""
+        self._loaded(owner_of(actor))
+
+    def text(self, version: str) -> bytes:
+        """Return the bytes of a version that a row names; call it in a worker thread.
+
+        Raises:
+            VersionGoneError: They are not kept.
+        """
+        with self._lock:
+            content = self._texts.get(version)
+        if content is None:
+            return self._journal.contents.get(version)
+        if version_of(content) != version:
+            raise VersionGoneError(None, version)
+        return content
+
+    def save(self) -> None:
+        """Write what is new to the journal; call it in a worker thread."""
+        with self._saving:
+            with self._lock:
+                texts, rows = self._batch(), self._unsaved
+                self._unsaved = []
+            try:
+                self._journal.contents.keep_read(texts)
+                self._journal.seen_versions.save(rows)
+            except BaseException:
+                with self._lock:
+                    self._unsaved[:0] = rows
+                raise
+            with self._lock:
+                for version in texts:
+                    self._release(version)
+                busy = {owner for owner, _, _ in self._unsaved}
+                while len(self._actors) > MOST_ACTORS and next(iter(self._actors)) not in busy:
+                    self._actors.popitem(last=False)
+
+    def _add(
+        self, actor: Actor, key: str, rows: tuple[SeenVersion, ...], version: str | None, content: bytes | None
+    ) -> None:
+        """Add rows, the newest last; `version` is the text that the actor got to know, `content` its bytes."""
+        owner = owner_of(actor)
+        with self._lock:
+            seen = self._seen(owner)
+            if version is not None:
+                seen.know(key)
+            former = seen.paths.get(key, {})
+            if _is_repeated(former, rows):
+                seen.paths.move_to_end(key)
+                return
+            self._put(owner, seen, key, added(former, rows))
+            self._unsaved.extend((owner, key, row) for row in rows)
+            if version is not None and content is not None and len(content) <= LARGEST_TEXT_BYTES:
+                self._hold(version, content)
+
+    def _replace(self, owner: str, key: str, rows: Rows) -> None:
+        """Have an actor know exactly these rows of a path."""
+        with self._lock:
+            seen = self._seen(owner)
+            seen.know(key)
+            covered = seen.covered.get(key)
+            self._forget(owner, seen, key)
+            if rows:
+                self._put(owner, seen, key, rows)
+                self._unsaved.extend((owner, key, row) for row in rows.values())
+                if covered is not None:
+                    seen.covered[key] = covered
+
+    def _put(self, owner: str, seen: _Seen, key: str, rows: Rows) -> None:
+        seen.count += len(rows) - len(seen.paths.pop(key, {}))
+        seen.paths[key] = rows
+        while seen.count > MOST_SEEN and len(seen.paths) > 1:
+            self._forget(owner, seen, next(iter(seen.paths)))
+
+    def _forget(self, owner: str, seen: _Seen, key: str) -> None:
+        seen.drop(key)
+        self._unsaved.append((owner, key, None))
+
+    def _rows(self, owner: str, key: str) -> Rows:
+        return self._loaded(owner).paths.get(key, {})
+
+    def _below(self, actor: Actor, key: str) -> list[str]:
+        seen = self._loaded(owner_of(actor))
+        with self._lock:
+            return [known for known in seen.paths if known.startswith(f"{key}/")]
+
+    def _seen(self, owner: str) -> _Seen:
+        seen = self._actors.setdefault(owner, _Seen())
+        self._actors.move_to_end(owner)
+        return seen
+
+    def _loaded(self, owner: str) -> _Seen:
+        with self._lock:
+            seen = self._seen(owner)
+        return seen if seen.is_loaded else self._load(owner, seen)
+
+    def _load(self, owner: str, seen: _Seen) -> _Seen:
+        kept: dict[str, Rows] = {}
+        for key, row in self._journal.seen_versions.of(owner):
+            kept[key] = added(kept.get(key, {}), (row,))
+        heads = self._journal.seen_versions.heads(owner)
+        with self._lock:
+            if seen.is_loaded:
+                return seen
+            newer, seen.paths, seen.count = seen.paths, OrderedDict(), 0
+            seen.is_loaded = True
+            for key, rows in kept.items():
+                if key not in seen.forgotten:
+                    self._put(owner, seen, key, rows)
+            for key, rows in newer.items():
+                self._put(owner, seen, key, added(seen.paths.get(key, {}), tuple(rows.values())))
+            seen.forgotten = set()
+            for key, path, by, version in heads:
+                if owner_of(by) != owner and key not in newer:
+                    seen.tell(key, ChangedFile(path=path, by=by, version=version))
+        return seen
+
+    def _notice(self, record: ChangeRecord, key_of: Callable[[WorkspacePath], str]) -> None:
+        author = owner_of(record.actor)
+        writer = self._actors.get(author)
+        listeners = [seen for owner, seen in self._actors.items() if owner != author]
+        if writer is None and not listeners:
+            return
+        key = key_of(WorkspacePath(record.path))
+        if writer is not None and key in writer.paths:
+            writer.wrote[key] = record.number
+        by = replace(record.actor, call=None)
+        changes = {key: ChangedFile(path=record.path, by=by, version=record.after)}
+        gone = key
+        if record.old_path is not None:
+            gone = key_of(WorkspacePath(record.old_path))
+            changes.setdefault(gone, ChangedFile(path=record.old_path, by=by, version=None))
+        for seen in listeners:
+            if record.operation in DIRECTORY_REMOVALS:
+                below = (each for each in seen.paths if each.startswith(f"{gone}/"))
+                changes = {each: ChangedFile(path=each, by=by, version=None) for each in below}
+            for each, change in changes.items():
+                if record.number > seen.covered.get(each, 0):
+                    seen.tell(each, change)
+
+    def _batch(self) -> dict[str, bytes]:
+        sizes = accumulate(map(len, reversed(self._texts.values())))
+        newest = zip(reversed(self._texts.items()), sizes, strict=True)
+        return dict(item for item, _ in takewhile(lambda one: one[1] <= BATCH_BYTES, newest))
+
+    def _hold(self, version: str, content: bytes) -> None:
+        self._release(version)
+        self._texts[version] = content
+        self._text_bytes += len(content)
+        while self._text_bytes > MOST_TEXT_BYTES:
+            self._release(next(iter(self._texts)))
+
+    def _release(self, version: str) -> None:
+        self._text_bytes -= len(self._texts.pop(version, b""))
+
+
+def owner_of(actor: Actor) -> str:
+    """Return the name under which the read tracker keeps what an actor has seen; each of its sessions for itself."""
+    return "\0".join((actor.kind, actor.id, actor.session or ""))
+
+
+def added(former: Rows, rows: tuple[SeenVersion, ...]) -> Rows:
+    """Return rows with newer ones behind them, the oldest left out beyond the most."""
+    newer = {row.version: row for row in rows}
+    kept = {version: row for version, row in former.items() if version not in newer} | newer
+    return dict(list(kept.items())[-MOST_SEEN_OF_PATH:])
+
+
+def _newest(rows: Rows) -> SeenVersion:
+    return next(reversed(rows.values()))
+
+
+def _is_repeated(former: Rows, rows: tuple[SeenVersion, ...]) -> bool:
+    newest = list(former.values())[-len(rows) :]
+    is_same = [replace(row, time=0.0) for row in newest] == [replace(row, time=0.0) for row in rows]
+    return is_same and rows[-1].time - newest[-1].time < REFRESH_SECONDS

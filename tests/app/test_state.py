@@ -1,0 +1,184 @@
+"""Trees and disks that cannot be written: reading always works, and what makes room works on a full disk."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+import filetools
+from filetools.journal.reserve import RESERVE_BYTES
+from filetools.permissions import Rule
+from tests.support.crashing import QUIET
+from tests.support.opened import refused, steps_until, version
+from tests.support.unprivileged import as_nobody
+
+LARGE = os.urandom(300_000)
+
+
+def mount(place: Path, *arguments: str) -> None:
+    done = subprocess.run(["mount", *arguments, str(place)], capture_output=True, check=False)
+    if done.returncode != 0:
+        pytest.skip(f"mounting is not permitted here: {done.stderr.decode().strip()}")
+
+
+@pytest.fixture
+def disk(tmp_path: Path) -> Iterator[Path]:
+    place = tmp_path / "disk"
+    place.mkdir()
+    mount(place, "-t", "tmpfs", "-o", "size=3m", "tmpfs")
+    try:
+        yield place
+    finally:
+        subprocess.run(["umount", "-l", str(place)], check=True)
+
+
+@pytest.fixture
+def read_only(tmp_path: Path) -> Iterator[Path]:
+    source, place = tmp_path / "source", tmp_path / "read-only"
+    for folder in (source, place):
+        folder.mkdir()
+    (source / "a.txt").write_text("A\n")
+    mount(place, "--bind", str(source))
+    mount(place, "-o", "remount,bind,ro")
+    try:
+        yield place
+    finally:
+        subprocess.run(["umount", "-l", str(place)], check=True)
+
+
+def fill(disk: Path) -> None:
+    with (disk / "filler").open("wb", buffering=0) as file, suppress(OSError):
+        while file.write(os.urandom(4096)):
+            pass
+
+
+async def read_everything(files: filetools.FileToolsFacade) -> None:
+    assert (await files.read_file("a.txt")).content == "A\n"
+    assert [entry.path for entry in (await files.list_files("", recursive=True)).entries if entry.path == "a.txt"]
+    assert (await files.grep_files("A", path="a.txt")).total == 1
+    assert (await files.search_files("a.txt")).total == 1
+
+
+async def test_a_read_only_tree_is_worked_with_where_its_state_lies_elsewhere(read_only: Path, tmp_path: Path) -> None:
+    state = tmp_path / "state"
+    async with filetools.open(read_only, state_dir=state, settings=QUIET) as files:
+        await read_everything(files)
+        await refused("PERMISSION_DENIED", files.write_file("b.txt", "b"))
+        await refused("PERMISSION_DENIED", files.delete_file("a.txt"))
+        assert (await files.status())["read_only"] is None
+        epoch = (await files.status())["epoch"]
+    async with filetools.open(read_only, state_dir=state, settings=QUIET) as files:
+        assert (await files.status())["epoch"] == epoch
+    assert os.listdir(read_only) == ["a.txt"]
+
+
+async def test_a_state_directory_of_a_read_only_tree_is_no_other_trees(read_only: Path, tmp_path: Path) -> None:
+    state, other = tmp_path / "state", tmp_path / "other"
+    other.mkdir()
+    async with filetools.open(read_only, state_dir=state, settings=QUIET):
+        pass
+    await refused("STATE_ELSEWHERE", filetools.open(other, state_dir=state).__aenter__())
+
+
+async def test_a_tree_whose_state_can_be_written_nowhere_is_open_for_reading_only(
+    read_only: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    before = {*tmp_path.iterdir()}
+    async with filetools.open(read_only, mirror=tmp_path / "mirror", settings=QUIET) as files:
+        await read_everything(files)
+        opened = await files.buffers.open("a.txt")
+        for call in (
+            files.write_file("b.txt", "b"),
+            files.delete_file("a.txt"),
+            files.move_file("a.txt", "b.txt"),
+            files.create_directory("d"),
+            files.checkpoint("now"),
+            files.sync_all(),
+            files.buffers.change(opened.handle, buffer_version=opened.buffer_version, text="B"),
+        ):
+            error = await refused("PERMISSION_DENIED", call)
+            assert "open for reading only" in (error.suggested_action or "")
+        assert "Read-only file system" in (await files.status())["read_only"]
+    assert {*tmp_path.iterdir()} == before
+
+
+async def test_rules_that_block_reading_hold_in_a_tree_that_cannot_be_written(tmp_path: Path) -> None:
+    source, place = tmp_path / "source", tmp_path / "read-only"
+    source.mkdir()
+    place.mkdir()
+    (source / "secret.txt").write_text("S")
+    async with filetools.open(source, settings=QUIET) as files:
+        await files._parts.gatekeeper.use_rules([Rule(tool="read_file", path="secret.txt", level="block")])
+    mount(place, "--bind", str(source))
+    try:
+        mount(place, "-o", "remount,bind,ro")
+        async with filetools.open(place, settings=QUIET) as files:
+            await refused("TOOL_BLOCKED", files.read_file("secret.txt"))
+    finally:
+        subprocess.run(["umount", "-l", str(place)], check=True)
+
+
+@pytest.mark.skipif(os.name == "nt" or os.geteuid() != 0, reason="needs the superuser to become nobody")
+def test_a_state_whose_rules_cannot_be_read_is_not_gone_round(tmp_path: Path) -> None:
+    root = tmp_path / "root"
+    state = root / ".filetools"
+    state.mkdir(parents=True)
+    state.chmod(0o700)
+
+    def act() -> None:
+        async def opening() -> None:
+            await refused("PERMISSION_DENIED", filetools.open(root).__aenter__())
+
+        asyncio.run(opening())
+
+    as_nobody(root, act)
+
+
+async def test_a_full_disk_without_a_state_is_open_for_reading_only(disk: Path) -> None:
+    (disk / "a.txt").write_text("A\n")
+    fill(disk)
+    async with filetools.open(disk, settings=QUIET) as files:
+        await read_everything(files)
+        error = await refused("DISK_FULL", files.write_file("b.txt", "b"))
+        assert "Free some space, then open it again" in (error.suggested_action or "")
+    (disk / "filler").unlink()
+    async with filetools.open(disk, settings=QUIET) as files:
+        await files.write_file("b.txt", "b")
+
+
+async def test_on_a_full_disk_files_are_deleted_and_moved_and_nothing_is_lost(disk: Path) -> None:
+    (disk / "a.txt").write_text("A\n")
+    async with filetools.open(disk, settings=QUIET) as files:
+        for name in ("known", "moved"):
+            await files.write_file(name, name)
+        await files.write_file("large", LARGE)
+        (disk / "foreign").write_bytes(LARGE[::-1])
+        fill(disk)
+        await read_everything(files)
+        assert (await files.delete_file("foreign")).warnings[0]["code"] == "DISK_FULL"
+        await files.delete_file("known")
+        await files.move_file("moved", "there")
+        assert not [name for name in ("foreign", "known", "moved") if (disk / name).exists()]
+    async with filetools.open(disk, settings={**QUIET, "sync_after_seconds": 0.05}) as files:  # still full
+        await read_everything(files)
+        await files.delete_file("large")
+        with suppress(filetools.FileToolsError):
+            await files.write_file("b.txt", LARGE)
+        (disk / "filler").unlink()
+        kept = files._parts.journal.contents
+        await steps_until(lambda: kept.has(version(LARGE[::-1])), 20)
+        for content in (b"known", LARGE, LARGE[::-1]):
+            assert kept.get(version(content)) == content
+    shutil.rmtree(disk / ".filetools/blobs")
+    (disk / ".filetools/blobs").mkdir()
+    async with filetools.open(disk, settings=QUIET):
+        assert (disk / ".filetools/reserve").stat().st_size == RESERVE_BYTES

@@ -1,0 +1,201 @@
+"""An approval of taking a folder as a whole is bound to all that is in it, and shows what becomes dangerous."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import filetools
+from filetools.errors import ChangedMeanwhileError
+from filetools.facade import FileToolsFacade
+from filetools.facade.steps import MoveFolder, RemoveFolder
+from filetools.permissions import ApprovalRequest, Rule
+from tests.support.crashing import QUIET
+from tests.support.opened import refused
+from tests.support.people import ALICE, EDITOR
+
+Call = Callable[[FileToolsFacade], Awaitable[object]]
+
+
+@asynccontextmanager
+async def opened(root: Path, **settings: Any) -> AsyncIterator[FileToolsFacade]:
+    (root / "d" / "sub").mkdir(parents=True)
+    (root / "d" / "mcp.json").write_text("harmless\n")
+    (root / "d" / "sub" / "notes").write_text("notes\n")
+    async with filetools.open(root, settings={**QUIET, "approval_wait_seconds": 0, **settings}) as files:
+        await files._parts.gatekeeper.use_rules([Rule(tool="delete_directory", path="d", level="prompt")])
+        yield files.for_actor(ALICE)
+
+
+async def allow_all(files: FileToolsFacade) -> Sequence[ApprovalRequest]:
+    person = files.for_actor(EDITOR)
+    asked = await person.approvals()
+    for request in asked:
+        await person.answer_approval(request.id, "allow")
+    return asked
+
+
+async def move(files: FileToolsFacade) -> object:
+    return await files.move_file("d", ".cursor")
+
+
+async def delete(files: FileToolsFacade) -> object:
+    return await files.delete_directory("d", recursive=True)
+
+
+async def move_in_transaction(files: FileToolsFacade) -> object:
+    async with files.transaction() as tx:
+        return await tx.move_file("d", ".cursor")
+
+
+async def move_in_parts(files: FileToolsFacade) -> object:
+    """A transaction in which the folder does not move as a whole, since something is added to it."""
+    async with files.transaction() as tx:
+        await tx.move_file("d", ".cursor")
+        return await tx.write_file(".cursor/more", "more\n")
+
+
+async def exchange_names(files: FileToolsFacade) -> None:
+    await files.move_file("d/mcp.json", "aside")
+    await files.move_file("d/sub/notes", "d/mcp.json")
+    await files.move_file("aside", "d/sub/notes")
+
+
+ACTS = [move, delete, move_in_transaction, move_in_parts]
+SWAPS: dict[str, Call] = {
+    "other text": lambda files: files.write_file("d/mcp.json", "EVIL"),
+    "other text of the same length": lambda files: files.write_file("d/mcp.json", "HARMLESS\n"),
+    "a new file": lambda files: files.write_file("d/sub/tasks.json", "EVIL"),
+    "a file gone": lambda files: files.delete_file("d/sub/notes"),
+    "two names exchanged": exchange_names,
+    "a new folder": lambda files: files.create_directory("d/new"),
+}
+
+
+@pytest.mark.parametrize(
+    ("act", "swap"),
+    [*((move, each) for each in SWAPS), *((act, "a new file") for act in ACTS[1:]), (ACTS[-1], "other text")],
+)
+async def test_an_allowed_folder_is_asked_about_again_with_other_contents(tmp_path: Path, act: Call, swap: str) -> None:
+    async with opened(tmp_path) as files:
+        await refused("APPROVAL_REQUIRED", act(files))
+        await allow_all(files)
+        await SWAPS[swap](files)
+        await refused("APPROVAL_REQUIRED", act(files))
+        assert (tmp_path / "d").is_dir()
+        assert not (tmp_path / ".cursor").exists()
+
+
+@pytest.mark.parametrize("act", ACTS)
+async def test_an_allowed_folder_is_taken_with_the_contents_that_were_shown(tmp_path: Path, act: Call) -> None:
+    async with opened(tmp_path) as files:
+        await refused("APPROVAL_REQUIRED", act(files))
+        await allow_all(files)
+        await files.write_file("d/mcp.json", "harmless\n")
+        if act is move_in_parts:
+            await refused("APPROVAL_REQUIRED", act(files))  # by now about the file that is added
+            await allow_all(files)
+            await refused("APPROVAL_REQUIRED", act(files))
+            await allow_all(files)
+        await act(files)
+        assert not (tmp_path / "d").exists()
+        assert (tmp_path / ".cursor").exists() == (act is not delete)
+
+
+async def test_what_an_undo_would_move_is_bound_too(tmp_path: Path) -> None:
+    async with opened(tmp_path) as files:
+        for source, destination in (("d", ".cursor"), (".cursor", "d")):
+            await refused("APPROVAL_REQUIRED", files.move_file(source, destination))
+            await allow_all(files)
+            await files.move_file(source, destination)
+        await refused("APPROVAL_REQUIRED", files.undo())
+        [asked] = await allow_all(files)
+        assert "+harmless" in (asked.diff or "")
+        (tmp_path / "d" / "mcp.json").write_text("EVIL")  # not a change of the agent's, which the undo would take back
+        await refused("APPROVAL_REQUIRED", files.undo())
+        assert (tmp_path / "d").is_dir()
+
+
+async def test_a_person_is_shown_what_a_moved_folder_makes_dangerous(tmp_path: Path) -> None:
+    async with opened(tmp_path) as files:
+        await refused("APPROVAL_REQUIRED", files.move_file("d", ".cursor"))
+        [asked] = await files.approvals()
+        protected = ".cursor, .cursor/mcp.json, .cursor/sub, .cursor/sub/notes"
+        assert asked.description == f"Move folder d to .cursor, with 2 files; protected: {protected}"
+        assert asked.diff == (
+            "diff --git a/d/mcp.json b/.cursor/mcp.json\nrename from d/mcp.json\nrename to .cursor/mcp.json\n"
+            "--- /dev/null\n+++ b/.cursor/mcp.json\n@@ -0,0 +1 @@\n+harmless\n"
+            "diff --git a/d/sub/notes b/.cursor/sub/notes\nrename from d/sub/notes\nrename to .cursor/sub/notes\n"
+            "--- /dev/null\n+++ b/.cursor/sub/notes\n@@ -0,0 +1 @@\n+notes\n"
+        )
+
+
+async def test_a_person_is_shown_what_a_deleted_folder_held(tmp_path: Path) -> None:
+    async with opened(tmp_path, protected_paths=["mcp.json"]) as files:
+        (tmp_path / "d" / "sub" / "mcp.json").write_bytes(bytes(range(256)))
+        await refused("APPROVAL_REQUIRED", files.delete_directory("d", recursive=True))
+        [asked] = await files.approvals()
+        assert asked.description == "Delete folder d, with 3 files; protected: d/mcp.json, d/sub/mcp.json"
+        first, second, last = (asked.diff or "").split("diff --git ")[1:]
+        assert (
+            first
+            == "a/d/mcp.json b/d/mcp.json\ndeleted file\n--- a/d/mcp.json\n+++ /dev/null\n@@ -1 +0,0 @@\n-harmless\n"
+        )
+        assert second.splitlines()[2].startswith("Binary file d/sub/mcp.json, sha256:")
+        assert last == "a/d/sub/notes b/d/sub/notes\ndeleted file\n"
+
+
+async def test_a_diff_that_is_cut_says_so(tmp_path: Path) -> None:
+    async with opened(tmp_path) as files:
+        (tmp_path / "d" / "mcp.json").write_text("harmless\n" * 20_000)
+        await refused("APPROVAL_REQUIRED", files.move_file("d", ".cursor"))
+        [asked] = await files.approvals()
+        assert (asked.diff or "").endswith(" more characters are not shown\n")
+
+
+async def test_a_batch_shows_the_text_of_each_file(tmp_path: Path) -> None:
+    async with opened(tmp_path) as files:
+        items = [{"path": "a", "content": "1\n"}, {"path": ".mcp.json", "content": "EVIL\n"}]
+        await refused("APPROVAL_REQUIRED", files.write_multiple(items))
+        [asked] = await files.approvals()
+        assert "+++ b/a\n@@ -0,0 +1 @@\n+1\n" in (asked.diff or "")
+        assert "+++ b/.mcp.json\n@@ -0,0 +1 @@\n+EVIL\n" in (asked.diff or "")
+
+
+@pytest.mark.parametrize("kind", ["move", "remove"])
+async def test_what_comes_in_between_the_look_and_the_rename_is_not_taken(tmp_path: Path, kind: str) -> None:
+    async with opened(tmp_path) as files:
+        parts = files._parts
+        source, target = parts.workspace.resolve("d"), parts.workspace.resolve("e")
+        step = MoveFolder(source, target) if kind == "move" else RemoveFolder(source, recursive=True)
+        step.bind(lambda: None)
+        await parts.crew.run(lambda: step.look(parts))
+        (tmp_path / "d" / "sub" / "more").write_text("EVIL")
+        with pytest.raises(ChangedMeanwhileError):
+            await parts.crew.run(lambda: step.exchange(parts))
+        assert (tmp_path / "d" / "sub" / "more").exists()
+
+
+async def test_a_file_that_is_swapped_after_the_question_is_not_moved(tmp_path: Path) -> None:
+    async with opened(tmp_path) as files:
+        await refused("APPROVAL_REQUIRED", files.move_file("d/mcp.json", ".mcp.json"))
+        [asked] = await allow_all(files)
+        assert "+harmless" in (asked.diff or "")
+        await files.write_file("d/mcp.json", "EVIL")
+        await refused("APPROVAL_REQUIRED", files.move_file("d/mcp.json", ".mcp.json"))
+        assert not (tmp_path / ".mcp.json").exists()
+
+
+async def test_links_and_files_that_cannot_be_read_are_bound_by_their_inodes(tmp_path: Path) -> None:
+    async with opened(tmp_path) as files:
+        os.symlink("harmless", tmp_path / "d" / "link")
+        await refused("APPROVAL_REQUIRED", files.move_file("d", ".cursor"))
+        await allow_all(files)
+        (tmp_path / "d" / "link").unlink()
+        os.symlink("elsewhere", tmp_path / "d" / "link")
+        await refused("APPROVAL_REQUIRED", files.move_file("d", ".cursor"))

@@ -1,0 +1,121 @@
+"""Retention holds its limit whatever actors have seen: of each path an actor's one base is kept, and no other text."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+import filetools
+from filetools import Actor, Edit
+from filetools.errors import VersionGoneError, VersionMismatchError
+from filetools.facade import FileToolsFacade
+from filetools.facade.syncer import sync_files
+from filetools.journal import MOST_SEEN_OF_PATH, SqliteJournal
+from filetools.versions import owner_of, read_tracker
+from tests.support.facade_worker import RELAXED
+from tests.support.opened import steps_until
+
+ALICE = Actor(kind="agent", id="alice", session="s")
+BOB = Actor(kind="agent", id="bob", session="s")
+LIMIT = 50_000
+
+
+def text(number: int) -> str:
+    """Return a text of about 2 KB."""
+    return f"first\n{f'line of {number}' * 150}\nlast\n"
+
+
+async def kept_bytes(files: FileToolsFacade) -> int:
+    """Run a round of retention with `LIMIT`, and return how many bytes of contents are kept after it."""
+    parts = files._parts
+    assert isinstance(parts.journal, SqliteJournal)
+    await parts.crew.run(parts.tracker.save)
+    await parts.crew.run(partial(sync_files, parts))
+    database, unsynced = parts.journal._database, "SELECT count(*) FROM records WHERE synced = 0"
+    await steps_until(lambda: database.row(unsynced) == (0,))  # the keeper may be at it
+    await parts.crew.run(partial(parts.journal.maintain, retention_bytes=LIMIT, retention_records=20))
+    return (await parts.crew.run(parts.journal.retained)).bytes
+
+
+async def test_texts_that_one_actor_wrote_one_after_the_other_come_down_to_the_limit(tmp_path: Path) -> None:
+    async with filetools.open(tmp_path, settings=RELAXED) as files:
+        for number in range(100):
+            await files.for_actor(ALICE).write_file("a.txt", text(number))
+        assert await kept_bytes(files) <= LIMIT
+
+
+async def test_texts_that_one_actor_read_one_after_the_other_come_down_to_the_limit(tmp_path: Path) -> None:
+    async with filetools.open(tmp_path, settings=RELAXED) as files:
+        for number in range(100):
+            await files.for_actor(ALICE).write_file("a.txt", text(number))
+            await files.for_actor(BOB).read_file("a.txt")
+        assert await kept_bytes(files) <= LIMIT
+
+
+async def test_texts_of_openings_that_are_over_are_not_kept_for_their_actors(tmp_path: Path) -> None:
+    for number in range(12):
+        async with filetools.open(tmp_path, settings=RELAXED) as files:
+            await files.write_file("a.txt", 5 * text(number))
+    async with filetools.open(tmp_path, settings=RELAXED) as files:
+        assert await kept_bytes(files) <= LIMIT
+
+
+async def test_the_base_of_an_actor_outlives_all_that_others_write_and_is_merged_on(tmp_path: Path) -> None:
+    async with filetools.open(tmp_path, settings=RELAXED) as files:
+        alice, bob = files.for_actor(ALICE), files.for_actor(BOB)
+        await alice.write_file("a.txt", text(0))
+        known = str((await bob.read_file("a.txt")).content)
+        for number in range(60):
+            await alice.edit_file(
+                "a.txt", [Edit(old=f"line of {number}", new=f"line of {number + 1}", replace_all=True)]
+            )
+        assert await kept_bytes(files) <= LIMIT + len(known)
+        written = await bob.write_file("a.txt", known + "bob's\n")
+        assert written.merged
+    assert "line of 60" in (tmp_path / "a.txt").read_text()
+    assert (tmp_path / "a.txt").read_text().endswith("last\nbob's\n")
+
+
+async def test_a_seen_version_whose_text_is_gone_is_refused_and_covers_nothing(tmp_path: Path) -> None:
+    async with filetools.open(tmp_path, settings=RELAXED) as files:
+        alice, bob = files.for_actor(ALICE), files.for_actor(BOB)
+        first = await bob.write_file("a.txt", text(0))
+        await bob.write_file("a.txt", text(1))
+        for number in range(2, 60):
+            await alice.write_file("a.txt", text(number), expected_version=(await alice.read_file("a.txt")).version)
+        await kept_bytes(files)
+        with pytest.raises(VersionMismatchError):
+            await bob.write_file("a.txt", "bob's\n", expected_version=first.version, on_stale="merge")
+    assert (tmp_path / "a.txt").read_text() == text(59)
+
+
+async def test_the_journal_keeps_as_many_versions_of_a_path_as_an_actor_can_name(tmp_path: Path) -> None:
+    async with filetools.open(tmp_path, settings=RELAXED) as files:
+        tracker, alice = files._parts.tracker, files.for_actor(ALICE)
+        for number in range(MOST_SEEN_OF_PATH + 20):
+            await alice.write_file("a.txt", text(number))
+            if number % 30 == 0:
+                await files._parts.crew.run(tracker.save)
+        await files._parts.crew.run(tracker.save)
+        rows = files._parts.journal.seen_versions.of(owner_of(ALICE))
+        assert tuple(row.version for _, row in rows) == tracker.versions(ALICE, rows[0][0])
+        assert len(rows) == MOST_SEEN_OF_PATH
+
+
+async def test_of_texts_that_were_only_read_those_not_read_again_go_first(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("filetools.journal.retention.MOST_READ_BYTES", 2500)
+    monkeypatch.setattr(read_tracker, "REFRESH_SECONDS", 0.0)
+    for name in "abc":
+        (tmp_path / name).write_text(name * 1000)
+    async with filetools.open(tmp_path, settings=RELAXED) as files:
+        alice, contents = files.for_actor(ALICE), files._parts.journal.contents
+        versions = [(await alice.read_file(name)).version for name in "abca"]
+        await files._parts.crew.run(files._parts.tracker.save)
+        await kept_bytes(files)
+        assert contents.get(versions[0]) == b"a" * 1000
+        with pytest.raises(VersionGoneError):
+            contents.get(versions[1])

@@ -1,0 +1,386 @@
+"""What stood there before is told from what is new: nothing that was there is ever taken for created, or restored away."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import subprocess
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import filetools
+from filetools import TreeState
+from filetools.facade import FileToolsFacade
+from filetools.facade.foreign import ForeignRecorder
+from filetools.watch import Hint, Known
+from tests.support.opened import all_seen, clerk_of, names_in, recorded, steps_until, watched
+
+NO_WATCHER: dict[str, Any] = {"watch": False, "durability": "relaxed"}
+
+
+def run(root: Path, command: str) -> None:
+    subprocess.run(["sh", "-c", command], cwd=root, check=True)
+
+
+def facts(events: list[Any]) -> list[tuple[str, str, str]]:
+    return [(event.name, event.path, event.source) for event in events]
+
+
+async def shown(files: FileToolsFacade) -> TreeState:
+    tree = TreeState()
+    tree.attach(files.bus)
+    await tree.refresh(files)
+    return tree
+
+
+def paths_of(tree: TreeState) -> list[str]:
+    return sorted(entry.path for entry in tree.entries())
+
+
+async def outcomes(files: FileToolsFacade, name: str) -> dict[str, str]:
+    return {change.path: change.outcome for change in (await files.restore(name)).changes}
+
+
+@pytest.mark.parametrize(
+    "save",
+    [
+        "sed -i s/one/ONE/ a.txt",
+        "echo ONE > b && mv b a.txt",
+        "rm a.txt && echo ONE > a.txt",
+        "echo ONE > a.txt",
+        "chmod 600 a.txt",
+    ],
+)
+async def test_a_file_that_stood_there_before_is_modified_and_not_restored_away(tmp_path: Path, save: str) -> None:
+    (tmp_path / "a.txt").write_text("one\n")
+    async with watched(tmp_path) as (files, events):
+        await files.checkpoint("before")
+        run(tmp_path, save)
+        await all_seen(files, tmp_path, events)
+        assert ("file:created", "a.txt", "external") not in facts(events)
+        assert (await outcomes(files, "before"))["a.txt"] == "unknown"
+        assert (tmp_path / "a.txt").exists()
+
+
+async def test_a_file_deleted_and_made_again_is_not_restored_away(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("one\n")
+    async with watched(tmp_path) as (files, events):
+        await files.checkpoint("before")
+        (tmp_path / "a.txt").unlink()
+        await all_seen(files, tmp_path, events)
+        (tmp_path / "a.txt").write_text("new\n")
+        await all_seen(files, tmp_path, events)
+        assert facts(events) == [("file:deleted", "a.txt", "external"), ("file:created", "a.txt", "external")]
+        assert (await outcomes(files, "before"))["a.txt"] == "unknown"
+        assert (tmp_path / "a.txt").read_text() == "new\n"
+
+
+async def test_files_of_a_folder_that_left_and_came_back_are_not_restored_away(tmp_path: Path) -> None:
+    root = tmp_path / "root"
+    (root / "d").mkdir(parents=True)
+    (root / "d/a.txt").write_text("one\n")
+    async with watched(root) as (files, events):
+        await files.checkpoint("before")
+        run(root, "mv d ../out")
+        await steps_until(lambda: ("directory:deleted", "d", "external") in facts(events))
+        run(root, "mv ../out d")
+        await all_seen(files, root, events)
+        assert facts(events)[-1] == ("file:created", "d/a.txt", "external")
+        await files.restore("before", partial=True)
+        assert (root / "d/a.txt").read_text() == "one\n"
+
+
+async def test_a_folder_moved_by_a_program_is_one_record_and_comes_back_whole(tmp_path: Path) -> None:
+    (tmp_path / "src/unseen").mkdir(parents=True)
+    (tmp_path / "src/unseen/c.txt").write_text("three\n")
+    async with watched(tmp_path) as (files, events):
+        await files.write_file("src/app.py", "one\n")
+        await files.write_file("src/lib/util.py", "two\n")
+        before = names_in(tmp_path)
+        await files.checkpoint("before")
+        await all_seen(files, tmp_path, events)
+        events.clear()
+        run(tmp_path, "mv src source")
+        await all_seen(files, tmp_path, events)
+        assert facts(events) == [("directory:renamed", "source", "external")]
+        await files.restore("before")
+        assert names_in(tmp_path) == before
+        await all_seen(files, tmp_path, events)
+        assert [event.source for event in events] == ["external", "agent"]
+
+
+async def test_a_folder_of_unseen_files_moved_by_filetools_is_one_record(tmp_path: Path) -> None:
+    root, mirror = tmp_path / "root", tmp_path / "mirror"
+    (root / "big/inner").mkdir(parents=True)
+    for number in range(5):
+        (root / f"big/inner/{number}.txt").write_text(f"{number}\n")
+    async with watched(root, mirror) as (files, events):
+        await files.sync_all()
+        before = names_in(root)
+        await files.checkpoint("before")
+        await files.move_file("big", "moved")
+        await all_seen(files, root, events)
+        assert facts(events) == [("directory:renamed", "moved", "agent")]
+        await steps_until(lambda: names_in(mirror) == names_in(root))
+        await files.restore("before")
+        assert names_in(root) == before
+
+
+async def test_an_agent_that_edits_in_a_folder_it_has_just_moved_edits_a_file_that_was_there(tmp_path: Path) -> None:
+    (tmp_path / "d").mkdir()
+    (tmp_path / "d/a.txt").write_text("one\n")
+    async with watched(tmp_path) as (files, events):
+        await files.checkpoint("before")
+        await files.move_file("d", "e")
+        await files.edit_file("e/a.txt", [filetools.Edit(old="one", new="two")])
+        await all_seen(files, tmp_path, events)
+        assert [event.name for event in events] == ["directory:renamed", "file:modified"]
+        await files.restore("before")
+        assert (tmp_path / "d/a.txt").read_text() == "one\n"
+
+
+@pytest.mark.parametrize("is_known", [True, False])
+async def test_files_of_a_folder_deleted_and_brought_back_stay_when_the_time_before_is_restored(
+    tmp_path: Path, is_known: bool
+) -> None:
+    (tmp_path / "big").mkdir()
+    async with filetools.open(tmp_path, settings=NO_WATCHER) as files:
+        for number in range(3):
+            if is_known:
+                await files.write_file(f"big/{number}.txt", f"{number}\n")
+            else:
+                (tmp_path / f"big/{number}.txt").write_text(f"{number}\n")
+        before = names_in(tmp_path)
+        await files.checkpoint("before")
+        await files.delete_directory("big", recursive=True)
+        await files.undo()
+        assert (await files.restore("before")).files == []
+        assert names_in(tmp_path) == before
+        assert [(tmp_path / f"big/{number}.txt").read_text() for number in range(3)] == ["0\n", "1\n", "2\n"]
+
+
+@pytest.mark.parametrize(
+    "save",
+    ["sed -i.bak s/one/ONE/ a.txt", "mv a.txt a.txt.bak; cp a.txt.bak a.txt", "mv a.txt a.txt.bak; mv new.txt a.txt"],
+)
+@pytest.mark.parametrize("is_known", [True, False])
+async def test_a_backup_made_by_renaming_is_told_and_goes_when_the_time_before_is_restored(
+    tmp_path: Path, save: str, is_known: bool
+) -> None:
+    root, mirror = tmp_path / "root", tmp_path / "mirror"
+    root.mkdir()
+    (root / "a.txt").write_text("one\n")
+    (root / "new.txt").write_text("new\n")
+    async with watched(root, mirror) as (files, events):
+        await files.sync_all()
+        if is_known:
+            await files.write_file("a.txt", "one\ntwo\n")
+            await files.write_file("new.txt", "newer\n")
+        texts = {name: (root / name).read_text() for name in ("a.txt", "new.txt")}
+        tree = await shown(files)
+        await files.checkpoint("before")
+        events.clear()
+        run(root, save)
+        await all_seen(files, root, events)
+        assert facts(events).count(("file:created", "a.txt.bak", "external")) == 1
+        assert paths_of(tree) == names_in(root)
+        await steps_until(lambda: names_in(mirror) == names_in(root))
+        await files.restore("before")
+        assert {name: (root / name).read_text() for name in names_in(root)} == texts
+
+
+@pytest.mark.parametrize("act", ["mv a.txt b.txt", "cp a.txt b.txt"])
+async def test_an_agent_quicker_than_the_watcher_has_the_new_file_told(tmp_path: Path, act: str) -> None:
+    async with watched(tmp_path) as (files, events):
+        await files.write_file("a.txt", "one\n")
+        tree = await shown(files)
+        await files.checkpoint("before")
+        await all_seen(files, tmp_path, events)
+        events.clear()
+        run(tmp_path, act)
+        await files.edit_file("b.txt", [filetools.Edit(old="one", new="ONE")])
+        await all_seen(files, tmp_path, events)
+        names = [event.name for event in events if event.path == "b.txt"]
+        assert names in (["file:created", "file:modified"], ["file:renamed", "file:modified"])
+        assert paths_of(tree) == names_in(tmp_path)
+        await files.restore("before")
+        assert names_in(tmp_path) == ["a.txt"]
+
+
+async def test_an_agent_quicker_than_the_watcher_has_the_change_of_an_unseen_file_told(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("one\n")
+    async with watched(tmp_path) as (files, events):
+        await files.checkpoint("before")
+        run(tmp_path, "echo two > a.txt")
+        await files.edit_file("a.txt", [filetools.Edit(old="two", new="three")])
+        await all_seen(files, tmp_path, events)
+        assert [(event.name, event.source) for event in events] == [
+            ("file:modified", "external"),
+            ("file:modified", "agent"),
+        ]
+        assert (await files.restore("before")).changes[-1].outcome == "unknown"
+
+
+@pytest.mark.parametrize(
+    "act", ["rmdir empty", "rm -r src", "rm -r src/inner", "rm a.txt; mkdir a.txt", "rmdir empty; cp a.txt empty"]
+)
+async def test_folders_that_filetools_has_not_made_are_told_when_they_go(tmp_path: Path, act: str) -> None:
+    (tmp_path / "src/inner").mkdir(parents=True)
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "src/inner/b.txt").write_text("b")
+    (tmp_path / "a.txt").write_text("a")
+    async with watched(tmp_path) as (files, events):
+        tree = await shown(files)
+        run(tmp_path, act)
+        await all_seen(files, tmp_path, events)
+        assert paths_of(tree) == names_in(tmp_path)
+        assert len(set(facts(events))) == len(events)
+
+
+async def test_a_folder_put_in_the_place_of_another_shows_its_own_names(tmp_path: Path) -> None:
+    root, other = tmp_path / "root", tmp_path / "other"
+    for folder, names in ((root / "d", ("a", "both", "gone/x")), (other, ("both", "new", "more/y"))):
+        for name in names:
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            (folder / name).write_text(f"{folder}\n")
+    async with watched(root) as (files, events):
+        tree = await shown(files)
+        await files.checkpoint("before")
+        run(root, "mv d ../was && mv ../other d")
+        await steps_until(lambda: paths_of(tree) == names_in(root))
+        await all_seen(files, root, events)
+        assert ("file:modified", "d/both", "external") in facts(events) or (
+            "directory:deleted",
+            "d",
+            "external",
+        ) in facts(events)
+        await files.restore("before", partial=True)
+        assert (root / "d/both").exists()
+
+
+async def test_an_agents_move_of_a_folder_tells_nothing_of_the_folders_in_it(tmp_path: Path) -> None:
+    async with watched(tmp_path) as (files, events):
+        await files.write_file("d/e/f/a.txt", "one\n")
+        await files.write_file("d/e/g/b.txt", "one\n")
+        await all_seen(files, tmp_path, events)
+        events.clear()
+        await files.move_file("d", "x")
+        await files.delete_directory("x", recursive=True)
+        await files.undo()
+        await all_seen(files, tmp_path, events)
+        assert [event for event in events if event.source == "external"] == []
+
+
+async def test_a_programs_chmod_is_told_mirrored_and_taken_back(tmp_path: Path) -> None:
+    root, mirror = tmp_path / "root", tmp_path / "mirror"
+    root.mkdir()
+
+    def modes() -> list[int]:
+        return [(place / "run.sh").stat().st_mode & 0o777 for place in (root, mirror)]
+
+    async with watched(root, mirror) as (files, events):
+        await files.write_file("run.sh", "#!/bin/sh\n")
+        await files.checkpoint("before")
+        os.chmod(root / "run.sh", 0o755)
+        await all_seen(files, root, events)
+        record = (await files.changes(path="run.sh")).records[-1]
+        assert (record.operation.value, record.actor.kind, record.mode) == ("modify", "external", 0o755)
+        assert record.before == record.after
+        await steps_until(lambda: modes() == [0o755, 0o755])
+        await files.restore("before")
+        await steps_until(lambda: modes() == [0o644, 0o644])
+        await files.redo()
+        await steps_until(lambda: modes() == [0o755, 0o755])
+
+
+@pytest.mark.parametrize("how", ["undo", "mv"])
+async def test_a_folder_that_left_and_came_back_at_once_is_watched(tmp_path: Path, how: str) -> None:
+    root = tmp_path / "root"
+    root.mkdir()
+    async with watched(root) as (files, events):
+        await files.write_file("d/a.txt", "one\n")
+        await files.write_file("d/e/b.txt", "one\n")
+        await all_seen(files, root, events)
+        if how == "undo":
+            await files.delete_directory("d", recursive=True)
+            await files.undo()
+        else:
+            run(root, "mv d ../out && mv ../out d")
+        # The first half of the move is given up only after a while, and with it, wrongly, the watch would be.
+        handover = clerk_of(files)._watcher._handover
+        await steps_until(lambda: not handover._waiting)
+        await all_seen(files, root, events)
+        await all_seen(files, root, events)
+        events.clear()
+        for path in ("d/a.txt", "d/e/b.txt", "d/new.txt"):
+            (root / path).write_text("by another program\n")
+        await all_seen(files, root, events)
+        assert {event.path for event in events} == {"d/a.txt", "d/e/b.txt", "d/new.txt"}
+
+
+async def test_what_went_while_the_watcher_had_lost_count_is_told(tmp_path: Path) -> None:
+    (tmp_path / "d/inner").mkdir(parents=True)
+    (tmp_path / "d/inner/a.txt").write_text("a")
+    async with watched(tmp_path) as (files, events):
+        tree = await shown(files)
+        clerk = clerk_of(files)
+        clerk._watcher._handover.close()  # deaf from now on
+        run(tmp_path, "rm -r d; mkdir e; echo x > e/x")
+        clerk._resync("overflow")
+        await steps_until(lambda: len(events) >= 5)
+        await tree.refresh(files)
+        assert paths_of(tree) == names_in(tmp_path)
+        assert facts(events) == [
+            ("directory:created", "e", "external"),
+            ("file:created", "e/x", "external"),
+            ("file:deleted", "d/inner/a.txt", "external"),
+            ("directory:deleted", "d/inner", "external"),
+            ("directory:deleted", "d", "external"),
+        ]
+
+
+async def move_folder_and_make_another(files: FileToolsFacade) -> Hint:
+    await files.write_file("d/a.txt", "a")
+    await files.move_file("d", "e")
+    await files.write_file("d/b.txt", "b")
+    return Hint("moved", "e", "d", is_directory=True)
+
+
+async def move_file_and_make_folder(files: FileToolsFacade) -> Hint:
+    await files.write_file("d", "a")
+    await files.move_file("d", "e")
+    await files.create_directory("d")
+    return Hint("moved", "e", "d")
+
+
+@pytest.mark.parametrize("act", [move_folder_and_make_another, move_file_and_make_folder])
+async def test_a_late_hint_at_an_own_move_whose_old_name_is_in_use_again_tells_nothing(
+    tmp_path: Path, act: Callable[[FileToolsFacade], Awaitable[Hint]]
+) -> None:
+    async with watched(tmp_path) as (files, _):
+        hint = await act(files)
+        await ForeignRecorder(files._parts, files._runner.tell).record([hint])
+        assert [fact for fact in await recorded(files) if fact[1][0] in "de" and fact[2] == "external"] == []
+
+
+async def test_a_folder_that_goes_with_the_one_above_during_a_look_is_not_told_as_foreign(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with watched(tmp_path) as (files, _):
+        await files.create_directory("d/e")
+        find, loop = files._parts.names.find, asyncio.get_running_loop()
+
+        def find_after_deletion(found: str) -> Known:
+            monkeypatch.setattr(files._parts.names, "find", find)
+            deleting = asyncio.run_coroutine_threadsafe(files.delete_directory("d", recursive=True), loop)
+            deleting.result(60)
+            return find(found)
+
+        # Deletes between the look at the disk and the look at the known names.
+        monkeypatch.setattr(files._parts.names, "find", find_after_deletion)
+        recorder = ForeignRecorder(files._parts, files._runner.tell)
+        await recorder.record([Hint("changed", "d/e", is_directory=True)])
+        assert [fact for fact in await recorded(files) if fact[1][0] in "de" and fact[2] == "external"] == []

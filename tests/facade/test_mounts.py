@@ -1,0 +1,159 @@
+"""Roots with mounts, or on an overlay: what can be done is, what cannot is refused as that, and nothing is lost."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from shutil import which
+
+import pytest
+
+from tests.support.declared import REPOSITORY
+
+_PROGRAM = """
+import asyncio, os, subprocess, sys
+import filetools
+root, outside = sys.argv[1:]
+subprocess.run(["mount", "--bind", outside, f"{root}/f"], check=True)
+
+async def main():
+    async with filetools.open(root, settings={"watch": False}) as files:
+        calls = {
+            "write": lambda: files.write_file("f", "new"), "delete": lambda: files.delete_file("f"),
+            "move": lambda: files.move_file("f", "g"), "cover": lambda: files.move_file("a", "f", overwrite=True),
+        }
+        for name, call in calls.items():
+            try:
+                await call()
+            except filetools.FileToolsError as error:
+                print(name, error.code, error.path, error.retryable, "mount point" in error.message)
+        print((await files.read_file("f")).content, (await files.read_file("a")).content, (await files.status())["pending"])
+
+asyncio.run(main())
+"""
+
+
+_OVERLAY = """
+import asyncio, os, subprocess, sys
+from pathlib import Path
+import filetools
+top = sys.argv[1]
+root = f"{top}/merged"
+for folder in ("low/d/sub/deep", "merged", "disk"):
+    os.makedirs(f"{top}/{folder}")
+for name in ("f", "sub/g", "sub/deep/h"):
+    Path(f"{top}/low/d/{name}").write_text(name)
+os.symlink("f", f"{top}/low/d/link")
+subprocess.run(["mount", "-t", "tmpfs", "none", f"{top}/disk"], check=True)
+
+def mount(layer):
+    os.makedirs(f"{top}/disk/{layer}/work")
+    os.makedirs(f"{top}/disk/{layer}/up")
+    layers = f"lowerdir={top}/low,upperdir={top}/disk/{layer}/up,workdir={top}/disk/{layer}/work"
+    subprocess.run(["mount", "-t", "overlay", "-o", layers, "none", root], check=True)
+
+def tree():
+    found = [path.relative_to(root) for path in Path(root).rglob("*")]
+    return " ".join(sorted(str(path) for path in found if path.parts[0] != ".filetools"))
+
+async def change(what):
+    async with filetools.open(root, settings={"watch": what == "watch"}) as files:
+        if what == "move":
+            await files.move_file("d", "e")
+        else:
+            await files.delete_directory("d", recursive=True)
+
+async def look():
+    async with filetools.open(root, settings={"watch": False}) as files:
+        await files.status()
+        print(tree(), end=" | ")
+        page = await files.changes()
+        print(*(f"{one.operation.value} {one.path}" for one in page.records if one.operation.value != "found"), end=" | ")
+        await files.undo(numbers=[page.records[-1].number], actor="*")
+        print(tree())
+"""
+
+_WHOLE = (
+    _OVERLAY
+    + """
+for what in ("move", "delete", "watch"):
+    mount(what)
+    asyncio.run(change(what))
+    asyncio.run(look())
+    subprocess.run(["umount", "-l", root], check=True)
+"""
+)
+
+_INTERRUPTED = (
+    _OVERLAY
+    + """
+def die_at(step):
+    left = step
+
+    def hook(event, _):
+        nonlocal left
+        if event in ("os.rmdir", "os.utime"):  # before and after the old folder goes
+            left -= 1
+            if not left:
+                os._exit(9)
+
+    sys.addaudithook(hook)
+
+for what in ("move", "delete"):
+    for step in (1, 4, 5, 6):
+        mount(f"{what}{step}")
+        child = os.fork()
+        if not child:
+            die_at(step)
+            asyncio.run(change(what))
+            os._exit(0)
+        print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), end=" | ")
+        asyncio.run(look())
+        subprocess.run(["umount", "-l", root], check=True)
+"""
+)
+
+
+def _mounting(program: str, *arguments: object) -> list[str]:
+    """Run a program that may mount; return its lines."""
+    unshare = which("unshare")
+    if os.geteuid() != 0 or unshare is None:
+        pytest.skip("mounting needs the superuser")
+    command = [unshare, "-m", sys.executable, "-c", program, *map(str, arguments)]
+    environment = {**os.environ, "PYTHONPATH": str(REPOSITORY)}
+    done = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=100, check=False)
+    if "unshare" in done.stderr or "mount:" in done.stderr:
+        pytest.skip("mounts are not allowed here")
+    assert done.returncode == 0, done.stderr
+    return done.stdout.splitlines()
+
+
+_BELOW = "d d/f d/link d/sub d/sub/deep d/sub/deep/h d/sub/g"
+_MOVED = _BELOW.replace("d/", "e/").replace("d e", "e e")
+
+
+def test_a_folder_of_a_lower_layer_moves_and_goes_as_any_other_and_comes_back(tmp_path: Path) -> None:
+    assert _mounting(_WHOLE, tmp_path) == [
+        f"{_MOVED} | move_directory e | {_BELOW}",
+        f" | delete_directory d | {_BELOW}",
+        f" | delete_directory d | {_BELOW}",
+    ]
+
+
+def test_a_folder_of_a_lower_layer_that_went_halfway_goes_on_after_a_crash(tmp_path: Path) -> None:
+    assert _mounting(_INTERRUPTED, tmp_path) == [
+        *4 * [f"9 | {_MOVED} | move_directory e | {_BELOW}"],
+        *4 * [f"9 |  | delete_directory d | {_BELOW}"],
+    ]
+
+
+def test_a_file_that_is_a_mount_point_is_refused_as_that(tmp_path: Path) -> None:
+    root = tmp_path / "root"
+    root.mkdir()
+    (tmp_path / "outside").write_text("ext")
+    (root / "f").touch()
+    (root / "a").write_text("a")
+    expected = [f"{name} PERMISSION_DENIED f False True" for name in ("write", "delete", "move", "cover")]
+    assert _mounting(_PROGRAM, root, tmp_path / "outside") == [*expected, "ext a 0"]

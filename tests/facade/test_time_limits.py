@@ -1,0 +1,61 @@
+"""A call whose time is used up: before its commit nothing is changed, and what is done by then is told as done."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import filetools
+from tests.support.crashing import QUIET
+from tests.support.opened import ScriptedOpening, refused
+
+PATCH = "*** Begin Patch\n" + "".join(f"*** Add File: {number}\n+x\n" for number in range(40)) + "*** End Patch"
+ITEMS = [{"path": str(number), "content": "x\n"} for number in range(40)]
+CALLS: dict[str, dict[str, Any]] = {"apply_patch": {"patch": PATCH}, "write_multiple": {"items": ITEMS}}
+
+
+class Held:
+    """Holds the first call of a store's method until the time limit of the call that makes it has passed."""
+
+    def __init__(self, method: str) -> None:
+        self._method = method
+        self.passed = threading.Event()
+        self.count = 0
+
+    def __call__(self, method: str, path: str) -> None:
+        if method == self._method and not path.startswith("."):
+            self.count += 1
+            assert self.passed.wait(60)
+
+
+@pytest.mark.parametrize("tool", CALLS)
+@pytest.mark.parametrize("method", ["prepare", "Prepared.exchange"])
+async def test_what_is_done_is_told_as_done_and_the_rest_is_not_begun(tmp_path: Path, tool: str, method: str) -> None:
+    held = Held(method)
+    root = tmp_path / "root"
+    root.mkdir()
+    async with (
+        ScriptedOpening(root, before=held, settings={"tool_timeout_seconds": 0.05}) as files,
+        asyncio.timeout(60),
+    ):
+        call = asyncio.ensure_future(files.call_tool(tool, CALLS[tool]))
+        while not held.count:
+            await asyncio.sleep(0.005)
+        # The loop's timers go off in order: the limit's, then this one.
+        asyncio.get_running_loop().call_later(0.1, held.passed.set)
+        envelope = await call
+        made = [each for each in root.iterdir() if each.name != ".filetools"]
+        if method == "prepare":
+            assert (envelope["error_code"], made, held.count) == ("TIMEOUT", [], 1)
+        else:
+            assert (envelope["success"], len(made)) == (True, 40)
+
+
+async def test_a_patch_is_bounded_as_every_batch(tmp_path: Path) -> None:
+    patch = "*** Begin Patch\n" + "".join(f"*** Delete File: {number}\n" for number in range(1001)) + "*** End Patch"
+    async with filetools.open(tmp_path, settings=QUIET) as files:
+        assert "1000 files" in str(await refused("INVALID_ARGUMENT", files.apply_patch(patch)))

@@ -1,0 +1,88 @@
+"""The contract of every journal: what mirrors owe."""
+
+from __future__ import annotations
+
+from filetools.journal import BacklogEntry, Journal
+from tests.support.journals import OpenJournal, put
+
+
+def owed(journal: Journal, mirror: str = "m") -> dict[str, int]:
+    return {entry.key: entry.number for entry in journal.backlog.of(mirror)}
+
+
+def test_a_commit_owes_its_paths_to_each_mirror(journal: Journal) -> None:
+    record = put(journal, "a", b"1", path="A", mirrors=["m", "n"])
+    entry = BacklogEntry(mirror="m", key="a", path="A", number=record.number, tries=0)
+    assert journal.backlog.of("m") == [entry]
+    assert journal.backlog.get("m", "a") == entry
+    assert journal.backlog.count("n") == 1
+    assert journal.backlog.get("m", "b") is None
+    assert journal.backlog.of("other") == []
+
+
+def test_a_commit_for_no_mirror_owes_nothing(journal: Journal) -> None:
+    put(journal, "a", b"1")
+    assert owed(journal) == {}
+
+
+def test_entries_come_oldest_first_and_as_many_as_asked(journal: Journal) -> None:
+    for key in ("c", "a", "b"):
+        put(journal, key, b"1", mirrors=["m"])
+    assert [entry.key for entry in journal.backlog.of("m")] == ["c", "a", "b"]
+    assert [entry.key for entry in journal.backlog.of("m", limit=2)] == ["c", "a"]
+
+
+def test_paying_an_older_number_pays_nothing(journal: Journal) -> None:
+    put(journal, "a", b"1", mirrors=["m"])
+    old = journal.backlog.of("m")
+    newer = put(journal, "a", b"2", mirrors=["m"])
+    journal.backlog.remove(old)
+    assert owed(journal) == {"a": newer.number}
+    journal.backlog.remove(journal.backlog.of("m"))
+    assert owed(journal) == {}
+    journal.backlog.remove([])
+
+
+def test_paying_one_mirror_leaves_the_other(journal: Journal) -> None:
+    put(journal, "a", b"1", mirrors=["m", "n"])
+    journal.backlog.remove(journal.backlog.of("m"))
+    assert (owed(journal, "m"), owed(journal, "n")) == ({}, {"a": 1})
+
+
+def test_a_debt_that_failed_too_often_steps_back_until_it_is_reset(journal: Journal) -> None:
+    put(journal, "a", b"1", mirrors=["m"])
+    put(journal, "b", b"1", mirrors=["m"])
+    (entry, _) = journal.backlog.of("m")
+    for _ in range(5):
+        journal.backlog.fail(entry)
+    assert owed(journal) == {"b": 2}
+    assert journal.backlog.count("m") == 2
+    assert [each.tries for each in journal.backlog.of("m", max_tries=6)] == [5, 0]
+    journal.backlog.reset("m")
+    assert owed(journal) == {"a": 1, "b": 2}
+
+
+def test_a_newer_change_gives_a_failed_debt_new_tries(journal: Journal) -> None:
+    put(journal, "a", b"1", mirrors=["m"])
+    (entry,) = journal.backlog.of("m")
+    for _ in range(5):
+        journal.backlog.fail(entry)
+    put(journal, "a", b"2", mirrors=["m"])
+    journal.backlog.fail(entry)
+    assert [each.tries for each in journal.backlog.of("m")] == [0]
+
+
+def test_owing_keeps_what_is_owed_already(journal: Journal) -> None:
+    put(journal, "a", b"1", mirrors=["m"])
+    journal.backlog.add("m", [("a", "a"), ("b", "B")])
+    assert journal.backlog.of("m") == [
+        BacklogEntry(mirror="m", key="b", path="B", number=0, tries=0),
+        BacklogEntry(mirror="m", key="a", path="a", number=1, tries=0),
+    ]
+
+
+def test_entries_outlive_the_process(open_journal: OpenJournal) -> None:
+    journal = open_journal()
+    put(journal, "a", b"1", mirrors=["m"])
+    journal.close()
+    assert owed(open_journal()) == {"a": 1}

@@ -1,0 +1,18 @@
+"""Every class of error tells its caller what to do next."""
+
+from __future__ import annotations
+
+from filetools.errors import FileToolsError
+
+
+def classes(base: type[FileToolsError] = FileToolsError) -> list[type[FileToolsError]]:
+    return [base, *(each for child in base.__subclasses__() for each in classes(child))]
+
+
+def test_every_class_suggests_what_to_do_next() -> None:
+    known = [each for each in classes() if each.__module__ == "filetools.errors"]
+    assert len(known) >= 47
+    for each in known:
+        error = each.__new__(each)
+        FileToolsError.__init__(error, "it failed")
+        assert error.suggested_action == each.action != "", each.__name__
