@@ -13,6 +13,7 @@ from filetools.errors import (
     FileTooLargeError,
     NotRegularFileError,
     PathIsDirectoryError,
+    PathNotDirectoryError,
     PathNotFoundError,
     SymlinkNotAllowedError,
 )
@@ -125,7 +126,10 @@ def content_of(parts: Parts, seen: Look) -> bytes:
     """
     if seen.content is not None:
         return seen.content
-    content, _ = parts.store.read(seen.path)
+    try:
+        content, _ = parts.store.read(seen.path)
+    except (PathNotFoundError, PathNotDirectoryError) as exc:
+        raise HeadMovedError(seen.path) from exc
     if version_of(content) != seen.version:
         raise HeadMovedError(seen.path)
     return content
@@ -189,9 +193,12 @@ def _refuse_other_types(path: WorkspacePath, stat: FileStat) -> None:
 
 def _read_look(parts: Parts, key: str, view: View, path: WorkspacePath, deadline: float) -> Look:
     while True:
-        seen = _read_once(parts, path, key, view)
-        if seen.adoption is None or not _is_moving(parts, seen):
-            return seen
+        try:
+            seen = _read_once(parts, path, key, view)
+            if seen.adoption is None or not _is_moving(parts, seen):
+                return seen
+        except (PathNotFoundError, PathNotDirectoryError) as exc:
+            raise HeadMovedError(path) from exc
         if time.monotonic() > deadline:
             raise FileBusyError(path)
         time.sleep(STILL_PAUSE_SECONDS)
@@ -203,8 +210,6 @@ def _read_once(parts: Parts, path: WorkspacePath, key: str, view: View) -> Look:
         content, stat = parts.store.read(path, limit=parts.settings.max_foreign_bytes)
     except FileTooLargeError:
         return _hashed_look(parts, path, key, view)
-    except PathNotFoundError as exc:
-        raise HeadMovedError(path) from exc
     facts, _ = inspect(content, name=path)
     parts.facts.put(stat.identity, facts, taken_ns=taken_ns)
     seen = Look(

@@ -5,7 +5,8 @@ The steps check under their locks that everything stands as the plan has seen it
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property, partial
 from typing import Any, Final
@@ -24,7 +25,7 @@ from filetools.facade.steps.put_back import (
 )
 from filetools.facade.undo_steps import Drafted, StepMaker, assign, place_of
 from filetools.facade.unsaved_undo import plan_unsaved, split_buffered, unsaved_clash
-from filetools.facade.way import Outcome
+from filetools.facade.way import FIRST_PAUSE_SECONDS, MOST_TRIES, Outcome
 from filetools.journal import History, RelationKind, Selection
 from filetools.models import ChangeRecord
 from filetools.models.history import UndoConflict, UndoneChange, UndoneFile, UndoResult
@@ -37,6 +38,8 @@ Choose = Callable[[History], list[ChangeRecord]]
 MOST_SHOWN_FILES: Final = 20
 """Files whose hunks are part of a result."""
 LARGEST_SHOWN_BYTES: Final = 256 * 1024
+MOST_SINCE: Final = 100
+"""More records than these, written while a plan was made, are not looked through: it is made anew."""
 _SETTLED: Final = ("undone", "unchanged", "kept")
 
 
@@ -131,8 +134,47 @@ def make_plan(parts: Parts, pick: Choose, kind: RelationKind = "undoes", *, is_r
         pick: Chooses the changes.
         kind: What the new records are to them.
         is_restore: Whether these are all changes since a moment, and the tree shall be the one of that moment.
+
+    Raises:
+        FileToolsError: Nothing can be chosen, or what stands there cannot be read.
     """
-    parts.journal.marks.flush()  # what was acknowledged can be undone
+    for attempt in range(MOST_TRIES - 1):
+        parts.journal.marks.flush()  # what was acknowledged can be undone
+        began = parts.journal.visible_position()
+        try:
+            plan = _make_plan(parts, pick, kind, is_restore=is_restore)
+        except FileToolsError:
+            if parts.journal.position() == began:
+                raise
+        else:
+            if not _is_overtaken(parts, plan, began):
+                return plan
+        time.sleep(FIRST_PAUSE_SECONDS * 2**attempt)
+    return _make_plan(parts, pick, kind, is_restore=is_restore)
+
+
+def _is_overtaken(parts: Parts, plan: UndoPlan, began: int) -> bool:
+    """Whether what a plan is about changed while it was made, or is changing: journal and disk may not fit together."""
+    since = parts.journal.records(began, limit=MOST_SINCE, newest_first=True)
+    if not since:
+        return False
+    touched = {path for record in since for path in (record.path, record.old_path) if path is not None}
+    planned = {finding.path for finding in plan.findings}
+    meet = touched & _with_folders(planned) or planned & _with_folders(touched)
+    return len(since) == MOST_SINCE or bool(meet)
+
+
+def _with_folders(paths: Iterable[str]) -> set[str]:
+    """Return paths and all folders above them."""
+    found: set[str] = set()
+    for path in paths:
+        while path and path not in found:
+            found.add(path)
+            path = path.rpartition("/")[0]
+    return found
+
+
+def _make_plan(parts: Parts, pick: Choose, kind: RelationKind, *, is_restore: bool) -> UndoPlan:
     history = parts.journal.history
     chosen = pick(history)
     changed, waiting, saved = split_buffered(history, chosen)

@@ -11,7 +11,15 @@ from collections.abc import Callable, Container, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from filetools.errors import ChangedMeanwhileError, FileToolsError, PathExistsError, PathNotFoundError, SyncFailedError
+from filetools.errors import (
+    ChangedMeanwhileError,
+    DirectoryNotFoundError,
+    FileToolsError,
+    PathExistsError,
+    PathNotDirectoryError,
+    PathNotFoundError,
+    SyncFailedError,
+)
 from filetools.facade.parts import Parts
 from filetools.facade.steps import (
     FolderStep,
@@ -33,6 +41,9 @@ FIRST_PAUSE_SECONDS: Final = 0.001
 
 MOST_TAKING_BACK: Final = 20
 """How often the heads are set back together with documents that people type in; in the last try without these."""
+
+_OVERTAKEN: Final = (PathExistsError, PathNotFoundError, DirectoryNotFoundError, PathNotDirectoryError)
+"""What a step says after its decision if names have changed since its look: a new look finds what is true now."""
 
 _log = logging.getLogger(__name__)
 
@@ -134,7 +145,7 @@ def _try(
             follower.abandon()
         noticed([record for record in records if _stands(record)])
         _compensate(parts, active, own)
-        if isinstance(exc, (PathExistsError, PathNotFoundError)):
+        if isinstance(exc, _OVERTAKEN):
             raise HeadMovedError(active[0].paths[0]) from exc
         raise
     surprises = _finish(parts, active, actor)
@@ -217,12 +228,17 @@ def _prepare_and_commit(
     actor: Actor,
     beat: Beat,
 ) -> tuple[StrictTicket | Anticipation, tuple[ChangeRecord, ...], list[int]]:
-    """Everything that may fail without a trace, then the one act that makes it true."""
+    """Everything that may fail without a trace, then the one act that makes it true.
+
+    Raises:
+        HeadMovedError: A file or a folder on the way came, went or moved since the look.
+        FileToolsError: A step failed.
+    """
     mirrors: StrictTicket | Anticipation | None = None
     try:
         for done, step in enumerate(active):
             beat(len(active) + done, 2 * len(active))
-            step.prepare(parts)
+            _prepare(parts, step)
         actions = [action for step in active for action in step.mirror_actions(0)]
         mirrors = parts.sync.prepare_strict(actions) if parts.sync.is_strict else parts.sync.anticipate(actions)
         drafts = [step.drafts() for step in active]
@@ -234,6 +250,13 @@ def _prepare_and_commit(
             mirrors.discard()
         raise
     return mirrors, records, [len(several) for several in drafts]
+
+
+def _prepare(parts: Parts, step: Step) -> None:
+    try:
+        step.prepare(parts)
+    except _OVERTAKEN as exc:
+        raise HeadMovedError(step.paths[0]) from exc
 
 
 def _own(records: Sequence[ChangeRecord], adopted: int, drafted: Sequence[int]) -> list[ChangeRecord]:

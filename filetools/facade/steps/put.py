@@ -8,15 +8,15 @@ from contextlib import suppress
 from dataclasses import replace
 
 from filetools.content import version_of
-from filetools.errors import FileToolsError, PathNotFoundError
+from filetools.errors import FileToolsError
 from filetools.facade.linked import names_of
 from filetools.facade.look import Look, keep_large, look
 from filetools.facade.parts import Parts
 from filetools.facade.steps.decision import Decide, Decision
-from filetools.facade.steps.parents import make_parents, missing_parents, remove_parents
+from filetools.facade.steps.parents import make_parents, missing_parents, remove_parents, require_parent
 from filetools.facade.steps.step import drop, put_back, release, shelve
 from filetools.facade.steps.unsaved import followed, keep_unsaved, taken_back
-from filetools.journal import Change, HeadMovedError
+from filetools.journal import Change
 from filetools.models import ChangeRecord, Operation
 from filetools.paths import WorkspacePath
 from filetools.stores import Displaced, FileStat, Prepared
@@ -74,6 +74,8 @@ class PutFile:
         if not self.decide_alone(parts):
             return False
         stat = self.seen.stat
+        if stat is None and not self._create_parents and not self._in_buffer:
+            require_parent(parts, self.path)
         if not self._in_buffer and stat is not None and stat.links > 1 and parts.settings.hard_links != "break":
             self.other_names = names_of(parts, self.path, stat)[1:]
         return True
@@ -106,16 +108,10 @@ class PutFile:
         if self._in_buffer:
             return
         keep_large(parts, self.seen)
-        new = self.seen.stat is None
         self._parents = make_parents(parts, self._missing)
-        try:
-            self._prepared = parts.store.prepare(
-                self.path, self.content, new=new, mode=self.decision.mode, like=self.decision.like
-            )
-        except PathNotFoundError as exc:
-            if new:
-                raise
-            raise HeadMovedError(self.path) from exc  # taken away since the look, or about to be replaced
+        self._prepared = parts.store.prepare(
+            self.path, self.content, new=self.seen.stat is None, mode=self.decision.mode, like=self.decision.like
+        )
 
     def drafts(self) -> Sequence[Change]:
         """New parents, outermost first, then the file."""
