@@ -17,7 +17,7 @@ from filetools.errors import FileBusyError, FileToolsError, LockTimeoutError, Wo
 from filetools.facade.look import Look, look
 from filetools.facade.others import nothing_precedes
 from filetools.facade.parts import Parts
-from filetools.facade.steps import folder_deletion
+from filetools.facade.steps import folder_deletion, sync_names
 from filetools.journal import Change, HeadMovedError, View
 from filetools.models import EXTERNAL, ChangeRecord, Operation
 from filetools.paths import WorkspacePath
@@ -207,6 +207,8 @@ class ForeignRecorder:
         if is_told or self._parts.names.find(source) != "directory":
             return self._changed(path, hint, stat)  # a move of our own, or nobody has heard of the old name
         change = self._folder(Operation.MOVE_DIRECTORY, path)
+        # The heads below go along, and recovery relies on that the folder did.
+        sync_names(self._parts, path, source)
         return [replace(change, old_path=source, old_key=self._parts.workspace.key(source))]
 
     def _moved_file(self, source: WorkspacePath, path: WorkspacePath, hint: Hint) -> list[Change]:

@@ -42,8 +42,8 @@ def _sync(parts: Parts, path: WorkspacePath) -> None:
     while True:
         try:
             parts.store.sync(path)
-        except (PathNotDirectoryError, SymlinkNotAllowedError, NotRegularFileError):
-            # Something else has taken the place since, on the way or at the end: that it did must last.
+        except (FileNotFoundError, PathNotDirectoryError, SymlinkNotAllowedError, NotRegularFileError):
+            # It went, or something else took the place, on the way or at the end: that it did must last.
             if path.is_root:
                 raise
             path = path.parent

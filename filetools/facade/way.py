@@ -279,6 +279,7 @@ def _exchange(parts: Parts, active: Sequence[Step], ticket: StrictTicket | None)
         for step in active:
             step.exchange(parts)
             done.append(step)
+            step.sync(parts)
         if ticket is not None:
             ticket.exchange()
     except FileToolsError:
@@ -292,6 +293,7 @@ def _exchange(parts: Parts, active: Sequence[Step], ticket: StrictTicket | None)
 def _set_back(parts: Parts, step: Step) -> None:
     try:
         step.set_back(parts)
+        step.sync(parts)
     except FileToolsError as exc:
         # The head goes back all the same; what stands there is then a foreign change of the next look.
         _log.error("could not set back %s: %s", step.paths[0], exc)

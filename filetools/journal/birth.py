@@ -92,6 +92,9 @@ def _connect(database: Path, mode: str) -> sqlite3.Connection:
 
 def install(fresh: Path, directory: Path) -> None:
     """Put a complete, closed database into its place, durably."""
+    with closing(connect(fresh)) as connection:
+        # In its place this change could be cut off, and leave a rollback that whoever only reads must not make.
+        connection.execute("PRAGMA journal_mode = WAL")
     descriptor = os.open(fresh, os.O_RDWR)
     try:
         os.fsync(descriptor)

@@ -15,6 +15,7 @@ from filetools.errors import (
 )
 from filetools.paths import WorkspacePath
 from filetools.stores.checks import private_name, refuse_other_kinds
+from filetools.stores.linux import sync_descriptor
 from filetools.stores.local_disk import READ_FLAGS, Explained, LocalDisk, Opened, Place
 from filetools.stores.reading import is_open_for_writing, read_stable, to_file_stat
 from filetools.stores.removal import remove_place
@@ -135,6 +136,12 @@ class LocalDisplaced:
                     raise
             else:
                 self._place = target
+
+    def sync(self) -> None:
+        """Make the name that it has now durable, but not its bytes; nothing to do once it is gone."""
+        if self._place is not None:
+            with Explained(self._disk.workspace, self._path), self._place.opened() as folder:
+                sync_descriptor(folder)
 
     def discard(self) -> None:
         """Remove it for good, a directory with all below it; may be called twice."""

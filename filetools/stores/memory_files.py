@@ -119,6 +119,9 @@ class MemoryDisplaced:
             self._tree.hidden["limbo"][name] = node
             self._folder, self._name = "limbo", name
 
+    def sync(self) -> None:
+        """Do nothing: memory never lasts."""
+
     def discard(self) -> None:
         """Remove it for good; may be called twice."""
         with self._tree.lock:

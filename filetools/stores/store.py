@@ -97,6 +97,9 @@ class Displaced(Protocol):
     def keep_in_limbo(self, name: str) -> None:
         """Move it to `.filetools/limbo/<name>`, where a writer may finish; the last bytes are collected from there."""
 
+    def sync(self) -> None:
+        """Make the name that it has now durable, but not its bytes; nothing to do once it is gone."""
+
     def discard(self) -> None:
         """Remove it for good; may be called twice."""
 

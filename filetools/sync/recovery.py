@@ -3,8 +3,9 @@
 The journal says what must stand at a path. A file that carries an older version of that path, or what a power cut
 leaves of an unsynced one, gets the head's bytes; anything else is somebody's save, which stays and is journaled.
 
-After a power cut names may be lost as well as bytes, in any order. So folders that were deleted or moved go first, then
-folders that were made, at the place where they are now, then files.
+Files are restored from the journal's bytes. What it has no bytes of, such as a whole folder, is synced when it is moved,
+deleted or brought back, so a power cut can undo that only as long as the record is pending. So such records go first, in
+their order; then folders that were made, at the place where they are now, whose names may be lost; then files.
 """
 
 from __future__ import annotations
@@ -37,6 +38,7 @@ from filetools.sync.torn import is_left_by_power_cut
 
 _log = logging.getLogger(__name__)
 _OWNER: Final = "recovery"
+_OF_FOLDERS: Final = (Operation.CREATE_DIRECTORY, *DIRECTORY_REMOVALS)
 
 
 T = TypeVar("T")
@@ -120,17 +122,12 @@ class Recovery:
         """Bring what an applied record changed, and a power cut may have taken, back to what the journal says."""
         places = self.places(record)
         match record.operation:
-            case _ if _is_opaque(record):
-                if places == self._own_places(record):
-                    self._finish_opaque(record)
+            case _ if record.operation in DIRECTORY_REMOVALS or _is_opaque(record):
+                pass  # it was synced
             case Operation.CREATE_DIRECTORY:
                 for place in places:
                     self._clear_way(place)
-                    self._folders.make_again(place, record)
-            case Operation.DELETE_DIRECTORY | Operation.MOVE_DIRECTORY:
-                if record.operation is Operation.MOVE_DIRECTORY:
-                    self._clear_way(places[-1])
-                self._finish(record)
+                    self._folders.make(place)
             case _:
                 if record.operation is Operation.MOVE and places == self._own_places(record):
                     with suppress(FileToolsError):
@@ -168,11 +165,13 @@ class Recovery:
             return
         match record.operation:
             case Operation.CREATE_DIRECTORY:
-                self._folders.make_again(path, record)
+                self._clear_way(path)
+                self._folders.bring_back(path, record)
+                self._folders.make(path)
             case Operation.DELETE_DIRECTORY:
-                if record.state is not RecordState.ABORTED:
-                    self._folders.remove_again(path, record.number)
+                self._folders.remove_again(path, record.number)
             case Operation.MOVE_DIRECTORY:
+                self._clear_way(path)
                 self._folders.move_again(record)
             case Operation.MOVE:
                 with suppress(FileToolsError):
@@ -356,8 +355,13 @@ def _is_opaque(record: ChangeRecord) -> bool:
 
 def restoring_order(records: Iterable[ChangeRecord]) -> list[ChangeRecord]:
     """Return records in the order in which they are restored; see the head of this module."""
-    phases = {Operation.DELETE_DIRECTORY: 0, Operation.MOVE_DIRECTORY: 0, Operation.CREATE_DIRECTORY: 1}
-    return sorted(records, key=lambda record: (phases.get(record.operation, 2), record.number))
+    return sorted(records, key=lambda record: (_phase(record), record.number))
+
+
+def _phase(record: ChangeRecord) -> int:
+    if record.operation not in _OF_FOLDERS:
+        return 2
+    return 0 if record.state is RecordState.PENDING else 1
 
 
 async def recover(recovery: Recovery, records: Iterable[ChangeRecord], locks: LockTable, run: Runner) -> int:

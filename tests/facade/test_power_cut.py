@@ -15,8 +15,9 @@ from filetools.app import examine
 from filetools.content import version_of
 from filetools.errors import DiskFullError
 from filetools.sync.torn import is_left_by_power_cut
-from tests.support.crashing import QUIET, Action, CrashingOpening, Tree, die_at, snapshot
+from tests.support.crashing import QUIET, Action, CrashingOpening, Tree, count_calls, die_at, snapshot
 from tests.support.faulty import Plan
+from tests.support.opened import until_watched
 
 LONG = "line of text\n" * 100
 
@@ -219,14 +220,62 @@ def test_a_moved_folder_that_was_lost_is_restored_where_it_went(tmp_path: Path) 
     assert reopened(tmp_path) == whole
 
 
-def test_a_move_of_a_folder_that_was_lost_is_made_again(tmp_path: Path) -> None:
-    killed_after(tmp_path, move_folder)
+async def make_and_move_folder(files: filetools.FileToolsFacade) -> None:
+    await make_folders(files)
+    await files.move_file("d", "f/g")
+
+
+def forget_applied(root: Path, operation: str) -> None:
+    """Have a change be one that was recorded, but not acknowledged: only such a one can be undone in the tree."""
+    with sqlite3.connect(root / ".filetools/journal.db") as database:
+        database.execute("UPDATE records SET state = 'pending' WHERE operation = ?", (operation,))
+    database.close()
+
+
+@pytest.mark.parametrize("is_new_name_taken", [False, True])
+def test_a_move_of_a_folder_that_was_lost_is_made_again(tmp_path: Path, is_new_name_taken: bool) -> None:
+    killed_after(tmp_path, make_and_move_folder)
+    forget_applied(tmp_path, "move_directory")
     whole = snapshot(tmp_path)
     (tmp_path / "f/g").rename(tmp_path / "d")
-    (tmp_path / "d/e/b.txt").unlink()
     (tmp_path / "d/e/a.txt").write_bytes(NEW[:SECTOR])
     lose(tmp_path, "f")
+    if is_new_name_taken:
+        (tmp_path / "f").mkdir()
+        (tmp_path / "f/g").mkdir()  # made in vain, and its removal was lost
     assert reopened(tmp_path) == whole
+
+
+def test_a_deletion_of_a_folder_that_was_lost_is_made_again(tmp_path: Path) -> None:
+    async def act(files: filetools.FileToolsFacade) -> None:
+        await make_folders(files)
+        await files.delete_directory("d", recursive=True)
+
+    killed_after(tmp_path, act)
+    forget_applied(tmp_path, "delete_directory")
+    whole = snapshot(tmp_path)
+    (trash,) = (tmp_path / ".filetools/trash").iterdir()
+    trash.rename(tmp_path / "d")
+    assert reopened(tmp_path) == whole
+
+
+def test_folders_that_are_deleted_moved_and_brought_back_are_synced_before_that_is_acknowledged(tmp_path: Path) -> None:
+    (tmp_path / "d/e").mkdir(parents=True)
+    (tmp_path / "f").mkdir()
+    names = {"move", "remove", "remove_empty_directory", "restore", "Displaced.sync", "sync"}
+
+    async def act(files: filetools.FileToolsFacade) -> None:
+        await files.delete_directory("d", recursive=True)
+        await files.undo()
+        await files.move_file("d/e", "f/g")
+        await files.delete_directory("f/g")
+
+    calls = count_calls(tmp_path, act).calls
+    done = [(call.method, call.path) for call in calls if call.store == "primary" and call.method in names]
+    assert done[: done.index(("remove_empty_directory", "f/g")) + 2] == [
+        ("remove", "d"), ("Displaced.sync", "d"), ("sync", ""), ("restore", "d"), ("sync", ""),
+        ("move", "d/e"), ("sync", "f"), ("sync", "d"), ("remove_empty_directory", "f/g"), ("sync", "f"),
+    ]  # fmt: skip
 
 
 async def delete_and_make_again(files: filetools.FileToolsFacade) -> None:
@@ -237,32 +286,9 @@ async def delete_and_make_again(files: filetools.FileToolsFacade) -> None:
     await files.delete_directory("gone")
 
 
-@pytest.mark.parametrize("is_lost", [False, True])
-def test_a_folder_that_was_deleted_and_made_again_is_the_new_one(tmp_path: Path, is_lost: bool) -> None:
+def test_a_folder_that_was_deleted_and_made_again_is_the_new_one(tmp_path: Path) -> None:
     killed_after(tmp_path, delete_and_make_again)
-    if is_lost:
-        (trash,) = (tmp_path / ".filetools/trash").iterdir()
-        lose(tmp_path, "d")
-        trash.rename(tmp_path / "d")
-        (tmp_path / "gone").mkdir()
     assert reopened(tmp_path) == {"d": None, "d/b.txt": NEW}
-
-
-async def delete_and_move_folder_to_name_of_file_in_it(files: filetools.FileToolsFacade) -> None:
-    await files.write_file("d/a", OLD)
-    await files.delete_directory("d", recursive=True)
-    await files.create_directory("e")
-    await files.move_file("e", "d/a")
-
-
-def test_the_deleted_folder_is_told_from_the_new_one_by_a_file_where_the_new_one_has_a_folder(tmp_path: Path) -> None:
-    killed_after(tmp_path, delete_and_move_folder_to_name_of_file_in_it)
-    whole = snapshot(tmp_path)
-    (trash,) = (tmp_path / ".filetools/trash").iterdir()
-    (tmp_path / "d/a").rename(tmp_path / "e")
-    (tmp_path / "d").rmdir()
-    trash.rename(tmp_path / "d")
-    assert reopened(tmp_path) == whole
 
 
 def test_a_folder_that_took_the_name_of_an_empty_deleted_one_keeps_what_nobody_has_recorded(tmp_path: Path) -> None:
@@ -276,22 +302,6 @@ def test_a_folder_that_took_the_name_of_an_empty_deleted_one_keeps_what_nobody_h
 
     killed_after(tmp_path, act)
     assert reopened(tmp_path) == {"was": None, "d": None, "d/before": b"unseen\n"}
-
-
-async def move_folder_into_one_that_is_deleted(files: filetools.FileToolsFacade) -> None:
-    await files.create_directory("d/inner")
-    await files.create_directory("e")
-    await files.move_file("d", "e/d")
-    await files.delete_directory("e", recursive=True)
-    await files.create_directory("d")
-
-
-def test_a_folder_that_was_to_go_with_a_deleted_one_does_not_come_back_at_its_old_name(tmp_path: Path) -> None:
-    killed_after(tmp_path, move_folder_into_one_that_is_deleted)
-    (trash,) = (tmp_path / ".filetools/trash").iterdir()
-    (tmp_path / "d").rmdir()
-    (trash / "d").rename(tmp_path / "d")
-    assert reopened(tmp_path) == {"d": None}
 
 
 async def move_away_and_make_folder_of_that_name(files: filetools.FileToolsFacade) -> None:
@@ -379,3 +389,17 @@ def test_a_power_cut_while_restoring_leaves_the_rest_to_the_next_opening(tmp_pat
     assert not die_at(tmp_path, nothing, Plan.die(5, exits=True))
     assert sum((tmp_path / f"{name}.txt").read_text() == LONG for name in "abc") < 3
     assert reopened(tmp_path) == {f"{name}.txt": LONG.encode() for name in "abc"}
+
+
+async def test_a_move_of_a_folder_by_another_program_is_synced_before_it_is_recorded(tmp_path: Path) -> None:
+    plan = Plan.record()
+    async with CrashingOpening(tmp_path, plan, settings={"watch": True}) as files:
+        await files.write_file("d/a.txt", NEW)
+        await until_watched(files, tmp_path)
+        heard = asyncio.Event()
+        files.on("directory:renamed", lambda _: heard.set())
+        before = len(plan.calls)
+        (tmp_path / "d").rename(tmp_path / "e")
+        await asyncio.wait_for(heard.wait(), 60)
+    calls = [(call.method, call.path) for call in plan.calls[before:]]
+    assert ("sync", "") in calls[: calls.index(("Journal.commit", "e"))]

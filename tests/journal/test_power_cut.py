@@ -14,6 +14,7 @@ import pytest
 
 from filetools.errors import StateDamagedError
 from filetools.journal import SqliteJournal
+from filetools.journal.birth import make_sure_of_database
 from filetools.journal.walfile import FRAME_BYTES, HEADER_BYTES
 from tests.support.journals import damage, put, traced, worker
 
@@ -279,3 +280,10 @@ def test_a_disk_that_fails_for_ever_acknowledges_nothing_more(state: Path, tmp_p
     journal = SqliteJournal(state)
     assert {path for path, _ in journal.heads_below("")} == {"first", *(f"f{turn}" for turn in range(first))}
     journal.close()
+
+
+def test_a_new_database_needs_no_change_in_its_place_that_a_cut_could_leave_to_be_rolled_back(tmp_path: Path) -> None:
+    make_sure_of_database(tmp_path)
+    # SQLite, "Database File Format", 1.3: both versions are 2 where there is a write-ahead log.
+    assert (tmp_path / "journal.db").read_bytes()[18:20] == b"\2\2"
+    assert [entry.name for entry in tmp_path.iterdir()] == ["journal.db"]

@@ -28,7 +28,7 @@ CHANGING: Final = frozenset(
     {
         "prepare", "prepare_link", "make_directory", "remove_empty_directory", "remove", "restore", "move", "set_mode", "sync",
         "Prepared.exchange", "Prepared.discard",
-        "Displaced.put_back", "Displaced.keep_in_limbo", "Displaced.discard",
+        "Displaced.put_back", "Displaced.keep_in_limbo", "Displaced.sync", "Displaced.discard",
     }
 )  # fmt: skip
 EXIT_CODE: Final = 137
@@ -200,6 +200,9 @@ class FaultyDisplaced:
 
     def keep_in_limbo(self, name: str) -> None:
         self._run("keep_in_limbo", lambda: self._inner.keep_in_limbo(name))
+
+    def sync(self) -> None:
+        self._run("sync", self._inner.sync)
 
     def discard(self) -> None:
         self._run("discard", self._inner.discard)

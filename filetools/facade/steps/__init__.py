@@ -7,7 +7,7 @@ from filetools.facade.steps.move import MoveFile
 from filetools.facade.steps.parents import UnheldError, folder_change, folder_deletion
 from filetools.facade.steps.put import PutFile
 from filetools.facade.steps.remove import RemoveFile
-from filetools.facade.steps.step import Step
+from filetools.facade.steps.step import Step, sync_names
 from filetools.facade.steps.unsaved import (
     UnsavedQuestion,
     aside,
@@ -41,6 +41,7 @@ __all__ = [
     "overwritten",
     "put_beside",
     "replaced",
+    "sync_names",
     "unsaved_error",
     "unsaved_text",
     "with_other_names",

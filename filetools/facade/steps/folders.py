@@ -24,6 +24,7 @@ from filetools.facade.steps.parents import (
     remove_parents,
     require_parent,
 )
+from filetools.facade.steps.step import sync_names
 from filetools.facade.steps.unsaved import refuse_unsaved_below
 from filetools.journal import Change, HeadMovedError, View
 from filetools.models import ChangeRecord, Operation
@@ -65,6 +66,9 @@ class FolderStep:
 
     def recorded(self, record: ChangeRecord) -> None:
         """Nothing is done with it."""
+
+    def sync(self, parts: Parts) -> None:
+        """Nothing is renamed, unless the step says otherwise."""
 
     def surprises(self, parts: Parts) -> Sequence[Change]:
         """A folder is taken with whatever is in it."""
@@ -199,6 +203,12 @@ class RemoveFolder(FolderStep):
         else:
             parts.store.remove_empty_directory(self._path)
 
+    def sync(self, parts: Parts) -> None:
+        """In the trash first: no cut may leave it without a name."""
+        if self._displaced is not None:
+            self._displaced.sync()
+        sync_names(parts, self._path)
+
     def set_back(self, parts: Parts) -> None:
         """Rename it back."""
         if self._displaced is not None:
@@ -278,6 +288,10 @@ class MoveFolder(FolderStep):
         """Rename."""
         self._require_inside(parts)
         parts.store.move(self._source, self._destination)
+
+    def sync(self, parts: Parts) -> None:
+        """The new name first: no cut may leave it without one."""
+        sync_names(parts, self._destination, self._source)
 
     def set_back(self, parts: Parts) -> None:
         """Rename back."""

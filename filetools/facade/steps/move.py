@@ -11,7 +11,7 @@ from filetools.facade.look import Look, keep_large, known_version, look
 from filetools.facade.parts import Parts
 from filetools.facade.steps.parents import make_parents, missing_parents, remove_parents
 from filetools.facade.steps.put import is_same_file
-from filetools.facade.steps.step import drop, put_back, release, shelve
+from filetools.facade.steps.step import drop, put_back, release, shelve, sync_names
 from filetools.journal import Change
 from filetools.models import ChangeRecord, Operation
 from filetools.paths import WorkspacePath
@@ -122,6 +122,11 @@ class MoveFile:
         """Rename."""
         may_replace = self._overwrite or self.seen[0].key == self.seen[1].key
         self._displaced = parts.store.move(self.source, self.destination, overwrite=may_replace)
+
+    def sync(self, parts: Parts) -> None:
+        """Of what is opaque, the new name first: no cut may leave it without one."""
+        if self.seen[0].is_opaque:
+            sync_names(parts, self.destination, self.source)
 
     def surprises(self, parts: Parts) -> Sequence[Change]:
         """A foreign save at the destination in the same instant: kept as a version."""

@@ -129,6 +129,9 @@ class PutFile:
         assert self._prepared is not None
         self._displaced = self._prepared.exchange()
 
+    def sync(self, parts: Parts) -> None:
+        """The journal has the bytes."""
+
     def surprises(self, parts: Parts) -> Sequence[Change]:
         """A foreign save between look and exchange: kept as a version, with this change on top of it again."""
         if self._in_buffer:

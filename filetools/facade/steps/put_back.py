@@ -13,6 +13,7 @@ from filetools.facade.steps.move import MoveFile
 from filetools.facade.steps.parents import make_parents, missing_parents, remove_parents
 from filetools.facade.steps.put import PutFile
 from filetools.facade.steps.remove import RemoveFile
+from filetools.facade.steps.step import sync_names
 from filetools.journal import Change, Relation, View
 from filetools.models import ChangeRecord, Operation
 from filetools.paths import WorkspacePath
@@ -94,6 +95,11 @@ class MakeFolderAgain(MakeFolder):
         except FileToolsError:
             _move_back(parts, moved)
             raise
+
+    def sync(self, parts: Parts) -> None:
+        """Sync the names of the links."""
+        for source, destination in self.links:
+            sync_names(parts, destination, source)
 
     def set_back(self, parts: Parts) -> None:
         """Rename the links back."""
@@ -217,6 +223,10 @@ class RestoreFolder(FolderStep):
     def exchange(self, parts: Parts) -> None:
         """Rename it back."""
         parts.store.restore(self._path, self._trash)
+
+    def sync(self, parts: Parts) -> None:
+        """Sync its name."""
+        sync_names(parts, self._path)
 
     def set_back(self, parts: Parts) -> None:
         """Rename it into the trash again."""

@@ -10,7 +10,7 @@ from filetools.errors import PathNotFoundError
 from filetools.facade.look import Look, keep_large, known_version, look
 from filetools.facade.parts import Parts
 from filetools.facade.steps.put import is_same_file
-from filetools.facade.steps.step import drop, put_back, release, shelve
+from filetools.facade.steps.step import drop, put_back, release, shelve, sync_names
 from filetools.journal import Change
 from filetools.models import ChangeRecord, Operation
 from filetools.paths import WorkspacePath
@@ -94,6 +94,12 @@ class RemoveFile:
     def exchange(self, parts: Parts) -> None:
         """Take it out of the tree."""
         self._displaced = parts.store.remove(self.path, trash=str(self._number) if self.seen.is_opaque else None)
+
+    def sync(self, parts: Parts) -> None:
+        """Of what is opaque, in the trash first: no cut may leave it without a name."""
+        if self.seen.is_opaque and self._displaced is not None:
+            self._displaced.sync()
+            sync_names(parts, self.path)
 
     def surprises(self, parts: Parts) -> Sequence[Change]:
         """A foreign save between look and removal: kept as a version, and deleted on top of it."""

@@ -46,6 +46,12 @@ class Step(Protocol):
     def exchange(self, parts: Parts) -> None:
         """Make it real in one atomic step; raises with nothing changed."""
 
+    def sync(self, parts: Parts) -> None:
+        """Make names durable, after the exchange and after it was set back, if the journal lacks the bytes that went.
+
+        Recovery writes anew what the journal has the bytes of. Where a folder stands, it would have to guess.
+        """
+
     def surprises(self, parts: Parts) -> Sequence[Change]:
         """Records of what came out unexpectedly in the exchange: a foreign save of the same instant, kept."""
 
@@ -66,6 +72,12 @@ class Step(Protocol):
 
     def abandon(self, parts: Parts) -> None:
         """Take back what `prepare` made; called before another try and after a failure, perhaps twice."""
+
+
+def sync_names(parts: Parts, *paths: WorkspacePath) -> None:
+    """Make what became of some names durable."""
+    for path in paths:
+        parts.store.sync(path.parent)
 
 
 def put_back(displaced: Displaced, is_ours: Callable[[FileStat], bool]) -> None:
