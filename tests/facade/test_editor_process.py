@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import time
 from pathlib import Path
 from random import Random
 
@@ -21,18 +20,17 @@ LINES = "one\ntwo\nthree\nfour\nfive\nsix\n"
 SETTINGS = {"watch": False, "durability": "relaxed", "sync_after_seconds": 0.05}
 
 
-async def ask(other: Peer, do: str, path: str, **what: object) -> float:
-    """Have the editor do something; returns when it was acknowledged there."""
+async def ask(other: Peer, do: str, path: str, **what: object) -> None:
+    """Have the editor do something, and wait until it was acknowledged there."""
     await other.ask(json.dumps({"do": do, "path": path, **what}))
-    return float((await other.hear())["at"])
+    await other.hear()
 
 
-async def seen_at(agent: FileToolsFacade, path: str, token: str) -> float:
-    """Return when an agent's read has a token; fails after a bounded time."""
+async def until_seen(agent: FileToolsFacade, path: str, token: str) -> None:
+    """Wait until an agent's read has a token; fails after a bounded time."""
     async with asyncio.timeout(60):
         while token not in (await agent.read_file(path)).content:
             await asyncio.sleep(0.001)
-    return time.perf_counter()
 
 
 async def change(agent: FileToolsFacade, path: str, line: str, chance: Random) -> bool:
@@ -55,16 +53,16 @@ async def change(agent: FileToolsFacade, path: str, line: str, chance: Random) -
     return True
 
 
-async def run(root: Path, agent: FileToolsFacade, other: Peer, seed: int, delays: list[float]) -> set[str]:
+async def run(root: Path, agent: FileToolsFacade, other: Peer, seed: int) -> set[str]:
     """Let the person and an agent work on one file; returns the tokens of both, the last of them unsaved."""
     path, chance, mint = f"{seed}.txt", Random(seed), Mint()
     tokens: set[str] = set()
     for number in range(8):
         if number == 7 or chance.random() < 0.5:
             line = mint.line("P") + "\n"
-            acknowledged = await ask(other, "type", path, line=chance.randint(0, 6), text=line)
+            await ask(other, "type", path, line=chance.randint(0, 6), text=line)
             (token,) = tokens_in(line)
-            delays.append(await seen_at(agent, path, token) - acknowledged)
+            await until_seen(agent, path, token)
             assert token not in (root / path).read_text(), "saved behind the person's back"
             tokens.add(token)
         elif chance.random() < 0.3:
@@ -86,8 +84,7 @@ async def kept_of(files: FileToolsFacade, path: str) -> set[str]:
     return found
 
 
-async def test_what_is_typed_in_another_process_is_seen_at_once_and_outlives_a_kill(tmp_path: Path) -> None:
-    delays: list[float] = []
+async def test_what_is_typed_in_another_process_is_seen_and_outlives_a_kill(tmp_path: Path) -> None:
     typed: dict[str, set[str]] = {}
     told: list[Event] = []
     async with filetools.open(tmp_path, settings=SETTINGS) as files:
@@ -97,7 +94,7 @@ async def test_what_is_typed_in_another_process_is_seen_at_once_and_outlives_a_k
             for seed in range(SCHEDULES):
                 path = f"{seed}.txt"
                 await files.write_file(path, LINES)
-                typed[path] = await run(tmp_path, agent, other, seed, delays)
+                typed[path] = await run(tmp_path, agent, other, seed)
             other.process.kill()
             await other.process.wait()
             path = f"{SCHEDULES - 1}.txt"
@@ -110,5 +107,3 @@ async def test_what_is_typed_in_another_process_is_seen_at_once_and_outlives_a_k
         kept = {event.path: event.kept_version for event in told if isinstance(event, BufferAbandoned)}
         for path, version in kept.items():
             assert typed[path] <= tokens_in((await files.read_file(path, version=version)).content)
-    delay = sorted(delays)[len(delays) // 2]
-    assert delay < 2, delays

@@ -306,7 +306,7 @@ async def test_two_openings_in_one_process_are_two_workspaces_of_one_root(tmp_pa
         await asyncio.gather(*(files.append_file("a.txt", "x") for files in (first, second) * 10))
         assert (tmp_path / "a.txt").read_text() == "2" + "x" * 20
         await steps_until(lambda: len(heard) >= 22)
-        async with asyncio.timeout(25):
+        async with asyncio.timeout(60):
             while len((await first.changes()).records) < 22:
                 await asyncio.sleep(0.002)
 
@@ -326,7 +326,7 @@ async def test_an_opening_is_entered_once(tmp_path: Path) -> None:
 async def test_a_closed_workspace_says_so(tmp_path: Path, name: str) -> None:
     async with filetools.open(tmp_path, settings=QUIET) as files:
         pass
-    async with asyncio.timeout(25):
+    async with asyncio.timeout(60):
         error = await refused("WORKSPACE_GONE", CALLS[name](files))
     assert error.message == "The workspace is gone: it was closed"
 
@@ -336,7 +336,7 @@ async def test_a_follower_of_a_closed_workspace_ends(tmp_path: Path) -> None:
         follower = asyncio.create_task(collect(files.follow()))
         await steps_until(lambda: not follower.done())
         await asyncio.sleep(0)
-    async with asyncio.timeout(25):
+    async with asyncio.timeout(60):
         assert await follower == []
         await refused("WORKSPACE_GONE", collect(files.follow()))
 
@@ -411,7 +411,7 @@ async def test_closing_while_a_call_waits_for_an_approval_ends_the_call(tmp_path
 
     files.answer_approvals(silent)
     call = asyncio.ensure_future(outcome_of(files.write_file("a.txt", "x")))
-    async with asyncio.timeout(25):
+    async with asyncio.timeout(60):
         await asked.wait()
         await opening.__aexit__(None, None, None)
         assert await call in ("APPROVAL_REQUIRED", "WORKSPACE_GONE")
@@ -432,7 +432,7 @@ async def test_a_pending_change_whose_place_was_taken_holds_nothing_up(tmp_path:
     else:
         os.mkfifo(root / "a.txt")
     async with filetools.open(root, settings={**QUIET, "sync_after_seconds": 0.01}) as files:
-        async with asyncio.timeout(25):
+        async with asyncio.timeout(60):
             while (await files.status())["pending"]:
                 await asyncio.sleep(0.002)
         await files.write_file("b.txt", "goes on")
@@ -531,7 +531,7 @@ class TestMirrors:
             raise filetools.FileToolsError("never")
 
         opening._mirror = LateStore(never, name="mirror")
-        async with asyncio.timeout(25):
+        async with asyncio.timeout(60):
             async with opening as files:
                 assert (await files.write_file("a.txt", "1")).mirror == "pending"
                 assert (await files.write_file("a.txt", "2")).mirror == "pending"

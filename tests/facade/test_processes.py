@@ -48,32 +48,27 @@ async def stop_outside_the_gate(other: Peer, root: Path) -> None:
     gate.close()
 
 
-async def done_at(other: Peer) -> float:
-    """Return when a peer's write was acknowledged; the clock is the same for all processes."""
-    while "done" not in (said := await other.hear()):
+async def until_done(other: Peer) -> None:
+    """Wait until a peer's write was acknowledged."""
+    while "done" not in await other.hear():
         pass
-    return float(said["at"])
 
 
-async def test_two_processes_hear_of_each_other_soon_with_the_right_actor(tmp_path: Path) -> None:
-    heard: asyncio.Queue[tuple[float, Event]] = asyncio.Queue()
-    delays = []
+async def test_two_processes_hear_of_each_other_with_the_right_actor(tmp_path: Path) -> None:
+    heard: asyncio.Queue[Event] = asyncio.Queue()
     async with filetools.open(tmp_path, settings=RELAXED) as files, peer(tmp_path, "other") as other:
-        files.on("file:*", lambda event: heard.put_nowait((time.perf_counter(), event)))
+        files.on("file:*", heard.put_nowait)
         for number in range(10):
             await other.ask(f"{number}.txt")
-            moment, event = await asyncio.wait_for(heard.get(), 60)
+            event = await asyncio.wait_for(heard.get(), 60)
             assert (event.name, event.path) == ("file:created", f"{number}.txt")  # type: ignore[attr-defined]
             assert event.actor == filetools.Actor(kind="agent", id="other")  # type: ignore[attr-defined]
-            delays.append(moment - await done_at(other))
+            await until_done(other)
         mine = files.for_actor(filetools.Actor(kind="agent", id="mine"))
         for number in range(10):
             await mine.write_file(f"mine-{number}.txt", "1")
-            finished = time.perf_counter()
             said = await other.hear()
-            delays.append(said.pop("at") - finished)
             assert said == {"event": "file:created", "path": f"mine-{number}.txt", "by": "mine", "kind": "agent"}
-    assert sorted(delays)[len(delays) // 2] < 2, delays
 
 
 async def test_the_feed_gives_both_processes_the_same_changes_in_the_same_order(tmp_path: Path) -> None:
@@ -81,7 +76,7 @@ async def test_the_feed_gives_both_processes_the_same_changes_in_the_same_order(
         for number in range(5):
             await other.ask(f"other-{number}.txt")
             await files.write_file(f"mine-{number}.txt", "1")
-            await done_at(other)
+            await until_done(other)
         async with filetools.open(tmp_path, settings=RELAXED) as again:
             first, second = await first_records(files, 10), await first_records(again, 10)
         assert first == second
@@ -92,14 +87,14 @@ async def test_a_stopped_writer_is_not_recovered_and_its_file_not_overwritten(tm
     """While it holds its lock a writer counts as alive, however long it sleeps; others wait and then go on from its bytes."""
     async with filetools.open(tmp_path, settings=RELAXED) as files, peer(tmp_path, "sleeper") as sleeper:
         await sleeper.ask("a.txt")
-        await done_at(sleeper)
+        await until_done(sleeper)
         await stop_outside_the_gate(sleeper, tmp_path)
         await files.write_file("a.txt", "while it slept\n")
         async with filetools.open(tmp_path, settings=RELAXED) as third:
             assert (await third.read_file("a.txt")).content == "while it slept\n"
         sleeper.process.send_signal(signal.SIGCONT)
         await sleeper.ask("a.txt")
-        await done_at(sleeper)
+        await until_done(sleeper)
         # What it writes again is what it knew, so it changes nothing that others wrote meanwhile.
         assert (tmp_path / "a.txt").read_text() == "while it slept\n"
         told = [(record.actor.id, record.operation.value) for record in await first_records(files, 2)]

@@ -107,7 +107,7 @@ async def refused_id(desk: Desk, asked: Case) -> str:
 
 
 async def test_with_nobody_there_the_call_is_refused_at_once_and_the_request_stays_open(desk: Desk) -> None:
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         approval_id = await refused_id(desk, case())
     assert [request.id for request in desk.approvals.open_requests()] == [approval_id]
 
@@ -283,7 +283,7 @@ async def test_an_approver_that_fails_has_not_answered(desk: Desk, caplog: pytes
         raise RuntimeError("no screen")
 
     desk.approvals.listen(failing)
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         await refused_id(desk, case())
     assert "no screen" in caplog.text
 
@@ -293,7 +293,7 @@ async def test_an_approver_that_answers_nonsense_has_not_answered(desk: Desk, ca
         return True  # type: ignore[return-value]
 
     desk.approvals.listen(confused)
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         await refused_id(desk, case())
     assert "not True" in caplog.text
 
@@ -317,7 +317,7 @@ async def test_a_call_that_waits_is_told_at_once_when_the_last_person_leaves(des
     await asyncio.sleep(0)
     assert not waiting.done()
     page.close()
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         with pytest.raises(ApprovalRequiredError):
             await waiting
 

@@ -9,7 +9,6 @@ import asyncio
 import json
 import os
 import sys
-import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
 from typing import Any, TypeVar
@@ -150,18 +149,18 @@ async def rewrite(root: Path, size: str) -> None:
 
 
 async def tell_events(root: Path, name: str) -> None:
-    """Print every event of the bus with its time and actor; write a file for each line of the input."""
+    """Print every event of the bus with its actor; write a file for each line of the input."""
     async with filetools.open(root, settings={"durability": "relaxed"}) as files:
 
         def hear(event: Any) -> None:
-            say(event=event.name, path=event.path, by=event.actor.id, kind=event.source, at=time.perf_counter())
+            say(event=event.name, path=event.path, by=event.actor.id, kind=event.source)
 
         files.on("file:*", hear)
         agent = files.for_actor(filetools.Actor(kind="agent", id=name))
         say(ready=True)
         async for line in lines_of_input():
             result = await agent.write_file(line, f"by {name}\n")
-            say(done=line, number=result.number, at=time.perf_counter())
+            say(done=line, number=result.number)
 
 
 async def ask_people(root: Path, name: str, wait_seconds: str) -> None:
@@ -171,13 +170,12 @@ async def ask_people(root: Path, name: str, wait_seconds: str) -> None:
         agent = files.for_actor(filetools.Actor(kind="agent", id=name))
         say(ready=True)
         async for line in lines_of_input():
-            begun = time.perf_counter()
-            said: dict[str, Any] = {"begun": begun, "done": line}
+            done = line
             try:
                 await agent.write_file(line, f"by {name}\n")
             except filetools.FileToolsError as exc:
-                said["done"] = exc.code
-            say(**said, ended=time.perf_counter())
+                done = exc.code
+            say(done=done)
 
 
 async def answer_agents(root: Path, answer: str) -> None:
@@ -225,7 +223,7 @@ async def type_texts(root: Path, name: str) -> None:
                 await buffers.change(known.handle, buffer_version=known.buffer_version, edits=edits)
             elif asked["do"] == "save":
                 await buffers.save(opened[path].handle)
-            say(done=asked["do"], at=time.perf_counter())
+            say(done=asked["do"])
 
 
 def place_of_line(text: str, line: int) -> int:

@@ -10,7 +10,18 @@ from filetools.errors import DiskFullError
 from filetools.models import MirrorStatus
 from filetools.sync import Put
 from tests.support.crashing import leftovers
-from tests.support.mirror_worlds import Hang, World, at, hurry, local_store, memory_mirror, scripted, tree, world
+from tests.support.mirror_worlds import (
+    LIMIT_SECONDS,
+    Hang,
+    World,
+    at,
+    hurry,
+    local_store,
+    memory_mirror,
+    scripted,
+    tree,
+    world,
+)
 
 
 def ahead_of(path: str, content: bytes, *, new: bool = False) -> Put:
@@ -18,7 +29,7 @@ def ahead_of(path: str, content: bytes, *, new: bool = False) -> Put:
 
 
 async def lane_is_idle(opened: World) -> None:
-    await opened.manager._mirrors[0].front.perform(lambda job: None, silence_seconds=10)
+    await opened.manager._mirrors[0].front.perform(lambda job: None, silence_seconds=LIMIT_SECONDS)
 
 
 async def write_ahead(opened: World, path: str, content: bytes, *, new: bool = False) -> MirrorStatus:

@@ -10,7 +10,17 @@ import pytest
 from filetools.errors import DiskFullError, SyncFailedError
 from filetools.sync import MakeDirectory, MirrorAction, Move, Put, Remove
 from filetools.sync.strict import RETRIES
-from tests.support.mirror_worlds import Hang, World, at, local_store, memory_mirror, scripted, tree, world
+from tests.support.mirror_worlds import (
+    LIMIT_SECONDS,
+    Hang,
+    World,
+    at,
+    local_store,
+    memory_mirror,
+    scripted,
+    tree,
+    world,
+)
 
 
 def put(path: str, content: bytes) -> Put:
@@ -41,7 +51,7 @@ async def strictly(opened: World, actions: Sequence[MirrorAction]) -> None:
         ticket.exchange()
 
     await opened.run(call)
-    await opened.manager._mirrors[0].front.perform(lambda job: None, silence_seconds=10)
+    await opened.manager._mirrors[0].front.perform(lambda job: None, silence_seconds=LIMIT_SECONDS)
 
 
 async def test_a_mirror_that_cannot_prepare_refuses_before_anything_is_recorded(tmp_path: Path) -> None:

@@ -145,7 +145,7 @@ async def test_a_call_that_is_aborted_before_it_begins_does_nothing(files: Memor
 async def test_an_abort_at_the_moment_at_which_a_call_is_told_to_begin_ends_it(files: MemoryFiles) -> None:
     stuck, signal = Stuck(), AbortSignal()
     files.bus.subscribe("agent:tool:started", lambda event: signal.abort())
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         envelope = await ToolRegistry(files, [probe(stuck)]).call("probe", {}, abort=signal)
     assert (envelope["error_code"], stuck.begun.is_set()) == ("ABORTED", False)
 

@@ -7,6 +7,7 @@ import pytest
 
 from filetools.errors import AbortedError, CallTimeoutError, LockTimeoutError
 from filetools.tools import Deadline
+from tests.support.loops import VirtualTimeLoop
 
 SHORT_SECONDS = 0.03
 
@@ -64,27 +65,40 @@ async def test_pauses_left_behind_by_cancelled_work_do_no_harm() -> None:
     deadline.abort()
 
 
-async def test_nested_pauses_count_as_one() -> None:
-    counted, loop = Counted(), asyncio.get_running_loop()
-    deadline = Deadline("probe", SHORT_SECONDS, counted)
-    async with deadline:
-        deadline.pause()
-        deadline.pause()
-        deadline.resume()
-        waited = loop.create_future()
-        loop.call_later(2 * SHORT_SECONDS, waited.set_result, None)
-        await waited
-        deadline.resume()
-    assert counted.warnings == 0
+def test_nested_pauses_count_as_one() -> None:
+    async def main() -> None:
+        counted = Counted()
+        deadline = Deadline("probe", SHORT_SECONDS, counted)
+        async with deadline:
+            deadline.pause()
+            deadline.pause()
+            deadline.resume()
+            await asyncio.sleep(2 * SHORT_SECONDS)
+            deadline.resume()
+        assert counted.warnings == 0
+
+    with asyncio.Runner(loop_factory=VirtualTimeLoop) as runner:
+        runner.run(main())
 
 
-async def test_after_a_pause_only_the_rest_is_left() -> None:
-    loop = asyncio.get_running_loop()
-    deadline = Deadline("probe", SHORT_SECONDS, Counted())
-    started = loop.time()
-    with pytest.raises(CallTimeoutError):
-        await hang_in(deadline, deadline.pause, deadline.resume)
-    assert SHORT_SECONDS * 0.9 <= loop.time() - started < 5
+def test_after_a_pause_only_the_rest_is_left() -> None:
+    async def pause(deadline: Deadline) -> None:
+        async with deadline:
+            await asyncio.sleep(SHORT_SECONDS / 2)
+            deadline.pause()
+            await asyncio.sleep(10)
+            deadline.resume()
+            await asyncio.Event().wait()
+
+    async def main() -> None:
+        loop = asyncio.get_running_loop()
+        started = loop.time()
+        with pytest.raises(CallTimeoutError):
+            await pause(Deadline("probe", SHORT_SECONDS, Counted()))
+        assert loop.time() - started == pytest.approx(10 + SHORT_SECONDS)
+
+    with asyncio.Runner(loop_factory=VirtualTimeLoop) as runner:
+        runner.run(main())
 
 
 async def test_an_error_of_the_block_passes_unchanged() -> None:

@@ -130,10 +130,9 @@ async def test_streams_end_when_the_server_stops(root: Path) -> None:
     with http_server(root) as server:
         async with stream(server) as told:
             await anext(told)
-            seconds = await asyncio.to_thread(server.stop)
+            await asyncio.to_thread(server.stop)
             with pytest.raises(StopAsyncIteration):
                 await anext(told)
-    assert seconds < 20
     assert server.process.returncode == 0
 
 

@@ -11,7 +11,7 @@ import pytest
 from filetools.servers.http import event_stream
 from filetools.servers.http.event_stream import EventStream, event_text
 
-PATIENCE_SECONDS = 20.0
+PATIENCE_SECONDS = 60.0
 
 
 class Client:

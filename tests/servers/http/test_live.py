@@ -1,4 +1,4 @@
-"""The live protocol over real sockets, before a real process: who is refused, who sees whose changes, and how fast."""
+"""The live protocol over real sockets, before a real process: who is refused, and who sees whose changes."""
 
 from __future__ import annotations
 
@@ -6,8 +6,6 @@ import asyncio
 import contextlib
 import os
 import signal
-import statistics
-import time
 from functools import partial
 from pathlib import Path
 
@@ -28,10 +26,6 @@ from tests.support.live_clients import (
     socket_of,
 )
 from tests.support.mcp_clients import facts, process, text
-
-LATENCY_SECONDS = 2.0
-"""Generous, for loaded machines; benchmarks/bench_live.py measures."""
-STOP_SECONDS = 20.0
 
 
 @pytest.mark.parametrize("origin", ["http://evil.example", "null", "http://127.0.0.1", ""])
@@ -102,23 +96,16 @@ async def test_an_agent_over_mcp_and_an_editor_see_each_others_changes(server: H
     address = f"{server.address}/mcp" if way == "http" else process(server.root)
     async with live(server.address) as client, Client(address) as agent:
         editor = await client.edit(name)
-        to_agent, to_editor = [], []
         for number in range(rounds):
             editor.type(0, 0, f"typed {number}\n")
             await editor.settled()
-            began = time.perf_counter()
             await read_until(agent, name, f"typed {number}\n")
-            to_agent.append(time.perf_counter() - began)
-            began = time.perf_counter()
             await text(agent, "edit_file", path=name, old_string=f"line {number}\n", new_string=f"agent {number}\n")
             await client.until(partial(shows, editor, f"agent {number}\n"))
-            to_editor.append(time.perf_counter() - began)
         expected = [*(f"typed {n}" for n in reversed(range(rounds))), *(f"agent {n}" for n in range(rounds))]
         assert editor.text.splitlines() == expected
         await client.do("save", handle=editor.handle)
         assert (server.root / name).read_text().splitlines() == expected
-        assert statistics.median(to_agent) < LATENCY_SECONDS
-        assert statistics.median(to_editor) < LATENCY_SECONDS
         await client.do("close", handle=editor.handle)
 
 
@@ -187,11 +174,10 @@ async def test_it_stops_soon_with_open_sockets_that_nobody_reads(root: Path) -> 
             await client.pump
             assert isinstance(client.wire, SocketWire)
             assert client.wire.connection.close_code in (1001, 1012)
-            seconds = await stopped
+            await stopped
         for each in deaf:
             each.close()
     assert server.process.returncode == 0
-    assert seconds < STOP_SECONDS
     assert server.errors.read_text() == ""
 
 

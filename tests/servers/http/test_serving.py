@@ -14,9 +14,6 @@ from websockets.sync.client import connect
 
 from tests.support.http_servers import HttpServer, http_server, request, start, statuses
 
-STOP_SECONDS = 15.0
-"""On a machine with much else to do; benchmarks tell how long it takes on a quiet one."""
-
 
 def refused(root: Path, *arguments: str) -> str:
     """Start a server that must not come up, and return what it says."""
@@ -87,9 +84,8 @@ def test_it_stops_with_open_sockets(root: Path, by: int) -> None:
             serving.raw(request("/v1/files/kept", serving.host, "Content-Length: 1", method="PUT", body=b"1"))
         ) == [201]
         with all_kinds_of_sockets(serving):
-            seconds = serving.stop(by)
+            serving.stop(by)
         assert (serving.process.returncode, serving.errors.read_text()) == (0, "")
-    assert seconds < STOP_SECONDS
     assert not (root / "half").exists()
     assert (root / "kept").read_bytes() == b"1"
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import time
-
 import pytest
 
 from filetools.errors import InvalidArgumentError
 from filetools.tools.dialects.mcp_filesystem.patterns import Exclusion, PathGlob
+from tests.support.backtracking import ways_back
 
 
 @pytest.mark.parametrize("pattern", ["x" * 4097, "{a,b}" * 9, "{" + "a," * 300 + "a}"])
@@ -51,6 +50,5 @@ def test_a_name_is_left_out_at_any_depth_where_that_is_asked_for() -> None:
 @pytest.mark.parametrize("pattern", ["*a" * 200 + "b", "**/" * 100 + "x", "a*" * 500 + "!", "[" * 1000])
 def test_no_glob_takes_long(pattern: str) -> None:
     glob, path = PathGlob(pattern), "a" * 2000 + "/" + "a/" * 500
-    began = time.perf_counter()
+    assert ways_back(glob._expression.pattern) <= 2
     assert not glob.matches(path)
-    assert time.perf_counter() - began < 5
