@@ -14,10 +14,10 @@ from functools import partial
 from typing import Final
 
 from filetools.errors import FileBusyError, FileToolsError, LockTimeoutError, WorkspaceGoneError
-from filetools.facade.look import Look, look
+from filetools.facade.look import Look, is_as_recorded, look
 from filetools.facade.others import nothing_precedes
 from filetools.facade.parts import Parts
-from filetools.facade.steps import folder_deletion, sync_names
+from filetools.facade.steps import folder_deletion, folder_view, sync_names
 from filetools.journal import Change, HeadMovedError, View
 from filetools.models import EXTERNAL, ChangeRecord, Operation
 from filetools.paths import WorkspacePath
@@ -54,6 +54,8 @@ class ForeignRecorder:
         self._gone_on: dict[str, str] = {}
         """New and old names of what was moved, and had left the new one too before anybody looked."""
         self._again: list[Hint] = []
+        self._since = 0
+        """Number of the newest record before the look that is under way."""
         self._ignores = IgnoreCache()
         self._stacks: dict[WorkspacePath, IgnoreStack] = {}
 
@@ -118,6 +120,7 @@ class ForeignRecorder:
 
     def _commit(self, hints: Sequence[Hint]) -> tuple[ChangeRecord, ...]:
         self._stacks.clear()  # ignore files are read once a batch
+        self._since = self._parts.journal.position()
         changes: list[Change] = []
         gone: list[str] = []
         for hint in hints:
@@ -160,7 +163,7 @@ class ForeignRecorder:
         is_folder = stat is not None and stat.type == "directory"
         changes: list[Change] = []
         if known == "directory" and not is_folder:
-            changes.append(folder_deletion(self._parts, path))
+            changes.append(folder_deletion(self._parts, path, self._since))
         if not is_folder:
             return changes + self._file_changes(path, hint)
         if known == "directory":
@@ -168,7 +171,7 @@ class ForeignRecorder:
         if known == "directory" or (known == "unknown" and hint.is_listed):
             return []
         if self._was_file(path, self._parts.journal.view(self._parts.workspace.key(path))):
-            changes.append(self._replaced_by_folder(path))
+            changes.append(self._gone(path))
         return [*changes, self._folder(Operation.CREATE_DIRECTORY, path)]
 
     def _file_changes(self, path: WorkspacePath, hint: Hint) -> list[Change]:
@@ -209,7 +212,32 @@ class ForeignRecorder:
         change = self._folder(Operation.MOVE_DIRECTORY, path)
         # The heads below go along, and recovery relies on that the folder did.
         sync_names(self._parts, path, source)
-        return [replace(change, old_path=source, old_key=self._parts.workspace.key(source))]
+        old_view = folder_view(self._parts, source, self._since)
+        move = replace(change, old_path=source, old_key=self._parts.workspace.key(source), old_view=old_view)
+        return [*self._replaced(source, path), move]
+
+    def _replaced(self, source: WorkspacePath, path: WorkspacePath) -> list[Change]:
+        """Return what is to be told before the move of a folder to a path: what stood there is gone.
+
+        A rename replaces an empty folder only. What stands there as it was told has come along with the move, and
+        somebody was quicker to tell of it at its new name: then it is gone from its old one.
+        """
+        key = self._parts.workspace.key(path)
+        if self._was_file(path, self._parts.journal.view(key)):
+            return [self._gone(path)]
+        if self._parts.names.find(path) != "directory":
+            return []
+        below = [WorkspacePath(inner) for inner, _ in self._parts.names.below(path)]
+        origins = [WorkspacePath(f"{source}{inner[len(key) :]}") for inner in below if self._is_recorded(inner)]
+        if not origins:
+            return [folder_deletion(self._parts, path, self._since)]
+        self._again += [Hint("deleted", inner) for inner in below if self._parts.store.stat(inner) is None]
+        return [self._gone(origin) for origin in origins if self._parts.names.find(origin) == "file"]
+
+    def _is_recorded(self, path: WorkspacePath) -> bool:
+        """Whether a file stands at a path, as it is recorded there."""
+        head = self._parts.journal.view(self._parts.workspace.key(path)).head
+        return head is not None and head.version is not None and is_as_recorded(self._parts, path)
 
     def _moved_file(self, source: WorkspacePath, path: WorkspacePath, hint: Hint) -> list[Change]:
         try:
@@ -236,7 +264,7 @@ class ForeignRecorder:
             return look(self._parts, path, patience_seconds=0)
         key = self._parts.workspace.key(path)
         view = self._parts.journal.view(key)
-        adoption = self._replaced_by_folder(path) if self._was_file(path, view) else None
+        adoption = self._gone(path) if self._was_file(path, view) else None
         return Look(
             path=path, key=key, view=view, taken_ns=time.time_ns(), stat=None, facts=None,
             version=None, content=None, adoption=adoption,
@@ -254,7 +282,8 @@ class ForeignRecorder:
             if key(inner) not in standing:
                 self._again.append(Hint("deleted", inner))
 
-    def _replaced_by_folder(self, path: WorkspacePath) -> Change:
+    def _gone(self, path: WorkspacePath) -> Change:
+        """Return the record that a file is gone, be it that a folder has its place or its folder another one."""
         key = self._parts.workspace.key(path)
         view = self._parts.journal.view(key)
         version = None if view.head is None else view.head.version
@@ -269,10 +298,9 @@ class ForeignRecorder:
         Raises:
             HeadMovedError: A folder above is being moved or deleted.
         """
+        view = folder_view(self._parts, path, self._since)
         key = self._parts.workspace.key(path)
-        if self._parts.journal.view(key).blocked:
-            raise HeadMovedError(path)
-        return Change(operation=operation, path=path, key=key, applied=True, external=True)
+        return Change(operation=operation, path=path, key=key, view=view, applied=True, external=True)
 
     def _is_ignored(self, path: WorkspacePath) -> bool:
         """Whether ignore files leave a path out that filetools has never written."""

@@ -73,7 +73,9 @@ def unsaved_clash(parts: Parts, tree: DraftTree, path: str, now: Node, then: Nod
     document = parts.journal.view(parts.workspace.key(WorkspacePath(path))).document
     if document is None or not document.is_dirty:
         return None
-    opened = parts.documents.texts.at(document)
+    opened = parts.documents.texts.newest(document.id)
+    if opened is None:
+        return None  # closed meanwhile
     by_words = parts.settings.is_prose(path)
     base, proposed = (_text_of(tree, node, path) for node in (now, then))
     if base is None or proposed is None:

@@ -22,17 +22,16 @@ from filetools.errors import (
 )
 from filetools.facade.parts import Parts
 from filetools.facade.steps import (
-    FolderStep,
+    Noticed,
     Step,
     UnheldError,
     UnsavedQuestion,
-    folder_change,
-    folder_deletion,
+    tell_of_gone_folders,
+    tell_of_new_folders,
     with_other_names,
 )
 from filetools.journal import Change, HeadMovedError
-from filetools.models import EXTERNAL, Actor, ChangeRecord, MirrorStatus, Operation
-from filetools.paths import WorkspacePath
+from filetools.models import Actor, ChangeRecord, MirrorStatus, Operation
 from filetools.sync import Anticipation, MirrorAction, StrictTicket
 
 MOST_TRIES: Final = 5
@@ -67,10 +66,6 @@ Beat = Callable[[int, int], None]
 
 def no_beat(_done: int, _total: int) -> None:
     """Nobody listens and nobody stops it."""
-
-
-Noticed = Callable[[Sequence[ChangeRecord]], None]
-"""Told of records that stand whatever becomes of the call: foreign changes, and folders made on the way."""
 
 
 def ignore_noticed(_records: Sequence[ChangeRecord]) -> None:
@@ -118,8 +113,8 @@ def _try(
     for done, step in enumerate(steps):
         beat(done, 2 * len(steps))
         step.look(parts)  # settles first
-    _tell_of_new_folders(parts, steps, folders, noticed)
-    adoptions = [change for step in steps for change in step.adoptions()]
+    tell_of_new_folders(parts, steps, folders, noticed)
+    adoptions = _adoptions(steps)
     try:
         active, others = with_other_names(parts, _decided(parts, steps, beat), actor, folders)
     except (FileToolsError, UnsavedQuestion):
@@ -127,11 +122,11 @@ def _try(
         raise
     if not active:
         return _unchanged(parts, steps, adopt(parts, adoptions))
-    adoptions += [change for other in others for change in other.adoptions()]
+    adoptions = _adoptions([*steps, *others])
     unheld = [folder for step in active for folder in step.new_folders(parts) if folder not in folders]
     if unheld:
         raise UnheldError(unheld)
-    _tell_of_gone_folders(parts, active, noticed)
+    tell_of_gone_folders(parts, active, noticed)
     mirrors, records, drafted = _prepare_and_commit(parts, active, adoptions, actor, beat)
     own = _own(records, len(adoptions), drafted)
     for step, record in zip(active, own, strict=True):
@@ -162,6 +157,11 @@ def _try(
     )
 
 
+def _adoptions(steps: Sequence[Step]) -> list[Change]:
+    """Return the foreign changes that steps have seen; of a path that several look at, or both ends of a move, one."""
+    return list({change.key: change for step in steps for change in step.adoptions()}.values())
+
+
 def _decided(parts: Parts, steps: Sequence[Step], beat: Beat) -> list[Step]:
     active = []
     for step in steps:
@@ -169,44 +169,6 @@ def _decided(parts: Parts, steps: Sequence[Step], beat: Beat) -> list[Step]:
         if step.decide(parts):
             active.append(step)
     return active
-
-
-def _tell_of_new_folders(parts: Parts, steps: Sequence[Step], held: Container[str], noticed: Noticed) -> None:
-    """Record the folders above that another program has made, before anything in them.
-
-    Raises:
-        UnheldError: There are some, and their locks must be held.
-    """
-    new: list[WorkspacePath] = []
-    for folder in {path.parent for step in steps for path in step.paths} | _folders_of(steps):
-        above: list[WorkspacePath] = []
-        while not folder.is_root and parts.names.find(folder) == "absent":
-            above.append(folder)
-            folder = folder.parent
-        new += [each for each in reversed(above) if each not in new and parts.store.stat(each) is not None]
-    unheld = [folder for folder in new if folder not in held]
-    if unheld:
-        raise UnheldError(unheld)
-    if new:
-        noticed(parts.journal.commit([replace(folder_change(parts, each), external=True) for each in new], EXTERNAL))
-
-
-def _folders_of(steps: Sequence[Step]) -> set[WorkspacePath]:
-    return {path for step in steps if isinstance(step, FolderStep) for path in step.paths}
-
-
-def _tell_of_gone_folders(parts: Parts, active: Sequence[Step], noticed: Noticed) -> None:
-    """Record the folders that other programs took away where new ones will be made, before these have their names.
-
-    Raises:
-        HeadMovedError: There were some; what was in them is gone, too, and has to be looked at again.
-    """
-    folders = {folder for step in active for folder in step.new_folders(parts)} | _folders_of(active)
-    gone = [path for path in folders if parts.names.find(path) == "directory" and parts.store.stat(path) is None]
-    outermost = [folder for folder in gone if not any(folder.is_below(other) for other in gone)]
-    if outermost:
-        noticed(parts.journal.commit([folder_deletion(parts, folder) for folder in outermost], EXTERNAL))
-        raise HeadMovedError(outermost[0])
 
 
 def adopt(parts: Parts, adoptions: Sequence[Change]) -> tuple[ChangeRecord, ...]:
@@ -243,6 +205,7 @@ def _prepare_and_commit(
         mirrors = parts.sync.prepare_strict(actions) if parts.sync.is_strict else parts.sync.anticipate(actions)
         drafts = [step.drafts() for step in active]
         changes = [*adoptions, *(change for several in drafts for change in several)]
+        _refuse_folder_made_twice(changes)
         records = parts.journal.commit(changes, actor)
     except Exception:
         _abandon(parts, active)
@@ -257,6 +220,16 @@ def _prepare(parts: Parts, step: Step) -> None:
         step.prepare(parts)
     except _OVERTAKEN as exc:
         raise HeadMovedError(step.paths[0]) from exc
+
+
+def _refuse_folder_made_twice(changes: Sequence[Change]) -> None:
+    """Raise HeadMovedError if another program took a folder away between two steps that made it."""
+    made: set[str] = set()
+    for change in changes:
+        if change.operation is Operation.CREATE_DIRECTORY and change.applied:
+            if change.key in made:
+                raise HeadMovedError(change.path)
+            made.add(change.key)
 
 
 def _own(records: Sequence[ChangeRecord], adopted: int, drafted: Sequence[int]) -> list[ChangeRecord]:

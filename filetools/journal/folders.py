@@ -11,6 +11,11 @@ _MOVE: Final = (
     "UPDATE OR REPLACE heads SET key = ? || substr(key, ?), path = ? || substr(path, ?) WHERE key >= ? AND key < ?"
 )
 
+_FORGET_GONE: Final = (
+    "DELETE FROM heads WHERE key >= ? AND key < ? AND version IS NULL AND EXISTS"
+    " (SELECT 1 FROM heads AS other WHERE other.key = ? || substr(heads.key, ?) AND other.version IS NOT NULL)"
+)
+
 
 def bounds_below(key: str) -> tuple[str, str]:
     """Return the bounds, the second one outside, of all keys below a folder; the empty key is the root."""
@@ -42,6 +47,8 @@ def move_heads_below(connection: sqlite3.Connection, change: Change) -> None:
     assert change.old_key is not None
     assert change.old_path is not None
     bounds = bounds_below(change.old_key)
+    # What is gone from the old folder is no news of what was told, before the move, to stand in the new one.
+    connection.execute(_FORGET_GONE, (*bounds, change.key, len(change.old_key) + 1))
     if _is_spelled_alike(connection, change.old_path, bounds):
         lengths = (len(change.old_key) + 1, len(change.old_path) + 1)
         connection.execute(_MOVE, (change.key, lengths[0], change.path, lengths[1], *bounds))

@@ -28,7 +28,7 @@ from filetools.errors import (
     VersionGoneError,
     WorkspaceGoneError,
 )
-from filetools.journal import DIRECTORY_REMOVALS, Change, Head, HeadMovedError, Journal
+from filetools.journal import DIRECTORY_REMOVALS, Change, Head, HeadMovedError, Journal, View
 from filetools.locks import LockTable
 from filetools.models import SYSTEM, Actor, ChangeRecord, Operation, RecordState
 from filetools.paths import Workspace, WorkspacePath
@@ -74,7 +74,8 @@ class Recovery:
 
     def settle(self, path: WorkspacePath, key: str) -> None:
         """Bring one file and its head together. Call it in a worker thread with the path's lock held."""
-        head = self._journal.view(key).head
+        view = self._journal.view(key)
+        head = view.head
         if head is None:
             return
         if (opaque := self._opaque(key, head)) is not None:
@@ -83,7 +84,10 @@ class Recovery:
             return
         found = self._find(path)
         if found.version != head.version:
-            self._repair(path, head, found)
+            now = self._journal.view(key).head
+            if now is None or now.number != head.number:
+                return  # it went along with a folder above, which needs no lock of what is in it
+            self._repair(path, view, head, found)
         elif found.content is not None:
             self._set_mode(path, head)
         # A move is done when both its ends are, and only one of them is locked here.
@@ -216,18 +220,18 @@ class Recovery:
             return Found(content=None, version=None, is_taken=True)
         return Found(content=content, version=version_of(content))
 
-    def _repair(self, path: WorkspacePath, head: Head, found: Found) -> None:
+    def _repair(self, path: WorkspacePath, view: View, head: Head, found: Found) -> None:
         try:
             wanted = None if head.version is None else self._journal.contents.get(head.version)
         except VersionGoneError:
             _log.error("the bytes of %s are lost; what stands there stays", path)
-            self._adopt(path, head, found)
+            self._adopt(path, view, head, found)
             return
         if self._is_ours(path, head, found):
             self._put(path, head, found, wanted)
         else:
             _log.warning("%s was changed by another program during a crash; both versions are kept", path)
-            self._adopt(path, head, found)
+            self._adopt(path, view, head, found)
 
     def _set_mode(self, path: WorkspacePath, head: Head) -> None:
         """Finish a change of nothing but the mode, which the bytes do not show."""
@@ -311,22 +315,15 @@ class Recovery:
         if not self._journal.contents.has(version):
             self._journal.contents.keep(content, version)
 
-    def _adopt(self, path: WorkspacePath, head: Head, found: Found) -> None:
+    def _adopt(self, path: WorkspacePath, view: View, head: Head, found: Found) -> None:
         operation = Operation.DELETE if found.version is None else Operation.MODIFY
         if head.version is None:
             operation = Operation.CREATE
         change = Change(
-            operation=operation,
-            path=path,
-            key=head.key,
-            before=head.version,
-            after=found.version,
-            content=found.content,
-            size=None if found.content is None else len(found.content),
-            view=self._journal.view(head.key),
-            applied=True,
+            operation=operation, path=path, key=head.key, before=head.version, after=found.version,
+            content=found.content, size=None if found.content is None else len(found.content), view=view, applied=True,
             external=True,
-        )
+        )  # fmt: skip
         with suppress(HeadMovedError):
             self._journal.commit([change], SYSTEM)
 

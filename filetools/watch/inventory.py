@@ -155,8 +155,7 @@ class Inventory:
             target, new_name = self._parent_of(path)
             standing = target.names.get(new_name)
             if isinstance(moved, _Folder) and isinstance(standing, _Folder):
-                standing.names = {**moved.names, **standing.names}
-                standing.is_listed = standing.is_listed or moved.is_listed
+                _take_over(standing, moved)
             else:
                 target.names[new_name] = moved
 
@@ -187,3 +186,15 @@ class Inventory:
     def _parent_of(self, path: str) -> tuple[_Folder, str]:
         parent, _, name = path.rpartition("/")
         return self._make(parent), self._key(name)
+
+
+def _take_over(standing: _Folder, moved: _Folder) -> None:
+    """Add the names of one folder, and of those in it, to another's; without recursion, for trees of any depth."""
+    waiting = [(standing, moved)]
+    while waiting:
+        there, arrived = waiting.pop()
+        there.is_listed = there.is_listed or arrived.is_listed
+        for name, inner in arrived.names.items():
+            met = there.names.setdefault(name, inner)
+            if met is not inner and met is not _FILE and inner is not _FILE:
+                waiting.append((met, inner))

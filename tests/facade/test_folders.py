@@ -132,6 +132,14 @@ async def test_an_empty_folder_that_a_stranger_fills_in_the_same_instant_stays(r
         await assert_at_rest(files, root)
 
 
+async def test_a_new_folder_that_a_stranger_takes_away_between_two_files_in_it_is_recorded_once(root: Path) -> None:
+    async with ScriptedOpening(root, before=Once("make_directory", (root / "new").rmdir, at=2)) as files:
+        await files.write_multiple([{"path": f"new/{name}", "content": name} for name in "ab"])
+        assert [fact[:2] for fact in await recorded(files)].count(("create_directory", "new")) == 1
+        assert snapshot(root)["new/b"] == b"b"
+        await assert_at_rest(files, root)
+
+
 async def test_a_write_while_its_folder_is_about_to_move_is_refused_or_lands_in_the_old_place(root: Path) -> None:
     """The folder is recorded as moved, and not renamed yet; both names are blocked until it is."""
     seen: list[str] = []

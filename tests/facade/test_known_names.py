@@ -17,6 +17,7 @@ from filetools.facade import FileToolsFacade
 from filetools.facade.foreign import ForeignRecorder
 from filetools.watch import Hint, Known
 from tests.support.opened import all_seen, clerk_of, names_in, recorded, steps_until, watched
+from tests.support.storms.pictures import on_disk, replayed
 
 NO_WATCHER: dict[str, Any] = {"watch": False, "durability": "relaxed"}
 
@@ -384,3 +385,73 @@ async def test_a_folder_that_goes_with_the_one_above_during_a_look_is_not_told_a
         recorder = ForeignRecorder(files._parts, files._runner.tell)
         await recorder.record([Hint("changed", "d/e", is_directory=True)])
         assert [fact for fact in await recorded(files) if fact[1][0] in "de" and fact[2] == "external"] == []
+
+
+@pytest.mark.parametrize(
+    "act",
+    ["mv -T docs old", "rm -r old/deep; mv -T docs old", "rm -r old; echo x > old; mv docs gone; rm old; mv gone old"],
+)
+async def test_a_folder_that_takes_the_place_of_another_is_told_after_that_one_has_gone(
+    tmp_path: Path, act: str
+) -> None:
+    async with watched(tmp_path) as (files, events):
+        await files.write_file("docs/a.txt", "one\n")
+        await files.create_directory("old/deep" if "deep" in act else "old")
+        await all_seen(files, tmp_path, events)
+        start, position = on_disk(tmp_path), await files.position()
+        tree = await shown(files)
+        run(tmp_path, act)
+        await all_seen(files, tmp_path, events)
+        records = [record for record in (await files.changes(position)).records if not record.path.startswith("marker")]
+        assert replayed(start, records) == (on_disk(tmp_path), [])
+        assert [record.operation.value for record in records][-2:] == ["delete_directory", "move_directory"]
+        assert paths_of(tree) == names_in(tmp_path)
+
+
+async def test_a_file_that_an_agent_wrote_in_a_moved_folder_before_that_was_told_stays_its_own(tmp_path: Path) -> None:
+    async with watched(tmp_path) as (files, events):
+        for name in ("a", "b", "inner/c"):
+            await files.write_file(f"docs/{name}", "one\n")
+        await files.write_file("old/gone", "one\n")
+        await all_seen(files, tmp_path, events)
+        clerk_of(files)._watcher._handover.close()  # its hints come by hand
+        start, position = on_disk(tmp_path), await files.position()
+        run(tmp_path, "rm old/gone; mv -T docs old")
+        await files.write_file("old/a", "two\n")
+        await files.write_file("old/inner/d", "three\n")
+        recorder = ForeignRecorder(files._parts, files._runner.tell)
+        hints = [
+            Hint("moved", "old", "docs", is_directory=True),
+            *(Hint("changed", f"old/{name}", is_listed=True) for name in ("a", "b", "inner/c", "inner/d")),
+        ]
+        while hints:
+            hints = await recorder.record(hints)
+        records = (await files.changes(position)).records
+        assert replayed(start, records) == (on_disk(tmp_path), [])
+        assert [record.actor.kind for record in records if record.path == "old/a"][-1] == "agent"
+
+
+@pytest.mark.parametrize("is_known", [True, False])
+async def test_a_folder_that_goes_with_the_one_above_between_look_and_record_is_told_once(
+    tmp_path: Path, is_known: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with watched(tmp_path) as (files, events):
+        await files.create_directory("d/e" if is_known else "d")
+        await all_seen(files, tmp_path, events)
+        clerk_of(files)._watcher._handover.close()
+        (tmp_path / "d/e").rmdir() if is_known else (tmp_path / "d/e").mkdir()
+        find, loop = files._parts.names.find, asyncio.get_running_loop()
+
+        def find_before_deletion(path: str) -> Known:
+            found = find(path)
+            if path == "d/e":
+                monkeypatch.setattr(files._parts.names, "find", find)
+                deleting = asyncio.run_coroutine_threadsafe(files.delete_directory("d", recursive=True), loop)
+                deleting.result(60)
+            return found
+
+        monkeypatch.setattr(files._parts.names, "find", find_before_deletion)
+        recorder, hints = ForeignRecorder(files._parts, files._runner.tell), [Hint("deleted", "d/e", is_directory=True)]
+        while hints:
+            hints = await recorder.record(hints)
+        assert [fact for fact in await recorded(files) if fact[1] == "d/e" and fact[2] == "external"] == []

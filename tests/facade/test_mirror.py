@@ -155,3 +155,16 @@ async def test_the_backlog_survives_a_restart(tmp_path: Path) -> None:
     async with filetools.open(root, mirror=folder, settings=QUICK) as files:
         await caught_up(files)
     assert snapshot(folder) == snapshot(root) == {"a.txt": b"1"}
+
+
+async def test_a_file_made_anew_has_its_own_mode_in_a_mirror_that_still_holds_the_former_one(tmp_path: Path) -> None:
+    root, mirror = tmp_path / "root", tmp_path / "mirror"
+    root.mkdir()
+    async with filetools.open(root, mirror=mirror, settings=QUICK) as files:
+        await files.write_file("run.sh", "1")
+        await caught_up(files)
+        (mirror / "run.sh").chmod(0o755)
+        (root / "run.sh").unlink()
+        await files.for_actor(filetools.Actor(kind="agent", id="bob")).write_file("run.sh", "2")
+        await caught_up(files)
+        assert (mirror / "run.sh").stat().st_mode == (root / "run.sh").stat().st_mode

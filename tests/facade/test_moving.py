@@ -154,3 +154,12 @@ async def test_a_folder_can_move_back(files: FileToolsFacade, root: Path) -> Non
         await files.move_file(source, destination)
         await assert_at_rest(files, root)
     assert (root / "d/e.txt").read_text() == "new e"
+
+
+async def test_a_foreign_change_met_at_both_ends_of_a_move_onto_itself_is_recorded_once(
+    files: FileToolsFacade, root: Path
+) -> None:
+    await files.write_file("a.txt", "one")
+    (root / "a.txt").write_text("two")
+    await files.move_file("a.txt", "a.txt")
+    assert await recorded(files) == [("modify", "a.txt", "agent"), ("modify", "a.txt", "external")]

@@ -120,6 +120,19 @@ def test_a_folder_operation_long_ago_refuses_nothing(journal: Journal) -> None:
     assert put(journal, "d/a", b"again").after == v(b"again")
 
 
+def test_what_is_gone_from_a_moved_folder_replaces_nothing_that_stands_in_the_new_one(journal: Journal) -> None:
+    for path in ("d/a", "d/b", "d/c", "n/a"):
+        put(journal, path, path.encode())
+    for path in ("d/a", "d/c"):
+        put(journal, path, None)
+    journal.commit([folder(Operation.MOVE_DIRECTORY, "n", "d", applied=True, external=True)], ALICE)
+    assert {path: head_version(journal, path) for path in ("n/a", "n/b", "n/c")} == {
+        "n/a": v(b"n/a"),
+        "n/b": v(b"d/b"),
+        "n/c": None,
+    }
+
+
 @pytest.mark.parametrize("key", ["d/a", "t/a"])
 @pytest.mark.parametrize("operation", [Operation.MOVE_DIRECTORY, Operation.DELETE_DIRECTORY])
 def test_a_folder_stays_while_something_below_is_pending(journal: Journal, operation: Operation, key: str) -> None:

@@ -105,3 +105,18 @@ def test_what_is_in_a_folder_that_nobody_was_told_of_is_new() -> None:
     assert [inventory.find(path) for path in paths] == ["absent", "absent", "file", "absent"]
     inventory.add("made", is_directory=True)
     assert [inventory.find(path) for path in paths[:2]] == ["directory", "absent"]
+
+
+def test_folders_known_at_both_ends_of_a_move_have_the_names_of_both_at_any_depth() -> None:
+    inventory = inventory_of()
+    inventory.list_folder("d/e", [("y", False), ("deeper", True)])
+    inventory.list_folder("f/e", [("z", False)])
+    inventory.move("d", "f")
+    found = {path: inventory.find(path) for path in ("f/x", "f/e/y", "f/e/deeper", "f/e/z", "f/e/new")}
+    assert found == {
+        "f/x": "file",
+        "f/e/y": "file",
+        "f/e/deeper": "directory",
+        "f/e/z": "file",
+        "f/e/new": "absent",
+    }

@@ -2,9 +2,16 @@
 
 from filetools.facade.steps.decision import Decide, Decision, Sent, Shown
 from filetools.facade.steps.folders import FolderStep, MakeFolder, MoveFolder, RemoveFolder
+from filetools.facade.steps.foreign_folders import (
+    Noticed,
+    folder_deletion,
+    folder_view,
+    tell_of_gone_folders,
+    tell_of_new_folders,
+)
 from filetools.facade.steps.linked import with_other_names
 from filetools.facade.steps.move import MoveFile
-from filetools.facade.steps.parents import UnheldError, folder_change, folder_deletion
+from filetools.facade.steps.parents import UnheldError
 from filetools.facade.steps.put import PutFile
 from filetools.facade.steps.remove import RemoveFile
 from filetools.facade.steps.step import Step, sync_names
@@ -26,6 +33,7 @@ __all__ = [
     "MakeFolder",
     "MoveFile",
     "MoveFolder",
+    "Noticed",
     "PutFile",
     "RemoveFile",
     "RemoveFolder",
@@ -36,12 +44,14 @@ __all__ = [
     "UnsavedQuestion",
     "aside",
     "disk_text",
-    "folder_change",
     "folder_deletion",
+    "folder_view",
     "overwritten",
     "put_beside",
     "replaced",
     "sync_names",
+    "tell_of_gone_folders",
+    "tell_of_new_folders",
     "unsaved_error",
     "unsaved_text",
     "with_other_names",

@@ -39,10 +39,6 @@ class OtherName(PutFile):
         if mine is None or first is None or (mine.device, mine.inode) != (first.device, first.inode):
             raise HeadMovedError(self.path)
 
-    def adoptions(self) -> Sequence[Change]:
-        """As any; those of a twin are its own."""
-        return super().adoptions() if self.twin is None else ()
-
     def drafts(self) -> Sequence[Change]:
         """As any; a twin's say what else it knows of them, such as what they undo."""
         return super().drafts() if self.twin is None else self.twin.drafts()

@@ -7,7 +7,7 @@ from contextlib import suppress
 
 from filetools.errors import DirectoryNotFoundError, FileToolsError, PathExistsError, PathNotDirectoryError
 from filetools.facade.parts import Parts
-from filetools.journal import Change, HeadMovedError
+from filetools.journal import Change
 from filetools.models import Operation
 from filetools.paths import WorkspacePath
 
@@ -74,23 +74,6 @@ def folder_change(parts: Parts, folder: WorkspacePath) -> Change:
         key=parts.workspace.key(folder),
         applied=True,
     )
-
-
-def folder_deletion(parts: Parts, folder: WorkspacePath) -> Change:
-    """Return the record of a folder that another program took away, with all that was in it.
-
-    Raises:
-        HeadMovedError: A folder above is being moved or deleted.
-    """
-    key = parts.workspace.key
-    if parts.journal.view(key(folder)).blocked:
-        raise HeadMovedError(folder)
-    files = {name for name, is_directory in parts.names.below(folder) if not is_directory}
-    is_unseen = not files <= {key(WorkspacePath(head)) for head, _ in parts.journal.heads_below(key(folder))}
-    return Change(
-        operation=Operation.DELETE_DIRECTORY, path=folder, key=key(folder), before_unknown=is_unseen, applied=True,
-        external=True,
-    )  # fmt: skip
 
 
 def require_parent(parts: Parts, path: WorkspacePath) -> None:

@@ -181,14 +181,13 @@ class PutFile:
         """The mirror gets the same bytes."""
         if self._in_buffer:
             return ()
-        mode = self._mode()
         seen = self.seen
         return (
             Put(
                 path=self.path,
                 key=seen.key,
                 content=self.content,
-                mode=mode,
+                mode=self._mode_there(),
                 number=number,
                 new=seen.stat is None,
                 version=self.version,
@@ -226,11 +225,12 @@ class PutFile:
         made = self._prepared.stat
         return (stat.inode, stat.size, stat.modified_ns) == (made.inode, made.size, made.modified_ns)
 
-    def _mode(self) -> int | None:
+    def _mode_there(self) -> int | None:
+        """Return the permission bits that the file has afterwards; those of a new one are known once it is prepared."""
         assert self.decision is not None
-        if self.decision.mode is not None or self.seen.stat is None:
-            return self.decision.mode
-        return self.seen.stat.mode
+        if self.seen.stat is None:
+            return self.decision.mode if self._prepared is None else self._prepared.stat.mode
+        return self.seen.stat.mode if self.decision.mode is None else self.decision.mode
 
     def _is_new_mode(self) -> bool:
         """Whether the call wants other permission bits; git's patches can change nothing else."""
@@ -249,7 +249,7 @@ class PutFile:
             after=self.version,
             content=self.content,
             size=len(self.content),
-            mode=self._mode() if self._prepared is None or seen.stat is not None else self._prepared.stat.mode,
+            mode=self._mode_there(),
             # An adoption in the same commit has been compared already; this change follows it.
             view=None if seen.adoption is not None else seen.view,
             relations=decision.relations,

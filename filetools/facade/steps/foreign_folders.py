@@ -1,0 +1,98 @@
+"""What other programs did to the folders that a call works in: recorded before what the call itself does there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Container, Sequence
+from dataclasses import replace
+
+from filetools.facade.parts import Parts
+from filetools.facade.steps.folders import FolderStep
+from filetools.facade.steps.parents import UnheldError, folder_change
+from filetools.facade.steps.step import Step
+from filetools.journal import Change, HeadMovedError, View
+from filetools.models import EXTERNAL, ChangeRecord, Operation
+from filetools.paths import WorkspacePath
+
+Noticed = Callable[[Sequence[ChangeRecord]], None]
+"""Told of records that stand whatever becomes of the call: foreign changes, and folders made on the way."""
+
+
+def folder_view(parts: Parts, folder: WorkspacePath, since: int) -> View:
+    """Return what was known of a folder's name when it was looked at, for the record of what another program did to it.
+
+    Args:
+        parts: The workspace.
+        folder: The folder.
+        since: Number of the newest record before the look: the folders above are not locked, and may have gone since.
+
+    Raises:
+        HeadMovedError: A folder above is being moved or deleted.
+    """
+    view = parts.journal.view(parts.workspace.key(folder))
+    if view.blocked:
+        raise HeadMovedError(folder)
+    return replace(view, position=since)
+
+
+def folder_deletion(parts: Parts, folder: WorkspacePath, since: int) -> Change:
+    """Return the record of a folder that another program took away, with all that was in it; see `folder_view`."""
+    key = parts.workspace.key
+    view = folder_view(parts, folder, since)
+    files = {name for name, is_directory in parts.names.below(folder) if not is_directory}
+    is_unseen = not files <= {key(WorkspacePath(head)) for head, _ in parts.journal.heads_below(key(folder))}
+    return Change(
+        operation=Operation.DELETE_DIRECTORY, path=folder, key=key(folder), before_unknown=is_unseen, view=view,
+        applied=True, external=True,
+    )  # fmt: skip
+
+
+def tell_of_new_folders(parts: Parts, steps: Sequence[Step], held: Container[str], noticed: Noticed) -> None:
+    """Record the folders above that another program has made, before anything in them.
+
+    Raises:
+        UnheldError: There are some, and their locks must be held.
+    """
+    new = _untold_folders(parts, steps)
+    unheld = [folder for folder in new if folder not in held]
+    if unheld:
+        raise UnheldError(unheld)
+    if not new:
+        return
+    since = parts.journal.position()
+    changes = [
+        replace(folder_change(parts, folder), view=folder_view(parts, folder, since), external=True)
+        for folder in _untold_folders(parts, steps)
+    ]
+    if changes:
+        noticed(parts.journal.commit(changes, EXTERNAL))
+
+
+def _untold_folders(parts: Parts, steps: Sequence[Step]) -> list[WorkspacePath]:
+    """Return the folders above the paths of steps that stand there and nobody has been told of, outermost first."""
+    new: list[WorkspacePath] = []
+    for folder in {path.parent for step in steps for path in step.paths} | _folders_of(steps):
+        above: list[WorkspacePath] = []
+        while not folder.is_root and parts.names.find(folder) == "absent":
+            above.append(folder)
+            folder = folder.parent
+        new += [each for each in reversed(above) if each not in new and parts.store.stat(each) is not None]
+    return new
+
+
+def _folders_of(steps: Sequence[Step]) -> set[WorkspacePath]:
+    return {path for step in steps if isinstance(step, FolderStep) for path in step.paths}
+
+
+def tell_of_gone_folders(parts: Parts, active: Sequence[Step], noticed: Noticed) -> None:
+    """Record the folders that other programs took away where new ones will be made, before these have their names.
+
+    Raises:
+        HeadMovedError: There were some; what was in them is gone, too, and has to be looked at again.
+    """
+    folders = {folder for step in active for folder in step.new_folders(parts)} | _folders_of(active)
+    since = parts.journal.position()
+    gone = [path for path in folders if parts.names.find(path) == "directory" and parts.store.stat(path) is None]
+    outermost = [folder for folder in gone if not any(folder.is_below(other) for other in gone)]
+    if outermost:
+        noticed(parts.journal.commit([folder_deletion(parts, folder, since) for folder in outermost], EXTERNAL))
+        raise HeadMovedError(outermost[0])
