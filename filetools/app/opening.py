@@ -27,12 +27,14 @@ from filetools.models import Actor, Durability, MirrorPolicy, Preset
 from filetools.paths import Workspace, WorkspacePath
 from filetools.paths.patterns import compile_patterns
 from filetools.permissions import Approvals, Gatekeeper, Notice, PermissionPolicy, RuleFile
+from filetools.search import IgnoreCache, stack_above
 from filetools.settings import STATE_DIRECTORY, Settings, load_settings
 from filetools.stores import LocalStore, Store
 from filetools.sync import AttachedMirror, Recovery, SyncManager
 from filetools.tools import ToolRegistry
 from filetools.versions import ReadTracker
-from filetools.watch import Bell
+from filetools.watch import Bell, Excluded
+from filetools.watch.exclusion import is_left_out_below
 
 _log = logging.getLogger(__name__)
 
@@ -235,7 +237,9 @@ class Opening:
             tracker=ReadTracker(journal),
             documents=Documents(journal),
             crew=crew,
-            names=KnownNames(journal, lambda path: workspace.key(WorkspacePath(path))),
+            names=KnownNames(
+                journal, lambda path: workspace.key(WorkspacePath(path)), _left_out_of_looks(store, settings)
+            ),
         )
 
     def _open_journal(self, directory: Path, settings: Settings, on_visible: Callable[[], None]) -> Journal:
@@ -284,6 +288,17 @@ class Opening:
         part = await crew.run(build)
         self._stack.push_async_callback(partial(crew.run_last, part.close))
         return part
+
+
+def _left_out_of_looks(store: Store, settings: Settings) -> Excluded:
+    """Return what says of a path, and whether it is a folder, that no look at the whole tree meets it."""
+    rules, cache = compile_patterns((), defaults=settings.exclude), IgnoreCache()
+
+    def is_left_out(path: str, is_directory: bool) -> bool:
+        ignores = stack_above(store, WorkspacePath(path), cache)
+        return is_left_out_below(path, is_directory, rules.matches) or ignores.ignores(path, is_directory)
+
+    return is_left_out
 
 
 async def _forget_actor(parts: Parts, actor: Actor) -> None:

@@ -29,6 +29,7 @@ from filetools.facade.runner import Runner
 from filetools.facade.saving import sweep_handles
 from filetools.facade.syncer import sync_files
 from filetools.facade.trash import tidy_trash
+from filetools.facade.tree_look import TreeLooker
 from filetools.models import ChangeRecord
 from filetools.paths import WorkspacePath
 from filetools.paths.patterns import ExcludeRules, compile_patterns
@@ -68,6 +69,9 @@ class Clerk:
         self._others = OthersChanges(self._parts, self._tell_others)
         runner.precede = self._others.precede
         self._recorder = ForeignRecorder(self._parts, runner.tell, self._others.precede)
+        self._rules: ExcludeRules = compile_patterns((), defaults=self._parts.settings.exclude)
+        recorder = ForeignRecorder(self._parts, runner.tell, self._others.precede)
+        runner.look_at_tree = TreeLooker(self._parts, self._rules, recorder).look
         self._watcher: ForeignWatcher | None = None
         self._tasks: list[asyncio.Task[None]] = []
         self._hints: list[Hint] = []
@@ -75,7 +79,6 @@ class Clerk:
         self._echoes: dict[str, Hint] = {}
         self._echoes_due: asyncio.TimerHandle | None = None
         self._rescan_due = asyncio.Event()
-        self._rules: ExcludeRules = compile_patterns((), defaults=self._parts.settings.exclude)
         self._sure_ns = time.time_ns()
         self._rung = asyncio.Event()
         self._written_at = 0.0

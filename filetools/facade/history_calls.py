@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 
 from filetools.errors import ChangedMeanwhileError, FileToolsError, InvalidArgumentError
@@ -11,7 +11,8 @@ from filetools.facade.calls import Calls
 from filetools.facade.lines import line_ranges
 from filetools.facade.preconditions import record_steps
 from filetools.facade.proposals import bind, taken_by
-from filetools.facade.undoing import Choose, make_plan
+from filetools.facade.snapshots import take
+from filetools.facade.undoing import Choose, Target, make_plan
 from filetools.journal import Checkpoint, RelationKind
 from filetools.models import Actor, DiffResult, VersionsResult
 from filetools.models.history import CheckpointResult, CheckpointsResult, ProvenanceResult, UndoResult
@@ -107,7 +108,11 @@ class HistoryCalls(Calls):
         return await self._take_back(choosing, dry_run=dry_run, partly=partial, kind="redoes")
 
     async def checkpoint(self, name: str, *, replace: bool = False) -> CheckpointResult:
-        """Give the present moment a name, to `restore` it later. All that comes after the oldest one is kept.
+        """Keep the state of the whole tree under a name, to `restore` it later, whoever changes what.
+
+        The tree is looked at first, and what other programs have done meanwhile is recorded. In it are all files that
+        ignore rules do not leave out, and every file that filetools ever wrote; bytes that are not kept yet are kept once,
+        of files up to 16 MiB, up to 1 GiB in all. All that comes after the oldest checkpoint is kept.
 
         Args:
             name: Any text of 1 to 200 characters.
@@ -122,12 +127,14 @@ class HistoryCalls(Calls):
             raise InvalidArgumentError(f"The name of a checkpoint has 1 to {LONGEST_NAME} characters")
         self._parts.gatekeeper.check_writable()
         await self._authorise("checkpoint", [], {"name": name}, change=False)
-        made = await self._parts.crew.run(lambda: self._parts.journal.checkpoints.save(name, replace=replace))
-        if made is None:
+        seen = await self._runner.look_at_tree()
+        taken = await self._parts.crew.run(partial(take, self._parts, name, seen, replace=replace))
+        if taken is None:
             raise InvalidArgumentError(
                 f"There is a checkpoint {name!r} already", suggested_action="Choose another name, or pass replace=True."
             )
-        return _checkpoint_result(made)
+        result = _checkpoint_result(taken.checkpoint)
+        return result.model_copy(update={"by_hash_alone": taken.by_hash_alone, "unread": taken.unread})
 
     async def checkpoints(self) -> CheckpointsResult:
         """Return all checkpoints, oldest first."""
@@ -162,9 +169,17 @@ class HistoryCalls(Calls):
             EditConflictError, ChangedMeanwhileError: As `undo`.
         """
         found = await self._checkpoint(name)
+        tree = None
+        if found.snapshot is not None:
+            tree = await self._parts.crew.run(lambda: self._parts.journal.checkpoints.tree(found.snapshot or 0))
+
+        async def aim() -> Target:
+            return Target(found.number, tree, await self._runner.look_at_tree())
+
         return await self._take_back(
-            lambda history: changes_after(history, found.number), dry_run=dry_run, partly=partial, tool="restore"
-        )
+            lambda history: changes_after(history, found.number),
+            dry_run=dry_run, partly=partial, tool="restore", aim=aim,
+        )  # fmt: skip
 
     async def provenance(self, path: str) -> ProvenanceResult:
         """Return who wrote each line of a file last, as far back as the journal's texts reach.
@@ -193,10 +208,12 @@ class HistoryCalls(Calls):
         partly: bool,
         tool: str = "undo_changes",
         kind: RelationKind = "undoes",
+        aim: Callable[[], Awaitable[Target]] | None = None,
     ) -> UndoResult:
         self._runner.check_open()
-        make = partial(make_plan, self._parts, pick, kind, is_restore=tool == "restore")
         for _ in range(MOST_TRIES):
+            target = None if aim is None else await aim()
+            make = partial(make_plan, self._parts, pick, kind, target=target)
             plan = await self._parts.crew.run(make)
             touched = plan.touched(self.settings.protected_paths)
             if dry_run or (plan.conflicts and not partly) or not plan.steps:
@@ -229,4 +246,4 @@ def _choosing(caller: Actor, request: UndoRequest, *, redo: bool = False) -> Cho
 
 
 def _checkpoint_result(found: Checkpoint) -> CheckpointResult:
-    return CheckpointResult(name=found.name, number=found.number, time=found.time)
+    return CheckpointResult(name=found.name, number=found.number, time=found.time, files=found.files, bytes=found.bytes)

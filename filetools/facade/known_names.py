@@ -1,4 +1,4 @@
-"""Which names were in the tree before: the watcher's inventory, kept up with the journal.
+"""Which names were in the tree before: the watcher's inventory, kept up with the journal, or else the tree index.
 
 Without it a file seen for the first time could be new, changed, or merely found; and what is new may be taken back,
 while what stood there before must never be.
@@ -21,12 +21,18 @@ _MOVES = (Operation.MOVE, Operation.MOVE_DIRECTORY)
 class KnownNames:
     """What every listener has been told of the tree. Lives as long as the workspace is open; safe in every thread.
 
-    Only the process that watches the tree has an inventory; in the others nothing is known.
+    Only the process that watches the tree has an inventory; the others ask the index, once the tree was looked at.
+
+    Args:
+        journal: Follows what happens to names.
+        key: Returns the text that is equal for all spellings of a path.
+        is_ignored: Whether a path, and whether it is a folder, is left out of the index.
     """
 
-    def __init__(self, journal: Journal, key: Callable[[str], str]) -> None:
+    def __init__(self, journal: Journal, key: Callable[[str], str], is_ignored: Excluded = lambda *_: False) -> None:
         self._journal = journal
         self._key = key
+        self._is_ignored = is_ignored
         self._lock = threading.Lock()
         self._inventory: Inventory | None = None
         self._position = 0
@@ -41,18 +47,18 @@ class KnownNames:
     def find(self, path: str) -> Known:
         """Return what was at a path after the newest change in the journal."""
         inventory = self._current()
-        return "unknown" if inventory is None else inventory.find(path)
+        return self._indexed(path) if inventory is None else inventory.find(path)
 
     def first_look(self, path: str, stat: FileStat) -> Operation:
         """Return what has happened to a file that the journal does not know: created, modified, or merely found."""
         inventory = self._current()
-        known = "unknown" if inventory is None else inventory.find(path)
-        if inventory is None or known == "unknown":
+        known = self._indexed(path) if inventory is None else inventory.find(path)
+        if known == "unknown":
             return Operation.FOUND
         if known != "file":
             return Operation.CREATE
-        # A program cannot set this time back.
-        return Operation.MODIFY if stat.changed_ns > inventory.complete_ns else Operation.FOUND
+        # A program cannot set the time back at which an inode was changed.
+        return Operation.MODIFY if stat.changed_ns > self._known_since_ns(path, inventory) else Operation.FOUND
 
     def inside(self, path: str) -> list[str]:
         """Return the keys of all that was in a folder."""
@@ -63,6 +69,22 @@ class KnownNames:
         """Return the keys of all that was below a folder, and whether each is a folder, the innermost first."""
         inventory = self._current()
         return [] if inventory is None else inventory.below(path)
+
+    def _indexed(self, path: str) -> Known:
+        index, key = self._journal.tree_index, self._key(path)
+        head, row = self._journal.view(key).head, index.get(key)
+        if head is not None and head.version is not None:
+            return "file"
+        if row is not None and (row.kind == "directory" or head is None):
+            return "directory" if row.kind == "directory" else "file"
+        is_certain = head is not None or (index.looked() is not None and not self._is_ignored(path, False))
+        return "absent" if is_certain else "unknown"
+
+    def _known_since_ns(self, path: str, inventory: Inventory | None) -> int:
+        if inventory is not None:
+            return inventory.complete_ns
+        row = self._journal.tree_index.get(self._key(path))
+        return 0 if row is None or row.identity is None else max(row.identity[3:])
 
     def _current(self) -> Inventory | None:
         """Return the inventory as of the newest record; a change that is only being applied counts already."""

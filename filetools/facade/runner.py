@@ -28,6 +28,7 @@ from filetools.facade.look import is_as_recorded, look
 from filetools.facade.others import nothing_precedes
 from filetools.facade.parts import CLOSED, Parts, UnderWay, finished
 from filetools.facade.steps import Step, UnheldError, UnsavedQuestion
+from filetools.facade.tree_look import TreeLook
 from filetools.facade.way import MOST_TRIES, Beat, Outcome, adopt, go, no_beat
 from filetools.journal import HeadMovedError
 from filetools.locks import HeldLocks
@@ -68,6 +69,8 @@ class Runner:
         """Tells what happens to open documents."""
         self.on_told: Callable[[Sequence[ChangeRecord]], None] = lambda _: None
         """Called on the loop with the records of every change, before its events."""
+        self.look_at_tree: Callable[[], Awaitable[TreeLook]]
+        """Has recorded what other programs did anywhere in the tree, before anything is said of all of it."""
         self.precede: Callable[[Sequence[str]], Awaitable[None]] = nothing_precedes
         """Called with the paths of a change, under their locks, before it is told."""
         self._writers: Counter[str] = Counter()

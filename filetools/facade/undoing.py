@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property, partial
 from typing import Any, Final
 
 from filetools.content import decode, inspect, structured_patch
 from filetools.errors import EditConflictError, FileToolsError, VersionGoneError
 from filetools.facade.parts import Parts
+from filetools.facade.snapshots import complete
 from filetools.facade.standing import StandingTree
 from filetools.facade.steps import MoveFile, PutFile, RemoveFile
 from filetools.facade.steps.put_back import (
@@ -23,10 +24,11 @@ from filetools.facade.steps.put_back import (
     RestoreFolder,
     UndoStep,
 )
+from filetools.facade.tree_look import TreeLook
 from filetools.facade.undo_steps import Drafted, StepMaker, assign, place_of
 from filetools.facade.unsaved_undo import plan_unsaved, split_buffered, unsaved_clash
 from filetools.facade.way import FIRST_PAUSE_SECONDS, MOST_TRIES, Outcome
-from filetools.journal import History, RelationKind, Selection
+from filetools.journal import History, RelationKind, Selection, SnapshotRow
 from filetools.models import ChangeRecord
 from filetools.models.history import UndoConflict, UndoneChange, UndoneFile, UndoResult
 from filetools.paths import WorkspacePath, matches_protected
@@ -126,14 +128,26 @@ class UndoPlan:
         return {one.path: one for one in self.drafted}
 
 
-def make_plan(parts: Parts, pick: Choose, kind: RelationKind = "undoes", *, is_restore: bool = False) -> UndoPlan:
+@dataclass(frozen=True, slots=True)
+class Target:
+    """The checkpoint that a restore goes back to."""
+
+    number: int
+    """Number of the newest record that it shows."""
+    tree: Mapping[str, SnapshotRow] | None
+    """What stood in the tree, by key; None of a checkpoint that is a number alone."""
+    seen: TreeLook
+    """What stands now."""
+
+
+def make_plan(parts: Parts, pick: Choose, kind: RelationKind = "undoes", *, target: Target | None = None) -> UndoPlan:
     """Work out what taking changes back would do to what stands there now; call it in a worker thread.
 
     Args:
         parts: The workspace.
         pick: Chooses the changes.
         kind: What the new records are to them.
-        is_restore: Whether these are all changes since a moment, and the tree shall be the one of that moment.
+        target: Where to go back to, if these are all changes since then.
 
     Raises:
         FileToolsError: Nothing can be chosen, or what stands there cannot be read.
@@ -142,7 +156,7 @@ def make_plan(parts: Parts, pick: Choose, kind: RelationKind = "undoes", *, is_r
         parts.journal.marks.flush()  # what was acknowledged can be undone
         began = parts.journal.visible_position()
         try:
-            plan = _make_plan(parts, pick, kind, is_restore=is_restore)
+            plan = _make_plan(parts, pick, kind, target)
         except FileToolsError:
             if parts.journal.position() == began:
                 raise
@@ -150,7 +164,7 @@ def make_plan(parts: Parts, pick: Choose, kind: RelationKind = "undoes", *, is_r
             if not _is_overtaken(parts, plan, began):
                 return plan
         time.sleep(FIRST_PAUSE_SECONDS * 2**attempt)
-    return _make_plan(parts, pick, kind, is_restore=is_restore)
+    return _make_plan(parts, pick, kind, target)
 
 
 def _is_overtaken(parts: Parts, plan: UndoPlan, began: int) -> bool:
@@ -174,11 +188,11 @@ def _with_folders(paths: Iterable[str]) -> set[str]:
     return found
 
 
-def _make_plan(parts: Parts, pick: Choose, kind: RelationKind, *, is_restore: bool) -> UndoPlan:
+def _make_plan(parts: Parts, pick: Choose, kind: RelationKind, target: Target | None) -> UndoPlan:
     history = parts.journal.history
     chosen = pick(history)
     changed, waiting, saved = split_buffered(history, chosen)
-    tree, findings = _take_back(parts, changed, is_restore=is_restore)
+    tree, findings = _take_back(parts, changed, target)
     findings += [Finding(records=(record,), path=record.path, outcome="undone") for record in saved]
     maker = StepMaker(parts, tree, partial(unsaved_clash, parts, tree))
     findings = [_possible(_unblocked(finding, maker.blocked), set(maker.impossible)) for finding in findings]
@@ -198,7 +212,7 @@ def _key_of(parts: Parts) -> Callable[[str], str]:
     return lambda path: parts.workspace.key(parts.workspace.resolve(path))
 
 
-def _take_back(parts: Parts, chosen: Sequence[ChangeRecord], *, is_restore: bool) -> tuple[DraftTree, list[Finding]]:
+def _take_back(parts: Parts, chosen: Sequence[ChangeRecord], target: Target | None) -> tuple[DraftTree, list[Finding]]:
     """Work out the tree without some changes, and what becomes of each of them."""
     tree = DraftTree(StandingTree(parts))
     if not chosen:
@@ -206,12 +220,14 @@ def _take_back(parts: Parts, chosen: Sequence[ChangeRecord], *, is_restore: bool
     history = parts.journal.history
     past = JournalPast(history, _key_of(parts))
     numbers = {record.number for record in chosen}
-    if is_restore or _is_newest(history, numbers):
+    if target is not None or _is_newest(history, numbers):
         rewinding = Rewinding(tree, past, chosen)
         for record in chosen:
             rewinding.take_back(record)
         rewinding.finish()
-        if is_restore or rewinding.is_exact:
+        if target is not None:
+            return tree, _completed(tree, rewinding.findings, target)
+        if rewinding.is_exact:
             return tree, rewinding.findings
         tree = DraftTree(StandingTree(parts))
     undoing = Undoing(tree, past, is_prose=parts.settings.is_prose, numbers=numbers)
@@ -224,6 +240,19 @@ def _take_back(parts: Parts, chosen: Sequence[ChangeRecord], *, is_restore: bool
             undoing.pass_by(record)
     undoing.finish()
     return tree, undoing.findings
+
+
+def _completed(tree: DraftTree, findings: list[Finding], target: Target) -> list[Finding]:
+    """Have the draft be the tree of the snapshot; returns the findings, of which none is unknown that it knows."""
+    if target.tree is None:
+        return findings
+    unknown = set(complete(tree, target.tree, target.seen, target.number))
+    return [
+        replace(finding, outcome="undone", clash=None)
+        if finding.outcome in ("unknown", "kept", "conflict") and finding.path not in unknown
+        else finding
+        for finding in findings
+    ]
 
 
 def _is_newest(history: History, numbers: set[int]) -> bool:

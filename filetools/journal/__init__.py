@@ -12,7 +12,7 @@ from filetools.journal.changes import (
     RelationKind,
     View,
 )
-from filetools.journal.checkpoints import Checkpoint
+from filetools.journal.checkpoints import Checkpoint, SnapshotRow
 from filetools.journal.document_rows import Document, DocumentChange, DocumentClosing, EditReason
 from filetools.journal.documents import DocumentEdit, Handle, NewDocument
 from filetools.journal.examination import JournalReport, examine_journal
@@ -27,10 +27,12 @@ from filetools.journal.journal import (
     Marks,
     Mirrors,
     SeenVersions,
+    TreeIndex,
 )
 from filetools.journal.rescue import Rescue, rescue_journal
 from filetools.journal.seen_versions import MOST_SEEN, MOST_SEEN_OF_PATH, SeenVersion
 from filetools.journal.sqlite import SqliteJournal
+from filetools.journal.tree_index import IndexRow, Looked
 
 __all__ = [
     "DIRECTORY_REMOVALS",
@@ -52,8 +54,10 @@ __all__ = [
     "Head",
     "HeadMovedError",
     "History",
+    "IndexRow",
     "Journal",
     "JournalReport",
+    "Looked",
     "Marks",
     "MirrorRow",
     "Mirrors",
@@ -65,7 +69,9 @@ __all__ = [
     "SeenVersion",
     "SeenVersions",
     "Selection",
+    "SnapshotRow",
     "SqliteJournal",
+    "TreeIndex",
     "View",
     "examine_journal",
     "rescue_journal",

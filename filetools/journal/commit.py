@@ -24,6 +24,7 @@ from filetools.journal.folders import (
     return_document,
 )
 from filetools.journal.rows import INSERT_RECORD, NEVER_IN_FILE, UPSERT_HEAD, record_of, record_row
+from filetools.journal.tree_index import follow_folders
 from filetools.journal.undone import discount, refresh_undone, targets_between
 from filetools.models import Actor, ChangeRecord, Operation
 
@@ -174,11 +175,13 @@ def _move_heads(connection: sqlite3.Connection, change: Change, number: int) -> 
         _abort(connection, change.compensates)
     if change.returning is not None:
         return_document(connection, change)
+    if not change.aside:
+        follow_folders(connection, change, number)
     if change.operation is Operation.MOVE_DIRECTORY:
         move_heads_below(connection, change)
         move_documents_below(connection, change)
     elif change.operation is Operation.DELETE_DIRECTORY:
-        forget_heads_below(connection, change.key)
+        forget_heads_below(connection, change.key, number)
     if change.operation in _HEADLESS or change.aside or change.buffered:
         return
     if change.after is None and change.operation in _ARRIVALS:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import sqlite3
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Final
 
 from filetools.errors import FileToolsError, VersionGoneError
@@ -63,6 +63,23 @@ class SqliteContents:
         """Keep bytes that no record refers to, until retention takes them as the oldest."""
         self.put(content, version)
         self._database.write(lambda connection: self.record(connection, content, version, 0))
+
+    def keep_all(self, contents: Mapping[str, bytes]) -> None:
+        """As `keep`, for several versions at once; durable with the next commit."""
+        for version, content in contents.items():
+            self.put(content, version)
+
+        def work(connection: sqlite3.Connection) -> None:
+            for version, content in contents.items():
+                self.record(connection, content, version, 0)
+
+        self._database.write(work, durable=False)
+
+    def missing(self, versions: Iterable[str]) -> set[str]:
+        """Return those of these versions whose bytes are not kept."""
+        rows = self._database.rows("SELECT hash, size, bytes IS NULL FROM contents WHERE used >= 0")
+        kept = {digest for digest, size, is_blob in rows if not is_blob or self._blobs.has(digest.hex(), size)}
+        return {version for version in versions if digest_of(version) not in kept}
 
     def keep_read(self, texts: Mapping[str, bytes]) -> None:
         """Keep texts that actors have read, by version, all at once and unsynced; what is kept already is not kept twice.

@@ -37,8 +37,13 @@ def is_at_work_below(connection: sqlite3.Connection, change: Change) -> bool:
     return connection.execute(newer, (*bounds_below(change.key), change.view.position)).fetchone() is not None
 
 
-def forget_heads_below(connection: sqlite3.Connection, key: str) -> None:
-    """Forget the heads below a deleted folder."""
+def forget_heads_below(connection: sqlite3.Connection, key: str, number: int) -> None:
+    """Forget the heads below a folder that the record `number` deletes; their contents count as used by it."""
+    connection.execute(
+        "UPDATE contents SET used = ?1 WHERE used BETWEEN 0 AND ?1 AND hash IN"
+        " (SELECT version FROM heads WHERE key >= ?2 AND key < ?3 AND version IS NOT NULL)",
+        (number, *bounds_below(key)),
+    )
     connection.execute("DELETE FROM heads WHERE key >= ? AND key < ?", bounds_below(key))
 
 

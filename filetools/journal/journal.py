@@ -12,13 +12,14 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Protocol
 
 from filetools.journal.approvals import ApprovalRow
-from filetools.journal.changes import BacklogEntry, Change, MirrorRow, RelationKind, View
-from filetools.journal.checkpoints import Checkpoint
+from filetools.journal.changes import BacklogEntry, Change, Head, MirrorRow, RelationKind, View
+from filetools.journal.checkpoints import Checkpoint, SnapshotRow
 from filetools.journal.document_rows import Document, DocumentChange
 from filetools.journal.documents import DocumentEdit, Handle, NewDocument
 from filetools.journal.history import NameChange, Selection
 from filetools.journal.retention import Retained
 from filetools.journal.seen_versions import SeenVersion
+from filetools.journal.tree_index import IndexRow, Looked
 from filetools.models import Actor, ChangeRecord
 
 
@@ -37,6 +38,12 @@ class Contents(Protocol):
 
     def keep(self, content: bytes, version: str) -> None:
         """Keep bytes that no record refers to, until retention takes them as the oldest."""
+
+    def keep_all(self, contents: Mapping[str, bytes]) -> None:
+        """As `keep`, for several versions at once; durable with the next commit."""
+
+    def missing(self, versions: Iterable[str]) -> set[str]:
+        """Return those of these versions whose bytes are not kept."""
 
     def keep_read(self, texts: Mapping[str, bytes]) -> None:
         """Keep texts that actors have read, by version, all at once and unsynced, until retention takes them first."""
@@ -264,10 +271,12 @@ class History(Protocol):
 
 
 class Checkpoints(Protocol):
-    """Moments with a name; retention keeps all that came after the oldest."""
+    """States of the whole tree with a name; retention keeps all that came after the oldest."""
 
-    def save(self, name: str, *, replace: bool = False) -> Checkpoint | None:
-        """Give the present moment a name; None if another has it already and must not be replaced."""
+    def save(
+        self, name: str, tree: Mapping[str, SnapshotRow], number: int, *, replace: bool = False
+    ) -> Checkpoint | None:
+        """Give a state of the tree a name, all at once; None if another has it already and must not be replaced."""
 
     def all(self) -> list[Checkpoint]:
         """Return all checkpoints, oldest first."""
@@ -275,8 +284,33 @@ class Checkpoints(Protocol):
     def get(self, name: str) -> Checkpoint | None:
         """Return the checkpoint of a name, or None."""
 
+    def tree(self, snapshot: int) -> dict[str, SnapshotRow]:
+        """Return what stood in the tree at a snapshot, by key."""
+
     def remove(self, name: str) -> bool:
         """Forget a checkpoint; False if there is none of that name."""
+
+
+class TreeIndex(Protocol):
+    """What looks at the whole tree have met; commits keep the rows of its folders."""
+
+    def looked(self) -> Looked | None:
+        """Return when the whole tree was looked at last; None if it never was, so that what is missing here is unknown."""
+
+    def rows(self) -> dict[str, IndexRow]:
+        """Return all rows by key."""
+
+    def get(self, key: str) -> IndexRow | None:
+        """Return the row of a key, or None; of files with a head, the head says more."""
+
+    def save(self, met: Mapping[str, IndexRow], gone: Iterable[str]) -> None:
+        """Write what a look has met, and drop the keys of what it has missed."""
+
+    def found(self, met: Mapping[str, IndexRow], position: int) -> bool:
+        """Give files that nobody has recorded their first heads; False if folders have moved since `position`."""
+
+    def complete(self, looked: Looked) -> None:
+        """Note that the whole tree was looked at: what has neither a head nor a row is not there."""
 
 
 class Journal(Protocol):
@@ -320,7 +354,11 @@ class Journal(Protocol):
 
     @property
     def checkpoints(self) -> Checkpoints:
-        """Moments with a name."""
+        """States of the whole tree with a name."""
+
+    @property
+    def tree_index(self) -> TreeIndex:
+        """What looks at the whole tree have met."""
 
     def view(self, key: str) -> View:
         """Return what is known of a path now, for a commit to compare."""
@@ -362,6 +400,9 @@ class Journal(Protocol):
 
     def heads_below(self, key: str) -> Iterator[tuple[str, str]]:
         """Yield (path, version) of every file recorded below a folder, in order of their keys, read page by page."""
+
+    def heads(self) -> dict[str, Head]:
+        """Return the heads of all paths, by key; those of files that are gone have no version."""
 
     def position(self) -> int:
         """Number of the newest record; 0 if there is none."""

@@ -105,6 +105,17 @@ class SqliteReading:
                 return
             first = rows[-1][0]
 
+    def heads(self) -> dict[str, Head]:
+        """Return the heads of all paths, by key; those of files that are gone have no version."""
+        rows = self._database.rows("SELECT key, path, version, size, mode, number, applied FROM heads")
+        return {
+            key: Head(
+                key=key, path=path, version=version_from(version), size=size, mode=mode, number=number,
+                applied=bool(applied),
+            )
+            for key, path, version, size, mode, number, applied in rows
+        }  # fmt: skip
+
     def position(self) -> int:
         """Number of the newest record; 0 if there is none."""
         (number,) = self._database.row("SELECT coalesce(max(number), 0) FROM records")

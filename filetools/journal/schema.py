@@ -180,6 +180,40 @@ MIGRATIONS: Final[tuple[tuple[str, ...], ...]] = (
             position INTEGER
         ) WITHOUT ROWID""",
     ),
+    (
+        # Folders of which everybody has been told, and the state in which a look has met each file. A row is only
+        # marked as gone by the deletion of a folder (with its number), since that may be set back.
+        """CREATE TABLE tree_index (
+            key TEXT PRIMARY KEY,
+            path TEXT NOT NULL,
+            kind TEXT NOT NULL,
+            device INTEGER,
+            inode INTEGER,
+            size INTEGER,
+            mtime INTEGER,
+            ctime INTEGER,
+            mode INTEGER,
+            version BLOB,
+            gone INTEGER
+        ) WITHOUT ROWID""",
+        "CREATE INDEX tree_index_gone ON tree_index (gone) WHERE gone IS NOT NULL",
+        # What stood in the tree at each snapshot: a row holds from the snapshot `first` to `last`, or to the newest one.
+        """CREATE TABLE snapshot_rows (
+            key TEXT NOT NULL,
+            path TEXT NOT NULL,
+            kind TEXT NOT NULL,
+            size INTEGER,
+            mode INTEGER,
+            version BLOB,
+            first INTEGER NOT NULL,
+            last INTEGER,
+            PRIMARY KEY (key, first)
+        ) WITHOUT ROWID""",
+        "CREATE INDEX snapshot_rows_open ON snapshot_rows (key) WHERE last IS NULL",
+        "ALTER TABLE checkpoints ADD COLUMN snapshot INTEGER",
+        "ALTER TABLE checkpoints ADD COLUMN files INTEGER",
+        "ALTER TABLE checkpoints ADD COLUMN bytes INTEGER",
+    ),
 )
 
 SCHEMA_VERSION: Final = len(MIGRATIONS)

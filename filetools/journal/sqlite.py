@@ -28,6 +28,7 @@ from filetools.journal.reserve import Reserve
 from filetools.journal.retention import Limits, Retained, Retention
 from filetools.journal.seen_versions import SqliteSeenVersions
 from filetools.journal.translation import TRANSLATED
+from filetools.journal.tree_index import SqliteTreeIndex
 from filetools.models import Actor, ChangeRecord, Durability
 
 _log = logging.getLogger(__name__)
@@ -80,6 +81,7 @@ class SqliteJournal(SqliteReading):
         self.marks = SqliteMarks(database, reader, notes)
         self.history = SqliteHistory(database, reader)
         self.checkpoints = SqliteCheckpoints(database)
+        self.tree_index = SqliteTreeIndex(database)
         self._group = GroupCommit(database, Recorder(self.contents, database.opening), notes)
         self._retention = Retention(database, blobs)
 

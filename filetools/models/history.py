@@ -74,6 +74,14 @@ class CheckpointResult(Result):
     """Journal number of the newest change at that moment."""
     time: float
     """Seconds since the epoch."""
+    files: int | None = None
+    """Files in it; None if an earlier release made it, which kept no tree."""
+    bytes: int | None = None
+    """Their size in all."""
+    by_hash_alone: list[str] = Field(default_factory=list)
+    """Files that were too large to be kept: a restore cannot bring them back."""
+    unread: list[str] = Field(default_factory=list)
+    """Paths that could not be read, or that changed while the tree was looked at."""
 
 
 class CheckpointsResult(Result):

@@ -7,6 +7,7 @@ from filetools.search.listing import list_page
 from filetools.search.names import search_files
 from filetools.search.options import ListOptions
 from filetools.search.source import Listable, OpensDirectories
+from filetools.search.survey import survey
 from filetools.search.walk import walk_tree
 
 __all__ = [
@@ -24,5 +25,6 @@ __all__ = [
     "list_page",
     "search_files",
     "stack_above",
+    "survey",
     "walk_tree",
 ]

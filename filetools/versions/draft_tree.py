@@ -80,6 +80,14 @@ class DraftTree:
         """Have something stand at a path, or nothing."""
         self._nodes[self.present.key(path)] = (path, node)
 
+    def is_drafted(self, path: str) -> bool:
+        """Whether anything was said of a path."""
+        return self.present.key(path) in self._nodes
+
+    def drafted(self) -> list[str]:
+        """Return the paths of which anything was said."""
+        return [path for path, _ in self._nodes.values()]
+
     def move(self, source: str, destination: str) -> None:
         """Have what stands at one path, with all below it, stand at another."""
         found = [(path, self.at(path)) for path in (source, *self.below(source))]

@@ -1,0 +1,140 @@
+"""Snapshots of the whole tree: taken for a checkpoint, and what a restore lacks to give back exactly that tree.
+
+The journal says how the tree came to be what it is; the snapshot says what it was. A restore goes back record by record,
+so that folders and links come back out of the trash as they went; where that does not end in the snapshot, the snapshot wins.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from filetools.content import version_of
+from filetools.errors import FileToolsError
+from filetools.facade.parts import Parts
+from filetools.facade.tree_look import TreeLook
+from filetools.journal import Checkpoint, IndexRow, SnapshotRow
+from filetools.paths import WorkspacePath
+from filetools.versions import DraftTree, Node
+
+SNAPSHOT_MAX_FILE_BYTES: Final = 16 * 1024 * 1024
+"""Files above this size are in a snapshot by their hash alone, unless their bytes are kept anyway."""
+SNAPSHOT_MAX_BYTES: Final = 1024 * 1024 * 1024
+"""Bytes that one snapshot adds at most to what is kept."""
+PORTION_BYTES: Final = 8 * 1024 * 1024
+"""Bytes kept in one transaction."""
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """A checkpoint, and what of the tree is not in it as it should be."""
+
+    checkpoint: Checkpoint
+    by_hash_alone: list[str]
+    """Files that are too large to be kept."""
+    unread: list[str]
+    """Paths that could not be read, or that changed meanwhile."""
+
+
+def take(parts: Parts, name: str, seen: TreeLook, *, replace: bool) -> Taken | None:
+    """Keep what a look has met under a name; None if another has it already. Call it in a worker thread."""
+    tree = {
+        key: SnapshotRow(row.path, row.kind, _size(row), row.mode, row.version)
+        for key, row in seen.rows.items()
+        if row.kind == "directory" or row.version is not None
+    }
+    by_hash, changed = _keep(parts, tree)
+    made = parts.journal.checkpoints.save(name, tree, seen.position, replace=replace)
+    return None if made is None else Taken(made, by_hash, sorted({*seen.closed, *seen.moving, *changed}))
+
+
+def complete(tree: DraftTree, wanted: Mapping[str, SnapshotRow], seen: TreeLook, number: int) -> list[str]:
+    """Have a draft be the tree of a snapshot.
+
+    Args:
+        tree: What going back record by record has led to.
+        wanted: The rows of the snapshot, by key.
+        seen: What stands now.
+        number: Number of the newest record that the snapshot shows.
+
+    Returns:
+        Paths that the snapshot does not have and of which nobody knows where they come from: they stay.
+    """
+    for key, row in wanted.items():
+        standing = seen.rows.get(key)
+        is_same = standing is not None and (standing.kind, standing.mode, standing.version) == _facts(row)
+        if tree.is_drafted(row.path) or not is_same:
+            _put(tree, row)
+    unknown = []
+    for key, path in sorted(_beyond(tree, wanted, seen).items(), reverse=True):  # what is in a folder before the folder
+        head, node = seen.heads.get(key), tree.at(path)
+        if node is None:
+            continue
+        if node.kind == "folder":
+            if next(iter(tree.below(path)), None) is None:
+                tree.put(path, None)
+        elif head is not None and head.number <= number:
+            unknown.append(path)
+        else:
+            tree.put(path, None)
+    return unknown
+
+
+def _keep(parts: Parts, tree: Mapping[str, SnapshotRow]) -> tuple[list[str], list[str]]:
+    """Keep the bytes of all files that are not kept yet; returns those that are too large, and those that have changed."""
+    files = {row.version: row for row in tree.values() if row.kind == "file" and row.version is not None}
+    missing = parts.journal.contents.missing(files)
+    too_large, changed = [], []
+    portion: dict[str, bytes] = {}
+    left = SNAPSHOT_MAX_BYTES
+    for version in missing:
+        row = files[version]
+        if (row.size or 0) > min(SNAPSHOT_MAX_FILE_BYTES, left):
+            too_large.append(row.path)
+            continue
+        try:
+            content, _ = parts.store.read(WorkspacePath(row.path), limit=SNAPSHOT_MAX_FILE_BYTES)
+        except FileToolsError:
+            changed.append(row.path)
+            continue
+        if version_of(content) != version:
+            changed.append(row.path)
+            continue
+        portion[version] = content
+        left -= len(content)
+        if sum(map(len, portion.values())) > PORTION_BYTES:
+            parts.journal.contents.keep_all(portion)
+            portion = {}
+    parts.journal.contents.keep_all(portion)
+    return too_large, changed
+
+
+def _put(tree: DraftTree, row: SnapshotRow) -> None:
+    here = tree.at(row.path)
+    if row.kind == "directory":
+        if here is None:
+            tree.put(row.path, Node(kind="folder"))
+    elif row.kind == "file" and (here is None or here.kind == "file"):
+        is_same = here is not None and here.mode == row.mode and tree.version(here) == row.version
+        if not is_same:
+            origin = None if here is None else here.origin
+            tree.put(row.path, Node(kind="file", origin=origin, version=row.version, mode=row.mode))
+
+
+def _beyond(tree: DraftTree, wanted: Mapping[str, SnapshotRow], seen: TreeLook) -> dict[str, str]:
+    """Return key and path of what would stand besides the snapshot; what no look meets is not looked for."""
+    found = {key: row.path for key, row in seen.rows.items() if key not in wanted and row.kind in ("file", "directory")}
+    for path in tree.drafted():
+        key, node = tree.present.key(path), tree.at(path)
+        if key not in wanted and node is not None and node.kind == "file" and node.version is not None:
+            found[key] = path
+    return found
+
+
+def _facts(row: SnapshotRow) -> tuple[str, int | None, str | None]:
+    return (row.kind, row.mode, row.version)
+
+
+def _size(row: IndexRow) -> int | None:
+    return row.identity[2] if row.kind == "file" and row.identity is not None else None

@@ -1,0 +1,256 @@
+"""A look at the whole tree: what differs from the index is read, and journaled as changes of other programs.
+
+Names and facts of everything are compared with the rows of the newest look, as git does with its index; what nobody has
+recorded before gets its first version. The same recorder works as behind the watcher: a look only says where to look.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Final
+
+from filetools.content import version_of
+from filetools.content.identity_cache import is_settled
+from filetools.errors import FileTooLargeError, FileToolsError
+from filetools.facade.foreign import ForeignRecorder
+from filetools.facade.look import CHUNK_BYTES
+from filetools.facade.parts import Parts
+from filetools.journal import Head, IndexRow, Looked
+from filetools.models import VERSION_PREFIX
+from filetools.paths import WorkspacePath
+from filetools.paths.patterns import ExcludeRules
+from filetools.search import IgnoreCache, survey
+from filetools.stores import FileStat
+from filetools.watch import Hint
+
+MOST_PASSES: Final = 5
+"""How often the tree is looked at until a look finds nothing that it has not told."""
+PAUSE_SECONDS: Final = 0.02
+
+
+@dataclass(slots=True)
+class TreeLook:
+    """What one look has met. Whatever is not named stands as the journal says."""
+
+    position: int
+    """Number of the newest record before the look."""
+    rows: dict[str, IndexRow] = field(default_factory=dict)
+    """All that stands in the tree, by key."""
+    heads: dict[str, Head] = field(default_factory=dict)
+    closed: list[str] = field(default_factory=list)
+    """Paths that could not be read."""
+    moving: list[str] = field(default_factory=list)
+    """Paths that kept changing, or that somebody was at work on, while the tree was looked at."""
+    hints: list[Hint] = field(default_factory=list)
+
+
+class TreeLooker:
+    """Looks at the whole tree. One an opened workspace; looks come one after the other.
+
+    Args:
+        parts: The workspace.
+        rules: What is never looked at.
+        recorder: Records what other programs have done; nobody else may use it.
+    """
+
+    def __init__(self, parts: Parts, rules: ExcludeRules, recorder: ForeignRecorder) -> None:
+        self._parts = parts
+        self._rules = rules
+        self._recorder = recorder
+        self._ignores = IgnoreCache()
+        self._lock = asyncio.Lock()
+
+    async def look(self) -> TreeLook:
+        """Look until nothing is new, at most five times; returns what stands."""
+        async with self._lock:
+            for number in range(MOST_PASSES):
+                seen = await self._parts.crew.run(_Comparison(self._parts, self._rules, self._ignores).run)
+                if not seen.hints:
+                    return seen
+                again = await self._recorder.record(seen.hints)
+                if again:
+                    await self._recorder.record(again)
+                if number:
+                    await asyncio.sleep(PAUSE_SECONDS)
+            seen.moving = [hint.path for hint in seen.hints]
+            return seen
+
+
+class _Comparison:
+    """The tree against index and heads, in a worker thread. Lives for one pass."""
+
+    def __init__(self, parts: Parts, rules: ExcludeRules, ignores: IgnoreCache) -> None:
+        self._parts = parts
+        self._rules = rules
+        self._ignores = ignores
+
+    def run(self) -> TreeLook:
+        """Compare, and write what was learnt into the index."""
+        parts, began = self._parts, time.time()
+        parts.journal.marks.flush()
+        self._looked = parts.journal.tree_index.looked()
+        self._seen = TreeLook(position=parts.journal.position())
+        self._old = parts.journal.tree_index.rows()
+        self._seen.heads = parts.journal.heads()
+        self._found: dict[str, IndexRow] = {}
+        self._changed: dict[str, IndexRow] = {}
+        arrived: list[tuple[str, IndexRow]] = []
+        for path, stat in self._all():
+            key = parts.workspace.key(path)
+            row = self._seen.rows[key] = self._row(key, path, stat)
+            if self._is_new(key, row):
+                arrived.append((key, row))
+        self._compare_names(arrived)
+        self._save(began)
+        return self._seen
+
+    def _all(self) -> Iterator[tuple[WorkspacePath, FileStat]]:
+        parts, met = self._parts, set[str]()
+        walk = survey(parts.store, self._rules, self._ignores, on_closed=lambda path: self._seen.closed.append(path))
+        for path, stat in walk:
+            if stat.type != "other" and parts.workspace.is_addressable(path):
+                met.add(parts.workspace.key(path))
+                yield path, stat
+        for key, head in self._seen.heads.items():
+            if head.version is not None and key not in met:
+                # Ignored, and written by filetools all the same; or gone.
+                try:
+                    stat = parts.store.stat(WorkspacePath(head.path))
+                except FileToolsError:
+                    self._seen.closed.append(head.path)
+                    continue
+                if stat is not None and stat.type == "file":
+                    yield WorkspacePath(head.path), stat
+
+    def _row(self, key: str, path: WorkspacePath, stat: FileStat) -> IndexRow:
+        old = self._old.get(key)
+        if stat.type != "file":
+            row = IndexRow(path, stat.type, stat.identity, stat.mode, None)
+        elif old is not None and old.identity == stat.identity and old.version is not None:
+            row = IndexRow(path, "file", old.identity, stat.mode, old.version)
+        else:
+            row = self._read(path, stat)
+        if row != old:
+            self._changed[key] = row
+        return row
+
+    def _read(self, path: WorkspacePath, stat: FileStat) -> IndexRow:
+        facts = self._parts.facts.get(stat.identity)
+        if facts is not None:
+            return IndexRow(path, "file", stat.identity, stat.mode, facts.version)
+        taken_ns = time.time_ns()
+        try:
+            version, stat = self._version(path)
+        except FileToolsError:
+            self._seen.closed.append(path)
+            return IndexRow(path, "file", None, stat.mode, None)
+        is_trusted = is_settled(stat.identity, taken_ns, tick_ns=self._parts.store.tick_ns)
+        return IndexRow(path, "file", stat.identity if is_trusted else None, stat.mode, version)
+
+    def _version(self, path: WorkspacePath) -> tuple[str, FileStat]:
+        try:
+            content, stat = self._parts.store.read(path, limit=self._parts.settings.max_foreign_bytes)
+        except FileTooLargeError:
+            return _hashed(self._parts, path)
+        return version_of(content), stat
+
+    def _is_new(self, key: str, row: IndexRow) -> bool:
+        """Have what differs looked at; returns whether nobody has heard of what stands there."""
+        head, old = self._seen.heads.get(key), self._old.get(key)
+        if row.kind == "directory":
+            is_told = old is not None and old.kind == "directory"
+            return not is_told and (head is None or head.version is None)
+        if row.kind != "file":
+            return False
+        if head is None:
+            if self._looked is not None and old is None:
+                return True
+            self._found[key] = row
+            return False
+        if head.version is None:
+            return True
+        if row.version is not None and (row.version != head.version or head.mode not in (None, row.mode)):
+            self._seen.hints.append(Hint("changed", row.path))
+        return False
+
+    def _compare_names(self, arrived: list[tuple[str, IndexRow]]) -> None:
+        """Have what is gone and what is new looked at; what bears another name since is moved."""
+        seen = self._seen
+        if self._looked is None:
+            # Folders that nobody has looked at before are found, not made.
+            arrived = [(key, row) for key, row in arrived if row.kind == "file"]
+        gone: dict[str, IndexRow] = {}
+        for key, head in seen.heads.items():
+            if head.version is not None and not self._stands(key, "file"):
+                gone[key] = self._old.get(key) or IndexRow(head.path, "file", None, head.mode, head.version)
+        folders = {key: row for key, row in self._old.items() if row.kind == "directory"}
+        gone |= {key: row for key, row in folders.items() if not self._stands(key, "directory")}
+        origins = {_inode(row): row for row in gone.values() if row.identity is not None}
+        moved = []
+        for _, row in arrived:
+            origin = origins.pop(_inode(row), None)
+            if origin is not None and _may_have_moved(origin, row):
+                moved.append(Hint("moved", row.path, old_path=origin.path, is_directory=row.kind == "directory"))
+            else:
+                seen.hints.append(Hint("changed", row.path, is_directory=row.kind == "directory"))
+        sources = {hint.old_path for hint in moved}
+        left = [row for row in gone.values() if row.path not in sources]
+        deleted = [Hint("deleted", row.path, is_directory=row.kind == "directory") for row in left]
+        seen.hints = [*sorted(moved, key=_depth), *sorted(deleted, key=_depth), *seen.hints]
+
+    def _stands(self, key: str, kind: str) -> bool:
+        row = self._seen.rows.get(key)
+        if row is not None:
+            return row.kind == kind
+        return any(self._is_closed(path, key) for path in self._seen.closed)
+
+    def _is_closed(self, path: str, key: str) -> bool:
+        closed = self._parts.workspace.key(WorkspacePath(path))
+        return key == closed or key.startswith(f"{closed}/")
+
+    def _save(self, began: float) -> None:
+        seen, index = self._seen, self._parts.journal.tree_index
+        if self._found and not index.found(self._found, seen.position):
+            seen.hints.append(Hint("changed", next(iter(self._found.values())).path))
+        for key, row in self._found.items():
+            if row.version is not None:
+                seen.heads[key] = Head(
+                    key=key, path=row.path, version=row.version, size=None, mode=row.mode, number=0, applied=True
+                )
+        told = {
+            key: row for key, row in self._changed.items()
+            if row.kind != "directory" or self._looked is None or key in self._old
+        }  # fmt: skip
+        gone = [key for key, row in self._old.items() if row.kind != "directory" and key not in seen.rows]
+        index.save(told, gone)
+        index.complete(Looked(seen.position, began))
+
+
+def _hashed(parts: Parts, path: WorkspacePath) -> tuple[str, FileStat]:
+    reader = parts.store.open(path)
+    try:
+        digest, offset = hashlib.sha256(), 0
+        while chunk := reader.read_at(offset, CHUNK_BYTES):
+            digest.update(chunk)
+            offset += len(chunk)
+        return VERSION_PREFIX + digest.hexdigest(), reader.stat
+    finally:
+        reader.close()
+
+
+def _inode(row: IndexRow) -> tuple[int, int] | None:
+    return None if row.identity is None else row.identity[:2]
+
+
+def _may_have_moved(origin: IndexRow, row: IndexRow) -> bool:
+    if origin.kind != row.kind or origin.identity is None or row.identity is None:
+        return False
+    return row.kind == "directory" or origin.version == row.version
+
+
+def _depth(hint: Hint) -> int:
+    return (hint.old_path or hint.path).count("/")

@@ -1,0 +1,182 @@
+"""The tree index: what a look at the whole tree has met, and as of which state of each file its version is known.
+
+The counterpart of git's index. Files that have a head need no row to be known; a row spares reading them again. Folders
+have no heads: their rows say which ones everybody has been told of, and every commit keeps them.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any, Final
+
+from filetools.journal.changes import Change
+from filetools.journal.contents import digest_of, version_from
+from filetools.journal.database import Database
+from filetools.journal.folders import bounds_below
+from filetools.models import EntryType, Operation
+
+Identity = tuple[int, int, int, int, int]
+"""Device, inode, size, mtime and ctime, as `FileStat.identity`."""
+
+SLICE: Final = 2000
+"""Rows written in one transaction, so that commits wait a few milliseconds at most."""
+_COLUMNS: Final = "path, kind, device, inode, size, mtime, ctime, mode, version"
+_UPSERT: Final = f"INSERT OR REPLACE INTO tree_index (key, {_COLUMNS}, gone) VALUES (?,?,?,?,?,?,?,?,?,?,NULL)"
+_ADD_FOLDER: Final = (
+    "INSERT INTO tree_index (key, path, kind) VALUES (?, ?, 'directory')"
+    " ON CONFLICT (key) DO UPDATE SET path = excluded.path, kind = 'directory', version = NULL, gone = NULL"
+)
+_ADD_HEAD: Final = (
+    # A file that was found has a head of number 0, until something happens to it: nothing is recorded of it.
+    "INSERT OR IGNORE INTO heads (key, path, version, size, mode, number, applied) SELECT ?1, ?2, ?3, ?4, ?5, 0, 1"
+    " WHERE NOT EXISTS (SELECT 1 FROM records WHERE key = ?1 AND number > ?6)"
+)
+_REMOVED_SINCE: Final = (
+    "SELECT 1 FROM records INDEXED BY records_of_folders WHERE number > ? AND state != 'aborted'"
+    " AND operation IN ('delete_directory', 'move_directory')"
+)
+_RENAME: Final = "UPDATE OR REPLACE tree_index SET key = ?, path = ? WHERE key = ?"
+
+
+@dataclass(frozen=True, slots=True)
+class IndexRow:
+    """One file, folder or link, as a look has met it."""
+
+    path: str
+    kind: EntryType
+    identity: Identity | None
+    """State in which it was met; None while it was too young to tell, so that the next look reads it again."""
+    mode: int | None
+    """Permission bits; None of a folder that no look has met yet."""
+    version: str | None
+    """Version of a file's bytes, or of a link's target; None of a folder, and of what could not be read."""
+
+
+@dataclass(frozen=True, slots=True)
+class Looked:
+    """The newest complete look."""
+
+    position: int
+    """Number of the newest record before it."""
+    time: float
+    """When it began, in seconds since the epoch."""
+
+
+class SqliteTreeIndex:
+    """The tree index of an embedded journal; implements `TreeIndex`."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def looked(self) -> Looked | None:
+        """Return when the whole tree was looked at last; None if it never was, so that what is missing here is unknown."""
+        row = self._database.row("SELECT value FROM meta WHERE name = 'looked'")
+        if row is None:
+            return None
+        position, _, moment = row[0].partition(" ")
+        return Looked(int(position), float(moment))
+
+    def rows(self) -> dict[str, IndexRow]:
+        """Return all rows by key."""
+        found = self._database.rows(f"SELECT key, {_COLUMNS} FROM tree_index WHERE gone IS NULL")
+        return {key: _row_from(values) for key, *values in found}
+
+    def get(self, key: str) -> IndexRow | None:
+        """Return the row of a key, or None; of files with a head, the head says more."""
+        row = self._database.row(f"SELECT {_COLUMNS} FROM tree_index WHERE key = ? AND gone IS NULL", (key,))
+        return None if row is None else _row_from(row)
+
+    def save(self, met: Mapping[str, IndexRow], gone: Iterable[str]) -> None:
+        """Write what a look has met, and drop the keys of what it has missed."""
+        for several in _slices(met):
+            rows = [_values(key, row) for key, row in several]
+            self._database.write(lambda connection, rows=rows: connection.executemany(_UPSERT, rows), durable=False)
+        keys = [(key,) for key in gone]
+        if keys:
+            drop = "DELETE FROM tree_index WHERE key = ?"
+            self._database.write(lambda connection: connection.executemany(drop, keys), durable=False)
+
+    def found(self, met: Mapping[str, IndexRow], position: int) -> bool:
+        """Give files that nobody has recorded their first heads, at the version that a look has met.
+
+        Args:
+            met: Rows of files, with their versions.
+            position: Number of the newest record before the look.
+
+        Returns:
+            False if a folder has been moved or deleted since, so that paths may be others; then nothing was done.
+        """
+        for several in _slices(met):
+            values = [
+                (key, row.path, digest_of(row.version), row.identity[2] if row.identity else None, row.mode, position)
+                for key, row in several
+                if row.version is not None
+            ]
+
+            def work(connection: sqlite3.Connection, values: list[tuple[Any, ...]] = values) -> bool:
+                if connection.execute(_REMOVED_SINCE, (position,)).fetchone() is not None:
+                    return False
+                connection.executemany(_ADD_HEAD, values)
+                return True
+
+            if not self._database.write(work, durable=False):
+                return False
+        return True
+
+    def complete(self, looked: Looked) -> None:
+        """Note that the whole tree was looked at: what has neither a head nor a row is not there."""
+        query = "INSERT OR REPLACE INTO meta VALUES ('looked', ?)"
+
+        def work(connection: sqlite3.Connection) -> None:
+            connection.execute(query, (f"{looked.position} {looked.time!r}",))
+            connection.execute("DELETE FROM tree_index WHERE gone <= ?", (looked.position,))
+
+        self._database.write(work, durable=False)
+
+
+def follow_folders(connection: sqlite3.Connection, change: Change, number: int) -> None:
+    """Keep the rows of folders, inside the commit of a change."""
+    if change.operation is Operation.CREATE_DIRECTORY:
+        if change.compensates is not None:
+            # As after a deletion that failed: what was in it is there again.
+            connection.execute("UPDATE tree_index SET gone = NULL WHERE gone = ?", (change.compensates,))
+        connection.execute(_ADD_FOLDER, (change.key, change.path))
+    elif change.operation is Operation.DELETE_DIRECTORY:
+        gone = "UPDATE tree_index SET gone = ? WHERE gone IS NULL AND (key = ? OR key >= ? AND key < ?)"
+        connection.execute(gone, (number, change.key, *bounds_below(change.key)))
+    elif change.operation is Operation.MOVE_DIRECTORY:
+        _move(connection, change)
+
+
+def _move(connection: sqlite3.Connection, change: Change) -> None:
+    assert change.old_key is not None
+    assert change.old_path is not None
+    query = "SELECT key, path FROM tree_index WHERE gone IS NULL AND (key = ? OR key >= ? AND key < ?)"
+    depth = change.old_key.count("/") + 1
+    renamed = []
+    for key, path in connection.execute(query, (change.old_key, *bounds_below(change.old_key))).fetchall():
+        key_below, path_below = ("/".join(["", *name.split("/")[depth:]]) for name in (key, path))
+        renamed.append((change.key + key_below, change.path + path_below, key))
+    connection.executemany(_RENAME, renamed)
+    connection.execute(_ADD_FOLDER, (change.key, change.path))
+
+
+def _row_from(values: Iterable[Any]) -> IndexRow:
+    path, kind, device, inode, size, mtime, ctime, mode, version = values
+    identity = None if device is None else (device, inode, size, mtime, ctime)
+    return IndexRow(path, kind, identity, mode, version_from(version))
+
+
+def _values(key: str, row: IndexRow) -> tuple[Any, ...]:
+    identity = row.identity or (None,) * 5
+    version = None if row.version is None else digest_of(row.version)
+    return (key, row.path, row.kind, *identity, row.mode, version)
+
+
+def _slices(met: Mapping[str, IndexRow]) -> Iterator[list[tuple[str, IndexRow]]]:
+    rows = iter(met.items())
+    while several := list(islice(rows, SLICE)):
+        yield several
