@@ -60,6 +60,10 @@ class KnownNames:
         # A program cannot set the time back at which an inode was changed.
         return Operation.MODIFY if stat.changed_ns > self._known_since_ns(path, inventory) else Operation.FOUND
 
+    def is_left_out(self, path: str) -> bool:
+        """Whether no look at the whole tree meets a path, be it a file or a folder."""
+        return any(self._is_ignored(path, is_directory) for is_directory in (False, True))
+
     def inside(self, path: str) -> list[str]:
         """Return the keys of all that was in a folder."""
         inventory = self._current()
@@ -77,8 +81,8 @@ class KnownNames:
             return "file"
         if row is not None and (row.kind == "directory" or head is None):
             return "directory" if row.kind == "directory" else "file"
-        is_certain = head is not None or (index.looked() is not None and not self._is_ignored(path, False))
-        return "absent" if is_certain else "unknown"
+        is_uncertain = head is None and (index.looked() is None or self.is_left_out(path))
+        return "unknown" if is_uncertain else "absent"
 
     def _known_since_ns(self, path: str, inventory: Inventory | None) -> int:
         if inventory is not None:

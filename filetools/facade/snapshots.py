@@ -6,8 +6,8 @@ so that folders and links come back out of the trash as they went; where that do
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Final
 
 from filetools.content import version_of
@@ -37,6 +37,16 @@ class Taken:
     """Paths that could not be read, or that changed meanwhile."""
 
 
+@dataclass(slots=True)
+class Left:
+    """What a restore cannot bring to what it was."""
+
+    unknown: set[str] = field(default_factory=set)
+    """Paths that the snapshot does not have and of which nobody knows where they come from."""
+    gone: dict[str, str] = field(default_factory=dict)
+    """Paths, and the versions that they had, of files whose bytes were not kept."""
+
+
 def take(parts: Parts, name: str, seen: TreeLook, *, replace: bool) -> Taken | None:
     """Keep what a look has met under a name; None if another has it already. Call it in a worker thread."""
     tree = {
@@ -49,7 +59,13 @@ def take(parts: Parts, name: str, seen: TreeLook, *, replace: bool) -> Taken | N
     return None if made is None else Taken(made, by_hash, sorted({*seen.closed, *seen.moving, *changed}))
 
 
-def complete(tree: DraftTree, wanted: Mapping[str, SnapshotRow], seen: TreeLook, number: int) -> list[str]:
+def complete(
+    tree: DraftTree,
+    wanted: Mapping[str, SnapshotRow],
+    seen: TreeLook,
+    number: int,
+    is_left_out: Callable[[str], bool],
+) -> Left:
     """Have a draft be the tree of a snapshot.
 
     Args:
@@ -57,28 +73,30 @@ def complete(tree: DraftTree, wanted: Mapping[str, SnapshotRow], seen: TreeLook,
         wanted: The rows of the snapshot, by key.
         seen: What stands now.
         number: Number of the newest record that the snapshot shows.
+        is_left_out: Whether no look meets a path.
 
     Returns:
-        Paths that the snapshot does not have and of which nobody knows where they come from: they stay.
+        What cannot be as it was, and stays.
     """
+    left = Left()
     for key, row in wanted.items():
         standing = seen.rows.get(key)
         is_same = standing is not None and (standing.kind, standing.mode, standing.version) == _facts(row)
-        if tree.is_drafted(row.path) or not is_same:
-            _put(tree, row)
-    unknown = []
-    for key, path in sorted(_beyond(tree, wanted, seen).items(), reverse=True):  # what is in a folder before the folder
+        if (tree.is_drafted(row.path) or not is_same) and not _put(tree, row):
+            left.gone[row.path] = row.version or ""
+    # What is in a folder before the folder.
+    for key, path in sorted(_beyond(tree, wanted, seen, is_left_out).items(), reverse=True):
         head, node = seen.heads.get(key), tree.at(path)
         if node is None:
             continue
         if node.kind == "folder":
             if next(iter(tree.below(path)), None) is None:
                 tree.put(path, None)
-        elif head is not None and head.number <= number:
-            unknown.append(path)
+        elif key in seen.rows and head is not None and head.number <= number:
+            left.unknown.add(path)
         else:
             tree.put(path, None)
-    return unknown
+    return left
 
 
 def _keep(parts: Parts, tree: Mapping[str, SnapshotRow]) -> tuple[list[str], list[str]]:
@@ -110,24 +128,31 @@ def _keep(parts: Parts, tree: Mapping[str, SnapshotRow]) -> tuple[list[str], lis
     return too_large, changed
 
 
-def _put(tree: DraftTree, row: SnapshotRow) -> None:
+def _put(tree: DraftTree, row: SnapshotRow) -> bool:
+    """Have a row of the snapshot stand in the draft; False if its bytes are not kept, and what stands there stays."""
     here = tree.at(row.path)
     if row.kind == "directory":
         if here is None:
             tree.put(row.path, Node(kind="folder"))
-    elif row.kind == "file" and (here is None or here.kind == "file"):
-        is_same = here is not None and here.mode == row.mode and tree.version(here) == row.version
-        if not is_same:
+    elif row.kind == "file" and row.version is not None and (here is None or here.kind == "file"):
+        version = None if here is None else tree.version(here)
+        if version != row.version and not tree.present.has(row.version):
+            tree.put(row.path, tree.present.at(row.path))
+            return False
+        if here is None or here.mode != row.mode or version != row.version:
             origin = None if here is None else here.origin
             tree.put(row.path, Node(kind="file", origin=origin, version=row.version, mode=row.mode))
+    return True
 
 
-def _beyond(tree: DraftTree, wanted: Mapping[str, SnapshotRow], seen: TreeLook) -> dict[str, str]:
+def _beyond(
+    tree: DraftTree, wanted: Mapping[str, SnapshotRow], seen: TreeLook, is_left_out: Callable[[str], bool]
+) -> dict[str, str]:
     """Return key and path of what would stand besides the snapshot; what no look meets is not looked for."""
     found = {key: row.path for key, row in seen.rows.items() if key not in wanted and row.kind in ("file", "directory")}
     for path in tree.drafted():
         key, node = tree.present.key(path), tree.at(path)
-        if key not in wanted and node is not None and node.kind == "file" and node.version is not None:
+        if key not in wanted and node is not None and node.kind != "other" and not is_left_out(path):
             found[key] = path
     return found
 

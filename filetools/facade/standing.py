@@ -59,6 +59,10 @@ class StandingTree:
             return store.read_trashed(WorkspacePath(origin.top), origin.trash, origin.path[len(origin.top) + 1 :])
         return store.read(WorkspacePath(origin.path), limit=self.parts.settings.max_write_bytes)[0]
 
+    def has(self, version: str) -> bool:
+        """Whether the journal keeps the bytes of a version."""
+        return self.parts.journal.contents.has(version)
+
     def kept(self, version: str) -> bytes:
         """Return the bytes of a version that the journal keeps.
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from filetools.content import version_of
-from filetools.content.identity_cache import is_settled
+from filetools.content.identity_cache import CLOCK_TICK_NS, is_settled
 from filetools.errors import FileTooLargeError, FileToolsError
 from filetools.facade.foreign import ForeignRecorder
 from filetools.facade.look import CHUNK_BYTES
@@ -102,10 +102,10 @@ class _Comparison:
         for path, stat in self._all():
             key = parts.workspace.key(path)
             row = self._seen.rows[key] = self._row(key, path, stat)
-            if self._is_new(key, row):
+            if self._is_new(key, row, stat.changed_ns):
                 arrived.append((key, row))
         self._compare_names(arrived)
-        self._save(began)
+        self._save(began, {key for key, _ in arrived})
         return self._seen
 
     def _all(self) -> Iterator[tuple[WorkspacePath, FileStat]]:
@@ -119,12 +119,12 @@ class _Comparison:
             if head.version is not None and key not in met:
                 # Ignored, and written by filetools all the same; or gone.
                 try:
-                    stat = parts.store.stat(WorkspacePath(head.path))
+                    found = parts.store.stat(WorkspacePath(head.path))
                 except FileToolsError:
                     self._seen.closed.append(head.path)
                     continue
-                if stat is not None and stat.type == "file":
-                    yield WorkspacePath(head.path), stat
+                if found is not None and found.type == "file":
+                    yield WorkspacePath(head.path), found
 
     def _row(self, key: str, path: WorkspacePath, stat: FileStat) -> IndexRow:
         old = self._old.get(key)
@@ -147,9 +147,10 @@ class _Comparison:
             version, stat = self._version(path)
         except FileToolsError:
             self._seen.closed.append(path)
-            return IndexRow(path, "file", None, stat.mode, None)
+            return IndexRow(path, "file", (*stat.identity[:3], 0, 0), stat.mode, None)
         is_trusted = is_settled(stat.identity, taken_ns, tick_ns=self._parts.store.tick_ns)
-        return IndexRow(path, "file", stat.identity if is_trusted else None, stat.mode, version)
+        identity = stat.identity if is_trusted else (*stat.identity[:3], 0, 0)
+        return IndexRow(path, "file", identity, stat.mode, version)
 
     def _version(self, path: WorkspacePath) -> tuple[str, FileStat]:
         try:
@@ -158,7 +159,7 @@ class _Comparison:
             return _hashed(self._parts, path)
         return version_of(content), stat
 
-    def _is_new(self, key: str, row: IndexRow) -> bool:
+    def _is_new(self, key: str, row: IndexRow, changed_ns: int) -> bool:
         """Have what differs looked at; returns whether nobody has heard of what stands there."""
         head, old = self._seen.heads.get(key), self._old.get(key)
         if row.kind == "directory":
@@ -167,7 +168,7 @@ class _Comparison:
         if row.kind != "file":
             return False
         if head is None:
-            if self._looked is not None and old is None:
+            if self._looked is not None and old is None and not self._was_overlooked(row, changed_ns):
                 return True
             self._found[key] = row
             return False
@@ -176,6 +177,13 @@ class _Comparison:
         if row.version is not None and (row.version != head.version or head.mode not in (None, row.mode)):
             self._seen.hints.append(Hint("changed", row.path))
         return False
+
+    def _was_overlooked(self, row: IndexRow, changed_ns: int) -> bool:
+        """Whether a file stood there at the last look, and was left out: a program cannot set back when it was changed."""
+        assert self._looked is not None
+        folder = WorkspacePath(row.path).parent
+        is_old = changed_ns < int(self._looked.time * 1e9) - CLOCK_TICK_NS
+        return is_old and (folder.is_root or self._parts.workspace.key(folder) in self._old)
 
     def _compare_names(self, arrived: list[tuple[str, IndexRow]]) -> None:
         """Have what is gone and what is new looked at; what bears another name since is moved."""
@@ -212,7 +220,7 @@ class _Comparison:
         closed = self._parts.workspace.key(WorkspacePath(path))
         return key == closed or key.startswith(f"{closed}/")
 
-    def _save(self, began: float) -> None:
+    def _save(self, began: float, arrived: set[str]) -> None:
         seen, index = self._seen, self._parts.journal.tree_index
         if self._found and not index.found(self._found, seen.position):
             seen.hints.append(Hint("changed", next(iter(self._found.values())).path))
@@ -221,10 +229,8 @@ class _Comparison:
                 seen.heads[key] = Head(
                     key=key, path=row.path, version=row.version, size=None, mode=row.mode, number=0, applied=True
                 )
-        told = {
-            key: row for key, row in self._changed.items()
-            if row.kind != "directory" or self._looked is None or key in self._old
-        }  # fmt: skip
+        # What is new has a row once it is told: until then it counts as absent.
+        told = {key: row for key, row in self._changed.items() if self._looked is None or key not in arrived}
         gone = [key for key, row in self._old.items() if row.kind != "directory" and key not in seen.rows]
         index.save(told, gone)
         index.complete(Looked(seen.position, began))

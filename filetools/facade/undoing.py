@@ -14,7 +14,7 @@ from typing import Any, Final
 from filetools.content import decode, inspect, structured_patch
 from filetools.errors import EditConflictError, FileToolsError, VersionGoneError
 from filetools.facade.parts import Parts
-from filetools.facade.snapshots import complete
+from filetools.facade.snapshots import Left, complete
 from filetools.facade.standing import StandingTree
 from filetools.facade.steps import MoveFile, PutFile, RemoveFile
 from filetools.facade.steps.put_back import (
@@ -226,7 +226,7 @@ def _take_back(parts: Parts, chosen: Sequence[ChangeRecord], target: Target | No
             rewinding.take_back(record)
         rewinding.finish()
         if target is not None:
-            return tree, _completed(tree, rewinding.findings, target)
+            return tree, _completed(parts, tree, rewinding.findings, target)
         if rewinding.is_exact:
             return tree, rewinding.findings
         tree = DraftTree(StandingTree(parts))
@@ -242,17 +242,19 @@ def _take_back(parts: Parts, chosen: Sequence[ChangeRecord], target: Target | No
     return tree, undoing.findings
 
 
-def _completed(tree: DraftTree, findings: list[Finding], target: Target) -> list[Finding]:
+def _completed(parts: Parts, tree: DraftTree, findings: list[Finding], target: Target) -> list[Finding]:
     """Have the draft be the tree of the snapshot; returns the findings, of which none is unknown that it knows."""
     if target.tree is None:
         return findings
-    unknown = set(complete(tree, target.tree, target.seen, target.number))
-    return [
-        replace(finding, outcome="undone", clash=None)
-        if finding.outcome in ("unknown", "kept", "conflict") and finding.path not in unknown
-        else finding
-        for finding in findings
-    ]
+    left = complete(tree, target.tree, target.seen, target.number, parts.names.is_left_out)
+    return [_corrected(finding, left) for finding in findings]
+
+
+def _corrected(finding: Finding, left: Left) -> Finding:
+    if finding.path in left.gone:
+        error = VersionGoneError(finding.path, left.gone[finding.path])
+        return replace(finding, outcome="conflict", clash=Clash(code=error.code, reason=error.message))
+    return finding if finding.path in left.unknown else replace(finding, outcome="undone", clash=None)
 
 
 def _is_newest(history: History, numbers: set[int]) -> bool:

@@ -12,14 +12,13 @@ from filetools.journal.changes import (
     RelationKind,
     View,
 )
-from filetools.journal.checkpoints import Checkpoint, SnapshotRow
+from filetools.journal.checkpoints import Checkpoint, Checkpoints, SnapshotRow
 from filetools.journal.document_rows import Document, DocumentChange, DocumentClosing, EditReason
 from filetools.journal.documents import DocumentEdit, Handle, NewDocument
 from filetools.journal.examination import JournalReport, examine_journal
 from filetools.journal.history import NameChange, Selection
 from filetools.journal.journal import (
     Backlog,
-    Checkpoints,
     Contents,
     Documents,
     History,
@@ -27,12 +26,11 @@ from filetools.journal.journal import (
     Marks,
     Mirrors,
     SeenVersions,
-    TreeIndex,
 )
 from filetools.journal.rescue import Rescue, rescue_journal
 from filetools.journal.seen_versions import MOST_SEEN, MOST_SEEN_OF_PATH, SeenVersion
 from filetools.journal.sqlite import SqliteJournal
-from filetools.journal.tree_index import IndexRow, Looked
+from filetools.journal.tree_index import IndexRow, Looked, TreeIndex
 
 __all__ = [
     "DIRECTORY_REMOVALS",

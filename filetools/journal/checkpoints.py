@@ -10,7 +10,7 @@ import sqlite3
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 from filetools.journal.contents import digest_of, version_from
 from filetools.journal.database import Database
@@ -63,6 +63,27 @@ class Checkpoint:
     """Bytes of all its files."""
 
 
+class Checkpoints(Protocol):
+    """States of the whole tree with a name; retention keeps all that came after the oldest."""
+
+    def save(
+        self, name: str, tree: Mapping[str, SnapshotRow], number: int, *, replace: bool = False
+    ) -> Checkpoint | None:
+        """Give a state of the tree a name, all at once; None if another has it already and must not be replaced."""
+
+    def all(self) -> list[Checkpoint]:
+        """Return all checkpoints, oldest first."""
+
+    def get(self, name: str) -> Checkpoint | None:
+        """Return the checkpoint of a name, or None."""
+
+    def tree(self, snapshot: int) -> dict[str, SnapshotRow]:
+        """Return what stood in the tree at a snapshot, by key."""
+
+    def remove(self, name: str) -> bool:
+        """Forget a checkpoint; False if there is none of that name."""
+
+
 class SqliteCheckpoints:
     """Checkpoints of an embedded journal; implements `Checkpoints`."""
 
@@ -111,7 +132,10 @@ class SqliteCheckpoints:
     def tree(self, snapshot: int) -> dict[str, SnapshotRow]:
         """Return what stood in the tree at a snapshot, by key."""
         rows = self._database.rows(_ROWS_OF, (snapshot,))
-        return {key: SnapshotRow(*values, version_from(version)) for key, *values, version in rows}
+        return {
+            key: SnapshotRow(path, kind, size, mode, version_from(version))
+            for key, path, kind, size, mode, version in rows
+        }
 
     def remove(self, name: str) -> bool:
         """Forget a checkpoint; False if there is none of that name."""

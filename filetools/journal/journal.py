@@ -13,13 +13,13 @@ from typing import Protocol
 
 from filetools.journal.approvals import ApprovalRow
 from filetools.journal.changes import BacklogEntry, Change, Head, MirrorRow, RelationKind, View
-from filetools.journal.checkpoints import Checkpoint, SnapshotRow
+from filetools.journal.checkpoints import Checkpoints
 from filetools.journal.document_rows import Document, DocumentChange
 from filetools.journal.documents import DocumentEdit, Handle, NewDocument
 from filetools.journal.history import NameChange, Selection
 from filetools.journal.retention import Retained
 from filetools.journal.seen_versions import SeenVersion
-from filetools.journal.tree_index import IndexRow, Looked
+from filetools.journal.tree_index import TreeIndex
 from filetools.models import Actor, ChangeRecord
 
 
@@ -268,49 +268,6 @@ class History(Protocol):
 
     def children(self, numbers: Iterable[int]) -> dict[int, list[int]]:
         """Return for each record of an unsaved document the saves that name it as a parent."""
-
-
-class Checkpoints(Protocol):
-    """States of the whole tree with a name; retention keeps all that came after the oldest."""
-
-    def save(
-        self, name: str, tree: Mapping[str, SnapshotRow], number: int, *, replace: bool = False
-    ) -> Checkpoint | None:
-        """Give a state of the tree a name, all at once; None if another has it already and must not be replaced."""
-
-    def all(self) -> list[Checkpoint]:
-        """Return all checkpoints, oldest first."""
-
-    def get(self, name: str) -> Checkpoint | None:
-        """Return the checkpoint of a name, or None."""
-
-    def tree(self, snapshot: int) -> dict[str, SnapshotRow]:
-        """Return what stood in the tree at a snapshot, by key."""
-
-    def remove(self, name: str) -> bool:
-        """Forget a checkpoint; False if there is none of that name."""
-
-
-class TreeIndex(Protocol):
-    """What looks at the whole tree have met; commits keep the rows of its folders."""
-
-    def looked(self) -> Looked | None:
-        """Return when the whole tree was looked at last; None if it never was, so that what is missing here is unknown."""
-
-    def rows(self) -> dict[str, IndexRow]:
-        """Return all rows by key."""
-
-    def get(self, key: str) -> IndexRow | None:
-        """Return the row of a key, or None; of files with a head, the head says more."""
-
-    def save(self, met: Mapping[str, IndexRow], gone: Iterable[str]) -> None:
-        """Write what a look has met, and drop the keys of what it has missed."""
-
-    def found(self, met: Mapping[str, IndexRow], position: int) -> bool:
-        """Give files that nobody has recorded their first heads; False if folders have moved since `position`."""
-
-    def complete(self, looked: Looked) -> None:
-        """Note that the whole tree was looked at: what has neither a head nor a row is not there."""
 
 
 class Journal(Protocol):

@@ -10,7 +10,7 @@ import sqlite3
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import islice
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 from filetools.journal.changes import Change
 from filetools.journal.contents import digest_of, version_from
@@ -48,7 +48,8 @@ class IndexRow:
     path: str
     kind: EntryType
     identity: Identity | None
-    """State in which it was met; None while it was too young to tell, so that the next look reads it again."""
+    """State in which it was met, without times where it was so young that the next look must read it again; None of a
+    folder that no look has met yet."""
     mode: int | None
     """Permission bits; None of a folder that no look has met yet."""
     version: str | None
@@ -63,6 +64,28 @@ class Looked:
     """Number of the newest record before it."""
     time: float
     """When it began, in seconds since the epoch."""
+
+
+class TreeIndex(Protocol):
+    """What looks at the whole tree have met; commits keep the rows of its folders."""
+
+    def looked(self) -> Looked | None:
+        """Return when the whole tree was looked at last; None if it never was, so that what is missing here is unknown."""
+
+    def rows(self) -> dict[str, IndexRow]:
+        """Return all rows by key."""
+
+    def get(self, key: str) -> IndexRow | None:
+        """Return the row of a key, or None; of files with a head, the head says more."""
+
+    def save(self, met: Mapping[str, IndexRow], gone: Iterable[str]) -> None:
+        """Write what a look has met, and drop the keys of what it has missed."""
+
+    def found(self, met: Mapping[str, IndexRow], position: int) -> bool:
+        """Give files that nobody has recorded their first heads; False if folders have moved since `position`."""
+
+    def complete(self, looked: Looked) -> None:
+        """Note that the whole tree was looked at: what has neither a head nor a row is not there."""
 
 
 class SqliteTreeIndex:
@@ -92,12 +115,8 @@ class SqliteTreeIndex:
     def save(self, met: Mapping[str, IndexRow], gone: Iterable[str]) -> None:
         """Write what a look has met, and drop the keys of what it has missed."""
         for several in _slices(met):
-            rows = [_values(key, row) for key, row in several]
-            self._database.write(lambda connection, rows=rows: connection.executemany(_UPSERT, rows), durable=False)
-        keys = [(key,) for key in gone]
-        if keys:
-            drop = "DELETE FROM tree_index WHERE key = ?"
-            self._database.write(lambda connection: connection.executemany(drop, keys), durable=False)
+            self._write(_UPSERT, [_values(key, row) for key, row in several])
+        self._write("DELETE FROM tree_index WHERE key = ?", [(key,) for key in gone])
 
     def found(self, met: Mapping[str, IndexRow], position: int) -> bool:
         """Give files that nobody has recorded their first heads, at the version that a look has met.
@@ -125,6 +144,10 @@ class SqliteTreeIndex:
             if not self._database.write(work, durable=False):
                 return False
         return True
+
+    def _write(self, statement: str, values: list[tuple[Any, ...]]) -> None:
+        if values:
+            self._database.write(lambda connection: connection.executemany(statement, values), durable=False)
 
     def complete(self, looked: Looked) -> None:
         """Note that the whole tree was looked at: what has neither a head nor a row is not there."""

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator
+from typing import Protocol, runtime_checkable
 
 from filetools.errors import AccessDeniedError, FileToolsError
 from filetools.paths import ROOT, WorkspacePath
@@ -11,9 +11,16 @@ from filetools.paths.ignore import IGNORE_FILE, IgnoreStack
 from filetools.paths.patterns import ExcludeRules
 from filetools.search.folder import is_ours
 from filetools.search.ignores import IgnoreCache, load_rules
-from filetools.search.source import GONE, Listable, OpensDirectories
-from filetools.stores.reading import to_file_stat
+from filetools.search.source import GONE, Listable
 from filetools.stores.store import FileStat
+
+
+@runtime_checkable
+class ScansFacts(Protocol):
+    """What a store of local disks may offer besides."""
+
+    def scan_facts(self, path: WorkspacePath) -> list[tuple[str, FileStat]]:
+        """Return the names in a directory with the facts of each."""
 
 
 def survey(
@@ -50,26 +57,9 @@ def survey(
 
 
 def _entries(store: Listable, folder: WorkspacePath) -> dict[str, FileStat]:
-    if isinstance(store, OpensDirectories):
-        descriptor = store.open_directory(folder)
-        try:
-            return dict(_scanned(descriptor))
-        except OSError:
-            return {}
-        finally:
-            os.close(descriptor)
+    if isinstance(store, ScansFacts):
+        return {name: stat for name, stat in store.scan_facts(folder) if not is_ours(name)}
     return {entry.name: stat for entry in store.scan(folder) if (stat := _stat(store, folder.child(entry.name)))}
-
-
-def _scanned(descriptor: int) -> Iterator[tuple[str, FileStat]]:
-    with os.scandir(descriptor) as entries:
-        for entry in entries:
-            if is_ours(entry.name):
-                continue
-            try:
-                yield entry.name, to_file_stat(entry.stat(follow_symlinks=False))
-            except OSError:
-                continue  # it has gone since
 
 
 def _stat(store: Listable, path: WorkspacePath) -> FileStat | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from contextlib import suppress
 from functools import partial
 
 from filetools.errors import FileToolsError
@@ -91,6 +92,24 @@ class LocalReading:
                         yield ScanEntry(entry.name, _type_of(entry), entry.inode())
         finally:
             os.close(descriptor)
+
+    def scan_facts(self, path: WorkspacePath) -> list[tuple[str, FileStat]]:
+        """Return the names in a directory with the facts of each, filetools' own included; what vanishes is left out.
+
+        Raises:
+            DirectoryNotFoundError, PathNotDirectoryError, SymlinkNotAllowedError, AccessDeniedError
+        """
+        workspace = self._disk.workspace
+        descriptor = workspace.open_directory(path)
+        found = []
+        try:
+            with Explained(workspace, path), os.scandir(descriptor) as entries:
+                for entry in entries:
+                    with suppress(FileNotFoundError):
+                        found.append((entry.name, to_file_stat(entry.stat(follow_symlinks=False))))
+        finally:
+            os.close(descriptor)
+        return found
 
     def state_below(self, path: WorkspacePath) -> WorkspacePath | None:
         """Return where in a folder some state directory lies; folders that vanish or cannot be read count as empty."""

@@ -54,6 +54,9 @@ class Present(Protocol):
     def content(self, origin: Origin) -> bytes:
         """Return the bytes of the file at an origin."""
 
+    def has(self, version: str) -> bool:
+        """Whether the journal keeps the bytes of a version."""
+
     def kept(self, version: str) -> bytes:
         """Return the bytes of a version that the journal keeps.
 

@@ -56,14 +56,16 @@ async def outcomes(files: FileToolsFacade, name: str) -> dict[str, str]:
     ],
 )
 async def test_a_file_that_stood_there_before_is_modified_and_not_restored_away(tmp_path: Path, save: str) -> None:
-    (tmp_path / "a.txt").write_text("one\n")
+    place = tmp_path / "a.txt"
+    place.write_text("one\n")
+    place.chmod(0o640)
     async with watched(tmp_path) as (files, events):
         await files.checkpoint("before")
         run(tmp_path, save)
         await all_seen(files, tmp_path, events)
         assert ("file:created", "a.txt", "external") not in facts(events)
-        assert (await outcomes(files, "before"))["a.txt"] == "unknown"
-        assert (tmp_path / "a.txt").exists()
+        assert (await outcomes(files, "before"))["a.txt"] == "undone"
+        assert (place.read_text(), place.stat().st_mode & 0o777) == ("one\n", 0o640)
 
 
 async def test_a_file_deleted_and_made_again_is_not_restored_away(tmp_path: Path) -> None:
@@ -75,8 +77,8 @@ async def test_a_file_deleted_and_made_again_is_not_restored_away(tmp_path: Path
         (tmp_path / "a.txt").write_text("new\n")
         await all_seen(files, tmp_path, events)
         assert facts(events) == [("file:deleted", "a.txt", "external"), ("file:created", "a.txt", "external")]
-        assert (await outcomes(files, "before"))["a.txt"] == "unknown"
-        assert (tmp_path / "a.txt").read_text() == "new\n"
+        assert (await outcomes(files, "before"))["a.txt"] == "undone"
+        assert (tmp_path / "a.txt").read_text() == "one\n"
 
 
 async def test_files_of_a_folder_that_left_and_came_back_are_not_restored_away(tmp_path: Path) -> None:
@@ -222,7 +224,8 @@ async def test_an_agent_quicker_than_the_watcher_has_the_change_of_an_unseen_fil
             ("file:modified", "external"),
             ("file:modified", "agent"),
         ]
-        assert (await files.restore("before")).changes[-1].outcome == "unknown"
+        assert {change.outcome for change in (await files.restore("before")).changes} == {"undone"}
+        assert (tmp_path / "a.txt").read_text() == "one\n"
 
 
 @pytest.mark.parametrize(

@@ -114,15 +114,15 @@ def test_a_checkpoint_has_the_number_of_its_moment_and_outlives_the_process(open
         False,
         [],
     )
-    empty = journal.checkpoints.save("empty")
+    empty = journal.checkpoints.save("empty", {}, journal.position())
     record = put(journal, "a", b"1")
-    made = journal.checkpoints.save("x")
+    made = journal.checkpoints.save("x", {}, journal.position())
     assert (empty is not None and empty.number, made is not None and made.number) == (0, record.number)
     put(journal, "a", b"2")
-    assert journal.checkpoints.save("x") is None
+    assert journal.checkpoints.save("x", {}, journal.position()) is None
     other = open_journal()
     assert other.checkpoints.get("x") == made
-    moved = other.checkpoints.save("x", replace=True)
+    moved = other.checkpoints.save("x", {}, other.position(), replace=True)
     assert moved is not None
     assert [each.name for each in journal.checkpoints.all()] == ["empty", "x"]
     assert journal.checkpoints.get("x") == moved
@@ -131,5 +131,5 @@ def test_a_checkpoint_has_the_number_of_its_moment_and_outlives_the_process(open
 
 @pytest.mark.parametrize("name", ["'; DROP TABLE records; --", "ü 😀", "x" * 10_000])
 def test_a_checkpoint_may_have_any_name(journal: Journal, name: str) -> None:
-    journal.checkpoints.save(name)
+    journal.checkpoints.save(name, {}, 0)
     assert [each.name for each in journal.checkpoints.all()] == [name]

@@ -323,8 +323,8 @@ def test_a_write_ahead_file_that_nobody_writes_is_cut_off(relaxed: SqliteJournal
 def test_what_a_checkpoint_holds_is_told(relaxed: SqliteJournal) -> None:
     written(relaxed, *(b"%d" % index for index in range(5)))
     assert relaxed.retained() == Retained(bytes=5, records=5, checkpoint=None, held_records=0)
-    relaxed.checkpoints.save("here")
+    relaxed.checkpoints.save("here", {}, relaxed.position())
     written(relaxed, *(b"1%d" % index for index in range(5)))
-    relaxed.checkpoints.save("there")
+    relaxed.checkpoints.save("there", {}, relaxed.position())
     keep(relaxed, records=2)
     assert relaxed.retained() == Retained(bytes=15, records=5, checkpoint="here", held_records=5)

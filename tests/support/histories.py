@@ -102,6 +102,9 @@ class Workshop:
     def content(self, origin: Origin) -> bytes:
         return self.files[origin.path]
 
+    def has(self, version: str) -> bool:
+        return version in self._kept
+
     def kept(self, version: str) -> bytes:
         if version not in self._kept:
             raise VersionGoneError(None, version)

@@ -1,0 +1,198 @@
+"""Checkpoints hold whoever changes what: the first tree comes back, bytes, modes and empty folders, and redo goes forth."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import filetools
+from filetools import Actor, Edit
+from filetools.facade import FileToolsFacade
+from tests.support.opened import recorded, refused, told
+from tests.support.storms.pictures import Picture, on_disk
+from tests.support.unprivileged import as_nobody
+
+ANN = Actor(kind="editor", id="ann")
+ALONE: dict[str, Any] = {"watch": False, "durability": "relaxed", "sync_after_seconds": 0.05}
+
+
+def run(root: Path, command: str) -> None:
+    subprocess.run(["sh", "-ec", command], cwd=root, check=True)
+
+
+def grow(root: Path) -> Picture:
+    run(root, "mkdir -p src/inner docs empty/inner; echo 'print(1)' > src/app.py; seq 100 > src/inner/numbers.txt")
+    run(root, "echo '#!/bin/sh' > src/run.sh; chmod 755 src/run.sh; echo text > docs/note.md; : > docs/nothing")
+    run(root, "printf 'a\\0b' > data.bin")
+    return on_disk(root)
+
+
+async def opened_once(root: Path, work: Any) -> Any:
+    """Do one thing in a workspace of its own, as a short command does."""
+    async with filetools.open(root, settings=ALONE) as files:
+        return await work(files.for_actor(ANN))
+
+
+@pytest.mark.parametrize(
+    "deeds",
+    [
+        "sed -i s/1/2/ src/app.py src/inner/numbers.txt docs/note.md",
+        "rm -r src docs",
+        "mv src source; mv docs/note.md .; rmdir empty/inner",
+        "chmod 600 src/run.sh; chmod 755 docs/note.md",
+        "mv src docs/src; mkdir src; echo new > src/app.py; mv docs/src/inner src",
+        "rm docs/note.md; echo other > docs/note.md; touch -d @0 docs/note.md",
+        "mkdir -p new/deep; echo x > new/deep/file; cp -r src copy; rm -r empty",
+    ],
+)
+async def test_what_programs_did_while_nobody_watched_is_restored_and_redone(tmp_path: Path, deeds: str) -> None:
+    first = grow(tmp_path)
+    await opened_once(tmp_path, lambda files: files.checkpoint("before"))
+    run(tmp_path, deeds)
+    later = on_disk(tmp_path)
+    result = await opened_once(tmp_path, lambda files: files.restore("before"))
+    assert on_disk(tmp_path) == first
+    assert {change.outcome for change in result.changes} == {"undone"}
+    await opened_once(tmp_path, lambda files: files.redo())
+    assert on_disk(tmp_path) == later
+
+
+async def test_agents_and_programs_between_several_checkpoints(tmp_path: Path) -> None:
+    grow(tmp_path)
+    pictures = {}
+    async with filetools.open(tmp_path, settings=ALONE) as files:
+        for number, deed in enumerate(("mv src lib", "sed -i s/print/echo/ lib/app.py", "rm -r lib/inner docs")):
+            await files.checkpoint(f"at {number}")
+            pictures[number] = on_disk(tmp_path)
+            run(tmp_path, deed)
+            await files.write_file(f"made/{number}.txt", f"{number}\n")
+            await files.move_file("data.bin", f"data{number}.bin")
+            await files.move_file(f"data{number}.bin", "data.bin")
+        for number in (1, 2, 0, 2, 1):
+            await files.restore(f"at {number}")
+            assert on_disk(tmp_path) == pictures[number]
+
+
+async def test_a_second_checkpoint_reads_nothing_and_writes_no_rows(tmp_path: Path, monkeypatch: Any) -> None:
+    grow(tmp_path)
+    os.sync()
+    await asyncio.sleep(0.05)  # older than the tick of the clock that stamps files
+    await opened_once(tmp_path, lambda files: files.checkpoint("first"))
+    read: list[str] = []
+
+    async def again(files: FileToolsFacade) -> None:
+        store = files._parts.store
+        monkeypatch.setattr(store, "read", lambda path, **_: read.append(path))
+        await files.checkpoint("second")
+        database: Any = files._parts.journal.checkpoints
+        assert database._database.row("SELECT count(*) FROM snapshot_rows WHERE first > 1 OR last IS NOT NULL") == (0,)
+
+    await opened_once(tmp_path, again)
+    assert read == []
+
+
+async def test_what_is_found_at_the_first_look_is_told_to_nobody_and_later_changes_are(tmp_path: Path) -> None:
+    grow(tmp_path)
+    async with filetools.open(tmp_path, settings=ALONE) as files:
+        events = told(files)
+        await files.checkpoint("before")
+        assert (events, await recorded(files)) == ([], [])
+        run(tmp_path, "echo more >> docs/note.md; mv docs/nothing docs/none; mkdir m; rm data.bin; rmdir empty/inner")
+        await files.checkpoint("after")
+        assert sorted(await recorded(files)) == [
+            ("create_directory", "m", "external"),
+            ("delete", "data.bin", "external"),
+            ("delete_directory", "empty/inner", "external"),
+            ("modify", "docs/note.md", "external"),
+            ("move", "docs/none", "external"),
+        ]
+
+
+async def test_ignored_files_are_left_out_and_what_filetools_wrote_is_not(tmp_path: Path) -> None:
+    grow(tmp_path)
+    (tmp_path / ".gitignore").write_text("build/\n*.log\n")
+    run(tmp_path, "mkdir -p build; echo mine > build/mine; echo log > a.log")
+    async with filetools.open(tmp_path, settings=ALONE) as files:
+        await files.write_file("build/agent.txt", "one\n")
+        made = await files.checkpoint("before")
+        assert made.files == 8
+        run(tmp_path, "echo changed > build/mine; echo two > build/agent.txt; rm a.log")
+        await files.restore("before")
+    assert (tmp_path / "build/agent.txt").read_text() == "one\n"
+    assert (tmp_path / "build/mine").read_text() == "changed\n"
+    assert not (tmp_path / "a.log").exists()
+
+
+async def test_a_file_that_was_ignored_at_the_checkpoint_is_not_taken_away(tmp_path: Path) -> None:
+    grow(tmp_path)
+    (tmp_path / ".gitignore").write_text("*.log\n")
+    (tmp_path / "a.log").write_text("a person's\n")
+    async with filetools.open(tmp_path, settings=ALONE) as files:
+        await files.checkpoint("before")
+        await asyncio.sleep(0.05)
+        (tmp_path / ".gitignore").write_text("")
+        await files.checkpoint("later")
+        await files.restore("before")
+    assert (tmp_path / "a.log").read_text() == "a person's\n"
+
+
+async def test_large_files_are_in_it_by_their_hash_and_said_so(tmp_path: Path, monkeypatch: Any) -> None:
+    monkeypatch.setattr("filetools.facade.snapshots.SNAPSHOT_MAX_FILE_BYTES", 1000)
+    (tmp_path / "large").write_bytes(b"x" * 1001)
+    (tmp_path / "small").write_text("small\n")
+    async with filetools.open(tmp_path, settings=ALONE) as files:
+        made = await files.checkpoint("before")
+        assert (made.by_hash_alone, made.unread) == (["large"], [])
+        run(tmp_path, "echo y > large; echo z > small")
+        error = await refused("EDIT_CONFLICT", files.restore("before"))
+        assert "large" in error.message
+        assert (tmp_path / "small").read_text() == "z\n"
+        await files.restore("before", partial=True)
+        assert ((tmp_path / "small").read_text(), (tmp_path / "large").read_text()) == ("small\n", "y\n")
+
+
+def test_what_cannot_be_read_is_named_and_never_counts_as_gone(tmp_path: Path) -> None:
+    async def act() -> None:
+        grow(tmp_path)
+        async with filetools.open(tmp_path, settings=ALONE) as files:
+            await files.checkpoint("before")
+            (tmp_path / "src").chmod(0)
+            (tmp_path / "docs/note.md").chmod(0)
+            made = await files.checkpoint("closed")
+            assert made.unread == ["docs/note.md", "src"]
+            assert await recorded(files) == []
+
+    as_nobody(tmp_path, lambda: asyncio.run(act()))
+
+
+async def test_other_processes_know_what_a_look_has_found(tmp_path: Path) -> None:
+    first = grow(tmp_path)
+    async with filetools.open(tmp_path, settings=ALONE) as one, filetools.open(tmp_path, settings=ALONE) as two:
+        await one.checkpoint("before")
+        run(tmp_path, "echo x > docs/new.txt; echo y >> docs/note.md")
+        await two.edit_file("docs/note.md", [Edit(old="text", new="TEXT")])
+        await two.append_file("docs/new.txt", "more\n")
+        assert [record[:2] for record in await recorded(two)] == [
+            ("modify", "docs/note.md"), ("modify", "docs/note.md"),
+            ("create", "docs/new.txt"), ("modify", "docs/new.txt"),
+        ]  # fmt: skip
+        await two.restore("before")
+        assert on_disk(tmp_path) == first
+
+
+async def test_a_persons_unsaved_text_is_not_touched(tmp_path: Path) -> None:
+    grow(tmp_path)
+    async with filetools.open(tmp_path, settings=ALONE) as files:
+        await files.checkpoint("before")
+        person = files.for_actor(ANN)
+        buffer = await person.buffers.open("docs/note.md")
+        await person.buffers.change(buffer.handle, buffer_version=buffer.buffer_version, text="unsaved\n")
+        run(tmp_path, "rm -r src; echo program > docs/nothing")
+        await files.restore("before")
+        assert (await person.buffers.read(buffer.handle)).text == "unsaved\n"
+    assert (tmp_path / "src/app.py").exists()
