@@ -116,7 +116,7 @@ class _Comparison:
                 met.add(parts.workspace.key(path))
                 yield path, stat
         for key, head in self._seen.heads.items():
-            if head.version is not None and key not in met:
+            if head.version is not None and key not in met and not self._is_closed(key):
                 # Ignored, and written by filetools all the same; or gone.
                 try:
                     found = parts.store.stat(WorkspacePath(head.path))
@@ -214,11 +214,12 @@ class _Comparison:
         row = self._seen.rows.get(key)
         if row is not None:
             return row.kind == kind
-        return any(self._is_closed(path, key) for path in self._seen.closed)
+        return self._is_closed(key)
 
-    def _is_closed(self, path: str, key: str) -> bool:
-        closed = self._parts.workspace.key(WorkspacePath(path))
-        return key == closed or key.startswith(f"{closed}/")
+    def _is_closed(self, key: str) -> bool:
+        """Whether nothing can be said of a path, since it or a folder above it could not be read."""
+        closed = (self._parts.workspace.key(WorkspacePath(path)) for path in self._seen.closed)
+        return any(key == one or key.startswith(f"{one}/") for one in closed)
 
     def _save(self, began: float, arrived: set[str]) -> None:
         seen, index = self._seen, self._parts.journal.tree_index

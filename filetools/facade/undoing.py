@@ -53,6 +53,8 @@ class UndoPlan:
     tree: DraftTree
     steps: tuple[UndoStep, ...]
     drafted: tuple[Drafted, ...]
+    unknown: tuple[str, ...] = ()
+    """Paths that stay although the checkpoint does not have them: nobody knows where they come from."""
 
     @property
     def paths(self) -> list[WorkspacePath]:
@@ -98,6 +100,7 @@ class UndoPlan:
             files=[_file(self.tree, step, self.of.get(str(place_of(step))), shown=place < MOST_SHOWN_FILES)
                    for place, step in enumerate(self.steps)],
             conflicts=self.conflicts,
+            unknown=sorted({*self.unknown, *(one.path for one in self.findings if one.outcome == "unknown")}),
             dry_run=False,
             number=None if outcome is None or not outcome.records else outcome.records[-1].number,
             mirror="off" if outcome is None else outcome.mirror,
@@ -126,6 +129,13 @@ class UndoPlan:
     def of(self) -> dict[str, Drafted]:
         """What is drafted for each path."""
         return {one.path: one for one in self.drafted}
+
+
+@dataclass(frozen=True, slots=True)
+class _Draft:
+    tree: DraftTree
+    findings: list[Finding]
+    unknown: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,7 +202,8 @@ def _make_plan(parts: Parts, pick: Choose, kind: RelationKind, target: Target | 
     history = parts.journal.history
     chosen = pick(history)
     changed, waiting, saved = split_buffered(history, chosen)
-    tree, findings = _take_back(parts, changed, target)
+    draft = _take_back(parts, changed, target)
+    tree, findings = draft.tree, draft.findings
     findings += [Finding(records=(record,), path=record.path, outcome="undone") for record in saved]
     maker = StepMaker(parts, tree, partial(unsaved_clash, parts, tree))
     findings = [_possible(_unblocked(finding, maker.blocked), set(maker.impossible)) for finding in findings]
@@ -203,7 +214,10 @@ def _make_plan(parts: Parts, pick: Choose, kind: RelationKind, target: Target | 
     assign(maker.steps, numbers, kind)
     taken = {parts.workspace.key(path) for step in maker.steps for path in step.paths}
     more, found = plan_unsaved(parts, waiting, taken, kind)
-    plan = UndoPlan(findings=(*findings, *found), tree=tree, steps=(*maker.steps, *more), drafted=maker.drafted)
+    plan = UndoPlan(
+        findings=(*findings, *found), tree=tree, steps=(*maker.steps, *more), drafted=maker.drafted,
+        unknown=draft.unknown,
+    )  # fmt: skip
     _ = plan.facts  # here, where reading is allowed
     return plan
 
@@ -212,49 +226,52 @@ def _key_of(parts: Parts) -> Callable[[str], str]:
     return lambda path: parts.workspace.key(parts.workspace.resolve(path))
 
 
-def _take_back(parts: Parts, chosen: Sequence[ChangeRecord], target: Target | None) -> tuple[DraftTree, list[Finding]]:
+def _take_back(parts: Parts, chosen: Sequence[ChangeRecord], target: Target | None) -> _Draft:
     """Work out the tree without some changes, and what becomes of each of them."""
     tree = DraftTree(StandingTree(parts))
-    if not chosen:
-        return tree, []
     history = parts.journal.history
     past = JournalPast(history, _key_of(parts))
     numbers = {record.number for record in chosen}
-    if target is not None or _is_newest(history, numbers):
+    if target is not None or (chosen and _is_newest(history, numbers)):
         rewinding = Rewinding(tree, past, chosen)
         for record in chosen:
             rewinding.take_back(record)
         rewinding.finish()
         if target is not None:
-            return tree, _completed(parts, tree, rewinding.findings, target)
+            return _completed(parts, tree, rewinding.findings, target)
         if rewinding.is_exact:
-            return tree, rewinding.findings
+            return _Draft(tree, rewinding.findings)
         tree = DraftTree(StandingTree(parts))
     undoing = Undoing(tree, past, is_prose=parts.settings.is_prose, numbers=numbers)
     undoing.expect(chosen)
-    moves = [record for record in _moves(history, chosen[-1].number) if record.number not in numbers]
+    moves = [record for record in _moves(history, chosen[-1].number) if record.number not in numbers] if chosen else []
     for record in sorted([*chosen, *moves], key=lambda each: each.number, reverse=True):
         if record.number in numbers:
             undoing.take_back(record)
         else:
             undoing.pass_by(record)
     undoing.finish()
-    return tree, undoing.findings
+    return _Draft(tree, undoing.findings)
 
 
-def _completed(parts: Parts, tree: DraftTree, findings: list[Finding], target: Target) -> list[Finding]:
-    """Have the draft be the tree of the snapshot; returns the findings, of which none is unknown that it knows."""
+def _completed(parts: Parts, tree: DraftTree, findings: list[Finding], target: Target) -> _Draft:
+    """Have the draft be the tree of the snapshot, of which every change since then is known."""
     if target.tree is None:
-        return findings
+        return _Draft(tree, findings)
     left = complete(tree, target.tree, target.seen, target.number, parts.names.is_left_out)
-    return [_corrected(finding, left) for finding in findings]
+    known = [
+        replace(finding, outcome="undone", clash=None)
+        for finding in findings
+        if finding.path not in left.gone and finding.path not in left.unknown
+    ]
+    return _Draft(tree, [*known, *(_gone(path, left, findings) for path in left.gone)], tuple(sorted(left.unknown)))
 
 
-def _corrected(finding: Finding, left: Left) -> Finding:
-    if finding.path in left.gone:
-        error = VersionGoneError(finding.path, left.gone[finding.path])
-        return replace(finding, outcome="conflict", clash=Clash(code=error.code, reason=error.message))
-    return finding if finding.path in left.unknown else replace(finding, outcome="undone", clash=None)
+def _gone(path: str, left: Left, findings: list[Finding]) -> Finding:
+    error = VersionGoneError(path, left.gone[path])
+    records = tuple(record for finding in findings if finding.path == path for record in finding.records)
+    clash = Clash(code=error.code, reason=error.message)
+    return Finding(records=records, path=path, outcome="conflict", clash=clash)
 
 
 def _is_newest(history: History, numbers: set[int]) -> bool:

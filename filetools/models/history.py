@@ -59,6 +59,8 @@ class UndoResult(Result):
     files: list[UndoneFile] = Field(default_factory=list)
     conflicts: list[UndoConflict] = Field(default_factory=list)
     """What was left out; without `partial` an undo with conflicts changes nothing."""
+    unknown: list[str] = Field(default_factory=list)
+    """Paths that stay as they are: nobody knows what was before them, or where they come from."""
     dry_run: bool = False
     number: int | None = None
     """Journal number of the newest record of the undo, which can be undone itself."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import os
 import traceback
 from collections.abc import Callable
@@ -22,6 +23,7 @@ def as_nobody(folder: Path, act: Callable[[], None], *, groups: tuple[int, ...] 
     for parent in folder.parents:
         if parent.stat().st_uid == os.geteuid() and parent.stat().st_mode & 0o055 != 0o055 and len(parent.parts) > 2:
             parent.chmod(0o755)
+    codecs.lookup("ascii")  # the child may not be able to read the interpreter's own library
     reader, writer = os.pipe()
     child = os.fork()
     if child == 0:

@@ -151,8 +151,8 @@ def restore(
 ) -> None:
     """Take back all changes after a checkpoint.
 
-    Those of other programs, too. Changes of files that nobody had seen before cannot be taken back; they are listed as
-    unknown, and stay (exit code 3).
+    Those of other programs, too, watched or not: bytes, modes and folders are as they were. What was not in the
+    checkpoint, and was not made since, is listed as unknown and stays (exit code 3).
     """
 
     async def work(files: FileToolsFacade) -> UndoResult:
@@ -170,7 +170,7 @@ def _go_back(desk: Desk, work: Callable[[FileToolsFacade], Awaitable[UndoResult]
             if not desk.options.as_json and all("path" in each for each in error.details.get("conflicts", ())):
                 _show_conflicts([UndoConflict.model_validate(each) for each in error.details.get("conflicts", ())])
             raise
-        if result.conflicts or any(change.outcome == "unknown" for change in result.changes):
+        if result.conflicts or result.unknown:
             desk.note_failure(CONFLICT)
         return result
 
@@ -180,9 +180,8 @@ def _go_back(desk: Desk, work: Callable[[FileToolsFacade], Awaitable[UndoResult]
 def _show(result: UndoResult, verb: str) -> None:
     for file in result.files:
         _show_file(file)
-    for change in result.changes:
-        if change.outcome == "unknown":
-            print_line(("unknown   ", "yellow"), printable(change.path), ("  what was before it nobody knows", "dim"))
+    for path in result.unknown:
+        print_line(("unknown   ", "yellow"), printable(path), ("  nobody knows what was there before; it stays", "dim"))
     _show_conflicts(result.conflicts)
     print_note(_summary(result, verb))
 

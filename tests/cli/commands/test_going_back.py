@@ -1,15 +1,9 @@
 from __future__ import annotations
 
-import asyncio
 import json
-from pathlib import Path
 
 import pytest
 
-import filetools
-from filetools.facade.foreign import ForeignRecorder
-from filetools.watch import Hint
-from tests.support.facade_worker import RELAXED
 from tests.support.terminal import CommandLine
 
 
@@ -110,21 +104,17 @@ def test_partial_does_the_rest_and_still_ends_with_3(run: CommandLine) -> None:
     assert "conflict  src/app.py" in done.error
 
 
-async def change_unseen(root: Path) -> None:
-    """Have a program's change recorded of a file that nobody had seen before."""
-    async with filetools.open(root, settings=RELAXED) as files:
-        (root / "unseen.txt").write_text("changed\n")
-        await ForeignRecorder(files._parts, lambda _: None).record([Hint("changed", "unseen.txt")])
-
-
 def test_a_restore_that_leaves_what_nobody_knew_ends_with_3(run: CommandLine) -> None:
+    (run.folder / ".gitignore").write_text("*.log\n")
+    (run.folder / "unseen.log").write_text("seen by nobody\n")
     run("checkpoint", "x")
-    asyncio.run(change_unseen(run.folder))
+    (run.folder / ".gitignore").unlink()
     edit(run, "two", "TWO")
+    run("checkpoint", "later")
     done = run("restore", "x")
     assert (done.code, text(run)) == (3, "one\ntwo\nthree\n")
-    assert b"unknown   unseen.txt" in done.raw
-    assert (run.folder / "unseen.txt").read_text() == "changed\n"
+    assert b"unknown   unseen.log" in done.raw
+    assert (run.folder / "unseen.log").read_text() == "seen by nobody\n"
 
 
 def test_checkpoints_are_made_listed_restored_and_deleted(run: CommandLine) -> None:
