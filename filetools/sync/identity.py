@@ -8,6 +8,7 @@ and is compared with the root as a whole.
 from __future__ import annotations
 
 import threading
+from contextlib import suppress
 from typing import Final
 
 from filetools.errors import DirectoryNotFoundError, PathNotDirectoryError, PathNotFoundError, SyncFailedError
@@ -98,10 +99,25 @@ class MirrorIdentity:
 
     def _is_emptied(self) -> bool:
         """Whether somebody has removed all files but the hidden folder, which `rm -r mirror/*` leaves."""
-        if any(True for _ in self._store.scan(ROOT)) or self._context.journal.backlog.count(self._row.place):
+        if any(True for _ in self._store.scan(ROOT)) or not self._is_any_file_wanted():
             return False
-        return any(
-            entry.type in ("file", "directory")
-            and not self._context.is_left_out(ROOT.child(entry.name), is_directory=entry.type == "directory")
-            for entry in self._context.primary.scan(ROOT)
-        )
+        # In this order: a file of the primary is in the backlog until the mirror has it, so that one that comes at this
+        # moment is seen in one or the other.
+        is_owed = self._context.journal.backlog.count(self._row.place) > 0
+        return not is_owed and not any(True for _ in self._store.scan(ROOT))
+
+    def _is_any_file_wanted(self) -> bool:
+        """Whether the primary has a file that belongs into the mirror; new folders stand there before they are recorded."""
+        folders = [ROOT]
+        while folders:
+            folder = folders.pop()
+            with suppress(DirectoryNotFoundError, PathNotDirectoryError):  # it went meanwhile
+                for entry in self._context.primary.scan(folder):
+                    path, is_directory = folder.child(entry.name), entry.type == "directory"
+                    if self._context.is_left_out(path, is_directory=is_directory):
+                        continue
+                    if entry.type == "file":
+                        return True
+                    if is_directory:
+                        folders.append(path)
+        return False

@@ -198,7 +198,7 @@ async def test_a_change_is_in_the_mirror_at_once_and_paid_when_it_is_durable(tmp
     inner = memory_mirror()
 
     def note(method: str, path: str) -> None:
-        if method in ("Prepared.exchange", "sync"):
+        if method in ("Prepared.exchange", "sync") and path == "deep/er/a":
             order.append(f"{method} {path}, owed {opened.owed()}")
 
     async with world(tmp_path, scripted(inner, before=note)) as opened:
@@ -208,6 +208,25 @@ async def test_a_change_is_in_the_mirror_at_once_and_paid_when_it_is_durable(tmp
         await opened.until_paid()
         assert order == ["Prepared.exchange deep/er/a, owed 1", "sync deep/er/a, owed 1"]
         assert opened.manager.standing() == "in_sync"
+
+
+@pytest.mark.parametrize("change", ["a file", "a folder that is not recorded yet"])
+async def test_the_first_change_while_a_mirror_is_looked_at_does_not_make_it_look_emptied(
+    tmp_path: Path, change: str
+) -> None:
+    async with world(tmp_path, memory_mirror()) as opened:
+        left = [change]
+
+        def act(method: str, path: str) -> None:
+            if method == "scan" and left:
+                (opened.root / "d").mkdir()
+                if left.pop() == "a file":
+                    opened.put("d/a", b"1")
+
+        opened.build(primary=scripted(opened.primary, before=act))
+        identity = opened.manager._mirrors[0].identity
+        identity.establish()
+        assert (left, identity.is_filled) == ([], True)
 
 
 async def test_a_debt_that_was_raised_meanwhile_is_not_paid(tmp_path: Path) -> None:
