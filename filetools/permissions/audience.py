@@ -94,9 +94,14 @@ class Audience:
             self._release_hopeless()
 
     def ask(self, ticket: Ticket) -> bool:
-        """Ask every callback that is not being asked about a ticket already; whether anybody can answer it."""
+        """Ask every callback that has not been asked for this wait; whether anybody can answer it.
+
+        A look may see the request before the call that makes it goes on.
+        """
         for approver, everywhere in self._approvers.items():
-            if approver not in ticket.asking and (everywhere or ticket.is_own):
+            is_asked = approver in ticket.asking or ticket.asked.get(approver) == ticket.asks
+            if not is_asked and (everywhere or ticket.is_own):
+                ticket.asked[approver] = ticket.asks
                 task = asyncio.create_task(self._ask_one(approver, ticket), name=f"approver {ticket.request.id}")
                 ticket.asking[approver] = task
                 self._tasks.add(task)

@@ -63,6 +63,8 @@ class Ticket:
     settled: asyncio.Event = field(default_factory=asyncio.Event)
     """Set when waiting makes no sense any more: answered, over, or nobody is left who could answer."""
     asking: dict[Approver, asyncio.Task[None]] = field(default_factory=dict)
+    asked: dict[Approver, int] = field(default_factory=dict)
+    """For how many of the waits each callback has been asked."""
 
 
 class Tickets:

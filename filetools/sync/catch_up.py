@@ -83,9 +83,8 @@ class CatchUp:
             try:
                 await self._round()
             except FileToolsError as exc:
-                # One that is only slow goes on at once.
-                level = logging.DEBUG if mirror.is_ready else logging.WARNING
-                _log.log(level, "catching up mirror %s was interrupted: %s", mirror.name, exc)
+                # One that is left behind has said so; one that is only slow goes on at once.
+                _log.debug("catching up mirror %s was interrupted: %s", mirror.name, exc)
             if mirror.is_ready or mirror.is_paused:
                 await mirror.work.wait(self._idle_seconds())
             # Looked at again: what it waited for may have been a miss.

@@ -21,10 +21,11 @@ from filetools.permissions import (
     CallWatch,
     watched,
 )
+from filetools.permissions.book import Run
 from filetools.permissions.tickets import Case
 from filetools.permissions.trust import RunTrust
 from tests.support.opened import steps_until
-from tests.support.people import ALICE, BOB, EDITOR, Notices, Person, Stopwatch, proposal, run
+from tests.support.people import ALICE, BOB, EDITOR, Notices, Person, Stopwatch, T, proposal, run
 
 PATH = WorkspacePath("a.txt")
 SHORT_SECONDS = 0.02
@@ -41,6 +42,7 @@ class Desk:
         wait_seconds: float = 30.0,
         open_seconds: float = 600.0,
         clock: Callable[[], float] = time.time,
+        run: Run = run,
     ) -> None:
         self.trust = RunTrust()
         self.notices = Notices()
@@ -276,6 +278,24 @@ async def test_the_first_of_several_approvers_decides_and_the_others_are_told_of
     with pytest.raises(ApprovalDeniedError):
         await desk.approvals.ask(case())
     await steps_until(lambda: not desk.approvals._ledger.audience._tasks)
+
+
+async def test_a_look_that_is_quicker_than_the_call_itself_does_not_have_it_asked_twice(book: ApprovalBook) -> None:
+    async def looking(work: Callable[[], T]) -> T:
+        done = await run(work)
+        if looks:
+            await looks.pop()()
+            await steps_until(lambda: not any(ticket.asking for ticket in desk.approvals._ledger.tickets))
+        return done
+
+    desk = Desk(book, run=looking)
+    looks = [desk.approvals.look]
+    person = Person("nonsense", "allow")  # type: ignore[arg-type]
+    desk.approvals.listen(person)
+    await refused_id(desk, case())
+    assert len(person.asked) == 1
+    assert await desk.approvals.ask(case()) == ALLOWED
+    await desk.approvals.aclose()
 
 
 async def test_an_approver_that_fails_has_not_answered(desk: Desk, caplog: pytest.LogCaptureFixture) -> None:

@@ -210,6 +210,20 @@ async def test_a_change_is_in_the_mirror_at_once_and_paid_when_it_is_durable(tmp
         assert opened.manager.standing() == "in_sync"
 
 
+async def test_a_mirror_that_goes_while_it_is_looked_at_is_told_of_once(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    def gone(method: str, path: str) -> None:
+        if path == MARKER:
+            raise WorkspaceGoneError("the root does not exist any more")
+
+    caplog.set_level("DEBUG", "filetools.sync")
+    async with world(tmp_path, scripted(memory_mirror(), before=gone)) as opened:
+        await opened.manager.start()
+        await opened.until(lambda: "was interrupted" in caplog.text)
+    assert [record.levelname for record in caplog.records if record.levelname != "DEBUG"] == ["WARNING"]
+
+
 @pytest.mark.parametrize("change", ["a file", "a folder that is not recorded yet"])
 async def test_the_first_change_while_a_mirror_is_looked_at_does_not_make_it_look_emptied(
     tmp_path: Path, change: str
