@@ -54,6 +54,8 @@ class ForeignRecorder:
         self._gone_on: dict[str, str] = {}
         """New and old names of what was moved, and had left the new one too before anybody looked."""
         self._again: list[Hint] = []
+        self._passing: list[tuple[str, str]] = []
+        """Keys and paths of what came and went before anybody looked, such as an editor's temporary file."""
         self._since = 0
         """Number of the newest record before the look that is under way."""
         self._ignores = IgnoreCache()
@@ -121,6 +123,7 @@ class ForeignRecorder:
     def _commit(self, hints: Sequence[Hint]) -> tuple[ChangeRecord, ...]:
         self._stacks.clear()  # ignore files are read once a batch
         self._since = self._parts.journal.position()
+        self._passing = []
         changes: list[Change] = []
         gone: list[str] = []
         for hint in hints:
@@ -130,6 +133,9 @@ class ForeignRecorder:
                 continue
             changes += self._changes(hint)
             gone += [change.path for change in changes[-2:] if change.operation is Operation.DELETE_DIRECTORY]
+        if self._passing:
+            for mirror in self._parts.journal.mirrors.all():  # that was being filled may have met it
+                self._parts.journal.backlog.add(mirror.place, self._passing)
         if not changes:
             return ()
         return self._parts.journal.commit(changes, EXTERNAL)
@@ -186,6 +192,8 @@ class ForeignRecorder:
 
     def _told(self, seen: Look, hint: Hint) -> list[Change]:
         change = seen.adoption
+        if change is None and seen.stat is None and seen.view.head is None:
+            self._passing.append((seen.key, seen.path))
         if change is None or (seen.view.head is None and self._is_ignored(seen.path)):
             return []
         if change.operation is Operation.FOUND:
@@ -197,6 +205,8 @@ class ForeignRecorder:
         was = self._parts.names.find(source)
         if stat is None and was != "absent":
             # The hint that says where it went from here is on its way.
+            if self._parts.names.find(path) != "absent":
+                return self._changed(source, hint, self._parts.store.stat(source))  # somebody has told of it here
             self._gone_on[path] = source
             return []
         if stat is not None and stat.type == "directory":

@@ -56,6 +56,8 @@ class Move:
     number: int
     version: str | None = None
     """Version of the moved file, where it is known already; the journal's head tells it otherwise."""
+    mode: int | None = None
+    """Permission bits of a moved file, which a mirror may lack yet; None keeps those it has."""
 
 
 MirrorAction = Put | Remove | MakeDirectory | Move

@@ -13,7 +13,7 @@ from filetools.sync.completions import Completion
 from filetools.sync.context import SyncContext
 from filetools.sync.mirror import Mirror
 from filetools.sync.mirror_worker import Job
-from filetools.sync.steps import Step, step_for
+from filetools.sync.steps import MakeDirectoryStep, Step, step_for
 
 _MANY_ENTRIES: Final = 1000
 
@@ -62,11 +62,15 @@ class Carrier:
                 self.mirror.work.set()  # the mirror has nothing to move; catching up writes it
         return found
 
-    def completions(self, action: MirrorAction) -> list[Completion]:
+    def completions(self, action: MirrorAction, step: Step) -> list[Completion]:
         """Return what can be paid once an action was exchanged; call it under the locks of its paths.
 
-        Nothing for a moved directory while entries are open below it: catching up has to look at each file.
+        Nothing for a moved directory while entries are open below it, nor for a directory that was there already, which
+        may be one that is owed to go: catching up has to look at each file.
         """
+        if isinstance(step, MakeDirectoryStep) and action.path not in step.made:
+            self.mirror.work.set()
+            return []
         if isinstance(action, Move) and action.version is None and self._owes_below(action.source_key):
             self.mirror.work.set()
             return []
@@ -90,7 +94,7 @@ class Carrier:
             except Exception:
                 step.discard()
                 raise
-            completions = self.completions(action)
+            completions = self.completions(action, step)
             step.finish()
             if not job.is_abandoned:
                 for completion in completions:

@@ -219,7 +219,7 @@ class MakeDirectoryStep:
         self._path = action.path
         # The owner must be able to write in it, as only that one mirrors.
         self._mode = 0o777 if action.mode is None else action.mode | 0o700
-        self._made: tuple[WorkspacePath, ...] = ()
+        self.made: tuple[WorkspacePath, ...] = ()
 
     @property
     def is_ready(self) -> bool:
@@ -234,13 +234,13 @@ class MakeDirectoryStep:
         while (obstacle := self._files.obstacle(self._path, is_directory=True)) is not None:
             self._files.take_away(obstacle, go_on)
         go_on()
-        self._made = self._files.make_parents(self._path)
+        self.made = self._files.make_parents(self._path)
         if self._files.store.make_directory(self._path, self._mode):
-            self._made = (self._path, *self._made)
+            self.made = (self._path, *self.made)
 
     def set_back(self) -> None:
         """Remove it, unless something is in it by now."""
-        made, self._made = self._made, ()
+        made, self.made = self.made, ()
         for folder in made:
             self._files.remove_if_empty(folder)
 
@@ -255,19 +255,14 @@ class MoveStep:
     """Renames a file or directory that the mirror holds as the primary did; implements `Step`."""
 
     def __init__(self, files: MirrorFiles, action: Move, version: str | None) -> None:
-        """Prepare nothing yet.
-
-        Args:
-            files: The mirror's.
-            action: What to rename.
-            version: The file's version; None for a directory.
-        """
+        """Prepare nothing yet; the version is the file's, None for a directory."""
         self._files = files
         self._action = action
         self._version = version
         self._displaced: Displaced | None = None
         self._is_own = False
         self._is_moved = False
+        self._mode: int | None = None
 
     @property
     def is_ready(self) -> bool:
@@ -288,6 +283,7 @@ class MoveStep:
             raise OutOfStepError(action.source)
         if self._version is not None and not files.is_at(action.source, found, self._version):
             raise OutOfStepError(action.source)
+        self._mode = found.mode
         files.refuse_state_below(action.source)
         self._make_room(action.path, is_directory=self._version is None)
 
@@ -300,6 +296,8 @@ class MoveStep:
         except _OTHER_GROUND as exc:
             raise OutOfStepError(action.path) from exc
         self._is_moved = True
+        if action.mode not in (None, self._mode):
+            self._files.store.set_mode(action.path, action.mode)
         known = self._files.known
         if self._displaced is not None:
             self._is_own = known.version_of(action.path, self._displaced.stat) is not None

@@ -56,7 +56,7 @@ class _Part:
         while self._pending:
             action, step = self._pending[0]
             _exchange(step, job)
-            self._completions += self.carrier.completions(action)
+            self._completions += self.carrier.completions(action, step)
             self._exchanged.append(self._pending.pop(0)[1])
 
     def set_back(self, job: Job[None]) -> None:

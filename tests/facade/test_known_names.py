@@ -434,6 +434,22 @@ async def test_a_file_that_an_agent_wrote_in_a_moved_folder_before_that_was_told
         assert [record.actor.kind for record in records if record.path == "old/a"][-1] == "agent"
 
 
+async def test_a_file_told_at_a_name_it_only_passed_through_is_told_to_have_left_it(tmp_path: Path) -> None:
+    async with watched(tmp_path) as (files, events):
+        await files.write_file("a", "one\n")
+        await all_seen(files, tmp_path, events)
+        clerk_of(files)._watcher._handover.close()
+        start, position = on_disk(tmp_path), await files.position()
+        run(tmp_path, "mv a b")
+        await files.append_file("b", "two\n")
+        run(tmp_path, "mv b c")
+        recorder = ForeignRecorder(files._parts, files._runner.tell)
+        hints = [Hint("moved", "b", "a"), Hint("moved", "c", "b")]
+        while hints:
+            hints = await recorder.record(hints)
+        assert replayed(start, (await files.changes(position)).records) == (on_disk(tmp_path), [])
+
+
 @pytest.mark.parametrize("is_known", [True, False])
 async def test_a_folder_that_goes_with_the_one_above_between_look_and_record_is_told_once(
     tmp_path: Path, is_known: bool, monkeypatch: pytest.MonkeyPatch

@@ -10,7 +10,11 @@ from typing import Any
 import pytest
 
 import filetools
+from filetools.facade.foreign import ForeignRecorder
+from filetools.journal import Change
+from filetools.models import SYSTEM, Operation
 from filetools.stores import MemoryStore
+from filetools.watch import Hint
 from tests.support.crashing import snapshot
 from tests.support.mirror_worlds import (
     FOR_EVER_SECONDS,
@@ -168,3 +172,42 @@ async def test_a_file_made_anew_has_its_own_mode_in_a_mirror_that_still_holds_th
         await files.for_actor(filetools.Actor(kind="agent", id="bob")).write_file("run.sh", "2")
         await caught_up(files)
         assert (mirror / "run.sh").stat().st_mode == (root / "run.sh").stat().st_mode
+
+
+async def test_a_folder_made_again_while_its_removal_is_owed_has_nothing_of_the_former_one(tmp_path: Path) -> None:
+    root, mirror = tmp_path / "root", tmp_path / "mirror"
+    root.mkdir()
+    async with filetools.open(root, mirror=mirror, settings=QUICK) as files:
+        await files.write_file("d/a", "1")
+        await caught_up(files)
+        shutil.rmtree(root / "d")
+        gone = Change(operation=Operation.DELETE_DIRECTORY, path="d", key="d", applied=True, external=True)
+        files._parts.journal.commit([gone], SYSTEM)  # as a process does that knows nothing of the mirror
+        await files.create_directory("d")
+        await caught_up(files)
+    assert snapshot(mirror) == snapshot(root) == {"d": None}
+
+
+async def test_a_file_that_comes_and_goes_before_anybody_looks_leaves_the_mirror_that_met_it(tmp_path: Path) -> None:
+    root, mirror = tmp_path / "root", tmp_path / "mirror"
+    root.mkdir()
+    async with filetools.open(root, mirror=mirror, settings=QUICK) as files:
+        await files.write_file("a", "1")
+        await caught_up(files)
+        (mirror / "temporary").write_text("1")
+        recorder = ForeignRecorder(files._parts, files._runner.tell)
+        await recorder.record([Hint("moved", "a", "temporary")])
+        await caught_up(files)
+    assert snapshot(mirror) == snapshot(root) == {"a": b"1"}
+
+
+async def test_a_file_that_moves_after_a_chmod_has_its_new_mode_in_the_mirror(tmp_path: Path) -> None:
+    root, mirror = tmp_path / "root", tmp_path / "mirror"
+    root.mkdir()
+    async with filetools.open(root, mirror=mirror, settings=QUICK) as files:
+        await files.write_file("a", "1")
+        await caught_up(files)
+        (root / "a").chmod(0o755)
+        await files.move_file("a", "b")
+        await caught_up(files)
+        assert (mirror / "b").stat().st_mode & 0o777 == 0o755

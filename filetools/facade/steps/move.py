@@ -169,9 +169,9 @@ class MoveFile:
                 source=self.source,
                 source_key=source.key,
                 number=number,
-                version=None
-                if source.is_opaque
-                else source.version,  # no head tells it before the commit of a file that nobody has recorded yet
+                # No head tells it before the commit of a file that nobody has recorded yet.
+                version=None if source.is_opaque else source.version,
+                mode=None if source.is_opaque or source.stat is None else source.stat.mode,
             ),
         )
 
