@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 from typing import Annotated, Any, Final
 
 import typer
+from rich.filesize import decimal
 
 from filetools.app import FileToolsFacade
 from filetools.cli import suggestions
@@ -123,9 +124,10 @@ def checkpoint(
     replace: Annotated[bool, typer.Option("--replace", help="Move a checkpoint of that name here.")] = False,
     delete: Annotated[bool, typer.Option("--delete", help="Forget the checkpoint of that name.")] = False,
 ) -> None:
-    """Give this moment a name, to restore it later.
+    """Keep the state of the whole tree under a name, to restore it later.
 
-    What changes after a checkpoint is kept, whatever the limits, until the checkpoint is deleted.
+    All files are in it that ignore rules do not leave out, whoever wrote them; up to 16 MiB a file. What changes after a
+    checkpoint is kept, whatever the limits, until the checkpoint is deleted.
     """
     if name is None and (replace or delete):
         raise typer.BadParameter("--replace and --delete go with a name")
@@ -226,14 +228,25 @@ def _amount(files: list[UndoneFile]) -> str:
 
 def _show_checkpoint(result: CheckpointResult, word: str) -> None:
     style = "red" if word == "deleted" else "green"
-    print_line((f"{word:<9} ", style), printable(result.name), (f"  after change {result.number}", "dim"))
+    print_line((f"{word:<9} ", style), printable(result.name), (f"  {_held(result)}", "dim"))
+    for path in result.by_hash_alone:
+        print_line(("not kept  ", "yellow"), printable(path), ("  too large: it cannot be restored", "dim"))
+    for path in result.unread:
+        print_line(("unread    ", "yellow"), printable(path), ("  it could not be read, or was changing", "dim"))
 
 
 def _show_checkpoints(result: CheckpointsResult) -> None:
     for each in result.checkpoints:
-        print_line((f"{each.number:>6}  {moment(each.time)}  ", "dim"), printable(each.name))
+        print_line((f"{moment(each.time)}  ", "dim"), printable(each.name), (f"  {_held(each)}", "dim"))
     if not result.checkpoints:
         print_note("There is no checkpoint; 'filetools checkpoint NAME' makes one.")
+
+
+def _held(result: CheckpointResult) -> str:
+    """Return what is in a checkpoint."""
+    if result.files is None or result.bytes is None:
+        return f"the changes after number {result.number}"
+    return f"{result.files:,} file{'' if result.files == 1 else 's'}, {decimal(result.bytes)}"
 
 
 def _moment(given: str | None) -> int | datetime | None:
