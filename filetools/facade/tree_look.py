@@ -19,7 +19,7 @@ from filetools.errors import FileTooLargeError, FileToolsError
 from filetools.facade.foreign import ForeignRecorder
 from filetools.facade.look import CHUNK_BYTES
 from filetools.facade.parts import Parts
-from filetools.journal import Head, IndexRow, Looked
+from filetools.journal import HeadFacts, IndexRow, Looked
 from filetools.models import VERSION_PREFIX
 from filetools.paths import WorkspacePath
 from filetools.paths.patterns import ExcludeRules
@@ -40,7 +40,7 @@ class TreeLook:
     """Number of the newest record before the look."""
     rows: dict[str, IndexRow] = field(default_factory=dict)
     """All that stands in the tree, by key."""
-    heads: dict[str, Head] = field(default_factory=dict)
+    heads: dict[str, HeadFacts] = field(default_factory=dict)
     closed: list[str] = field(default_factory=list)
     """Paths that could not be read."""
     moving: list[str] = field(default_factory=list)
@@ -128,6 +128,9 @@ class _Comparison:
 
     def _row(self, key: str, path: WorkspacePath, stat: FileStat) -> IndexRow:
         old = self._old.get(key)
+        is_known = old is not None and (old.kind, old.identity, old.mode) == (stat.type, stat.identity, stat.mode)
+        if old is not None and is_known and (old.version is not None or stat.type != "file"):
+            return old
         if stat.type != "file":
             row = IndexRow(path, stat.type, stat.identity, stat.mode, None)
         elif old is not None and old.identity == stat.identity and old.version is not None:
@@ -227,9 +230,7 @@ class _Comparison:
             seen.hints.append(Hint("changed", next(iter(self._found.values())).path))
         for key, row in self._found.items():
             if row.version is not None:
-                seen.heads[key] = Head(
-                    key=key, path=row.path, version=row.version, size=None, mode=row.mode, number=0, applied=True
-                )
+                seen.heads[key] = HeadFacts(row.path, row.version, row.mode, 0)
         # What is new has a row once it is told: until then it counts as absent.
         told = {key: row for key, row in self._changed.items() if self._looked is None or key not in arrived}
         gone = [key for key, row in self._old.items() if row.kind != "directory" and key not in seen.rows]

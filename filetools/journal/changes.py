@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final, Literal
+from typing import Final, Literal, NamedTuple
 
 from filetools.journal.document_rows import Document, DocumentChange, DocumentClosing
 from filetools.models import Operation
@@ -41,6 +41,16 @@ class Head:
     """Number of the record that made it the head; what a commit compares."""
     applied: bool
     """False while the file may not carry this version yet."""
+
+
+class HeadFacts(NamedTuple):
+    """A head as those need it who look at all of them."""
+
+    path: str
+    version: str | None
+    mode: int | None
+    number: int
+    """0 of a file that was found, and of which nothing is recorded."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -21,6 +21,8 @@ _KEEP: Final = (
     " ON CONFLICT (hash) DO UPDATE SET used = max(used, excluded.used), bytes = excluded.bytes"
 )
 _KEEP_READ: Final = "INSERT OR IGNORE INTO contents (hash, size, used, bytes) VALUES (?, ?, ?, NULL)"
+VERSION_TEXT: Final = f"CASE WHEN version IS NOT NULL THEN '{VERSION_PREFIX}' || lower(hex(version)) END"
+"""Gives the column `version` as text, for queries of so many rows that it matters."""
 UNSYNCED: Final = -1
 """Value of `used` for texts that somebody read and no record needs: nobody has synced them, and they are the first to go."""
 _TOUCH: Final = "UPDATE contents SET used = ? WHERE hash = ?"

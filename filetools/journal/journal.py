@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Protocol
 
 from filetools.journal.approvals import ApprovalRow
-from filetools.journal.changes import BacklogEntry, Change, Head, MirrorRow, RelationKind, View
+from filetools.journal.changes import BacklogEntry, Change, HeadFacts, MirrorRow, RelationKind, View
 from filetools.journal.checkpoints import Checkpoints
 from filetools.journal.document_rows import Document, DocumentChange
 from filetools.journal.documents import DocumentEdit, Handle, NewDocument
@@ -358,7 +358,7 @@ class Journal(Protocol):
     def heads_below(self, key: str) -> Iterator[tuple[str, str]]:
         """Yield (path, version) of every file recorded below a folder, in order of their keys, read page by page."""
 
-    def heads(self) -> dict[str, Head]:
+    def heads(self) -> dict[str, HeadFacts]:
         """Return the heads of all paths, by key; those of files that are gone have no version."""
 
     def position(self) -> int:

@@ -6,8 +6,8 @@ import functools
 from collections.abc import Iterator
 from typing import Final
 
-from filetools.journal.changes import Head, View
-from filetools.journal.contents import version_from
+from filetools.journal.changes import Head, HeadFacts, View
+from filetools.journal.contents import VERSION_TEXT, version_from
 from filetools.journal.database import Database
 from filetools.journal.document_rows import DOCUMENT_COLUMNS, document_from
 from filetools.journal.folders import bounds_below
@@ -105,16 +105,10 @@ class SqliteReading:
                 return
             first = rows[-1][0]
 
-    def heads(self) -> dict[str, Head]:
+    def heads(self) -> dict[str, HeadFacts]:
         """Return the heads of all paths, by key; those of files that are gone have no version."""
-        rows = self._database.rows("SELECT key, path, version, size, mode, number, applied FROM heads")
-        return {
-            key: Head(
-                key=key, path=path, version=version_from(version), size=size, mode=mode, number=number,
-                applied=bool(applied),
-            )
-            for key, path, version, size, mode, number, applied in rows
-        }  # fmt: skip
+        rows = self._database.rows(f"SELECT key, path, {VERSION_TEXT}, mode, number FROM heads")
+        return {key: HeadFacts(path, version, mode, number) for key, path, version, mode, number in rows}
 
     def position(self) -> int:
         """Number of the newest record; 0 if there is none."""

@@ -13,7 +13,7 @@ from itertools import islice
 from typing import Any, Final, Protocol
 
 from filetools.journal.changes import Change
-from filetools.journal.contents import digest_of, version_from
+from filetools.journal.contents import VERSION_TEXT, digest_of
 from filetools.journal.database import Database
 from filetools.journal.folders import bounds_below
 from filetools.models import EntryType, Operation
@@ -24,6 +24,7 @@ Identity = tuple[int, int, int, int, int]
 SLICE: Final = 2000
 """Rows written in one transaction, so that commits wait a few milliseconds at most."""
 _COLUMNS: Final = "path, kind, device, inode, size, mtime, ctime, mode, version"
+_READ: Final = f"path, kind, device, inode, size, mtime, ctime, mode, {VERSION_TEXT} FROM tree_index"
 _UPSERT: Final = f"INSERT OR REPLACE INTO tree_index (key, {_COLUMNS}, gone) VALUES (?,?,?,?,?,?,?,?,?,?,NULL)"
 _ADD_FOLDER: Final = (
     "INSERT INTO tree_index (key, path, kind) VALUES (?, ?, 'directory')"
@@ -104,12 +105,13 @@ class SqliteTreeIndex:
 
     def rows(self) -> dict[str, IndexRow]:
         """Return all rows by key."""
-        found = self._database.rows(f"SELECT key, {_COLUMNS} FROM tree_index WHERE gone IS NULL")
-        return {key: _row_from(values) for key, *values in found}
+        return {
+            key: _row_from(values) for key, *values in self._database.rows(f"SELECT key, {_READ} WHERE gone IS NULL")
+        }
 
     def get(self, key: str) -> IndexRow | None:
         """Return the row of a key, or None; of files with a head, the head says more."""
-        row = self._database.row(f"SELECT {_COLUMNS} FROM tree_index WHERE key = ? AND gone IS NULL", (key,))
+        row = self._database.row(f"SELECT {_READ} WHERE key = ? AND gone IS NULL", (key,))
         return None if row is None else _row_from(row)
 
     def save(self, met: Mapping[str, IndexRow], gone: Iterable[str]) -> None:
@@ -190,7 +192,7 @@ def _move(connection: sqlite3.Connection, change: Change) -> None:
 def _row_from(values: Iterable[Any]) -> IndexRow:
     path, kind, device, inode, size, mtime, ctime, mode, version = values
     identity = None if device is None else (device, inode, size, mtime, ctime)
-    return IndexRow(path, kind, identity, mode, version_from(version))
+    return IndexRow(path, kind, identity, mode, version)
 
 
 def _values(key: str, row: IndexRow) -> tuple[Any, ...]:
