@@ -156,14 +156,25 @@ class _Meter:
         self.statements: list[str] | None = None
         self.steps = [0]
 
-    def attach(self, connections: list[sqlite3.Connection]) -> None:
+    def watch(self, journal: SqliteJournal) -> None:
+        """See all connections from now on: those for reading when they are lent, however busy they are now."""
+        readers = journal._database._readers
+        take = readers._take
+
+        def taken() -> sqlite3.Connection:
+            return self._attached(take())
+
+        readers._take = taken  # type: ignore[method-assign]
+        self._attached(journal._database._writer._connection)
+
+    def _attached(self, connection: sqlite3.Connection) -> sqlite3.Connection:
         # Once and for good: replacing a callback waits, with the interpreter's lock held, for the statement that another
         # thread is in, which may itself be waiting for that lock to call it.
-        for connection in connections:
-            if connection not in self._connections:
-                self._connections.append(connection)
-                connection.set_trace_callback(self._trace)
-                connection.set_progress_handler(self._step, 10)
+        if connection not in self._connections:
+            self._connections.append(connection)
+            connection.set_trace_callback(self._trace)
+            connection.set_progress_handler(self._step, 10)
+        return connection
 
     def _trace(self, statement: str) -> None:
         if self.statements is not None:
@@ -180,9 +191,10 @@ _METERS: WeakKeyDictionary[SqliteJournal, _Meter] = WeakKeyDictionary()
 @contextmanager
 def watched(journal: SqliteJournal) -> Iterator[tuple[list[str], list[int]]]:
     """Note every statement of every connection, and how many steps SQLite's machine takes for them, in tens."""
-    journal.position()
-    meter = _METERS.setdefault(journal, _Meter())
-    meter.attach([journal._database._writer._connection, *journal._database._readers._idle])
+    if journal not in _METERS:
+        _METERS[journal] = _Meter()
+        _METERS[journal].watch(journal)
+    meter = _METERS[journal]
     meter.statements, meter.steps = [], [0]
     try:
         yield meter.statements, meter.steps
