@@ -182,11 +182,18 @@ class _Comparison:
         return False
 
     def _was_overlooked(self, row: IndexRow, changed_ns: int) -> bool:
-        """Whether a file stood there at the last look, and was left out: a program cannot set back when it was changed."""
+        """Whether a file stood there at the last look, and was left out.
+
+        A program cannot set back when a file was changed, or moved into its folder; but the folder may have come with it.
+        """
         assert self._looked is not None
+        if changed_ns >= int(self._looked.time * 1e9) - CLOCK_TICK_NS:
+            return False
         folder = WorkspacePath(row.path).parent
-        is_old = changed_ns < int(self._looked.time * 1e9) - CLOCK_TICK_NS
-        return is_old and (folder.is_root or self._parts.workspace.key(folder) in self._old)
+        key = self._parts.workspace.key(folder)
+        known, standing = self._old.get(key), self._seen.rows.get(key)
+        is_same = known is not None and standing is not None and _inode(known) == _inode(standing) is not None
+        return folder.is_root or is_same
 
     def _compare_names(self, arrived: list[tuple[str, IndexRow]]) -> None:
         """Have what is gone and what is new looked at; what bears another name since is moved."""
@@ -235,7 +242,9 @@ class _Comparison:
         told = {key: row for key, row in self._changed.items() if self._looked is None or key not in arrived}
         gone = [key for key, row in self._old.items() if row.kind != "directory" and key not in seen.rows]
         index.save(told, gone)
-        index.complete(Looked(seen.position, began))
+        if self._looked is None or not seen.hints:
+            # Else what is new, but could not be told yet, would count as overlooked the next time.
+            index.complete(Looked(seen.position, began))
 
 
 def _hashed(parts: Parts, path: WorkspacePath) -> tuple[str, FileStat]:

@@ -196,3 +196,19 @@ async def test_a_persons_unsaved_text_is_not_touched(tmp_path: Path) -> None:
         await files.restore("before")
         assert (await person.buffers.read(buffer.handle)).text == "unsaved\n"
     assert (tmp_path / "src/app.py").exists()
+
+
+async def test_files_that_came_with_their_folder_are_new_however_old_they_are(tmp_path: Path) -> None:
+    root, outside = tmp_path / "root", tmp_path / "outside"
+    for folder in (root / "docs", outside):
+        folder.mkdir(parents=True)
+        (folder / f"{folder.name}.txt").write_text("old\n")
+    async with filetools.open(root, settings=ALONE) as files:
+        await asyncio.sleep(0.05)
+        await files.checkpoint("before")
+        first = on_disk(root)
+        run(root, "rm -r docs; mv ../outside docs")
+        await files.checkpoint("after")
+        assert ("create", "docs/outside.txt", "external") in await recorded(files)
+        await files.restore("before")
+        assert on_disk(root) == first
