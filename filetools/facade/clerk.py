@@ -76,7 +76,7 @@ class Clerk:
         self._tasks: list[asyncio.Task[None]] = []
         self._hints: list[Hint] = []
         self._hinted = asyncio.Event()
-        self._echoes: dict[str, Hint] = {}
+        self._echoes: dict[WorkspacePath, Hint] = {}
         self._echoes_due: asyncio.TimerHandle | None = None
         self._rescan_due = asyncio.Event()
         self._sure_ns = time.time_ns()
@@ -293,7 +293,7 @@ class Clerk:
     async def _watch(self) -> None:
         if not self._parts.settings.watch or self._watcher is not None:
             return
-        excluded = lru_cache(REMEMBERED_PATHS)(self._rules.matches)
+        excluded = lru_cache(REMEMBERED_PATHS)(self._rules.matches_itself)
         self._watcher = ForeignWatcher(
             self._parts.workspace.root,
             excluded=excluded,
@@ -308,12 +308,13 @@ class Clerk:
         if not self._hints and not self._echoes:
             self._sure_ns = time.time_ns()
         for hint in hints:
-            if hint.kind == "changed" and self._is_own(hint.path):
-                self._echoes.setdefault(hint.path, hint)
+            path, old_path = WorkspacePath(hint.path), WorkspacePath(hint.old_path or "")
+            if hint.kind == "changed" and self._is_own(path):
+                self._echoes.setdefault(path, hint)
                 continue
             # It leads to the same look, and knows better what happened.
-            self._echoes.pop(hint.path, None)
-            self._echoes.pop(hint.old_path or "", None)
+            self._echoes.pop(path, None)
+            self._echoes.pop(old_path, None)
             self._hints.append(hint)
         if self._hints:
             self._hinted.set()
@@ -326,14 +327,14 @@ class Clerk:
     def _take_echoes(self) -> None:
         """Look at what filetools wrote itself, once it is done: a look takes the lock, and meets folders not recorded yet."""
         self._echoes_due = None
-        for path in [path for path in self._echoes if not self._runner.is_at_work_in(WorkspacePath(path))]:
+        for path in [path for path in self._echoes if not self._runner.is_at_work_in(path)]:
             self._hints.append(self._echoes.pop(path))
         if self._hints:
             self._hinted.set()
         self._expect_echoes()
 
-    def _is_own(self, path: str) -> bool:
-        return self._recorder.is_just_written(path) or self._runner.is_at_work_in(WorkspacePath(path))
+    def _is_own(self, path: WorkspacePath) -> bool:
+        return self._recorder.is_just_written(path) or self._runner.is_at_work_in(path)
 
     async def _record(self) -> None:
         """Record in the order of the hints: what a file is now must not be told before that it was made."""

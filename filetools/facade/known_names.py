@@ -49,6 +49,11 @@ class KnownNames:
         inventory = self._current()
         return self._indexed(path) if inventory is None else inventory.find(path)
 
+    def on_the_way(self, path: str) -> list[Known]:
+        """Return what was at each folder above a path, the outermost first, and at the path itself."""
+        inventory = self._current()
+        return ["unknown"] * (path.count("/") + 1) if inventory is None else inventory.on_the_way(path)
+
     def first_look(self, path: str, stat: FileStat) -> Operation:
         """Return what has happened to a file that the journal does not know: created, modified, or merely found."""
         inventory = self._current()

@@ -23,12 +23,13 @@ def sync_files(parts: Parts) -> int:
     places = {record.number: parts.recovery.places(record) for record in records}
     by_path: dict[WorkspacePath, list[int]] = defaultdict(list)
     for record in records:
-        for path in places[record.number] or [parts.workspace.resolve(record.path)]:
+        for path in places[record.number] or [WorkspacePath(record.path)]:
             by_path[path].append(record.number)
     failed: set[int] = set()
+    synced: set[WorkspacePath] = set()
     for path, numbers in by_path.items():
         try:
-            _sync(parts, path)
+            _sync(parts, path, synced)
         except FileToolsError as exc:
             _log.warning("%s is not synced yet: %s", path, exc)
             failed.update(numbers)
@@ -38,10 +39,10 @@ def sync_files(parts: Parts) -> int:
     return len(records) - len(failed)
 
 
-def _sync(parts: Parts, path: WorkspacePath) -> None:
+def _sync(parts: Parts, path: WorkspacePath, synced: set[WorkspacePath]) -> None:
     while True:
         try:
-            parts.store.sync(path)
+            parts.store.sync(path, synced=synced)
         except (FileNotFoundError, PathNotDirectoryError, SymlinkNotAllowedError, NotRegularFileError):
             # It went, or something else took the place, on the way or at the end: that it did must last.
             if path.is_root:

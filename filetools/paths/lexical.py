@@ -23,7 +23,8 @@ MAX_NAME_BYTES: Final = 255
 
 # Paths that are already in normal form and break no rule on any system but Windows: no segment starts with a dot, so
 # that none is ".", ".." or the state directory. Possessive, hence linear.
-_CLEAN: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.\-]*+(?:/[A-Za-z0-9_][A-Za-z0-9_.\-]*+)*+")
+_CLEAN_NAME: Final = rf"[A-Za-z0-9_][A-Za-z0-9_.\-]{{0,{MAX_NAME_BYTES - 1}}}+"
+_CLEAN: Final = re.compile(f"{_CLEAN_NAME}(?:/{_CLEAN_NAME})*+")
 _DRIVE: Final = re.compile(r"[A-Za-z]:")
 
 
@@ -40,7 +41,7 @@ class LexicalRules:
 
     def parse(self, raw_path: str, *, allow_root: bool = False) -> WorkspacePath:
         """Return the normal form of a raw path, by the rules of `Workspace.resolve`."""
-        if len(raw_path) <= MAX_NAME_BYTES and not self.windows and not self.state and _CLEAN.fullmatch(raw_path):
+        if len(raw_path) <= MAX_PATH_BYTES and not self.windows and not self.state and _CLEAN.fullmatch(raw_path):
             return str.__new__(WorkspacePath, raw_path)
         _refuse_text(raw_path)
         segments = self._relative(raw_path)

@@ -154,9 +154,13 @@ class ExcludeRules:
             is_directory: Whether it names a folder; all segments above it do.
         """
         *folders, name = path.split("/")
-        if self.matches_name(name, is_directory) or any(map(self._directory_names.matches, folders)):
+        if self.matches_name(name, is_directory) or self._directory_names.found(folders):
             return True
         return self._matches_path(path, is_directory)
+
+    def matches_itself(self, path: str, is_directory: bool) -> bool:
+        """Whether a path that no folder above leaves out is left out."""
+        return self.matches_name(path[path.rfind("/") + 1 :], is_directory) or self._matches_path(path, is_directory)
 
     def _matches_path(self, path: str, is_directory: bool) -> bool:
         if self._paths is not None and self._paths.match(path):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import accumulate
 from typing import Final, Self
 
 from filetools.errors import InvalidPathError
@@ -45,6 +46,11 @@ class WorkspacePath(str):
     def parts(self) -> tuple[str, ...]:
         """All segments, outermost first; empty for the root."""
         return tuple(self.split("/")) if self else ()
+
+    @property
+    def folders(self) -> tuple[WorkspacePath, ...]:
+        """The folders that this path is in, outermost first, without the root."""
+        return tuple(str.__new__(WorkspacePath, each) for each in accumulate(self.parts[:-1], "{}/{}".format))
 
     @property
     def is_root(self) -> bool:

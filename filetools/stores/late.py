@@ -135,9 +135,9 @@ class LateStore:
         """As `Store.set_mode`."""
         self._opened().set_mode(path, mode)
 
-    def sync(self, path: WorkspacePath) -> None:
+    def sync(self, path: WorkspacePath, *, synced: set[WorkspacePath] | None = None) -> None:
         """As `Store.sync`."""
-        self._opened().sync(path)
+        self._opened().sync(path, synced=synced)
 
     def leftovers(self) -> Iterator[Displaced]:
         """As `Store.leftovers`."""

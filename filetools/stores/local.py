@@ -96,7 +96,7 @@ class LocalStore(LocalReading, LocalChanging):
         """What was probed or given."""
         return self._disk.capabilities
 
-    def sync(self, path: WorkspacePath) -> None:
+    def sync(self, path: WorkspacePath, *, synced: set[WorkspacePath] | None = None) -> None:
         """Make a file's bytes and its name durable, with the names of all folders on the way to it.
 
         Where something is gone, the folder that it is missing from is synced, so that the removal is durable.
@@ -109,12 +109,20 @@ class LocalStore(LocalReading, LocalChanging):
         if found is not None and stat.S_ISREG(found.st_mode):
             with Explained(workspace, path), opened_file(workspace, path) as descriptor:
                 sync_descriptor(descriptor)
-        elif found is not None and stat.S_ISDIR(found.st_mode):
-            self._sync_names(path)
-        while not path.is_root:
-            path = path.parent
-            with suppress(DirectoryNotFoundError):
-                self._sync_names(path)
+        is_folder = found is not None and stat.S_ISDIR(found.st_mode)
+        self._sync_way(path if is_folder else path.parent, set() if synced is None else synced)
+
+    def _sync_way(self, folder: WorkspacePath, synced: set[WorkspacePath]) -> None:
+        way: list[WorkspacePath] = []
+        while folder not in synced:
+            way.append(folder)
+            if folder.is_root:
+                break
+            folder = folder.parent
+        with suppress(DirectoryNotFoundError):  # what is in a folder that is gone, is gone
+            for folder in reversed(way):
+                self._sync_names(folder)
+                synced.add(folder)
 
     def _sync_names(self, folder: WorkspacePath) -> None:
         """Sync a folder unless no name in it has changed since it was last synced."""

@@ -315,7 +315,7 @@ class MemoryStore(MemoryReading):
             node.mode = mode
             node.changed_ns = self._tree.now_ns()
 
-    def sync(self, path: WorkspacePath) -> None:
+    def sync(self, path: WorkspacePath, *, synced: set[WorkspacePath] | None = None) -> None:
         """Do nothing: memory never lasts."""
 
     def leftovers(self) -> Iterator[Displaced]:

@@ -280,8 +280,14 @@ class Store(Protocol):
     def set_mode(self, path: WorkspacePath, mode: int) -> None:
         """Set the permission bits of a regular file, by descriptor."""
 
-    def sync(self, path: WorkspacePath) -> None:
-        """Make a file's bytes and its name durable, with the names of all folders on the way to it."""
+    def sync(self, path: WorkspacePath, *, synced: set[WorkspacePath] | None = None) -> None:
+        """Make a file's bytes and its name durable, with the names of all folders on the way to it.
+
+        Args:
+            path: Of a file, a folder, or what is gone.
+            synced: For many changes at once: folders that were made durable after all these changes, with all folders
+                above them. They are passed over, and those of this path are added.
+        """
 
     def leftovers(self) -> Iterator[Displaced]:
         """Yield the temporary files that dead processes left, for the sweep to hash before it discards them.

@@ -150,18 +150,19 @@ class Completions:
         return completion.head is None or (head is not None and head.number == completion.head)
 
     def _sync(self, due: Sequence[Completion], done: list[Completion], job: Job[None]) -> None:
+        synced: set[WorkspacePath] = set()
         for completion in due:
             job.progress()
             if completion.needs_sync:
                 self._must_write.add(completion.key)
-                self._sync_one(completion.path)
+                self._sync_one(completion.path, synced)
                 self._must_write.discard(completion.key)
             done.append(completion)
 
-    def _sync_one(self, path: WorkspacePath) -> None:
+    def _sync_one(self, path: WorkspacePath, synced: set[WorkspacePath]) -> None:
         while True:
             try:
-                self._store.sync(path)
+                self._store.sync(path, synced=synced)
             except GONE:
                 # The folder above has gone too, or a file stands there: it is that change which must be durable.
                 path = path.parent

@@ -16,6 +16,7 @@ from filetools.errors import (
     HoldsStateError,
     PathNotDirectoryError,
     PathNotFoundError,
+    SymlinkNotAllowedError,
 )
 from filetools.journal import Contents
 from filetools.models import VERSION_PREFIX
@@ -59,7 +60,8 @@ class MirrorFiles:
 
     def obstacle(self, path: WorkspacePath, *, is_directory: bool = False) -> WorkspacePath | None:
         """Return what must go before a file or directory can stand at `path`, or None."""
-        parents = [WorkspacePath("/".join(path.parts[:depth])) for depth in range(1, len(path.parts))]
+        # The parent stands nearly always, and then so does all above it.
+        parents = [] if self._is_directory(path.parent) else path.folders
         for place in (*parents, path):
             found = self.store.stat(place)
             if found is None:
@@ -68,6 +70,13 @@ class MirrorFiles:
             if found.type != fits:
                 return place
         return None
+
+    def _is_directory(self, path: WorkspacePath) -> bool:
+        try:
+            found = self.store.stat(path)
+        except SymlinkNotAllowedError:
+            return False
+        return found is not None and found.type == "directory"
 
     def make_parents(self, path: WorkspacePath) -> tuple[WorkspacePath, ...]:
         """Make the directories above `path` that are missing, and return those made, the deepest first."""

@@ -145,11 +145,10 @@ class Recovery:
 
     def _clear_way(self, folder: WorkspacePath) -> None:
         """Settle a file that stands where a folder must be: its deletion or its move may be what the cut took."""
-        while not folder.is_root:
-            stat = self._store.stat(folder)
-            if stat is not None and stat.type == "file":
-                self.settle(folder, self._workspace.key(folder))
+        while not folder.is_root and (stat := self._store.stat(folder)) is None:
             folder = folder.parent
+        if not folder.is_root and stat is not None and stat.type == "file":
+            self.settle(folder, self._workspace.key(folder))
 
     def places(self, record: ChangeRecord) -> list[WorkspacePath]:
         """Return where that which a record changed stands now; a folder above it may have moved, or be gone."""
@@ -160,7 +159,7 @@ class Recovery:
         return [place for place in (moves.now_at(path, record.number) for path in own) if place is not None]
 
     def _own_places(self, record: ChangeRecord) -> list[WorkspacePath]:
-        return [self._workspace.resolve(path) for path in (record.old_path, record.path) if path is not None]
+        return [WorkspacePath(path) for path in (record.old_path, record.path) if path is not None]
 
     def _finish(self, record: ChangeRecord) -> None:
         path = self._workspace.resolve(record.path)

@@ -150,8 +150,9 @@ class Repair:
         finally:
             # What a failure has left. Nobody waits for it: the worker may be hung.
             self._mirror.back.submit(partial(self._finish, items))
+        compared: set[WorkspacePath] = set()
         for item in items:
-            await self._complete(item)
+            await self._complete(item, compared)
             if item.failure is not None:
                 failures[item.target] = item.failure
         return [item.target for item in items if item.is_stale], unread
@@ -262,17 +263,19 @@ class Repair:
             job.progress()
             item.finish()
 
-    async def _complete(self, item: _Item) -> None:
+    async def _complete(self, item: _Item, compared: set[WorkspacePath]) -> None:
         if item.failure is not None or not item.is_exchanged:
             return
         target = item.target
-        if item.goal.kind == "directory" and not target.from_primary:
+        is_whole = item.goal.kind == "directory" and not target.from_primary
+        if is_whole and compared.isdisjoint(target.path.folders):
             try:
                 await self._repair_below(target.path)
             except (FileToolsError, OutOfStepError, UnsettledError) as exc:
                 self._mirror.check()
                 item.failure = exc
                 return
+            compared.add(target.path)
         head = item.goal.stamp.head if item.goal.kind == "file" else None
         self._mirror.completions.note(Completion(key=target.key, path=target.path, number=item.number, head=head))
 

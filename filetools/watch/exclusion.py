@@ -10,7 +10,7 @@ from typing import Final
 from filetools.settings import STATE_DIRECTORY
 
 Excluded = Callable[[str, bool], bool]
-"""Gets a relative path and whether it is a directory; may be called from any thread."""
+"""Gets a relative path that no excluded directory is above, and whether it is a directory; called from any thread."""
 
 _TEMPORARY: Final = re.compile(r"\.ft-[0-9a-f]{16}", re.ASCII)
 
@@ -29,12 +29,17 @@ def with_own_names(excluded: Excluded) -> Excluded:
 
 def is_left_out_below(path: str, is_directory: bool, excluded: Excluded) -> bool:
     """Whether a path or one of the directories it is in is left out."""
-    position = path.find("/")
+    return watched_depth(path, is_directory, excluded) <= path.count("/")
+
+
+def watched_depth(path: str, is_directory: bool, excluded: Excluded) -> int:
+    """Return how many names of a path, from the first on, are not left out."""
+    depth, position = 0, path.find("/")
     while position >= 0:
         if excluded(path[:position], True):
-            return True
-        position = path.find("/", position + 1)
-    return excluded(path, is_directory)
+            return depth
+        depth, position = depth + 1, path.find("/", position + 1)
+    return depth if excluded(path, is_directory) else depth + 1
 
 
 def scan(root: str, path: str, excluded: Excluded) -> list[tuple[str, os.DirEntry[str], bool]] | None:

@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Iterable
 from typing import Final, Literal
 
-from filetools.watch.exclusion import Excluded, is_left_out_below
+from filetools.watch.exclusion import Excluded, watched_depth
 
 Known = Literal["file", "directory", "absent", "unknown"]
 """What was at a path: "unknown" where nobody has looked, as in folders that are not watched or cannot be read."""
@@ -61,20 +61,27 @@ class Inventory:
 
     def find(self, path: str) -> Known:
         """Return what was at a path."""
+        return self.on_the_way(path)[-1]
+
+    def on_the_way(self, path: str) -> list[Known]:
+        """Return what was at each folder above a path, the outermost first, and at the path itself."""
+        way: list[Known] = []
         with self._lock:
-            parent = self._root
-            *above, name = self._key(path).split("/")
-            for folder in above:
-                found = parent.names.get(folder)
-                if not isinstance(found, _Folder):
-                    return self._missing(parent, path)
-                parent = found
-            if name not in parent.names:
-                return self._missing(parent, path)
-            known = parent.names[name]
-            if known is _FILE:
-                return "file"
-            return "directory" if known.is_told else "absent"
+            names, folder = self._key(path).split("/"), self._root
+            for name in names:
+                if name not in folder.names:
+                    break
+                found = folder.names[name]
+                if found is _FILE:
+                    way.append("file")
+                    break
+                way.append("directory" if found.is_told else "absent")
+                folder = found
+            if len(way) < len(names):
+                # Where all names were listed, a name that is not known is not there, unless it is left out.
+                certain = watched_depth(path, False, self._excluded) if folder.is_listed else 0
+                way += ["absent" if depth < certain else "unknown" for depth in range(len(way), len(names))]
+        return way
 
     def inside(self, path: str) -> list[str]:
         """Return the names known in a folder, as `key` spells them."""
@@ -158,10 +165,6 @@ class Inventory:
                 _take_over(standing, moved)
             else:
                 target.names[new_name] = moved
-
-    def _missing(self, parent: _Folder, path: str) -> Known:
-        is_certain = parent.is_listed and not is_left_out_below(path, False, self._excluded)
-        return "absent" if is_certain else "unknown"
 
     def _at(self, path: str) -> _Folder | None:
         folder = self._root

@@ -6,6 +6,7 @@ import asyncio
 import os
 import random
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +30,7 @@ from tests.support.opened import (
     until_watched,
     version,
 )
+from tests.support.step_count import steps_in_all_threads
 
 BEFORE: dict[str, bytes | None] = {"a.txt": b"a", "d": None, "d/e.txt": b"e", "d/f": None, "d/f/g": b"g", "n": None}
 
@@ -248,3 +250,15 @@ async def test_new_folders_of_another_opening_are_not_taken_for_a_stranger_s(roo
             ]
         )
         assert [record.path for record in made if record.actor.kind != "agent"] == ["last"]
+
+
+def test_missing_parents_cost_in_step_with_their_number(tmp_path: Path) -> None:
+    async def write(levels: int) -> None:
+        root = tmp_path / f"{levels}"
+        root.mkdir()
+        async with filetools.open(root, durability="relaxed") as files:
+            await files.write_file("a/" * levels + "f", "x")
+
+    steps_in_all_threads(partial(write, 1))  # what is imported and remembered once
+    few, many = steps_in_all_threads(partial(write, 50)), steps_in_all_threads(partial(write, 200))
+    assert many < 5 * few

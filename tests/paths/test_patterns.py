@@ -107,11 +107,12 @@ def test_no_patterns_give_no_filter() -> None:
 )
 def test_filter_of_a_folder_agrees_with_whole_paths(patterns: list[str], names: list[str], is_directory: bool) -> None:
     rules = compile_patterns(patterns)
-    pruned = False
+    pruned = itself = False
     for depth, name in enumerate(names):
         sieve = rules.in_directory("/".join(names[:depth]))
         pruned = pruned or (sieve is not None and not sieve([name], is_directory or depth < len(names) - 1))
-    assert rules.matches("/".join(names), is_directory) is pruned
+        itself = itself or rules.matches_itself("/".join(names[: depth + 1]), is_directory or depth < len(names) - 1)
+    assert rules.matches("/".join(names), is_directory) is pruned is itself
 
 
 @pytest.mark.parametrize("pattern", ["", "/", "a" * 4097])

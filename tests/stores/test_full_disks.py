@@ -198,13 +198,13 @@ def test_sync_reaches_the_file_and_its_folder_and_replacing_syncs_nothing(native
 
 def test_sync_of_what_is_gone_reaches_every_folder_above(native: LocalWorld) -> None:
     said, synced = traced_sync(native.root, "folder/gone/deeper.txt")
-    assert (said, synced) == ("", [str(native.root / "folder"), str(native.root)])
+    assert (said, synced) == ("", [str(native.root), str(native.root / "folder")])
 
 
 def test_a_folder_in_which_no_name_changed_is_not_synced_again(native: LocalWorld) -> None:
     said, synced = traced_sync(native.root, "folder/deep.txt,folder/deep.txt,folder/new.txt,folder/new.txt")
     deep, new, folder = (str(native.root / name) for name in ("folder/deep.txt", "folder/new.txt", "folder"))
-    assert (said, synced) == ("", [deep, folder, str(native.root), deep, new, folder, new])
+    assert (said, synced) == ("", [deep, str(native.root), folder, deep, new, folder, new])
 
 
 def test_a_failed_sync_is_reported_and_not_tried_again(native: LocalWorld) -> None:

@@ -20,7 +20,7 @@ from filetools.errors import (
 from filetools.paths import ROOT, Workspace, WorkspacePath
 from filetools.stores import LocalStore, ScanEntry
 from filetools.stores.local_prepare import MAX_NAMELESS, refuse_unwritable
-from tests.support.store_worlds import DEEP, FILE, OTHER, LocalWorld, exchanged, make_world
+from tests.support.store_worlds import BELOW_MISSING, DEEP, FILE, FOLDER, OTHER, LocalWorld, exchanged, make_world
 
 LINK = WorkspacePath("link")
 PIPE = WorkspacePath("pipe")
@@ -143,6 +143,14 @@ def test_nothing_changes_below_a_link(native: LocalWorld, outside: Path) -> None
         with pytest.raises(SymlinkNotAllowedError):
             act()
     assert (os.listdir(outside), (outside / "deep.txt").read_bytes()) == (["deep.txt"], b"secret")
+
+
+def test_folders_that_are_there_count_as_synced_with_all_above(native: LocalWorld) -> None:
+    synced: set[WorkspacePath] = set()
+    native.store.sync(BELOW_MISSING, synced=synced)
+    assert synced == {ROOT}
+    native.store.sync(DEEP, synced=synced)
+    assert synced == {ROOT, FOLDER}
 
 
 def test_a_new_file_does_not_go_through_a_dangling_link(native: LocalWorld) -> None:

@@ -334,8 +334,8 @@ class FaultyStore:
     def set_mode(self, path: WorkspacePath, mode: int) -> None:
         self._run("set_mode", path, lambda: self.inner.set_mode(path, mode))
 
-    def sync(self, path: WorkspacePath) -> None:
-        self._run("sync", path, lambda: self.inner.sync(path))
+    def sync(self, path: WorkspacePath, *, synced: set[WorkspacePath] | None = None) -> None:
+        self._run("sync", path, lambda: self.inner.sync(path, synced=synced))
 
     def leftovers(self) -> Iterator[Displaced]:
         for left in self._run("leftovers", "", lambda: list(self.inner.leftovers())):

@@ -115,6 +115,23 @@ async def test_entries_of_an_earlier_opening_are_paid_at_once(tmp_path: Path) ->
         assert tree(inner) == tree(opened.primary)
 
 
+async def test_folders_in_folders_are_caught_up_in_step_with_their_number(tmp_path: Path) -> None:
+    calls = []
+    for levels in (15, 60):
+        (place := tmp_path / f"{levels}").mkdir()
+        switch, inner = Switch(), local_store(place / "mirror")
+        async with world(place, scripted(inner, before=switch)) as opened:
+            opened.manager.pause()
+            for depth in range(1, levels + 1):
+                await opened.make_directory("/".join("d" * depth))
+            opened.manager.resume()
+            await opened.manager.start()
+            await opened.until_paid()
+            assert tree(inner) == tree(opened.primary)
+        calls.append(switch.calls)
+    assert calls[1] < 6 * calls[0]
+
+
 async def test_a_death_during_catching_up_leaves_the_entries(tmp_path: Path) -> None:
     """Wherever the process dies, the next one finishes, and nothing is paid that is not there."""
     inner = local_store(tmp_path / "mirror")

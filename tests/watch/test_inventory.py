@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+from functools import partial
+
+from filetools.paths.patterns import compile_patterns
+from filetools.settings import DEFAULT_EXCLUDES
 from filetools.watch.exclusion import Excluded
 from filetools.watch.inventory import Inventory
+from tests.support.step_count import steps_of
 
 
 def nothing(_path: str, _is_directory: bool) -> bool:
@@ -120,3 +125,23 @@ def test_folders_known_at_both_ends_of_a_move_have_the_names_of_both_at_any_dept
         "f/e/z": "file",
         "f/e/new": "absent",
     }
+
+
+def test_the_way_to_a_path_is_told_folder_by_folder() -> None:
+    inventory = inventory_of(lambda path, is_directory: path == "d/out" and is_directory)
+    inventory.add("d/out/x", is_directory=False)
+    inventory.add("made/x", is_directory=False)
+    assert {path: inventory.on_the_way(path) for path in ("d/e/z/y", "d/out/y/z", "locked/z", "a/b", "made/x")} == {
+        "d/e/z/y": ["directory", "directory", "absent", "absent"],
+        "d/out/y/z": ["directory", "absent", "unknown", "unknown"],
+        "locked/z": ["directory", "unknown"],
+        "a/b": ["file", "absent"],
+        "made/x": ["absent", "file"],
+    }
+
+
+def test_what_is_missing_far_below_costs_in_step_with_the_depth() -> None:
+    excluded = compile_patterns((), defaults=DEFAULT_EXCLUDES).matches_itself
+    inventory = inventory_of(excluded)
+    few, many = (steps_of(partial(inventory.on_the_way, "/".join("d" * depth))) for depth in (50, 200))
+    assert many < 5 * few

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Container, Sequence
 from dataclasses import replace
+from itertools import takewhile
 
 from filetools.facade.parts import Parts
 from filetools.facade.steps.folders import FolderStep
@@ -12,6 +13,7 @@ from filetools.facade.steps.step import Step
 from filetools.journal import Change, HeadMovedError, View
 from filetools.models import EXTERNAL, ChangeRecord, Operation
 from filetools.paths import WorkspacePath
+from filetools.watch import Known
 
 Noticed = Callable[[Sequence[ChangeRecord]], None]
 """Told of records that stand whatever becomes of the call: foreign changes, and folders made on the way."""
@@ -69,14 +71,11 @@ def tell_of_new_folders(parts: Parts, steps: Sequence[Step], held: Container[str
 
 def _untold_folders(parts: Parts, steps: Sequence[Step]) -> list[WorkspacePath]:
     """Return the folders above the paths of steps that stand there and nobody has been told of, outermost first."""
-    new: list[WorkspacePath] = []
+    new: dict[WorkspacePath, None] = {}
     for folder in {path.parent for step in steps for path in step.paths} | _folders_of(steps):
-        above: list[WorkspacePath] = []
-        while not folder.is_root and parts.names.find(folder) == "absent":
-            above.append(folder)
-            folder = folder.parent
-        new += [each for each in reversed(above) if each not in new and parts.store.stat(each) is not None]
-    return new
+        absent = [each for each, _ in takewhile(lambda one: one[1] == "absent", reversed(_way(parts, folder)))]
+        new |= dict.fromkeys(takewhile(lambda each: parts.store.stat(each) is not None, reversed(absent)))
+    return list(new)
 
 
 def _folders_of(steps: Sequence[Step]) -> set[WorkspacePath]:
@@ -91,8 +90,15 @@ def tell_of_gone_folders(parts: Parts, active: Sequence[Step], noticed: Noticed)
     """
     folders = {folder for step in active for folder in step.new_folders(parts)} | _folders_of(active)
     since = parts.journal.position()
-    gone = [path for path in folders if parts.names.find(path) == "directory" and parts.store.stat(path) is None]
-    outermost = [folder for folder in gone if not any(folder.is_below(other) for other in gone)]
+    outermost: dict[WorkspacePath, None] = {}
+    for innermost in folders - {folder.parent for folder in folders}:
+        known = [folder for folder, was in _way(parts, innermost) if was == "directory" and folder in folders]
+        outermost |= dict.fromkeys([folder for folder in known if parts.store.stat(folder) is None][:1])
     if outermost:
         noticed(parts.journal.commit([folder_deletion(parts, folder, since) for folder in outermost], EXTERNAL))
-        raise HeadMovedError(outermost[0])
+        raise HeadMovedError(next(iter(outermost)))
+
+
+def _way(parts: Parts, folder: WorkspacePath) -> list[tuple[WorkspacePath, Known]]:
+    """Return the folders above a folder, the outermost first, and itself, each with what was known to be there."""
+    return [] if folder.is_root else list(zip((*folder.folders, folder), parts.names.on_the_way(folder), strict=True))
