@@ -115,9 +115,9 @@ class LateStore:
         """As `Store.empty_trash`."""
         self._opened().empty_trash(trash)
 
-    def has_trash(self, trash: str) -> bool:
+    def has_trash(self, path: WorkspacePath, trash: str) -> bool:
         """As `Store.has_trash`."""
-        return self._opened().has_trash(trash)
+        return self._opened().has_trash(path, trash)
 
     def move(self, source: WorkspacePath, destination: WorkspacePath, *, overwrite: bool = False) -> Displaced | None:
         """As `Store.move`."""

@@ -22,7 +22,7 @@ from filetools.stores.local_disk import Explained, LocalDisk, Place, opened_file
 from filetools.stores.local_displaced import LocalDisplaced
 from filetools.stores.local_prepare import written
 from filetools.stores.local_read import LocalReading
-from filetools.stores.owners import FOREIGN_NAME, Owner, is_left_behind
+from filetools.stores.owners import FOREIGN_NAME, Owner, is_foreign_trash, is_left_behind
 from filetools.stores.private import PrivateDirectory
 from filetools.stores.reading import to_file_stat
 from filetools.stores.store import Displaced
@@ -161,8 +161,8 @@ class LocalStore(LocalReading, LocalChanging):
             waits = False
             for name in self._names_beside(WorkspacePath(folder)):
                 left = self._left_at(self._disk.live(WorkspacePath(folder).child(name)))
-                # Folders beside are trash, which is kept until its record is forgotten.
-                if left is None or left.stat.type == "directory":
+                # Trash is kept.
+                if left is None or left.stat.type == "directory" or is_foreign_trash(name):
                     continue
                 if time.time() - left.stat.changed_ns / 1e9 >= self._orphan_seconds:
                     yield left

@@ -4,22 +4,24 @@ from __future__ import annotations
 
 import errno
 import os
+from itertools import chain
 
 from filetools.errors import (
     DirectoryNotEmptyError,
     FileToolsError,
     InternalError,
     PathExistsError,
+    PathNotFoundError,
     SymlinkNotAllowedError,
 )
-from filetools.paths import WorkspacePath
+from filetools.paths import ROOT, WorkspacePath
 from filetools.stores.checks import private_name
 from filetools.stores.local_disk import Explained, LocalDisk, Place, opened_file, opened_parent
 from filetools.stores.local_displaced import LocalDisplaced
 from filetools.stores.local_move import move
 from filetools.stores.local_prepare import Preparer
 from filetools.stores.local_prepared import PreparedReplacement
-from filetools.stores.owners import foreign_name_for
+from filetools.stores.owners import foreign_name_for, foreign_trash_name
 from filetools.stores.reading import to_file_stat
 from filetools.stores.removal import bytes_below, remove_place
 from filetools.stores.renaming import exists, rename_anything, rename_without_replacing
@@ -142,7 +144,9 @@ class LocalChanging:
         """
         disk, origin = self._disk, self._disk.live(path)
         with Explained(disk.workspace, path), origin.opened() as parent:
-            place = self._hidden_place(path, parent, trash)
+            place = self._trash_place(path, trash)
+            if not _is_there(place):
+                raise PathNotFoundError(path)
             with place.opened() as folder:
                 rename_without_replacing(disk.capabilities, (folder, place.name), (parent, origin.name))
 
@@ -176,25 +180,24 @@ class LocalChanging:
         with Explained(self._disk.workspace, self._disk.workspace.resolve("", allow_root=True)):
             remove_place(self._disk.trash(private_name(trash)))
 
-    def has_trash(self, trash: str) -> bool:
-        """Whether `.filetools/trash/<trash>` exists."""
-        place = self._disk.trash(private_name(trash))
-        with place.opened() as folder:
-            return exists((folder, place.name))
+    def has_trash(self, path: WorkspacePath, trash: str) -> bool:
+        """Whether there is something for `restore` to bring back."""
+        return _is_there(self._trash_place(path, trash))
 
     def _trash_place(self, path: WorkspacePath, trash: str) -> Place:
-        try:
-            with self._disk.live(path).opened() as parent:
-                return self._hidden_place(path, parent, trash)
-        except (FileNotFoundError, NotADirectoryError, FileToolsError):
-            # Without the folder that held it there is no place beside it either.
-            return self._disk.trash(private_name(trash))
+        """Return where the trash is; where nothing is, the place in the private folder."""
+        disk, name = self._disk, private_name(trash)
+        private = disk.trash(name)
+        away = (disk.live(folder.child(foreign_trash_name(name))) for folder in (ROOT, *path.folders))
+        # Until version 0.1.0 it stayed in its folder under another name.
+        places = chain([private], away, [disk.beside(path, foreign_name_for(name))])
+        return next(filter(_is_there, places), private)
 
     def _hidden_place(self, path: WorkspacePath, parent: int, trash: str | None) -> Place:
         disk = self._disk
         if trash is None:
-            return disk.reachable(disk.temporary(), path, parent)
-        return disk.reachable(disk.trash(private_name(trash)), path, parent, foreign_name_for(trash))
+            return disk.away(disk.temporary(), path, parent)
+        return disk.away(disk.trash(private_name(trash)), path, parent, foreign_trash_name(trash))
 
     def move(self, source: WorkspacePath, destination: WorkspacePath, *, overwrite: bool = False) -> Displaced | None:
         """Rename a file or directory; the destination's parent must exist.
@@ -217,3 +220,11 @@ class LocalChanging:
         """Set the permission bits of a regular file, by descriptor."""
         with Explained(self._disk.workspace, path), opened_file(self._disk.workspace, path) as descriptor:
             os.fchmod(descriptor, mode)
+
+
+def _is_there(place: Place) -> bool:
+    try:
+        with place.opened() as folder:
+            return exists((folder, place.name))
+    except FileToolsError:  # the folder is gone, or no folder any more
+        return False

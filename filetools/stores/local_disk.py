@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import os
+import stat
 from collections.abc import Callable
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from types import TracebackType
 from typing import Final
 
 from filetools.errors import FileToolsError
-from filetools.paths import Workspace, WorkspacePath
+from filetools.paths import ROOT, Workspace, WorkspacePath
 from filetools.settings import STATE_DIRECTORY
 from filetools.stores.beside import FolderNotes
 from filetools.stores.capabilities import Capabilities
@@ -78,21 +79,45 @@ class LocalDisk:
             self.notes.note(path.parent)
         return self.live(path.parent.child(name or new_foreign_name()))
 
-    def reachable(self, place: Place, path: WorkspacePath, parent: int, otherwise: str | None = None) -> Place:
+    def reachable(self, place: Place, path: WorkspacePath, parent: int) -> Place:
         """Return a private place if things can be renamed between it and the folder of `path`, else one beside.
 
         Args:
             place: The private place wanted.
             path: What goes there or comes from there.
             parent: Descriptor of its folder.
-            otherwise: Name for the place beside; by default a free one.
 
         Raises:
             OSError: The folder is read-only.
         """
+        return place if self._is_near(place, parent) else self.beside(path)
+
+    def away(self, place: Place, path: WorkspacePath, parent: int, otherwise: str | None = None) -> Place:
+        """Return the same for what is taken away: else a place as far up as can be, so that the folder can go as well.
+
+        Args:
+            place: The private place wanted.
+            path: What goes there.
+            parent: Descriptor of its folder.
+            otherwise: Name for the other place; by default a free one.
+
+        Raises:
+            OSError: The folder is read-only.
+        """
+        return place if self._is_near(place, parent) else self.beside(self._outermost(path, parent), otherwise)
+
+    def _is_near(self, place: Place, parent: int) -> bool:
         with place.opened() as folder:
-            near = can_rename_between(folder, parent)
-        return place if near else self.beside(path, otherwise)
+            return can_rename_between(folder, parent)
+
+    def _outermost(self, path: WorkspacePath, parent: int) -> WorkspacePath:
+        """Return the name of a path in the outermost folder above it that takes what is in its own folder."""
+        owner = os.stat(path.name, dir_fd=parent, follow_symlinks=False).st_uid
+        for folder in (ROOT, *path.folders[:-1]):
+            with suppress(OSError, FileToolsError), Opened(partial(self.workspace.open_directory, folder)) as outer:
+                if can_rename_between(outer, parent) and _gives_back(outer, owner):
+                    return folder.child(path.name)
+        return path
 
     def _private(self, folder: str, name: str, descriptor: Callable[[], int]) -> Place:
         label = f"{STATE_DIRECTORY}/{folder}/{name}"
@@ -131,6 +156,13 @@ class _Lent:
 
     def __exit__(self, *_: object) -> None:
         return
+
+
+def _gives_back(folder: int, owner: int) -> bool:
+    """Whether something of an owner can be put into a folder and taken out of it again, which a sticky one may refuse."""
+    found = os.fstat(folder)
+    is_free = not found.st_mode & stat.S_ISVTX or os.geteuid() in (0, found.st_uid, owner)
+    return is_free and os.access(".", os.W_OK | os.X_OK, dir_fd=folder)
 
 
 def opened_parent(workspace: Workspace, path: WorkspacePath) -> Opened:

@@ -268,7 +268,7 @@ class MemoryStore(MemoryReading):
         with self._tree.lock:
             self._tree.hidden["trash"].pop(private_name(trash), None)
 
-    def has_trash(self, trash: str) -> bool:
+    def has_trash(self, path: WorkspacePath, trash: str) -> bool:
         """Whether the trash has that name."""
         with self._tree.lock:
             return private_name(trash) in self._tree.hidden["trash"]

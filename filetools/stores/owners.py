@@ -53,9 +53,24 @@ def new_foreign_name() -> str:
     return f".ft-{secrets.token_hex(8)}"
 
 
-def foreign_name_for(trash: str) -> str:
-    """Return the name `.ft-<16 hex>` under which something that cannot reach the trash stays in its folder."""
-    return f".ft-{hashlib.blake2b(os.fsencode(trash), digest_size=8).hexdigest()}"
+def foreign_name_for(purpose: str) -> str:
+    """Return the name `.ft-<16 hex>` that belongs to a purpose, the same in each call."""
+    return f".ft-{_digest(purpose, 8)}"
+
+
+def foreign_trash_name(trash: str) -> str:
+    """Return the name `.ft-<16 hex>` of what cannot reach the trash; no other temporary file's looks like it."""
+    start = _digest(trash, 6)
+    return f".ft-{start}{_digest(start, 2)}"
+
+
+def is_foreign_trash(name: str) -> bool:
+    """Whether a name `.ft-<16 hex>` is one that `foreign_trash_name` returns."""
+    return _digest(name[4:16], 2) == name[16:]
+
+
+def _digest(text: str, size: int) -> str:
+    return hashlib.blake2b(os.fsencode(text), digest_size=size).hexdigest()
 
 
 def is_left_behind(name: str, changed_ns: int) -> bool:

@@ -253,8 +253,8 @@ class Store(Protocol):
             PathNotFoundError: It is gone.
         """
 
-    def has_trash(self, trash: str) -> bool:
-        """Whether `.filetools/trash/<trash>` exists."""
+    def has_trash(self, path: WorkspacePath, trash: str) -> bool:
+        """Whether there is something for `restore` to bring back to a path."""
 
     def move(self, source: WorkspacePath, destination: WorkspacePath, *, overwrite: bool = False) -> Displaced | None:
         """Rename a file or directory in one atomic step; the destination's parent must exist.

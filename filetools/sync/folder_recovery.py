@@ -103,13 +103,13 @@ class FolderRecovery:
         for number in self._journal.history.targets([record.number], "brings").get(record.number, ()):
             removals = self._journal.history.select(Selection(numbers=(number,)))
             is_whole = any(removal.path == record.path for removal in removals)
-            if is_whole and self._store.stat(path) is None and self._store.has_trash(str(number)):
+            if is_whole and self._store.stat(path) is None and self._store.has_trash(path, str(number)):
                 self._store.restore(path, str(number))
 
     def remove_again(self, path: WorkspacePath, number: int) -> None:
         """Delete a folder, unless that is done."""
         stat = self._store.stat(path)
-        if self._store.has_trash(str(number)) or (stat is not None and stat.type != "directory"):
+        if self._store.has_trash(path, str(number)) or (stat is not None and stat.type != "directory"):
             return
         with suppress(FileNotFoundError):  # also where nothing stands: one that went entry by entry may be on its way
             self._store.remove(path, trash=str(number))

@@ -116,6 +116,98 @@ for what in ("move", "delete"):
 )
 
 
+_MOUNTED = """
+import asyncio, os, subprocess, sys
+from pathlib import Path
+import filetools
+top = Path(sys.argv[1])
+ALICE = filetools.Actor(kind="agent", id="alice")
+
+def mount(name):
+    global root
+    root = top / name
+    (root / "m").mkdir(parents=True)
+    subprocess.run(["mount", "-t", "tmpfs", "none", root / "m"], check=True)
+
+def tree():
+    found = [path.relative_to(root) for path in root.rglob("*") if ".filetools" not in path.parts]
+    return " ".join(sorted(str(path) for path in found if ".ft-" not in str(path)))
+
+async def make():
+    async with filetools.open(root, settings={"watch": False}) as files:
+        await files.for_actor(ALICE).write_file("m/new/deep/n", "n")
+        os.symlink("n", root / "m/new/deep/link")
+
+async def act(name):
+    async with filetools.open(root, settings={"watch": False}) as opened:
+        files = opened.for_actor(ALICE)
+        for word in name.split():
+            if word == "delete":
+                await files.delete_directory("m/new", recursive=True)
+            elif word == "clear":
+                os.unlink(root / "m/new/deep/link")
+            else:
+                await getattr(files, word)()
+"""
+
+_ROUND = (
+    _MOUNTED
+    + """
+for name in ("clear undo redo undo redo undo", "delete undo redo undo redo"):
+    mount(name)
+    asyncio.run(make())
+    for word in name.split():
+        asyncio.run(act(word))
+        print(tree(), end=" | ")
+    print()
+"""
+)
+
+_KILLED = (
+    _MOUNTED
+    + """
+def die_at(step):
+    left = step
+
+    def hook(event, _):
+        nonlocal left
+        if event in ("os.rename", "os.remove", "os.rmdir", "os.mkdir"):
+            left -= 1
+            if not left:
+                os.kill(os.getpid(), 9)
+
+    sys.addaudithook(hook)
+
+own = "m m/new m/new/deep m/new/deep/n"
+everything = "m m/new m/new/deep m/new/deep/link m/new/deep/n"
+for name, back, whole in (
+    ("clear undo", "redo", own), ("delete", "undo", everything), ("delete undo", "undo", everything)
+):
+    *before, last = name.split()
+    for step in range(1, 100):
+        mount(f"{name} {step}")
+        asyncio.run(make())
+        for word in before:
+            asyncio.run(act(word))
+        child = os.fork()
+        if not child:
+            die_at(step)
+            asyncio.run(act(last))
+            os._exit(0)
+        died = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == -9
+        asyncio.run(act(""))
+        if tree() == "m":
+            asyncio.run(act(back))
+        if tree() != whole:
+            print(name, step, tree())
+        subprocess.run(["umount", "-l", root / "m"], check=True)
+        if not died:
+            break
+    print(name, step > 3)
+"""
+)
+
+
 def _mounting(program: str, *arguments: object) -> list[str]:
     """Run a program that may mount; return its lines."""
     unshare = which("unshare")
@@ -157,3 +249,18 @@ def test_a_file_that_is_a_mount_point_is_refused_as_that(tmp_path: Path) -> None
     (root / "a").write_text("a")
     expected = [f"{name} PERMISSION_DENIED f False True" for name in ("write", "delete", "move", "cover")]
     assert _mounting(_PROGRAM, root, tmp_path / "outside") == [*expected, "ext a 0"]
+
+
+_ALL = "m m/new m/new/deep m/new/deep/link m/new/deep/n"
+_OWN = "m m/new m/new/deep m/new/deep/n"
+
+
+def test_folders_on_a_mount_come_and_go_by_undo_and_redo(tmp_path: Path) -> None:
+    assert _mounting(_ROUND, tmp_path) == [
+        f"{_OWN} | m | {_OWN} | m | {_OWN} | m | ",
+        f"m | {_ALL} | m | {_ALL} | m | ",
+    ]
+
+
+def test_a_death_amid_changes_of_folders_on_a_mount_leaves_all_or_nothing_of_them(tmp_path: Path) -> None:
+    assert _mounting(_KILLED, tmp_path) == ["clear undo True", "delete True", "delete undo True"]

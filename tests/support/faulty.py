@@ -315,8 +315,8 @@ class FaultyStore:
     def empty_trash(self, trash: str) -> None:
         self._run("empty_trash", trash, lambda: self.inner.empty_trash(trash))
 
-    def has_trash(self, trash: str) -> bool:
-        return self._run("has_trash", trash, lambda: self.inner.has_trash(trash))
+    def has_trash(self, path: WorkspacePath, trash: str) -> bool:
+        return self._run("has_trash", trash, lambda: self.inner.has_trash(path, trash))
 
     def restore(self, path: WorkspacePath, trash: str) -> None:
         self._run("restore", path, lambda: self.inner.restore(path, trash))
