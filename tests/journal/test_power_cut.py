@@ -225,9 +225,11 @@ def test_processes_that_close_one_after_the_other_and_die_keep_the_epoch(state: 
     second.close()
     with worker(state, "commit", "commit", "0", "5") as process:
         assert process.said() == "ready"
+        for _ in range(5):
+            assert process.said()
+        process.signal(signal.SIGKILL)
         while process.said():
             pass
-        process.signal(signal.SIGKILL)
     last = SqliteJournal(state)
     assert last.epoch == epoch
     last.close()
