@@ -201,19 +201,6 @@ async def test_a_call_does_not_write_to_a_folder_that_lost_its_place(tmp_path: P
         assert (await state_of(files))["state"] == "not_ready"
 
 
-async def test_what_was_not_durable_yet_when_the_folder_was_lost_is_written_anew(tmp_path: Path) -> None:
-    root, mirror = tmp_path / "root", tmp_path / "mirror"
-    root.mkdir()
-    settings = {**QUICK, "sync_after_seconds": 0.3}
-    async with filetools.open(root, mirror=mirror, settings=settings) as files:
-        assert (await files.write_file("a.txt", "1")).mirror == "in_sync"
-        mirror.rename(tmp_path / "elsewhere")  # before a.txt was synced, and before the mirror counts as filled
-        mirror.mkdir()
-        assert (await files.write_file("b.txt", "2")).mirror == "pending"
-        await whole(files)
-        assert snapshot(mirror) == snapshot(root)
-
-
 async def whole_again(mirror: Path, former: dict[str, bytes | None]) -> None:
     async with asyncio.timeout(60):
         while not former.items() <= (snapshot(mirror) if mirror.exists() else {}).items():
