@@ -15,6 +15,10 @@ import filetools
 from filetools import TreeState
 from filetools.facade import FileToolsFacade
 from filetools.facade.foreign import ForeignRecorder
+from filetools.facade.steps import tell_of_new_folders
+from filetools.facade.steps.put_back import RestoreFolder
+from filetools.models import ChangeRecord
+from filetools.paths import WorkspacePath
 from filetools.watch import Hint, Known
 from tests.support.opened import all_seen, clerk_of, names_in, recorded, steps_until, watched
 from tests.support.storms.pictures import on_disk, replayed
@@ -432,6 +436,16 @@ async def test_a_file_that_an_agent_wrote_in_a_moved_folder_before_that_was_told
         records = (await files.changes(position)).records
         assert replayed(start, records) == (on_disk(tmp_path), [])
         assert [record.actor.kind for record in records if record.path == "old/a"][-1] == "agent"
+
+
+async def test_of_what_a_folder_step_works_on_only_folders_are_told_as_folders(tmp_path: Path) -> None:
+    async with watched(tmp_path) as (files, _):
+        clerk_of(files)._watcher._handover.close()
+        run(tmp_path, "mkdir d; echo x > d/a")
+        step = RestoreFolder(WorkspacePath("d"), "1", [WorkspacePath("d/a")])
+        told: list[ChangeRecord] = []
+        await files._parts.crew.run(lambda: tell_of_new_folders(files._parts, [step], {"d", "d/a"}, told.extend))
+        assert [(record.operation.value, record.path) for record in told] == [("create_directory", "d")]
 
 
 async def test_a_file_told_at_a_name_it_only_passed_through_is_told_to_have_left_it(tmp_path: Path) -> None:

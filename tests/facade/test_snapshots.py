@@ -13,7 +13,7 @@ import pytest
 import filetools
 from filetools import Actor, Edit
 from filetools.facade import FileToolsFacade
-from tests.support.opened import recorded, refused, told
+from tests.support.opened import outcome_of, recorded, refused, told
 from tests.support.storms.pictures import Picture, on_disk
 from tests.support.unprivileged import as_nobody
 
@@ -212,3 +212,14 @@ async def test_files_that_came_with_their_folder_are_new_however_old_they_are(tm
         assert ("create", "docs/outside.txt", "external") in await recorded(files)
         await files.restore("before")
         assert on_disk(root) == first
+
+
+async def test_a_file_that_could_not_be_told_at_one_look_is_told_at_the_next(tmp_path: Path) -> None:
+    async with filetools.open(tmp_path, settings=ALONE) as files:
+        await files.checkpoint("before")
+        run(tmp_path, "echo text > new.md")
+        await asyncio.sleep(0.05)
+        async with files._parts.locks.hold(["new.md"], path="new.md", owner="test"):
+            await outcome_of(files.checkpoint("while somebody is at work on it"))
+        await files.checkpoint("later")
+        assert ("create", "new.md", "external") in await recorded(files)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Container, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import takewhile
 
 from filetools.facade.parts import Parts
@@ -74,8 +75,13 @@ def _untold_folders(parts: Parts, steps: Sequence[Step]) -> list[WorkspacePath]:
     new: dict[WorkspacePath, None] = {}
     for folder in {path.parent for step in steps for path in step.paths} | _folders_of(steps):
         absent = [each for each, _ in takewhile(lambda one: one[1] == "absent", reversed(_way(parts, folder)))]
-        new |= dict.fromkeys(takewhile(lambda each: parts.store.stat(each) is not None, reversed(absent)))
+        new |= dict.fromkeys(takewhile(partial(_is_folder, parts), reversed(absent)))
     return list(new)
+
+
+def _is_folder(parts: Parts, path: WorkspacePath) -> bool:
+    stat = parts.store.stat(path)
+    return stat is not None and stat.type == "directory"
 
 
 def _folders_of(steps: Sequence[Step]) -> set[WorkspacePath]:
