@@ -15,12 +15,21 @@ from filetools.paths import WorkspacePath
 
 _log = logging.getLogger(__name__)
 MOST_RECORDS = 2000
+ALL_RECORDS = 1_000_000
 
 
-def sync_files(parts: Parts) -> int:
-    """Sync what applied records changed; returns how many records are settled by it. Call it in a worker thread."""
-    records = parts.journal.marks.unsynced(MOST_RECORDS)
+def sync_files(parts: Parts, folder: WorkspacePath | None = None) -> int:
+    """Sync what applied records changed; returns how many records are settled by it. Call it in a worker thread.
+
+    Args:
+        parts: The workspace.
+        folder: Sync what is in this folder, all of it; None syncs what has waited longest.
+    """
+    parts.journal.marks.flush()  # what is applied, but only in memory, is to be synced as well
+    records = parts.journal.marks.unsynced(MOST_RECORDS if folder is None else ALL_RECORDS)
     places = {record.number: parts.recovery.places(record) for record in records}
+    if folder is not None:
+        records = [record for record in records if any(each.is_below(folder) for each in places[record.number])]
     by_path: dict[WorkspacePath, list[int]] = defaultdict(list)
     for record in records:
         for path in places[record.number] or [WorkspacePath(record.path)]:

@@ -15,7 +15,13 @@ from typing import Final
 
 from filetools.stores.attributes import copy_attributes
 from filetools.stores.capabilities import Capabilities
-from filetools.stores.linux import MISSING_CALL, RENAME_EXCHANGE, RENAME_NOREPLACE, rename_with_flags
+from filetools.stores.linux import (
+    MISSING_CALL,
+    RENAME_EXCHANGE,
+    RENAME_NOREPLACE,
+    rename_with_flags,
+    sync_descriptor,
+)
 
 Spot = tuple[int, str]
 _NO_LINK: Final = frozenset({errno.EPERM, errno.EMLINK, *MISSING_CALL})
@@ -244,6 +250,7 @@ def _empty_into(capabilities: Capabilities, source: Spot, origin: int, target: i
         for name in os.listdir(origin):
             with suppress(FileNotFoundError):
                 _carry_entry(capabilities, (origin, name), target, depth)
+        sync_descriptor(target)  # a power cut must not keep the removal alone
         try:
             os.rmdir(source[1], dir_fd=source[0])
         except OSError as exc:

@@ -112,7 +112,8 @@ class TreeReader(InotifyFD):
         folder = tree.folders.find(event.wd)
         if folder is None or self._has_overflowed:
             return
-        if not event.name:
+        # A nameless file (O_TMPFILE) is "/" on some file systems, such as FUSE.
+        if event.name in (b"", b"/"):
             if mask & ROOT_ENDED and folder.path == "":
                 self._is_root_gone = True
             return

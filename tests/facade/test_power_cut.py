@@ -403,3 +403,12 @@ async def test_a_move_of_a_folder_by_another_program_is_synced_before_it_is_reco
         await asyncio.wait_for(heard.wait(), 60)
     calls = [(call.method, call.path) for call in plan.calls[before:]]
     assert ("sync", "") in calls[: calls.index(("Journal.commit", "e"))]
+
+
+def test_what_is_in_a_deleted_folder_is_synced_before_it_goes_and_comes_back_whole(tmp_path: Path) -> None:
+    async def act(files: filetools.FileToolsFacade) -> None:
+        await files.write_file("d/a.txt", NEW)
+        await files.delete_directory("d", recursive=True)
+
+    calls = [(call.method, call.path) for call in count_calls(tmp_path, act).calls]
+    assert ("sync", "d/a.txt") in calls[: calls.index(("remove", "d"))]

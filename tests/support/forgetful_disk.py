@@ -32,6 +32,8 @@ class Node:
     names: dict[str, int] = field(default_factory=dict)
     durable_names: dict[str, int] = field(default_factory=dict)
     links: int = 0
+    above: int = ROOT
+    """Where a folder is."""
     modified_ns: int = field(default_factory=time.time_ns)
     changed_ns: int = field(default_factory=time.time_ns)
 
@@ -45,29 +47,23 @@ class Node:
 
 @dataclass(eq=False)
 class NameChange:
-    """Names that change together."""
+    """Names that change together: all of them are lost at a cut, or none."""
 
     slots: dict[Slot, int | None]
-    follows: list[NameChange]
-    """What must have happened for it to be there."""
-    is_kept: bool = False
+    changes: set[Slot | int]
+    """The names, and what bears them."""
+    needs: set[Slot | int]
+    """What must be there as it was, if this change is: the same, and the folders above."""
 
 
 class ForgetfulDisk:
     """The disk; one thread at a time uses it."""
 
-    def __init__(self, *, folder_syncs: bool = True) -> None:
-        """Make an empty disk.
-
-        Args:
-            folder_syncs: Whether syncing a folder does anything; False plants the bug of never doing it.
-        """
+    def __init__(self) -> None:
         self.nodes: dict[int, Node] = {ROOT: Node(ROOT, stat.S_IFDIR | 0o755, durable_mode=stat.S_IFDIR | 0o755)}
         self.capacity = 1 << 40
         self._numbers = itertools.count(ROOT + 1)
         self._changes: list[NameChange] = []
-        self._newest: dict[Slot | int, NameChange] = {}
-        self._folder_syncs = folder_syncs
 
     @property
     def used(self) -> int:
@@ -83,7 +79,8 @@ class ForgetfulDisk:
         former = [self.nodes[folder].names.get(name) for folder, name in slots]
         named = {number for number in (*former, *slots.values()) if number is not None}
         # A rename into a folder that is lost would lose what it moves, so such a folder is there, and those above it.
-        folders = self._with_those_above({folder for folder, _ in slots}) if len(slots) > 1 else set()
+        above = {each for folder, _ in slots for each in self._with_those_above(folder)} if len(slots) > 1 else set()
+        self._changes.append(NameChange(dict(slots), {*slots, *named}, {*slots, *named, *above}))
         for (folder, name), number in slots.items():
             names = self.nodes[folder].names
             if name in names:
@@ -91,23 +88,16 @@ class ForgetfulDisk:
             if number is not None:
                 names[name] = number
                 self.nodes[number].links += 1
+                self.nodes[number].above = folder
             self.nodes[folder].touch()
         for number in named:
             self.nodes[number].changed_ns = time.time_ns()
-        touched: list[Slot | int] = [*slots, *named, *folders]
-        newest = [self._newest.get(each) for each in touched]
-        change = NameChange(dict(slots), [each for each in newest if each is not None and not each.is_kept])
-        self._changes.append(change)
-        self._newest |= dict.fromkeys((*slots, *named), change)
 
-    def _with_those_above(self, folders: set[int]) -> set[int]:
-        found, waiting = set(folders), list(folders)
-        while waiting:
-            folder = waiting.pop()
-            slots = self._newest[folder].slots if folder in self._newest else {}
-            above = {parent for (parent, _), number in slots.items() if number == folder} - found
-            found |= above
-            waiting += above
+    def _with_those_above(self, folder: int) -> set[int]:
+        found = {folder}
+        while folder != ROOT:
+            folder = self.nodes[folder].above
+            found.add(folder)
         return found
 
     def write(self, node: Node, place: int, content: bytes) -> None:
@@ -126,21 +116,19 @@ class ForgetfulDisk:
     def sync(self, node: Node) -> None:
         node.durable_mode = node.mode
         if node.is_folder:
-            if self._folder_syncs:
-                for change in self._changes:
-                    if any(folder == node.number for folder, _ in change.slots):
-                        _keep_with_those_before(change)
-                self._forget_changes()
+            self._keep_names(node.number)
         else:
             node.durable, node.unsynced = bytes(node.data), []
 
     def cut_power(self, chance: random.Random) -> None:
         """Forget; what is left is durable."""
-        likely = chance.choice((0.0, 0.3, 0.7, 1.0))
+        likely, lost = chance.choice((0.0, 0.3, 0.7, 1.0)), set[Slot | int]()
         for change in self._changes:
-            change.is_kept = chance.random() < likely and all(earlier.is_kept for earlier in change.follows)
-        self._forget_changes()
-        self._changes, self._newest = [], {}
+            if chance.random() < likely and not change.needs & lost:
+                self._make_durable(change)
+            else:
+                lost |= change.changes
+        self._changes = []
         for node in self.nodes.values():
             node.names = dict(node.durable_names)
             node.links = 0
@@ -152,24 +140,24 @@ class ForgetfulDisk:
             for number in node.names.values():
                 self.nodes[number].links += 1
 
-    def _forget_changes(self) -> None:
-        """Make the changes that are kept durable, in their order, and remember the others only."""
-        for change in self._changes:
-            for (folder, name), number in change.slots.items() if change.is_kept else ():
-                if number is None:
-                    self.nodes[folder].durable_names.pop(name, None)
-                else:
-                    self.nodes[folder].durable_names[name] = number
-        self._changes = [change for change in self._changes if not change.is_kept]
+    def _keep_names(self, folder: int) -> None:
+        """Make the changes of names in a folder durable, and those before that they need."""
+        needed: set[Slot | int] = set()
+        kept = []
+        for change in reversed(self._changes):
+            if change.changes & needed or any(above == folder for above, _ in change.slots):
+                needed |= change.needs
+                kept.append(change)
+        for change in reversed(kept):
+            self._make_durable(change)
+        self._changes = [change for change in self._changes if change not in kept]
 
-
-def _keep_with_those_before(change: NameChange) -> None:
-    waiting = [change]
-    while waiting:
-        change = waiting.pop()
-        if not change.is_kept:
-            change.is_kept = True
-            waiting += change.follows
+    def _make_durable(self, change: NameChange) -> None:
+        for (folder, name), number in change.slots.items():
+            if number is None:
+                self.nodes[folder].durable_names.pop(name, None)
+            else:
+                self.nodes[folder].durable_names[name] = number
 
 
 def _what_is_left(node: Node, chance: random.Random) -> bytes:

@@ -17,15 +17,17 @@ import signal
 import sys
 import tempfile
 import uuid
-from collections.abc import Awaitable, Callable, Coroutine
-from dataclasses import dataclass, field
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
 import filetools
+from filetools.errors import EditConflictError
 from filetools.facade import FileToolsFacade, syncer
+from filetools.facade.steps import folders
 from filetools.journal.writer import Writer
-from filetools.models import Actor
+from filetools.models import Actor, ChangeRecord
 from filetools.sync import recovery
 from tests.support.crashing import snapshot
 from tests.support.forgetful_disk import ForgetfulDisk
@@ -36,11 +38,14 @@ SIZES: Final = (0, 30, 700, 5_000, 40_000, 200_000)
 MOST_CALLS: Final = 40
 """Of one client before a cut."""
 ACTS: Final = ("write", "write", "write", "delete", "move", "folder", "both", "move folder", "delete folder")
+UNDOS: Final = 0.15
+"""Part of the calls that are undos."""
 _BOOT_ID: Final = b"/proc/sys/kernel/random/boot_id"
 _NEW_NAMESPACE, _BIND, _PRIVATE = 0x00020000, 4096, 16384 | 1 << 18
 _libc = ctypes.CDLL(None, use_errno=True)
 Model = dict[str, str | None]
 """Hashes of files by path; None for a folder."""
+Say = Callable[[Any], None]
 
 
 def _without_sync(writer: Writer, _synchronous: str) -> None:
@@ -52,6 +57,7 @@ BUGS: Final[dict[str, Callable[[], object]]] = {
     "no sync of folders above": lambda: setattr(filetools.stores.LocalStore, "_sync_names", lambda self, folder: None),
     "marked without a sync": lambda: setattr(syncer, "_sync", lambda parts, path: None),
     "the journal is not synced": lambda: setattr(Writer, "_use", _without_sync),
+    "moved folders are not synced": lambda: setattr(folders, "sync_names", lambda parts, *paths: None),
     "torn files are saves": lambda: setattr(recovery, "is_left_by_power_cut", lambda found, versions: False),
 }
 
@@ -59,67 +65,82 @@ BUGS: Final[dict[str, Callable[[], object]]] = {
 class Client:
     """One agent that works in a folder of its own, and knows what must stand there."""
 
-    def __init__(self, number: int, files: FileToolsFacade, chance: random.Random, say: Callable[[Any], None]) -> None:
+    def __init__(self, number: int, files: FileToolsFacade, chance: random.Random, say: Say) -> None:
         self._number = number
-        self._files = files.for_actor(Actor(kind="agent", id=f"client-{number}"))
+        self._files = files.for_actor(_actor(number))
         self._chance = chance
         self._say = say
-        self._model: Model = {}
+        self._past: list[Model] = [{}]
+        """What stands there, at the end, and what each further undo would leave."""
 
     async def work(self) -> None:
         for _ in range(MOST_CALLS):
-            call, after = self._next()
-            self._say([self._number, "begins", after])
-            await call
-            self._model = after
-            self._say([self._number, "done", after])
+            call, after = self._change(dict(self._past[-1]))
+            past = [*self._past, after]
+            if self._chance.random() < UNDOS and len(self._past) > 1:
+                call, past = self._files.undo, self._past[:-1]
+            elif after == self._past[-1]:
+                continue
+            self._say([self._number, [self._past[-2:], past[-2:]]])
+            try:
+                await call()
+            except EditConflictError:
+                past = self._past[-1:]  # a refused undo changes nothing; whether rightly, other tests ask
+            self._past = past
+            self._say([self._number, [past[-2:]]])
             await asyncio.sleep(self._chance.choice((0, 0, 0.01, 0.05)))
 
-    def _next(self) -> tuple[Awaitable[object], Model]:
-        chance, files, model = self._chance, self._files, dict(self._model)
+    def _change(self, model: Model) -> tuple[Callable[[], Awaitable[object]], Model]:
+        """Return a call and what is there after it."""
+        chance, files = self._chance, self._files
         known = [path for path, content in model.items() if content is not None]
         folders = [path for path, content in model.items() if content is None and "/" in path]
-        act = chance.choice(ACTS)
-        content = chance.randbytes(chance.choice(SIZES))
-        path, target = self._new_path(), self._new_path()
+        act, path, target = chance.choice(ACTS), self._new_path(), self._new_path()
         if act == "delete" and known:
             del model[gone := chance.choice(known)]
-            return files.delete_file(gone), model
-        if act == "move" and known and not self._is_taken(target):
+            return partial(files.delete_file, gone), model
+        if act == "move" and known and not _is_taken(model, target):
             source = chance.choice(known)
             model[target] = model.pop(source)
-            return files.move_file(source, target, overwrite=True), self._with_folders(model)
-        if act == "folder" and path not in model and not self._is_taken(path):
-            model[path] = None
-            return files.create_directory(path), self._with_folders(model)
+            return partial(files.move_file, source, target, overwrite=True), _with_folders(model)
+        if act == "folder" and path not in model and not _is_taken(model, path):
+            return partial(files.create_directory, path), _with_folders({**model, path: None})
         if act == "delete folder" and folders:
             folder = chance.choice(folders)
-            return files.delete_directory(folder, recursive=True), _without(model, folder)
-        if act == "move folder" and folders and target not in model and not self._is_taken(target):
+            return partial(files.delete_directory, folder, recursive=True), _without(model, folder)
+        if act == "move folder" and folders and target not in model and not _is_taken(model, target):
             folder = chance.choice(folders)
-            if not f"{target}/".startswith(f"{folder}/"):
+            if not _is_in(target, folder):
                 below = {f"{target}{each[len(folder) :]}": what for each, what in model.items() if _is_in(each, folder)}
-                return files.move_file(folder, target), self._with_folders({**_without(model, folder), **below})
-        places = [place for place in (path, target) if not self._is_taken(place)][: 2 if act == "both" else 1]
-        if not places or (len(places) == 2 and (_is_in(path, target) or _is_in(target, path))):
-            return asyncio.sleep(0), model
+                return partial(files.move_file, folder, target), _with_folders({**_without(model, folder), **below})
+        places = {each for each in (path, target)[: 2 if act == "both" else 1] if not _is_taken(model, each)}
+        if len(places) == 2 and (_is_in(path, target) or _is_in(target, path)):
+            return files.status, model
+        content = chance.randbytes(chance.choice(SIZES))
+        items = [{"path": place, "content": content} for place in sorted(places)]
         model |= dict.fromkeys(places, hashlib.sha256(content).hexdigest())
-        items = [{"path": place, "content": content} for place in places]
-        return files.write_multiple(items), self._with_folders(model)
+        return partial(files.write_multiple, items), _with_folders(model)
 
     def _new_path(self) -> str:
         names = [self._chance.choice("abcd") for _ in range(self._chance.choice((1, 2, 2, 3)))]
         return "/".join([f"client{self._number}", *(f"{name}{depth}" for depth, name in enumerate(names))])
 
-    def _is_taken(self, path: str) -> bool:
-        """Whether a folder stands there, or a file where one is needed."""
-        if path in self._model and self._model[path] is None:
-            return True
-        return any(self._model.get(path[:at]) is not None for at, mark in enumerate(path) if mark == "/")
 
-    def _with_folders(self, model: Model) -> Model:
-        above = {path[:at]: None for path in model for at, mark in enumerate(path) if mark == "/"}
-        return {**above, **model}
+def _actor(number: int) -> Actor:
+    return Actor(kind="agent", id=f"client-{number}")
+
+
+def _is_taken(model: Model, path: str) -> bool:
+    """Whether a folder stands there, or a file where one is needed."""
+    return model.get(path, "") is None or any(model.get(folder) is not None for folder in _above(path))
+
+
+def _above(path: str) -> list[str]:
+    return [path[:at] for at, mark in enumerate(path) if mark == "/"]
+
+
+def _with_folders(model: Model) -> Model:
+    return {**dict.fromkeys(folder for path in model for folder in _above(path)), **model}
 
 
 def _is_in(path: str, folder: str) -> bool:
@@ -130,7 +151,7 @@ def _without(model: Model, folder: str) -> Model:
     return {path: content for path, content in model.items() if not _is_in(path, folder)}
 
 
-async def work(root: Path, chance: random.Random, say: Callable[[Any], None]) -> None:
+async def work(root: Path, chance: random.Random, say: Say) -> None:
     """Have clients work until the power goes, or they have done enough."""
     settings = {"sync_after_seconds": chance.choice((0.02, 0.1, 60.0))}
     async with filetools.open(root, settings=settings) as files:
@@ -140,83 +161,96 @@ async def work(root: Path, chance: random.Random, say: Callable[[Any], None]) ->
         os.kill(os.getpid(), signal.SIGKILL)
 
 
-async def check(root: Path, _chance: random.Random, say: Callable[[Any], None]) -> None:
+async def check(root: Path, _chance: random.Random, say: Say) -> None:
     """Open the root and say what stands there, and what the journal says of it."""
     async with filetools.open(root, settings={"watch": False}) as files:
-        position, foreign = "", set()
-        while True:
-            page = await files.changes(position) if position else await files.changes()
-            foreign |= {
-                record.path
-                for record in page.records
-                if record.actor.kind == "external" and record.operation != "create_directory"
-            }
-            if not page.records:
-                break
-            position = page.position
-        tree = {path: content if content is None else hashlib.sha256(content).hexdigest() for path, content in
-                snapshot(root).items()}  # fmt: skip
+        records: list[ChangeRecord] = []
+        page = await files.changes()
+        while page.records:
+            records += page.records
+            page = await files.changes(page.position)
+        foreign = {one.path for one in records if one.actor.kind == "external" and one.operation != "create_directory"}
         heads = {path: version.removeprefix("sha256:") for path, version in files._parts.journal.heads_below("")}
-        unrestored = (await files.status())["unrestored"]
-        say({"tree": tree, "heads": heads, "foreign": sorted(foreign), "unrestored": unrestored})
+        left = (await files.status())["unrestored"]
+        say({"tree": _tree(root), "heads": heads, "foreign": sorted(foreign), "left": left})
 
 
-@dataclass
+async def take_back(root: Path, _chance: random.Random, say: Say) -> None:
+    """Undo what each client did last, and say what stands there."""
+    async with filetools.open(root, settings={"watch": False}) as files:
+        refused = []
+        for number in range(CLIENTS):
+            try:
+                await files.for_actor(_actor(number)).undo()
+            except EditConflictError:
+                refused.append(number)
+        say({"tree": _tree(root), "refused": refused})
+
+
+def _tree(root: Path) -> Model:
+    return {path: each if each is None else hashlib.sha256(each).hexdigest() for path, each in snapshot(root).items()}
+
+
 class Known:
     """What clients have said."""
 
-    done: dict[int, Model] = field(default_factory=dict)
-    begun: dict[int, Model] = field(default_factory=dict)
-    said: Any = None
-    rest: bytes = b""
+    def __init__(self) -> None:
+        self.states: dict[int, list[list[Model]]] = {}
+        """What may stand in the folder of each client: before its last call and after it, or, once that was acknowledged,
+        after it alone; each behind what an undo would make of it."""
+        self.said: Any = None
+        self._rest = b""
 
     def hear(self, descriptor: int) -> bool:
         """Take what is said; True at the end."""
         said = os.read(descriptor, 1 << 20)
-        *lines, self.rest = (self.rest + said).split(b"\n")
+        *lines, self._rest = (self._rest + said).split(b"\n")
         for line in lines:
             self.said = json.loads(line)
             if isinstance(self.said, list):
-                number, what, model = self.said
-                (self.begun if what == "begins" else self.done)[number] = model
+                self.states[self.said[0]] = self.said[1]
         return not said
 
-    def faults(self, found: Any) -> dict[str, list[str]]:
-        """Compare with what an opening found after the cut."""
-        tree: Model = found["tree"]
-        lost, torn = [], []
-        for number in range(CLIENTS):
-            own = {path: content for path, content in tree.items() if _is_in(path, f"client{number}")}
-            before, after = self.done.get(number, {}), self.begun.get(number, {})
-            if not any(_fits(own, wanted, before, after) for wanted in (before, after)):
-                texts = {*before.values(), *after.values()}
-                odd = [path for path, content in own.items() if content not in texts and content is not None]
-                torn += odd
-                lost += [f"client{number}: {_difference(own, before)} | {_difference(own, after)}"] if not odd else []
-        files = {path: content for path, content in tree.items() if content is not None}
-        astray = sorted(f"{path} is not as its head" for path, _ in files.items() ^ found["heads"].items())
-        return {"lost": lost, "torn": torn, "adopted": found["foreign"], "astray": astray, "left": found["unrestored"]}
+    def faults(self, found: Any, undone: Any) -> dict[str, list[str]]:
+        """Compare with what an opening found after the cut, and with what an undo of each client's last call left."""
+        told: dict[str, list[str]] = {"lost": [], "torn": [], "not undone": []}
+        for number, states in self.states.items():
+            models = [model for state in states for model in state]
+            own, taken_back = (_in_folder(each["tree"], f"client{number}") for each in (found, undone))
+            fitting = [state for state in states if _fits(own, state[-1], models)]
+            odd = [path for path, content in own.items() if all(content not in model.values() for model in models)]
+            if not fitting:
+                told["torn" if odd else "lost"] += odd or [_differences(own, [state[-1] for state in states])]
+            elif number not in undone["refused"] and not any(_fits(taken_back, one[0], models) for one in fitting):
+                told["not undone"].append(_differences(taken_back, [state[0] for state in fitting]))
+        files = {path: content for path, content in found["tree"].items() if content is not None}
+        astray = sorted({path for path, _ in files.items() ^ found["heads"].items()})
+        return {**told, "adopted": found["foreign"], "astray": astray, "left": found["left"]}
 
 
-def _fits(own: Model, wanted: Model, before: Model, after: Model) -> bool:
-    """Whether all files are as wanted; of folders, a call that was not acknowledged may have made some."""
-    if {path: each for path, each in own.items() if each} != {path: each for path, each in wanted.items() if each}:
-        return False
-    folders = {path for path, each in own.items() if each is None}
-    known = [{path for path, each in model.items() if each is None} for model in (before, after)]
-    return known[0] & known[1] <= folders <= known[0] | known[1]
+def _in_folder(tree: Model, folder: str) -> Model:
+    return {path: content for path, content in tree.items() if _is_in(path, folder)}
 
 
-def _difference(own: Model, wanted: Model) -> list[str]:
-    paths = sorted({path for path, _ in own.items() ^ wanted.items()})
-    return [f"{path}: {_short(own, path)}, not {_short(wanted, path)}" for path in paths]
+def _fits(own: Model, wanted: Model, models: Sequence[Model]) -> bool:
+    """Whether all is there that is wanted, and nothing else but folders that a call makes before it is recorded."""
+    folders = {path for model in models for path, each in model.items() if each is None}
+    others = own.items() - wanted.items()
+    return wanted.items() <= own.items() and all(each is None and path in folders for path, each in others)
+
+
+def _differences(own: Model, several: Sequence[Model]) -> str:
+    return " | ".join(
+        ", ".join(f"{path}: {_short(own, path)}, not {_short(wanted, path)}" for path in sorted(own.keys() | wanted)
+                  if _short(own, path) != _short(wanted, path)) for wanted in several
+    )  # fmt: skip
 
 
 def _short(model: Model, path: str) -> str:
     return "nothing" if path not in model else (model[path] or "a folder")[:8]
 
 
-Act = Callable[[Path, random.Random, Callable[[Any], None]], Coroutine[Any, Any, None]]
+Act = Callable[[Path, random.Random, Say], Coroutine[Any, Any, None]]
 
 
 class Machine:
@@ -255,6 +289,12 @@ class Machine:
         os.close(reading)
         return server.changes
 
+    def say(self, act: Act) -> Any:
+        """Return what an act says last."""
+        self.known.said = None
+        self.run(act)
+        return self.known.said
+
 
 def _act(act: Act, disk: Path, seed: float, writing: int, served: int) -> None:
     try:
@@ -286,6 +326,7 @@ def cut_once(seed: int, top: Path, kind: str) -> dict[str, Any]:
     calls = machine.run(
         work, calls=chance.randrange(*chance.choice(((60, 300), (300, 1000), (300, 3000), (300, 3000))))
     )
+    found = [machine.known.said]
     machine.disk.cut_power(chance)
     if kind == "again":
         for _ in range(3):
@@ -297,14 +338,11 @@ def cut_once(seed: int, top: Path, kind: str) -> dict[str, Any]:
         machine.disk.capacity = 1 << 40
         if chance.random() < 0.5:
             machine.disk.cut_power(chance)
-    machine.known.said = None
-    machine.run(check)
-    found = machine.known.said
-    if not isinstance(found, dict) or "failed" in found:
-        return {"seed": seed, "kind": kind, "calls": calls, "refused": [str(found)]}
-    acknowledged = len(machine.known.done)
-    faults = {name: told for name, told in machine.known.faults(found).items() if told}
-    return {"seed": seed, "kind": kind, "calls": calls, "clients": acknowledged, **faults}
+    result: dict[str, Any] = {"seed": seed, "kind": kind, "calls": calls, "clients": len(machine.known.states)}
+    found += [machine.say(act) for act in (check, take_back)]
+    refused = [str(said) for said in found if isinstance(said, dict) and "failed" in said]
+    faults = {"refused": refused} if refused else machine.known.faults(*found[1:])
+    return result | {name: told for name, told in faults.items() if told}
 
 
 def _mount(source: bytes, target: bytes, flags: int) -> None:

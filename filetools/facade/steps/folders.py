@@ -26,6 +26,7 @@ from filetools.facade.steps.parents import (
 )
 from filetools.facade.steps.step import sync_names
 from filetools.facade.steps.unsaved import refuse_unsaved_below
+from filetools.facade.syncer import sync_files
 from filetools.journal import Change, HeadMovedError, View
 from filetools.models import ChangeRecord, Operation
 from filetools.paths import WorkspacePath
@@ -185,7 +186,8 @@ class RemoveFolder(FolderStep):
         return True
 
     def prepare(self, parts: Parts) -> None:
-        """A rename needs no space."""
+        """Sync what is in it: in the trash recovery restores nothing, and an undo takes it as it is."""
+        sync_files(parts, self._path)
 
     def drafts(self) -> Sequence[Change]:
         """One record for the whole folder."""
