@@ -233,15 +233,15 @@ class _Comparison:
 
     def _save(self, began: float, arrived: set[str]) -> None:
         seen, index = self._seen, self._parts.journal.tree_index
-        if self._found and not index.found(self._found, seen.position):
-            seen.hints.append(Hint("changed", next(iter(self._found.values())).path))
         for key, row in self._found.items():
             if row.version is not None:
                 seen.heads[key] = HeadFacts(row.path, row.version, row.mode, 0)
         # What is new has a row once it is told: until then it counts as absent.
         told = {key: row for key, row in self._changed.items() if self._looked is None or key not in arrived}
         gone = [key for key, row in self._old.items() if row.kind != "directory" and key not in seen.rows]
-        index.save(told, gone)
+        if not (index.found(self._found, seen.position) and index.save(told, gone, seen.position)):
+            seen.hints.append(Hint("changed", next(iter({**self._old, **seen.rows}.values())).path))
+            return  # to look again
         if self._looked is None or not seen.hints:
             # Else what is new, but could not be told yet, would count as overlooked the next time.
             index.complete(Looked(seen.position, began))

@@ -79,8 +79,8 @@ class TreeIndex(Protocol):
     def get(self, key: str) -> IndexRow | None:
         """Return the row of a key, or None; of files with a head, the head says more."""
 
-    def save(self, met: Mapping[str, IndexRow], gone: Iterable[str]) -> None:
-        """Write what a look has met, and drop the keys of what it has missed."""
+    def save(self, met: Mapping[str, IndexRow], gone: Iterable[str], position: int) -> bool:
+        """Write what a look has met, and drop the keys of what it has missed; False if folders have moved since `position`."""
 
     def found(self, met: Mapping[str, IndexRow], position: int) -> bool:
         """Give files that nobody has recorded their first heads; False if folders have moved since `position`."""
@@ -114,11 +114,20 @@ class SqliteTreeIndex:
         row = self._database.row(f"SELECT {_READ} WHERE key = ? AND gone IS NULL", (key,))
         return None if row is None else _row_from(row)
 
-    def save(self, met: Mapping[str, IndexRow], gone: Iterable[str]) -> None:
-        """Write what a look has met, and drop the keys of what it has missed."""
-        for several in _slices(met):
-            self._write(_UPSERT, [_values(key, row) for key, row in several])
-        self._write("DELETE FROM tree_index WHERE key = ?", [(key,) for key in gone])
+    def save(self, met: Mapping[str, IndexRow], gone: Iterable[str], position: int) -> bool:
+        """Write what a look has met, and drop the keys of what it has missed.
+
+        Args:
+            met: Rows of what stands there.
+            gone: Keys of what does not.
+            position: Number of the newest record before the look.
+
+        Returns:
+            False if a folder has been moved or deleted since, with the rows below it; then the rest was not done.
+        """
+        slices = ([_values(key, row) for key, row in several] for several in _slices(met))
+        is_saved = all(self._write(_UPSERT, values, position) for values in slices)
+        return is_saved and self._write("DELETE FROM tree_index WHERE key = ?", [(key,) for key in gone], position)
 
     def found(self, met: Mapping[str, IndexRow], position: int) -> bool:
         """Give files that nobody has recorded their first heads, at the version that a look has met.
@@ -136,20 +145,18 @@ class SqliteTreeIndex:
                 for key, row in several
                 if row.version is not None
             ]
-
-            def work(connection: sqlite3.Connection, values: list[tuple[Any, ...]] = values) -> bool:
-                if connection.execute(_REMOVED_SINCE, (position,)).fetchone() is not None:
-                    return False
-                connection.executemany(_ADD_HEAD, values)
-                return True
-
-            if not self._database.write(work, durable=False):
+            if not self._write(_ADD_HEAD, values, position):
                 return False
         return True
 
-    def _write(self, statement: str, values: list[tuple[Any, ...]]) -> None:
-        if values:
-            self._database.write(lambda connection: connection.executemany(statement, values), durable=False)
+    def _write(self, statement: str, values: list[tuple[Any, ...]], position: int) -> bool:
+        def work(connection: sqlite3.Connection) -> bool:
+            if connection.execute(_REMOVED_SINCE, (position,)).fetchone() is not None:
+                return False
+            connection.executemany(statement, values)
+            return True
+
+        return not values or self._database.write(work, durable=False)
 
     def complete(self, looked: Looked) -> None:
         """Note that the whole tree was looked at: what has neither a head nor a row is not there."""

@@ -50,17 +50,25 @@ def test_a_deletion_that_is_set_back_brings_the_folders_below_back(journal: Jour
 
 def test_rows_of_files_move_with_their_folder_and_keep_their_state(journal: Journal) -> None:
     make_folder(journal, "a")
-    journal.tree_index.save({"a/x": file_row("a/x", b"1")}, [])
+    journal.tree_index.save({"a/x": file_row("a/x", b"1")}, [], 0)
     journal.commit([move_folder(journal, "a", "b", applied=True)], ALICE)
     assert journal.tree_index.get("a/x") is None
     assert journal.tree_index.get("b/x") == file_row("b/x", b"1")
 
 
+def test_a_look_overtaken_by_the_removal_of_a_folder_does_not_bring_its_rows_back(journal: Journal) -> None:
+    make_folder(journal, "a")
+    position = journal.position()
+    journal.commit([folder(Operation.DELETE_DIRECTORY, "a", applied=True)], ALICE)
+    assert not journal.tree_index.save({"a/x": file_row("a/x", b"1")}, [], position)
+    assert journal.tree_index.rows() == {}
+
+
 def test_rows_outlive_the_process_and_a_look_is_complete_when_it_says_so(open_journal: OpenJournal) -> None:
     journal = open_journal()
     young = IndexRow("young", "file", None, 0o600, version(b"2"))
-    journal.tree_index.save({"a": file_row("a", b"1"), "young": young, "gone": file_row("gone", b"3")}, [])
-    journal.tree_index.save({}, ["gone"])
+    journal.tree_index.save({"a": file_row("a", b"1"), "young": young, "gone": file_row("gone", b"3")}, [], 0)
+    journal.tree_index.save({}, ["gone"], 0)
     assert journal.tree_index.looked() is None
     journal.tree_index.complete(Looked(7, 1.5))
     other = open_journal()
