@@ -38,6 +38,14 @@ class Arrivals:
         self._newest = max(self._newest, number)
         return verdict
 
+    def places(self, number: int, paths: tuple[str, ...]) -> set[str]:
+        """Return the paths of a change that came too late, and where newer ones may have moved what it is about."""
+        found = set(paths)
+        for one, others in sorted(self._kept):
+            if one > number and _touch(tuple(found), others):
+                found.update(others)
+        return found
+
     def _judge_late(self, number: int, paths: tuple[str, ...]) -> Verdict:
         if any(number == one for one, _ in self._kept):
             return "known"

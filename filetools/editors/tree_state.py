@@ -164,8 +164,8 @@ class TreeState:
                 for listing in self._listings:
                     listing.told.append(event)
                 self._tree.take(event, is_certain=True)
-            elif verdict == "crossed":
-                for path in paths_of(event):
+            elif verdict == "crossed" and event.seq is not None:
+                for path in self._arrivals.places(event.seq, paths_of(event)):
                     self._miss(parent_of(path))
 
     async def _list(self, files: Listed, folder: str) -> None:

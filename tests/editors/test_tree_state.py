@@ -176,6 +176,13 @@ async def test_a_late_change_that_a_newer_one_crossed_is_not_guessed(
     assert (paths(tree), set(tree.stale)) == (before, stale)
 
 
+async def test_a_late_change_in_a_folder_that_has_moved_since_has_its_new_place_listed_too() -> None:
+    tree, _ = await listed("l", "s", "s/d", "s/d/a.txt")
+    tree.apply(DirectoryRenamed(old_path="s/d", path="l/d", actor=BOB, seq=7))
+    tree.apply(created("s/d/x.txt", 5))
+    assert set(tree.stale) == {"l", "s"}
+
+
 async def test_what_happens_while_pages_are_read_is_in_the_tree() -> None:
     tree, folder = TreeState(), Folder("a.txt", "b.txt", "c.txt")
     folder.page_size, folder.tree = 1, tree
