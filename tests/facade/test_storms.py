@@ -1,7 +1,7 @@
 """Agents, editors, shell programs, undo and restore at once: one picture of the tree for all, and the first tree comes back.
 
-A failure prints its seed, all deeds and the feed. About one storm in a hundred may still fail, so that they run in `make soak` alone,
-300 of the first kind and 100 of the others; `FILETOOLS_DOSE=100` runs them by hand.
+A failure prints its seed, all deeds and the feed. About one storm in a hundred may still fail, so that they run in `make soak`
+alone, 300 of the first kind and 100 of the others; `FILETOOLS_DOSE=100` runs them by hand.
 """
 
 from __future__ import annotations
