@@ -12,6 +12,7 @@ import os
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from functools import lru_cache, partial
 from pathlib import Path
 from typing import Final
@@ -70,7 +71,9 @@ class Clerk:
         runner.precede = self._others.precede
         self._recorder = ForeignRecorder(self._parts, runner.tell, self._others.precede)
         self._rules: ExcludeRules = compile_patterns((), defaults=self._parts.settings.exclude)
-        recorder = ForeignRecorder(self._parts, runner.tell, self._others.precede)
+        # By the index alone: an inventory has what was made while nobody watched, and cannot tell it from what is old.
+        parts = replace(self._parts, names=self._parts.names.without_inventory())
+        recorder = ForeignRecorder(parts, runner.tell, self._others.precede)
         runner.look_at_tree = TreeLooker(self._parts, self._rules, recorder).look
         self._watcher: ForeignWatcher | None = None
         self._tasks: list[asyncio.Task[None]] = []

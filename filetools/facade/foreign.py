@@ -14,7 +14,7 @@ from functools import partial
 from typing import Final
 
 from filetools.errors import FileBusyError, FileToolsError, LockTimeoutError, WorkspaceGoneError
-from filetools.facade.look import Look, is_as_recorded, look
+from filetools.facade.look import Look, is_as_recorded, is_only_found, look
 from filetools.facade.others import nothing_precedes
 from filetools.facade.parts import Parts
 from filetools.facade.steps import folder_deletion, folder_view, sync_names
@@ -170,6 +170,10 @@ class ForeignRecorder:
         changes: list[Change] = []
         if known == "directory" and not is_folder:
             changes.append(folder_deletion(self._parts, path, self._since))
+        if stat is not None and stat.type not in ("file", "directory"):
+            # A link or a pipe has taken the place of a file; of itself nothing is told.
+            head = self._parts.journal.view(self._parts.workspace.key(path)).head
+            return changes if head is None or head.version is None else [*changes, self._gone(path)]
         if not is_folder:
             return changes + self._file_changes(path, hint)
         if known == "directory":
@@ -182,7 +186,7 @@ class ForeignRecorder:
 
     def _file_changes(self, path: WorkspacePath, hint: Hint) -> list[Change]:
         view = self._parts.journal.view(self._parts.workspace.key(path))
-        if view.head is None and self._is_ignored(path):
+        if (view.head is None or is_only_found(view)) and self._is_ignored(path):
             return []
         try:
             seen = look(self._parts, path, patience_seconds=0, view=view)
@@ -194,7 +198,8 @@ class ForeignRecorder:
         change = seen.adoption
         if change is None and seen.stat is None and seen.view.head is None:
             self._passing.append((seen.key, seen.path))
-        if change is None or (seen.view.head is None and self._is_ignored(seen.path)):
+        is_recorded = seen.view.head is not None and not is_only_found(seen.view)
+        if change is None or (not is_recorded and self._is_ignored(seen.path)):
             return []
         if change.operation is Operation.FOUND:
             # Something has happened to it, but what it was like before nobody can tell.

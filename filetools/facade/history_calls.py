@@ -11,12 +11,13 @@ from filetools.facade.calls import Calls
 from filetools.facade.lines import line_ranges
 from filetools.facade.preconditions import record_steps
 from filetools.facade.proposals import bind, taken_by
+from filetools.facade.restoring import Target
 from filetools.facade.snapshots import take
-from filetools.facade.undoing import Choose, Target, make_plan
+from filetools.facade.undoing import Choose, make_plan
 from filetools.journal import Checkpoint, RelationKind
 from filetools.models import Actor, DiffResult, VersionsResult
 from filetools.models.history import CheckpointResult, CheckpointsResult, ProvenanceResult, UndoResult
-from filetools.versions import Moment, UndoRequest, changes_after, choose
+from filetools.versions import Clash, Moment, UndoRequest, changes_after, choose
 
 MOST_TRIES = 5
 LONGEST_NAME = 200
@@ -211,9 +212,10 @@ class HistoryCalls(Calls):
         aim: Callable[[], Awaitable[Target]] | None = None,
     ) -> UndoResult:
         self._runner.check_open()
-        for _ in range(MOST_TRIES):
+        tries, refused = 0, dict[str, Clash]()
+        while tries < MOST_TRIES:
             target = None if aim is None else await aim()
-            make = partial(make_plan, self._parts, pick, kind, target=target)
+            make = partial(make_plan, self._parts, pick, kind, target=target, refused=refused)
             plan = await self._parts.crew.run(make)
             touched = plan.touched(self.settings.protected_paths)
             if dry_run or (plan.conflicts and not partly) or not plan.steps:
@@ -232,10 +234,14 @@ class HistoryCalls(Calls):
             try:
                 happened = partial(record_steps, self._parts, self.actor, plan.steps)
                 outcome = await self._runner.change(plan.steps, self.actor, happened=happened)
-            except FileToolsError:
+            except FileToolsError as exc:
                 again = await self._parts.crew.run(make)
-                if again.facts == plan.facts:  # still the right one, so that its failure counts
-                    raise
+                if again.facts != plan.facts:
+                    tries += 1
+                elif partly and exc.path is not None and exc.path not in refused:
+                    refused = {**refused, exc.path: Clash(code=exc.code, reason=exc.message)}
+                else:
+                    raise  # it is still the right plan, so that its failure counts
             else:
                 return await self._parts.crew.run(partial(plan.result, outcome))
         raise ChangedMeanwhileError(touched[0] if touched else ".", MOST_TRIES)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 
+from filetools.content.identity_cache import CLOCK_TICK_NS
 from filetools.journal import Journal, NameChange
 from filetools.models import Operation
 from filetools.stores import FileStat
@@ -33,9 +34,16 @@ class KnownNames:
         self._journal = journal
         self._key = key
         self._is_ignored = is_ignored
+        self._has_compared = False
         self._lock = threading.Lock()
         self._inventory: Inventory | None = None
         self._position = 0
+
+    def without_inventory(self) -> KnownNames:
+        """Return the names as the index alone knows them, for those who have compared the whole tree with it."""
+        names = KnownNames(self._journal, self._key, self._is_ignored)
+        names._has_compared = True
+        return names
 
     def begin(self, excluded: Excluded) -> Inventory:
         """Return an empty inventory for the watcher to fill; call it in a worker thread."""
@@ -61,7 +69,7 @@ class KnownNames:
         if known == "unknown":
             return Operation.FOUND
         if known != "file":
-            return Operation.CREATE
+            return Operation.FOUND if inventory is None and self._was_overlooked(stat) else Operation.CREATE
         # A program cannot set the time back at which an inode was changed.
         return Operation.MODIFY if stat.changed_ns > self._known_since_ns(path, inventory) else Operation.FOUND
 
@@ -88,6 +96,11 @@ class KnownNames:
             return "directory" if row.kind == "directory" else "file"
         is_uncertain = head is None and (index.looked() is None or self.is_left_out(path))
         return "unknown" if is_uncertain else "absent"
+
+    def _was_overlooked(self, stat: FileStat) -> bool:
+        """Whether a file may have stood there at the last look, which left it out."""
+        looked = None if self._has_compared else self._journal.tree_index.looked()
+        return looked is not None and stat.changed_ns < int(looked.time * 1e9) - CLOCK_TICK_NS
 
     def _known_since_ns(self, path: str, inventory: Inventory | None) -> int:
         if inventory is not None:

@@ -150,13 +150,17 @@ def facts_of(parts: Parts, seen: Look) -> ContentFacts | None:
 
 
 def keep_large(parts: Parts, seen: Look) -> None:
-    """Keep the bytes of a large file before it is displaced; smaller ones are kept with the commit.
+    """Keep the bytes of a file that is large, or was only found by a look at the tree, before it is displaced.
+
+    Those of others are kept with the commit that has recorded them.
 
     Raises:
         FileTooLargeError: It is larger than any file that filetools writes, so it cannot be kept.
         HeadMovedError: It has changed since the look.
     """
-    if seen.stat is None or seen.version is None or seen.stat.size <= parts.settings.max_foreign_bytes:
+    if seen.stat is None or seen.version is None:
+        return
+    if seen.stat.size <= parts.settings.max_foreign_bytes and not is_only_found(seen.view):
         return
     if seen.is_opaque:
         raise FileTooLargeError(seen.path, seen.stat.size, parts.settings.max_write_bytes)
@@ -165,6 +169,11 @@ def keep_large(parts: Parts, seen: Look) -> None:
         if version_of(content) != seen.version:
             raise HeadMovedError(seen.path)
         parts.journal.contents.keep(content, seen.version)
+
+
+def is_only_found(view: View) -> bool:
+    """Whether nothing is recorded of a file but that a look at the whole tree has met it."""
+    return view.head is not None and view.head.number == 0
 
 
 def _settled(parts: Parts, path: WorkspacePath, key: str, view: View) -> View:

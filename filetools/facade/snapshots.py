@@ -15,7 +15,7 @@ from filetools.errors import FileToolsError
 from filetools.facade.parts import Parts
 from filetools.facade.tree_look import TreeLook
 from filetools.journal import Checkpoint, IndexRow, SnapshotRow
-from filetools.paths import WorkspacePath
+from filetools.paths import ROOT, WorkspacePath
 from filetools.versions import DraftTree, Node
 
 SNAPSHOT_MAX_FILE_BYTES: Final = 16 * 1024 * 1024
@@ -23,7 +23,8 @@ SNAPSHOT_MAX_FILE_BYTES: Final = 16 * 1024 * 1024
 SNAPSHOT_MAX_BYTES: Final = 1024 * 1024 * 1024
 """Bytes that one snapshot adds at most to what is kept."""
 PORTION_BYTES: Final = 8 * 1024 * 1024
-"""Bytes kept in one transaction."""
+PORTION_FILES: Final = 1000
+"""Bytes and files kept in one transaction."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,18 +53,19 @@ def take(parts: Parts, name: str, seen: TreeLook, *, replace: bool) -> Taken | N
     tree = {
         key: SnapshotRow(row.path, row.kind, _size(row), row.mode, row.version)
         for key, row in seen.rows.items()
-        if row.kind == "directory" or row.version is not None
+        if row.kind != "file" or row.version is not None
     }
+    tree[ROOT] = SnapshotRow(ROOT, "other", None, None, seen.scope)
     by_hash, changed = _keep(parts, tree)
     made = parts.journal.checkpoints.save(name, tree, seen.position, replace=replace)
-    return None if made is None else Taken(made, by_hash, sorted({*seen.closed, *seen.moving, *changed}))
+    return None if made is None else Taken(made, by_hash, sorted({*seen.closed, *seen.moving, *seen.unnamed, *changed}))
 
 
 def complete(
     tree: DraftTree,
     wanted: Mapping[str, SnapshotRow],
     seen: TreeLook,
-    number: int,
+    came_since: Callable[[str], bool],
     is_left_out: Callable[[str], bool],
 ) -> Left:
     """Have a draft be the tree of a snapshot.
@@ -72,13 +74,15 @@ def complete(
         tree: What going back record by record has led to.
         wanted: The rows of the snapshot, by key.
         seen: What stands now.
-        number: Number of the newest record that the snapshot shows.
+        came_since: Whether a record says of a key that it came to be after the snapshot.
         is_left_out: Whether no look meets a path.
 
     Returns:
         What cannot be as it was, and stays.
     """
     left = Left()
+    # With the same rules, what is not in the snapshot was not in the tree.
+    is_same_scope = ROOT in wanted and wanted[ROOT].version == seen.scope
     for key, row in wanted.items():
         standing = seen.rows.get(key)
         is_same = standing is not None and (standing.kind, standing.mode, standing.version) == _facts(row)
@@ -86,17 +90,33 @@ def complete(
             left.gone[row.path] = row.version or ""
     # What is in a folder before the folder.
     for key, path in sorted(_beyond(tree, wanted, seen, is_left_out).items(), reverse=True):
-        head, node = seen.heads.get(key), tree.at(path)
+        node = tree.at(path)
         if node is None:
             continue
-        if node.kind == "folder":
+        standing = seen.rows.get(key)
+        if standing is not None and standing.kind == "file" and standing.version is None:
+            left.unknown.add(path)  # it cannot be read
+        elif node.kind == "folder":
             if next(iter(tree.below(path)), None) is None:
                 tree.put(path, None)
-        elif key in seen.rows and head is not None and head.number <= number:
-            left.unknown.add(path)
-        else:
+        elif (is_same_scope and not is_left_out(path)) or came_since(key):
             tree.put(path, None)
+        else:
+            left.unknown.add(path)
+    left.unknown |= _changed_links(tree, wanted, seen)
     return left
+
+
+def _changed_links(tree: DraftTree, wanted: Mapping[str, SnapshotRow], seen: TreeLook) -> set[str]:
+    """Return links that would not be as they were: they are not told, and not restored."""
+    before = {key: row.path for key, row in wanted.items() if row.kind == "symlink"}
+    now = {key: row.path for key, row in seen.rows.items() if row.kind == "symlink"}
+    stand = {
+        path for path in {**before, **now}.values() if (node := tree.at(path)) is not None and node.kind == "other"
+    }
+    return {path for path in before.values() if path not in stand} | {
+        path for key, path in now.items() if key not in before and path in stand
+    }
 
 
 def _keep(parts: Parts, tree: Mapping[str, SnapshotRow]) -> tuple[list[str], list[str]]:
@@ -105,7 +125,7 @@ def _keep(parts: Parts, tree: Mapping[str, SnapshotRow]) -> tuple[list[str], lis
     missing = parts.journal.contents.missing(files)
     too_large, changed = [], []
     portion: dict[str, bytes] = {}
-    left = SNAPSHOT_MAX_BYTES
+    left, held = SNAPSHOT_MAX_BYTES, 0
     for version in missing:
         row = files[version]
         if (row.size or 0) > min(SNAPSHOT_MAX_FILE_BYTES, left):
@@ -121,9 +141,10 @@ def _keep(parts: Parts, tree: Mapping[str, SnapshotRow]) -> tuple[list[str], lis
             continue
         portion[version] = content
         left -= len(content)
-        if sum(map(len, portion.values())) > PORTION_BYTES:
+        held += len(content)
+        if held > PORTION_BYTES or len(portion) >= PORTION_FILES:
             parts.journal.contents.keep_all(portion)
-            portion = {}
+            portion, held = {}, 0
     parts.journal.contents.keep_all(portion)
     return too_large, changed
 
@@ -132,9 +153,12 @@ def _put(tree: DraftTree, row: SnapshotRow) -> bool:
     """Have a row of the snapshot stand in the draft; False if its bytes are not kept, and what stands there stays."""
     here = tree.at(row.path)
     if row.kind == "directory":
-        if here is None:
+        if here is None or here.kind == "file":
             tree.put(row.path, Node(kind="folder"))
-    elif row.kind == "file" and row.version is not None and (here is None or here.kind == "file"):
+    elif row.kind == "file" and row.version is not None:
+        if here is not None and here.kind != "file":
+            tree.put(row.path, Node(kind="file", version=row.version, mode=row.mode))  # found impossible with the steps
+            return True
         version = None if here is None else tree.version(here)
         if version != row.version and not tree.present.has(row.version):
             tree.put(row.path, tree.present.at(row.path))

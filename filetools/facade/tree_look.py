@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -22,6 +22,7 @@ from filetools.facade.parts import Parts
 from filetools.journal import HeadFacts, IndexRow, Looked
 from filetools.models import VERSION_PREFIX
 from filetools.paths import WorkspacePath
+from filetools.paths.ignore import IGNORE_FILE
 from filetools.paths.patterns import ExcludeRules
 from filetools.search import IgnoreCache, survey
 from filetools.stores import FileStat
@@ -45,6 +46,10 @@ class TreeLook:
     """Paths that could not be read."""
     moving: list[str] = field(default_factory=list)
     """Paths that kept changing, or that somebody was at work on, while the tree was looked at."""
+    unnamed: list[str] = field(default_factory=list)
+    """Names that no call can say, such as those that are no UTF-8; escaped."""
+    scope: str = ""
+    """Version of what is left out: rules, ignore files, and what could not be read; equal for looks that see the same."""
     hints: list[Hint] = field(default_factory=list)
 
 
@@ -98,30 +103,33 @@ class _Comparison:
         self._seen.heads = parts.journal.heads()
         self._found: dict[str, IndexRow] = {}
         self._changed: dict[str, IndexRow] = {}
-        arrived: list[tuple[str, IndexRow]] = []
+        self._closed: set[str] = set()
+        changed_ns: dict[str, int] = {}
         for path, stat in self._all():
             key = parts.workspace.key(path)
-            row = self._seen.rows[key] = self._row(key, path, stat)
-            if self._is_new(key, row, stat.changed_ns):
-                arrived.append((key, row))
+            self._seen.rows[key] = self._row(key, path, stat)
+            changed_ns[key] = stat.changed_ns
+        self._seen.scope = self._scope()
+        arrived = [(key, row) for key, row in self._seen.rows.items() if self._is_new(key, row, changed_ns[key])]
         self._compare_names(arrived)
         self._save(began, {key for key, _ in arrived})
         return self._seen
 
     def _all(self) -> Iterator[tuple[WorkspacePath, FileStat]]:
         parts, met = self._parts, set[str]()
-        walk = survey(parts.store, self._rules, self._ignores, on_closed=lambda path: self._seen.closed.append(path))
-        for path, stat in walk:
-            if stat.type != "other" and parts.workspace.is_addressable(path):
+        for path, stat in survey(parts.store, self._rules, self._ignores, on_closed=self._close):
+            if not parts.workspace.is_addressable(path):
+                self._seen.unnamed.append(path.encode("utf-8", "backslashreplace").decode())
+            elif stat.type != "other":
                 met.add(parts.workspace.key(path))
                 yield path, stat
         for key, head in self._seen.heads.items():
-            if head.version is not None and key not in met and not self._is_closed(key):
+            if head.version is not None and head.number > 0 and key not in met and not self._is_closed(key):
                 # Ignored, and written by filetools all the same; or gone.
                 try:
                     found = parts.store.stat(WorkspacePath(head.path))
                 except FileToolsError:
-                    self._seen.closed.append(head.path)
+                    self._close(WorkspacePath(head.path))
                     continue
                 if found is not None and found.type == "file":
                     yield WorkspacePath(head.path), found
@@ -149,7 +157,7 @@ class _Comparison:
         try:
             version, stat = self._version(path)
         except FileToolsError:
-            self._seen.closed.append(path)
+            self._close(path)
             return IndexRow(path, "file", (*stat.identity[:3], 0, 0), stat.mode, None)
         is_trusted = is_settled(stat.identity, taken_ns, tick_ns=self._parts.store.tick_ns)
         identity = stat.identity if is_trusted else (*stat.identity[:3], 0, 0)
@@ -167,11 +175,13 @@ class _Comparison:
         head, old = self._seen.heads.get(key), self._old.get(key)
         if row.kind == "directory":
             is_told = old is not None and old.kind == "directory"
-            return not is_told and (head is None or head.version is None)
+            is_new = not is_told and (head is None or head.version is None)
+            return is_new and (self._looked is None or not self._was_overlooked(changed_ns))
         if row.kind != "file":
             return False
         if head is None:
-            if self._looked is not None and old is None and not self._was_overlooked(row, changed_ns):
+            is_known = old is not None and old.kind != "directory"
+            if self._looked is not None and not is_known and not self._was_overlooked(changed_ns):
                 return True
             self._found[key] = row
             return False
@@ -181,19 +191,12 @@ class _Comparison:
             self._seen.hints.append(Hint("changed", row.path))
         return False
 
-    def _was_overlooked(self, row: IndexRow, changed_ns: int) -> bool:
-        """Whether a file stood there at the last look, and was left out.
-
-        A program cannot set back when a file was changed, or moved into its folder; but the folder may have come with it.
-        """
+    def _was_overlooked(self, changed_ns: int) -> bool:
+        """Whether something stood there at the last look, which left out more than this one."""
         assert self._looked is not None
-        if changed_ns >= int(self._looked.time * 1e9) - CLOCK_TICK_NS:
-            return False
-        folder = WorkspacePath(row.path).parent
-        key = self._parts.workspace.key(folder)
-        known, standing = self._old.get(key), self._seen.rows.get(key)
-        is_same = known is not None and standing is not None and _inode(known) == _inode(standing) is not None
-        return folder.is_root or is_same
+        # A program cannot set back when a file was changed; a clock may be, so this alone says nothing.
+        is_old = changed_ns < int(self._looked.time * 1e9) - CLOCK_TICK_NS
+        return is_old and self._looked.scope != self._seen.scope
 
     def _compare_names(self, arrived: list[tuple[str, IndexRow]]) -> None:
         """Have what is gone and what is new looked at; what bears another name since is moved."""
@@ -203,15 +206,20 @@ class _Comparison:
             arrived = [(key, row) for key, row in arrived if row.kind == "file"]
         gone: dict[str, IndexRow] = {}
         for key, head in seen.heads.items():
-            if head.version is not None and not self._stands(key, "file"):
+            if head.version is not None and not self._stands(key, "file") and not self._is_out(key, head):
                 gone[key] = self._old.get(key) or IndexRow(head.path, "file", None, head.mode, head.version)
         folders = {key: row for key, row in self._old.items() if row.kind == "directory"}
-        gone |= {key: row for key, row in folders.items() if not self._stands(key, "directory")}
+        self._out = {
+            key for key in folders if key not in seen.rows and self._parts.names.is_left_out(folders[key].path)
+        }
+        gone |= {
+            key: row for key, row in folders.items() if key not in self._out and not self._stands(key, "directory")
+        }
         origins = {_inode(row): row for row in gone.values() if row.identity is not None}
         moved = []
         for _, row in arrived:
             origin = origins.pop(_inode(row), None)
-            if origin is not None and _may_have_moved(origin, row):
+            if origin is not None and self._has_moved(origin, row):
                 moved.append(Hint("moved", row.path, old_path=origin.path, is_directory=row.kind == "directory"))
             else:
                 seen.hints.append(Hint("changed", row.path, is_directory=row.kind == "directory"))
@@ -219,6 +227,36 @@ class _Comparison:
         left = [row for row in gone.values() if row.path not in sources]
         deleted = [Hint("deleted", row.path, is_directory=row.kind == "directory") for row in left]
         seen.hints = [*sorted(moved, key=_depth), *sorted(deleted, key=_depth), *seen.hints]
+
+    def _is_out(self, key: str, head: HeadFacts) -> bool:
+        """Whether a file that was only ever found is left out by now."""
+        return head.number == 0 and key not in self._seen.rows and self._parts.names.is_left_out(head.path)
+
+    def _has_moved(self, origin: IndexRow, row: IndexRow) -> bool:
+        if origin.kind != row.kind or origin.identity is None or row.identity is None:
+            return False
+        if row.kind == "file":
+            return origin.version == row.version
+        # The inode of a folder that is gone is soon another's: what is in it must have come along.
+        return bool(self._inside(self._old, origin.path) & self._inside(self._seen.rows, row.path))
+
+    def _inside(self, rows: Mapping[str, IndexRow], folder: str) -> set[tuple[str, tuple[int, int] | None]]:
+        prefix = f"{self._parts.workspace.key(WorkspacePath(folder))}/"
+        inside = ((key[len(prefix) :], row) for key, row in rows.items() if key.startswith(prefix))
+        return {(name, _inode(row)) for name, row in inside if "/" not in name}
+
+    def _scope(self) -> str:
+        ignore_files = [row for row in self._seen.rows.values() if row.path.rpartition("/")[2] == IGNORE_FILE]
+        parts = [
+            self._rules.patterns,
+            sorted((row.path, row.version) for row in ignore_files),
+            sorted(self._seen.closed),
+        ]
+        return version_of(repr(parts).encode("utf-8", "surrogateescape"))
+
+    def _close(self, path: WorkspacePath) -> None:
+        self._seen.closed.append(path)
+        self._closed.add(self._parts.workspace.key(path))
 
     def _stands(self, key: str, kind: str) -> bool:
         row = self._seen.rows.get(key)
@@ -228,8 +266,12 @@ class _Comparison:
 
     def _is_closed(self, key: str) -> bool:
         """Whether nothing can be said of a path, since it or a folder above it could not be read."""
-        closed = (self._parts.workspace.key(WorkspacePath(path)) for path in self._seen.closed)
-        return any(key == one or key.startswith(f"{one}/") for one in closed)
+        if not self._closed:
+            return False
+        above = [key]
+        while (cut := above[-1].rfind("/")) >= 0:
+            above.append(above[-1][:cut])
+        return not self._closed.isdisjoint([*above, ""])
 
     def _save(self, began: float, arrived: set[str]) -> None:
         seen, index = self._seen, self._parts.journal.tree_index
@@ -238,13 +280,14 @@ class _Comparison:
                 seen.heads[key] = HeadFacts(row.path, row.version, row.mode, 0)
         # What is new has a row once it is told: until then it counts as absent.
         told = {key: row for key, row in self._changed.items() if self._looked is None or key not in arrived}
-        gone = [key for key, row in self._old.items() if row.kind != "directory" and key not in seen.rows]
+        missed = {key for key in self._old if key not in seen.rows}
+        gone = [key for key in missed if self._old[key].kind != "directory" or key in self._out]
         if not (index.found(self._found, seen.position) and index.save(told, gone, seen.position)):
             seen.hints.append(Hint("changed", next(iter({**self._old, **seen.rows}.values())).path))
             return  # to look again
         if self._looked is None or not seen.hints:
             # Else what is new, but could not be told yet, would count as overlooked the next time.
-            index.complete(Looked(seen.position, began))
+            index.complete(Looked(seen.position, began, seen.scope))
 
 
 def _hashed(parts: Parts, path: WorkspacePath) -> tuple[str, FileStat]:
@@ -261,12 +304,6 @@ def _hashed(parts: Parts, path: WorkspacePath) -> tuple[str, FileStat]:
 
 def _inode(row: IndexRow) -> tuple[int, int] | None:
     return None if row.identity is None else row.identity[:2]
-
-
-def _may_have_moved(origin: IndexRow, row: IndexRow) -> bool:
-    if origin.kind != row.kind or origin.identity is None or row.identity is None:
-        return False
-    return row.kind == "directory" or origin.version == row.version
 
 
 def _depth(hint: Hint) -> int:

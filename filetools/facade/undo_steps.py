@@ -5,7 +5,7 @@ No two steps of one transaction touch the same path, so that each may look at th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -43,7 +43,13 @@ class Drafted:
 class StepMaker:
     """Makes the steps of one draft. Lives for one plan."""
 
-    def __init__(self, parts: Parts, tree: DraftTree, unsaved_clash: Callable[[str, Node, Node], Clash | None]) -> None:
+    def __init__(
+        self,
+        parts: Parts,
+        tree: DraftTree,
+        unsaved_clash: Callable[[str, Node, Node], Clash | None],
+        refused: Mapping[str, Clash],
+    ) -> None:
         self._unsaved_clash = unsaved_clash
         self._is_addressable = parts.workspace.is_addressable
         self._tree = tree
@@ -52,8 +58,10 @@ class StepMaker:
         }
         self.drafted = tuple(self._left.values())
         self.steps: list[UndoStep] = []
-        self.blocked: dict[str, Clash] = {}
-        """Paths whose open documents have unsaved text that is in the way."""
+        self.blocked: dict[str, Clash] = {path: refused[path] for path in refused.keys() & self._paths()}
+        """Paths whose open documents have unsaved text that is in the way, or whose change was refused."""
+        for path in self.blocked:
+            self._take_within(path)
         self.impossible: list[str] = []
         """Paths where a file stands and a folder is wanted, or the other way round: not in one transaction."""
         self._refuse_other_kinds()
@@ -70,10 +78,13 @@ class StepMaker:
         self.steps.sort(key=lambda step: not isinstance(step, MakeFolderAgain))
 
     def _refuse_other_kinds(self) -> None:
-        for key, one in list(self._left.items()):
+        for one in list(self._left.values()):
             if one.now is not None and one.then is not None and one.now.kind != one.then.kind:
                 self.impossible.append(one.path)
-                del self._left[key]
+                self._take_within(one.path)
+
+    def _paths(self) -> set[str]:
+        return {one.path for one in self._left.values()}
 
     def _refuse_unsaved(self) -> None:
         for key, one in list(self._left.items()):

@@ -7,14 +7,15 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from functools import cached_property, partial
+from types import MappingProxyType
 from typing import Any, Final
 
 from filetools.content import decode, inspect, structured_patch
 from filetools.errors import EditConflictError, FileToolsError, VersionGoneError
 from filetools.facade.parts import Parts
-from filetools.facade.snapshots import Left, complete
+from filetools.facade.restoring import Draft, Target, completed
 from filetools.facade.standing import StandingTree
 from filetools.facade.steps import MoveFile, PutFile, RemoveFile
 from filetools.facade.steps.put_back import (
@@ -24,15 +25,24 @@ from filetools.facade.steps.put_back import (
     RestoreFolder,
     UndoStep,
 )
-from filetools.facade.tree_look import TreeLook
 from filetools.facade.undo_steps import Drafted, StepMaker, assign, place_of
 from filetools.facade.unsaved_undo import plan_unsaved, split_buffered, unsaved_clash
 from filetools.facade.way import FIRST_PAUSE_SECONDS, MOST_TRIES, Outcome
-from filetools.journal import History, RelationKind, Selection, SnapshotRow
+from filetools.journal import History, RelationKind, Selection
 from filetools.models import ChangeRecord
 from filetools.models.history import UndoConflict, UndoneChange, UndoneFile, UndoResult
 from filetools.paths import WorkspacePath, matches_protected
-from filetools.versions import Clash, DraftTree, Finding, JournalPast, Node, Rewinding, Undoing
+from filetools.versions import (
+    Clash,
+    DraftTree,
+    Finding,
+    JournalPast,
+    Node,
+    Reversals,
+    Rewinding,
+    Undoing,
+    all_undoers,
+)
 
 Choose = Callable[[History], list[ChangeRecord]]
 """Picks the changes to take back, newest first."""
@@ -131,26 +141,14 @@ class UndoPlan:
         return {one.path: one for one in self.drafted}
 
 
-@dataclass(frozen=True, slots=True)
-class _Draft:
-    tree: DraftTree
-    findings: list[Finding]
-    unknown: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Target:
-    """The checkpoint that a restore goes back to."""
-
-    number: int
-    """Number of the newest record that it shows."""
-    tree: Mapping[str, SnapshotRow] | None
-    """What stood in the tree, by key; None of a checkpoint that is a number alone."""
-    seen: TreeLook
-    """What stands now."""
-
-
-def make_plan(parts: Parts, pick: Choose, kind: RelationKind = "undoes", *, target: Target | None = None) -> UndoPlan:
+def make_plan(
+    parts: Parts,
+    pick: Choose,
+    kind: RelationKind = "undoes",
+    *,
+    target: Target | None = None,
+    refused: Mapping[str, Clash] = MappingProxyType({}),
+) -> UndoPlan:
     """Work out what taking changes back would do to what stands there now; call it in a worker thread.
 
     Args:
@@ -158,6 +156,7 @@ def make_plan(parts: Parts, pick: Choose, kind: RelationKind = "undoes", *, targ
         pick: Chooses the changes.
         kind: What the new records are to them.
         target: Where to go back to, if these are all changes since then.
+        refused: Paths that are left as they are, since changing them was refused.
 
     Raises:
         FileToolsError: Nothing can be chosen, or what stands there cannot be read.
@@ -166,7 +165,7 @@ def make_plan(parts: Parts, pick: Choose, kind: RelationKind = "undoes", *, targ
         parts.journal.marks.flush()  # what was acknowledged can be undone
         began = parts.journal.visible_position()
         try:
-            plan = _make_plan(parts, pick, kind, target)
+            plan = _make_plan(parts, pick, kind, target, refused)
         except FileToolsError:
             if parts.journal.position() == began:
                 raise
@@ -174,7 +173,7 @@ def make_plan(parts: Parts, pick: Choose, kind: RelationKind = "undoes", *, targ
             if not _is_overtaken(parts, plan, began):
                 return plan
         time.sleep(FIRST_PAUSE_SECONDS * 2**attempt)
-    return _make_plan(parts, pick, kind, target)
+    return _make_plan(parts, pick, kind, target, refused)
 
 
 def _is_overtaken(parts: Parts, plan: UndoPlan, began: int) -> bool:
@@ -198,14 +197,16 @@ def _with_folders(paths: Iterable[str]) -> set[str]:
     return found
 
 
-def _make_plan(parts: Parts, pick: Choose, kind: RelationKind, target: Target | None) -> UndoPlan:
+def _make_plan(
+    parts: Parts, pick: Choose, kind: RelationKind, target: Target | None, refused: Mapping[str, Clash]
+) -> UndoPlan:
     history = parts.journal.history
     chosen = pick(history)
     changed, waiting, saved = split_buffered(history, chosen)
     draft = _take_back(parts, changed, target)
     tree, findings = draft.tree, draft.findings
     findings += [Finding(records=(record,), path=record.path, outcome="undone") for record in saved]
-    maker = StepMaker(parts, tree, partial(unsaved_clash, parts, tree))
+    maker = StepMaker(parts, tree, partial(unsaved_clash, parts, tree), refused)
     findings = [_possible(_unblocked(finding, maker.blocked), set(maker.impossible)) for finding in findings]
     numbers: dict[str, list[int]] = {}
     for finding in findings:
@@ -226,7 +227,7 @@ def _key_of(parts: Parts) -> Callable[[str], str]:
     return lambda path: parts.workspace.key(parts.workspace.resolve(path))
 
 
-def _take_back(parts: Parts, chosen: Sequence[ChangeRecord], target: Target | None) -> _Draft:
+def _take_back(parts: Parts, chosen: Sequence[ChangeRecord], target: Target | None) -> Draft:
     """Work out the tree without some changes, and what becomes of each of them."""
     tree = DraftTree(StandingTree(parts))
     history = parts.journal.history
@@ -238,40 +239,25 @@ def _take_back(parts: Parts, chosen: Sequence[ChangeRecord], target: Target | No
             rewinding.take_back(record)
         rewinding.finish()
         if target is not None:
-            return _completed(parts, tree, rewinding.findings, target)
+            return completed(parts, tree, rewinding.findings, target)
         if rewinding.is_exact:
-            return _Draft(tree, rewinding.findings)
+            return Draft(tree, rewinding.findings)
         tree = DraftTree(StandingTree(parts))
     undoing = Undoing(tree, past, is_prose=parts.settings.is_prose, numbers=numbers)
     undoing.expect(chosen)
     moves = [record for record in _moves(history, chosen[-1].number) if record.number not in numbers] if chosen else []
+    reversals = Reversals(all_undoers(history.undoers, [move.number for move in moves]), numbers)
     for record in sorted([*chosen, *moves], key=lambda each: each.number, reverse=True):
         if record.number in numbers:
             undoing.take_back(record)
-        else:
+            continue
+        passing, reversal = reversals.passing(record)
+        if passing == "stands":
             undoing.pass_by(record)
+        elif reversal is not None:
+            undoing.pass_by_reversed(reversal)
     undoing.finish()
-    return _Draft(tree, undoing.findings)
-
-
-def _completed(parts: Parts, tree: DraftTree, findings: list[Finding], target: Target) -> _Draft:
-    """Have the draft be the tree of the snapshot, of which every change since then is known."""
-    if target.tree is None:
-        return _Draft(tree, findings)
-    left = complete(tree, target.tree, target.seen, target.number, parts.names.is_left_out)
-    known = [
-        replace(finding, outcome="undone", clash=None)
-        for finding in findings
-        if finding.path not in left.gone and finding.path not in left.unknown
-    ]
-    return _Draft(tree, [*known, *(_gone(path, left, findings) for path in left.gone)], tuple(sorted(left.unknown)))
-
-
-def _gone(path: str, left: Left, findings: list[Finding]) -> Finding:
-    error = VersionGoneError(path, left.gone[path])
-    records = tuple(record for finding in findings if finding.path == path for record in finding.records)
-    clash = Clash(code=error.code, reason=error.message)
-    return Finding(records=records, path=path, outcome="conflict", clash=clash)
+    return Draft(tree, undoing.findings)
 
 
 def _is_newest(history: History, numbers: set[int]) -> bool:

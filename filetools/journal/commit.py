@@ -89,6 +89,8 @@ class Recorder:
             row = record_row(change, draft.actor, now=now, batch=batch, opening=self._opening, synced=synced)
             number = connection.execute(INSERT_RECORD, row).lastrowid
             assert number is not None
+            if change.before is not None:
+                self._contents.replaced(connection, change.before, number)
             if change.after is not None:
                 self._contents.record(connection, change.content, change.after, number)
             _move_heads(connection, change, number)

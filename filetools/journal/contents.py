@@ -111,6 +111,10 @@ class SqliteContents:
                 self._blobs.put(digest.hex(), content)
             connection.execute(_KEEP, (digest, len(content), number, None))
 
+    def replaced(self, connection: sqlite3.Connection, version: str, number: int) -> None:
+        """Note inside a commit that the record `number` replaces content that no record has used before."""
+        connection.execute("UPDATE contents SET used = ? WHERE hash = ? AND used = 0", (number, digest_of(version)))
+
     def _read_blob(self, version: str, digest: bytes) -> bytes:
         try:
             return self._blobs.get(digest.hex())

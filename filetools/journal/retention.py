@@ -47,7 +47,9 @@ _REMOVE_RECORD: Final = f"DELETE FROM records WHERE number = ? AND synced > 0 AN
 LIVE_SECONDS: Final = 30 * 24 * 3600.0
 """Age of a base up to which its text is kept for merging."""
 _IS_FREE: Final = (
-    "NOT EXISTS (SELECT 1 FROM heads WHERE heads.version = contents.hash)"
+    # A file that was only found needs its bytes for a snapshot alone.
+    "NOT EXISTS (SELECT 1 FROM heads WHERE heads.version = contents.hash AND heads.number > 0)"
+    " AND NOT EXISTS (SELECT 1 FROM snapshot_rows WHERE snapshot_rows.version = contents.hash)"
     # Of all that an actor has seen of a path, only the newest row's base is kept for it.
     " AND NOT EXISTS (SELECT 1 FROM seen_versions AS seen WHERE seen.base = contents.hash AND seen.time > ?"
     " AND NOT EXISTS (SELECT 1 FROM seen_versions AS newer"

@@ -209,6 +209,7 @@ MIGRATIONS: Final[tuple[tuple[str, ...], ...]] = (
             last INTEGER,
             PRIMARY KEY (key, first)
         ) WITHOUT ROWID""",
+        "CREATE INDEX snapshot_rows_of_version ON snapshot_rows (version) WHERE version IS NOT NULL",
         "CREATE INDEX snapshot_rows_open ON snapshot_rows (key) WHERE last IS NULL",
         "ALTER TABLE checkpoints ADD COLUMN snapshot INTEGER",
         "ALTER TABLE checkpoints ADD COLUMN files INTEGER",

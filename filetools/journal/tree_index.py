@@ -65,6 +65,8 @@ class Looked:
     """Number of the newest record before it."""
     time: float
     """When it began, in seconds since the epoch."""
+    scope: str = ""
+    """Version of what was left out: the rules, the ignore files, and what could not be read."""
 
 
 class TreeIndex(Protocol):
@@ -100,8 +102,8 @@ class SqliteTreeIndex:
         row = self._database.row("SELECT value FROM meta WHERE name = 'looked'")
         if row is None:
             return None
-        position, _, moment = row[0].partition(" ")
-        return Looked(int(position), float(moment))
+        position, moment, scope = row[0].split(" ")
+        return Looked(int(position), float(moment), scope)
 
     def rows(self) -> dict[str, IndexRow]:
         """Return all rows by key."""
@@ -163,7 +165,7 @@ class SqliteTreeIndex:
         query = "INSERT OR REPLACE INTO meta VALUES ('looked', ?)"
 
         def work(connection: sqlite3.Connection) -> None:
-            connection.execute(query, (f"{looked.position} {looked.time!r}",))
+            connection.execute(query, (f"{looked.position} {looked.time!r} {looked.scope}",))
             connection.execute("DELETE FROM tree_index WHERE gone <= ?", (looked.position,))
 
         self._database.write(work, durable=False)

@@ -6,6 +6,7 @@ from filetools.versions.past import JournalPast
 from filetools.versions.provenance import AuthoredLines, LineHistory, RememberedLines
 from filetools.versions.read_tracker import ReadTracker, Rows, added, owner_of
 from filetools.versions.rebase import LARGEST_DIFF_CHARACTERS, Rebased, conflict_error, overlap_error, rebase
+from filetools.versions.reversals import Reversals, all_undoers
 from filetools.versions.rewinding import Rewinding
 from filetools.versions.selection import Moment, UndoRequest, changes_after, choose
 from filetools.versions.undo import Clash, Finding, Undoing
@@ -25,11 +26,13 @@ __all__ = [
     "ReadTracker",
     "Rebased",
     "RememberedLines",
+    "Reversals",
     "Rewinding",
     "Rows",
     "UndoRequest",
     "Undoing",
     "added",
+    "all_undoers",
     "changes_after",
     "choose",
     "conflict_error",

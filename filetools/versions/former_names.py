@@ -28,6 +28,10 @@ class FormerNames:
         """Go back over a move that stays."""
         self._moves.append(_Move(old, new))
 
+    def never_mind(self, old: str, new: str) -> None:
+        """Forget a move that was gone back over: with the older one that it reversed, nothing has moved."""
+        self._moves.remove(_Move(old, new))
+
     def taken_back(self, old: str, new: str, *, where: str, home: str) -> None:
         """Go back over a move that the draft has taken back, from `where` to `home`."""
         self._moves.append(_Move(old, new, where, home))

@@ -91,6 +91,11 @@ class Undoing:
         assert record.old_path is not None
         self._names.passed(record.old_path, record.path)
 
+    def pass_by_reversed(self, reversal: ChangeRecord) -> None:
+        """Go back over a move that a later one, which was passed by, has reversed: what is older bears the name of then."""
+        assert reversal.old_path is not None
+        self._names.never_mind(reversal.old_path, reversal.path)
+
     def take_back(self, record: ChangeRecord) -> None:
         """Take one change back."""
         if (deletion := self._returned(record)) is not None:

@@ -13,7 +13,7 @@ import pytest
 import filetools
 from filetools import Actor, Edit
 from filetools.facade import FileToolsFacade
-from tests.support.opened import outcome_of, recorded, refused, told
+from tests.support.opened import outcome_of, recorded, refused, told, watched
 from tests.support.storms.pictures import Picture, on_disk
 from tests.support.unprivileged import as_nobody
 
@@ -223,3 +223,151 @@ async def test_a_file_that_could_not_be_told_at_one_look_is_told_at_the_next(tmp
             await outcome_of(files.checkpoint("while somebody is at work on it"))
         await files.checkpoint("later")
         assert ("create", "new.md", "external") in await recorded(files)
+
+
+@pytest.mark.parametrize("size", [10, 3000])
+@pytest.mark.parametrize("act", ["write", "delete", "move over"])
+async def test_bytes_that_only_a_look_has_met_are_kept_before_they_are_replaced(
+    tmp_path: Path, size: int, act: str, monkeypatch: Any
+) -> None:
+    monkeypatch.setattr("filetools.facade.snapshots.SNAPSHOT_MAX_FILE_BYTES", 1000)
+    (tmp_path / "a").write_bytes(b"x" * size)
+    async with filetools.open(tmp_path, settings=ALONE) as files:
+        await files.checkpoint("before")
+        if act == "write":
+            await files.write_file("a", "new\n", expected_version=(await files.read_file("a")).version)
+        elif act == "delete":
+            await files.delete_file("a")
+        else:
+            await files.write_file("b", "new\n")
+            await files.move_file("b", "a", overwrite=True)
+        await files.undo()
+        assert (tmp_path / "a").read_bytes() == b"x" * size
+
+
+@pytest.mark.parametrize("is_ignored_later", [True, False])
+async def test_what_was_left_out_of_the_checkpoint_is_not_taken_for_new(tmp_path: Path, is_ignored_later: bool) -> None:
+    grow(tmp_path)
+    (tmp_path / ".gitignore").write_text("*.env\ndata/\n")
+    run(tmp_path, "mkdir data; echo secret > s.env; echo large > data/x")
+    async with filetools.open(tmp_path, settings=ALONE) as files:
+        await files.checkpoint("before")
+        await asyncio.sleep(0.05)
+        if not is_ignored_later:
+            (tmp_path / ".gitignore").write_text("")
+        await files.append_file("s.env", "more\n")
+        await files.restore("before")
+        assert ((tmp_path / "s.env").read_text(), (tmp_path / "data/x").read_text()) == ("secret\n", "large\n")
+        assert ("modify", "data/x", "external") not in await recorded(files)
+
+
+async def test_a_look_ends_although_folders_are_left_out_by_now(tmp_path: Path) -> None:
+    grow(tmp_path)
+    (tmp_path / ".gitignore").write_text("build/\n")
+    async with filetools.open(tmp_path, settings=ALONE) as files:
+        await files.write_file("build/out/x.txt", "x\n")
+        await files.checkpoint("one")
+        (tmp_path / ".gitignore").write_text("build/\nsrc/\n")
+        await files.checkpoint("two")
+        position = await files.position()
+        made = await files.checkpoint("three")
+        assert (made.unread, await files.position()) == ([], position)
+        assert files._parts.journal.tree_index.looked() is not None
+        assert [one for one in await recorded(files) if one[2] == "external" and one[1] != ".gitignore"] == []
+
+
+async def test_with_a_watcher_what_was_made_while_nobody_watched_is_told_as_made(tmp_path: Path) -> None:
+    grow(tmp_path)
+    await opened_once(tmp_path, lambda files: files.checkpoint("before"))
+    run(tmp_path, "mkdir new; echo x > new/x; echo y > y")
+    async with watched(tmp_path) as (files, _):
+        made = await files.checkpoint("after")
+        assert made.unread == []
+        assert sorted(one for one in await recorded(files) if one[1] != "probe.tmp") == [
+            ("create", "new/x", "external"), ("create", "y", "external"), ("create_directory", "new", "external"),
+        ]  # fmt: skip
+
+
+async def test_another_folder_with_the_inode_of_one_that_is_gone_has_not_moved(tmp_path: Path) -> None:
+    run(tmp_path, "mkdir a; echo x > a/x")
+    async with filetools.open(tmp_path, settings=ALONE) as files:
+        await files.checkpoint("before")
+        run(tmp_path, "rm -r a; mkdir b; echo y > b/y")
+        await files.checkpoint("after")
+        assert ("delete_directory", "a", "external") in await recorded(files)
+        assert ("create_directory", "b", "external") in await recorded(files)
+
+
+@pytest.mark.parametrize("other", ["ln -s b a", "mkfifo a"])
+async def test_a_file_whose_place_a_link_or_a_pipe_has_taken_is_told_as_gone_and_listed(
+    tmp_path: Path, other: str
+) -> None:
+    run(tmp_path, "echo a > a; echo b > b")
+    async with filetools.open(tmp_path, settings=ALONE) as files:
+        await files.checkpoint("before")
+        run(tmp_path, f"rm a; {other}")
+        assert (await files.checkpoint("after")).unread == []
+        assert await recorded(files) == [("delete", "a", "external")]
+        with pytest.raises(filetools.FileToolsError):
+            await files.restore("before")
+        result = await files.restore("before", partial=True)
+        assert [conflict.path for conflict in result.conflicts] == ["a"]
+
+
+async def test_links_that_came_and_went_are_listed(tmp_path: Path) -> None:
+    run(tmp_path, "echo b > b; ln -s b old")
+    async with filetools.open(tmp_path, settings=ALONE) as files:
+        await files.checkpoint("before")
+        run(tmp_path, "rm old; ln -s b new; echo c > b")
+        result = await files.restore("before")
+        assert (result.unknown, (tmp_path / "b").read_text()) == (["new", "old"], "b\n")
+
+
+@pytest.mark.parametrize("swap", ["rm -r d; echo file > d", "rm f; mkdir f; echo x > f/x"])
+async def test_a_file_and_a_folder_that_changed_places_are_a_conflict_and_the_rest_is_restored(
+    tmp_path: Path, swap: str
+) -> None:
+    run(tmp_path, "mkdir d; echo x > d/x; echo f > f; echo rest > rest")
+    async with filetools.open(tmp_path, settings=ALONE) as files:
+        await files.checkpoint("before")
+        run(tmp_path, f"{swap}; echo changed > rest")
+        await refused("EDIT_CONFLICT", files.restore("before"))
+        assert (tmp_path / "rest").read_text() == "changed\n"
+        result = await files.restore("before", partial=True)
+        assert result.conflicts
+        assert (tmp_path / "rest").read_text() == "rest\n"
+
+
+async def test_one_path_that_is_refused_does_not_keep_the_rest_from_coming_back(tmp_path: Path) -> None:
+    root, outside = tmp_path / "root", tmp_path / "outside"
+    grow_into = root
+    grow_into.mkdir()
+    grow(root)
+    async with filetools.open(root, settings=ALONE) as files:
+        await files.checkpoint("before")
+        run(root, "echo a >> docs/note.md; echo b >> src/app.py; ln src/app.py ../outside")
+        await refused("HARD_LINKED", files.restore("before"))
+        result = await files.restore("before", partial=True)
+        assert [conflict.path for conflict in result.conflicts] == ["src/app.py"]
+        assert (root / "docs/note.md").read_text() == "text\n"
+        assert outside.read_text().endswith("b\n")
+
+
+async def test_names_that_no_call_can_say_are_named(tmp_path: Path) -> None:
+    grow(tmp_path)
+    (tmp_path / os.fsdecode(b"odd\xff")).write_text("x\n")
+    async with filetools.open(tmp_path, settings=ALONE) as files:
+        assert (await files.checkpoint("before")).unread == ["odd\\udcff"]
+
+
+async def test_undoing_what_moved_over_a_file_and_then_what_made_both(tmp_path: Path) -> None:
+    async with filetools.open(tmp_path, settings=ALONE) as files:
+        await files.write_file("x", "x\n")
+        await files.write_file("y", "y\n")
+        await files.move_file("y", "x", overwrite=True)
+        for left in ({"x": "x\n", "y": "y\n"}, {"x": "x\n"}, {}):
+            await files.undo()
+            assert {place.name: place.read_text() for place in tmp_path.iterdir() if place.is_file()} == left
+        for left in ({"x": "x\n"}, {"x": "x\n", "y": "y\n"}, {"x": "y\n"}):
+            await files.redo()
+            assert {place.name: place.read_text() for place in tmp_path.iterdir() if place.is_file()} == left
