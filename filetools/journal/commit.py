@@ -46,6 +46,12 @@ _STANDS_ON_UNSYNCED: Final = (
 _REVERSALS: Final = ("undoes", "redoes")
 _RELATE: Final = "INSERT OR IGNORE INTO relations (number, kind, target) VALUES (?, ?, ?)"
 _ADD_TO_BACKLOG: Final = "INSERT OR REPLACE INTO debts (mirror, key, path, number) VALUES (?, ?, ?, ?)"
+_ADD_FOLDER_TO_BACKLOG: Final = (
+    # On top of an older entry nobody but catching up knows what the mirror lacks: it has a number that no call can pay.
+    "INSERT INTO debts (mirror, key, path, number) VALUES (?, ?, ?, ?)"
+    " ON CONFLICT (mirror, key) DO UPDATE SET path = excluded.path, number = 0, tries = 0"
+)
+_FOLDERS_THAT_COME: Final = (Operation.CREATE_DIRECTORY, Operation.MOVE_DIRECTORY)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -224,7 +230,8 @@ def _abort(connection: sqlite3.Connection, number: int) -> None:
 def _add_to_backlogs(connection: sqlite3.Connection, change: Change, number: int, mirrors: Sequence[str]) -> None:
     if change.operation is Operation.FOUND or change.aside or change.buffered:
         return
+    add = _ADD_FOLDER_TO_BACKLOG if change.operation in _FOLDERS_THAT_COME else _ADD_TO_BACKLOG
     for mirror in mirrors:
-        connection.execute(_ADD_TO_BACKLOG, (mirror, change.key, change.path, number))
+        connection.execute(add, (mirror, change.key, change.path, number))
         if change.old_key is not None:
-            connection.execute(_ADD_TO_BACKLOG, (mirror, change.old_key, change.old_path, number))
+            connection.execute(add, (mirror, change.old_key, change.old_path, number))

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from filetools.journal import BacklogEntry, Journal
-from tests.support.journals import OpenJournal, put
+from filetools.models import Operation
+from tests.support.journals import ALICE, OpenJournal, folder, move_folder, put
 
 
 def owed(journal: Journal, mirror: str = "m") -> dict[str, int]:
@@ -41,6 +44,18 @@ def test_paying_an_older_number_pays_nothing(journal: Journal) -> None:
     journal.backlog.remove(journal.backlog.of("m"))
     assert owed(journal) == {}
     journal.backlog.remove([])
+
+
+def test_a_folder_that_comes_where_something_is_owed_is_paid_by_nothing_that_one_call_does(journal: Journal) -> None:
+    journal.mirrors.register("m")
+    (made,) = journal.commit([folder(Operation.CREATE_DIRECTORY, "a", applied=True)], ALICE)
+    assert owed(journal) == {"a": made.number}
+    (moved,) = journal.commit([move_folder(journal, "a", "b", applied=True)], ALICE)
+    assert owed(journal) == {"a": 0, "b": moved.number}
+    journal.backlog.remove([replace(entry, number=moved.number) for entry in journal.backlog.of("m")])
+    assert owed(journal) == {"a": 0}
+    journal.backlog.remove(journal.backlog.of("m"))
+    assert owed(journal) == {}
 
 
 def test_paying_one_mirror_leaves_the_other(journal: Journal) -> None:
