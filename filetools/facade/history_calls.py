@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
+from typing import TypeVar
 
 from filetools.errors import ChangedMeanwhileError, FileToolsError, InvalidArgumentError
 from filetools.facade import differences, information
@@ -18,6 +19,8 @@ from filetools.journal import Checkpoint, RelationKind
 from filetools.models import Actor, DiffResult, VersionsResult
 from filetools.models.history import CheckpointResult, CheckpointsResult, ProvenanceResult, UndoResult
 from filetools.versions import Clash, Moment, UndoRequest, changes_after, choose
+
+T = TypeVar("T")
 
 MOST_TRIES = 5
 LONGEST_NAME = 200
@@ -149,7 +152,7 @@ class HistoryCalls(Calls):
         Raises:
             InvalidArgumentError: There is none of that name.
         """
-        found = await self._checkpoint(name)
+        found = await self._known(name, self._parts.journal.checkpoints.get)
         await self._authorise("delete_checkpoint", [], {"name": name}, change=True)
         await self._parts.crew.run(lambda: self._parts.journal.checkpoints.remove(name))
         return _checkpoint_result(found)
@@ -169,10 +172,7 @@ class HistoryCalls(Calls):
             InvalidArgumentError: There is no checkpoint of that name.
             EditConflictError, ChangedMeanwhileError: As `undo`.
         """
-        found = await self._checkpoint(name)
-        tree = None
-        if found.snapshot is not None:
-            tree = await self._parts.crew.run(lambda: self._parts.journal.checkpoints.tree(found.snapshot or 0))
+        found, tree = await self._known(name, self._parts.journal.checkpoints.snapshot)
 
         async def aim() -> Target:
             return Target(found.number, tree, await self._runner.look_at_tree())
@@ -193,9 +193,10 @@ class HistoryCalls(Calls):
         await self._authorise("provenance", [where], {}, change=False)
         return await self._parts.crew.run(partial(line_ranges, self._parts, where))
 
-    async def _checkpoint(self, name: str) -> Checkpoint:
+    async def _known(self, name: str, find: Callable[[str], T | None]) -> T:
+        """Return what is found under the name of a checkpoint."""
         self._runner.check_open()
-        found = await self._parts.crew.run(lambda: self._parts.journal.checkpoints.get(name))
+        found = await self._parts.crew.run(partial(find, name))
         if found is None:
             known = ", ".join(each.name for each in (await self.checkpoints()).checkpoints) or "none"
             raise InvalidArgumentError(f"There is no checkpoint {name!r}; known are {known}")

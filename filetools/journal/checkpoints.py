@@ -1,36 +1,52 @@
 """Named checkpoints: what stood in the whole tree at a moment. Retention keeps all that came after the oldest.
 
 Snapshots share their rows: a row holds from its first snapshot to its last one, so that a checkpoint costs what has
-changed since the one before.
+changed since the one before. A row without an end is open: the newest snapshot has it, and so will the next if it still holds.
+
+A snapshot is written a slice at a time, under a number that only its save may write under, until the next save takes the next
+number. Nobody sees it before its checkpoint is there. What a save that died has left is no different from what any save finds:
+open rows, some of which still hold, and rows that have ended.
 """
 
 from __future__ import annotations
 
+import logging
 import sqlite3
 import time
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import astuple, dataclass
+from functools import partial
 from typing import Any, Final, Protocol
 
+from filetools.errors import FileToolsError
 from filetools.journal.contents import digest_of, version_from
 from filetools.journal.database import Database
+from filetools.journal.tree_index import slices
 from filetools.models import EntryType
 
-_COLUMNS: Final = "name, number, time, snapshot, files, bytes"
+_COLUMNS: Final = "name, number, time, snapshot, files, bytes, rows"
+_RESERVED: Final = "SELECT CAST(value AS INTEGER) FROM meta WHERE name = 'snapshot'"
 _NEXT: Final = (
-    "SELECT 1 + max(coalesce((SELECT max(snapshot) FROM checkpoints), 0),"
-    " coalesce((SELECT max(max(first, coalesce(last, 0))) FROM snapshot_rows), 0))"
+    f"SELECT 1 + coalesce(({_RESERVED}),"
+    # Not noted in a journal that was rescued.
+    " max(coalesce((SELECT max(snapshot) FROM checkpoints), 0),"
+    " coalesce((SELECT max(max(first, coalesce(last, 0))) FROM snapshot_rows), 0)))"
 )
-_OPEN_ROWS: Final = "SELECT key, path, kind, size, mode, version FROM snapshot_rows WHERE last IS NULL"
+_OPEN_ROWS: Final = "SELECT key, first, path, kind, size, mode, version FROM snapshot_rows WHERE last IS NULL"
 _ADD_ROW: Final = "INSERT INTO snapshot_rows (key, path, kind, size, mode, version, first) VALUES (?,?,?,?,?,?,?)"
-_END_ROW: Final = "UPDATE snapshot_rows SET last = ? WHERE key = ? AND last IS NULL"
+_END_ROW: Final = "UPDATE snapshot_rows SET last = ? WHERE key = ? AND first = ?"
 _ROWS_OF: Final = (
     "SELECT key, path, kind, size, mode, version FROM snapshot_rows WHERE first <= ?1 AND (last IS NULL OR last >= ?1)"
 )
-_DROP_ROWS: Final = (
-    "DELETE FROM snapshot_rows WHERE last IS NOT NULL"
+_DOOMED_ROWS: Final = (
+    "SELECT key, first FROM snapshot_rows WHERE last IS NOT NULL"
     " AND NOT EXISTS (SELECT 1 FROM checkpoints WHERE snapshot BETWEEN first AND last)"
 )
+_DROP_ROW: Final = "DELETE FROM snapshot_rows WHERE key = ? AND first = ?"
+_log = logging.getLogger(__name__)
+
+Values = tuple[Any, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +77,8 @@ class Checkpoint:
     files: int | None = None
     bytes: int | None = None
     """Bytes of all its files."""
+    rows: int | None = None
+    """Files, folders and links in its snapshot."""
 
 
 class Checkpoints(Protocol):
@@ -77,8 +95,8 @@ class Checkpoints(Protocol):
     def get(self, name: str) -> Checkpoint | None:
         """Return the checkpoint of a name, or None."""
 
-    def tree(self, snapshot: int) -> dict[str, SnapshotRow]:
-        """Return what stood in the tree at a snapshot, by key."""
+    def snapshot(self, name: str) -> tuple[Checkpoint, dict[str, SnapshotRow] | None] | None:
+        """Return the checkpoint of a name and what stood in the tree, by key; no tree if not all of it is known."""
 
     def remove(self, name: str) -> bool:
         """Forget a checkpoint; False if there is none of that name."""
@@ -101,23 +119,28 @@ class SqliteCheckpoints:
             number: Number of the newest record that the tree shows.
             replace: Whether a checkpoint of that name goes.
         """
+        if not replace and self.get(name) is not None:
+            return None
+        wanted = {key: _values(row) for key, row in tree.items()}
+        snapshot = self._database.write(_reserve, durable=False)
+        for statement, values in _changes(self._database.rows(_OPEN_ROWS), wanted, snapshot):
+            if not self._write(statement, values, snapshot):
+                break
 
-        def work(connection: sqlite3.Connection) -> Checkpoint | None:
+        def publish(connection: sqlite3.Connection) -> Checkpoint | None:
             if not replace and connection.execute("SELECT 1 FROM checkpoints WHERE name = ?", (name,)).fetchone():
                 return None
-            (snapshot,) = connection.execute(_NEXT).fetchone()
-            _write_tree(connection, tree, snapshot)
             made = Checkpoint(
-                name=name, number=number, time=time.time(), snapshot=snapshot,
+                name=name, number=number, time=time.time(), snapshot=_settle(connection, wanted, snapshot),
                 files=sum(row.kind == "file" for row in tree.values()),
-                bytes=sum(row.size or 0 for row in tree.values()),
+                bytes=sum(row.size or 0 for row in tree.values()), rows=len(tree),
             )  # fmt: skip
-            values = (name, number, made.time, snapshot, made.files, made.bytes)
-            connection.execute(f"INSERT OR REPLACE INTO checkpoints ({_COLUMNS}) VALUES (?,?,?,?,?,?)", values)
-            connection.execute(_DROP_ROWS)
+            connection.execute(f"INSERT OR REPLACE INTO checkpoints ({_COLUMNS}) VALUES (?,?,?,?,?,?,?)", astuple(made))
             return made
 
-        return self._database.write(work)
+        made = self._database.write(publish)
+        self._drop_rows()
+        return made
 
     def all(self) -> list[Checkpoint]:
         """Return all checkpoints, oldest first."""
@@ -129,10 +152,26 @@ class SqliteCheckpoints:
         row = self._database.row(f"SELECT {_COLUMNS} FROM checkpoints WHERE name = ?", (name,))
         return None if row is None else _checkpoint(row)
 
-    def tree(self, snapshot: int) -> dict[str, SnapshotRow]:
-        """Return what stood in the tree at a snapshot, by key."""
-        rows = self._database.rows(_ROWS_OF, (snapshot,))
-        return {
+    def snapshot(self, name: str) -> tuple[Checkpoint, dict[str, SnapshotRow] | None] | None:
+        """Return the checkpoint of a name and what stood in the tree, by key; no tree if not all of it is known.
+
+        Both as of one moment: another process may put another checkpoint in its place at any time.
+        """
+        with self._database.reading() as connection:
+            connection.execute("BEGIN")
+            try:
+                row = connection.execute(f"SELECT {_COLUMNS} FROM checkpoints WHERE name = ?", (name,)).fetchone()
+                found = None if row is None else _checkpoint(row)
+                rows = connection.execute(_ROWS_OF, (found and found.snapshot,)).fetchall()
+            finally:
+                connection.execute("ROLLBACK")
+        if found is None:
+            return None
+        if len(rows) != found.rows:
+            if found.snapshot is not None:
+                _log.warning("of the snapshot %r %d rows are there, not %s", name, len(rows), found.rows)
+            return found, None
+        return found, {
             key: SnapshotRow(path, kind, size, mode, version_from(version))
             for key, path, kind, size, mode, version in rows
         }
@@ -141,11 +180,28 @@ class SqliteCheckpoints:
         """Forget a checkpoint; False if there is none of that name."""
 
         def work(connection: sqlite3.Connection) -> bool:
-            is_there = connection.execute("DELETE FROM checkpoints WHERE name = ?", (name,)).rowcount > 0
-            connection.execute(_DROP_ROWS)
-            return is_there
+            return connection.execute("DELETE FROM checkpoints WHERE name = ?", (name,)).rowcount > 0
 
-        return self._database.write(work)
+        is_there = self._database.write(work)
+        self._drop_rows()
+        return is_there
+
+    def _write(self, statement: str, values: list[Values], snapshot: int) -> bool:
+        """Write a slice; False if another save has begun, to which the open rows belong now."""
+
+        def work(connection: sqlite3.Connection) -> bool:
+            if not _is_newest(connection, snapshot):
+                return False
+            connection.executemany(statement, values)
+            return True
+
+        return self._database.write(work, durable=False)
+
+    def _drop_rows(self) -> None:
+        """Remove rows that no snapshot has; as they have ended, none will have them."""
+        with suppress(FileToolsError):  # what has been asked for is done: what is left goes the next time
+            for several in slices(self._database.rows(_DOOMED_ROWS)):
+                self._database.write(partial(_execute_all, _DROP_ROW, several), durable=False)
 
 
 def oldest_kept(connection: sqlite3.Connection) -> int | None:
@@ -154,23 +210,56 @@ def oldest_kept(connection: sqlite3.Connection) -> int | None:
     return None if number is None else int(number)
 
 
-def _write_tree(connection: sqlite3.Connection, tree: Mapping[str, SnapshotRow], snapshot: int) -> None:
-    """Have the open rows be a tree from a snapshot on; what has not changed costs nothing."""
-    left = {key: _values(row) for key, row in tree.items()}
+def _reserve(connection: sqlite3.Connection) -> int:
+    """Take the next number of a snapshot; from now on no other save may change the rows."""
+    (snapshot,) = connection.execute(_NEXT).fetchone()
+    connection.execute("INSERT OR REPLACE INTO meta VALUES ('snapshot', ?)", (str(snapshot),))
+    return int(snapshot)
+
+
+def _is_newest(connection: sqlite3.Connection, snapshot: int) -> bool:
+    return bool(connection.execute(_RESERVED).fetchone() == (snapshot,))
+
+
+def _changes(
+    standing: Iterable[Values], wanted: Mapping[str, Values], snapshot: int
+) -> Iterator[tuple[str, list[Values]]]:
+    """Yield what makes the open rows those of a snapshot, in slices; what has not changed costs nothing.
+
+    Rows end before others are added, so that wherever it is broken off no key has two open rows.
+    """
+    left = dict(wanted)
     ended = []
-    for key, *values in connection.execute(_OPEN_ROWS):
+    for key, first, *values in standing:
         if left.get(key) == tuple(values):
             del left[key]
         else:
-            ended.append((snapshot - 1, key))
-    connection.executemany(_END_ROW, ended)
-    connection.executemany(_ADD_ROW, [(key, *values, snapshot) for key, values in left.items()])
+            ended.append((snapshot - 1, key, first))
+    for several in slices(ended):
+        yield _END_ROW, several
+    for more in slices((key, *values, snapshot) for key, values in left.items()):
+        yield _ADD_ROW, more
 
 
-def _values(row: SnapshotRow) -> tuple[Any, ...]:
+def _settle(connection: sqlite3.Connection, wanted: Mapping[str, Values], snapshot: int) -> int:
+    """Return the number of the snapshot that the open rows are, by now at the latest."""
+    if _is_newest(connection, snapshot):
+        return snapshot
+    # Another save began meanwhile, and no slice was written since. All at once, this one comes to its end.
+    snapshot = _reserve(connection)
+    for statement, values in _changes(connection.execute(_OPEN_ROWS).fetchall(), wanted, snapshot):
+        connection.executemany(statement, values)
+    return snapshot
+
+
+def _execute_all(statement: str, values: list[Values], connection: sqlite3.Connection) -> None:
+    connection.executemany(statement, values)
+
+
+def _values(row: SnapshotRow) -> Values:
     return (row.path, row.kind, row.size, row.mode, None if row.version is None else digest_of(row.version))
 
 
-def _checkpoint(row: tuple[Any, ...]) -> Checkpoint:
-    name, number, moment, snapshot, files, size = row
-    return Checkpoint(name=name, number=number, time=moment, snapshot=snapshot, files=files, bytes=size)
+def _checkpoint(row: Values) -> Checkpoint:
+    name, number, moment, snapshot, files, size, rows = row
+    return Checkpoint(name=name, number=number, time=moment, snapshot=snapshot, files=files, bytes=size, rows=rows)

@@ -121,9 +121,10 @@ def _copy(directory: Path, target: sqlite3.Connection) -> tuple[int | None, bool
             # Else it refuses to read a file that is shorter than its header says.
             source.execute("PRAGMA writable_schema = ON")
             is_whole = not is_header_damaged(directory) and not goes_on_after_damage(directory)
-            for table, columns in COLUMNS.items():
+            for table in COLUMNS:
                 rows = ReadableRows(source, table)
-                _insert(target, table, columns, (row for row in rows if is_intact(table, row)))
+                if rows.columns:
+                    _insert(target, table, rows.columns, (row for row in rows if is_intact(table, row)))
                 is_whole = is_whole and rows.is_whole
             row = source.execute("SELECT value FROM meta WHERE name = 'removed'").fetchone()
         except sqlite3.DatabaseError:

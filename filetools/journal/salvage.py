@@ -22,7 +22,7 @@ COLUMNS: Final = {
     "seen_versions": "owner, key, version, base, whole, time, encoding",
     "quarantine": "number, found, reason, row",
     "relations": "number, kind, target",
-    "checkpoints": "name, number, time, snapshot, files, bytes",
+    "checkpoints": "name, number, time, snapshot, files, bytes, rows",
     "snapshot_rows": "key, path, kind, size, mode, version, first, last",
     "documents": "id, key, path, base, encoding, bom, version, dirty, parents",
     "document_texts": "id, version, text",
@@ -44,6 +44,8 @@ _KEYS: Final = {
     "document_texts": ("id",),
     "document_edits": ("id", "version"),
 }
+_OF_EVERY_SCHEMA: Final = ("records", "contents", "heads", "debts")
+"""Tables that have always been as they are: where one of them is not seen, the schema itself is damaged."""
 _RECORD_VALUES: Final = len(Fixed._fields) + 4
 _TIME: Final = Fixed._fields.index("time")
 
@@ -69,6 +71,11 @@ class ReadableRows(Iterator[Row]):
         source.text_factory = lenient_text
         self._source = source
         self._table = table
+        self.columns = _columns_there(source, table)
+        """Which of its `COLUMNS` there are; none if an earlier schema does not have the table."""
+        if not self.columns:
+            self._rows: Iterator[Row] = iter(())
+            return
         self._rows = self._by_number() if table in _NUMBERED else self._from_both_ends()
 
     def __next__(self) -> Row:
@@ -78,7 +85,7 @@ class ReadableRows(Iterator[Row]):
         for order in ("ASC", "DESC"):
             ordered = ", ".join(f"{column} {order}" for column in _KEYS[self._table])
             try:
-                yield from self._source.execute(f"SELECT {COLUMNS[self._table]} FROM {self._table} ORDER BY {ordered}")
+                yield from self._source.execute(f"SELECT {self.columns} FROM {self._table} ORDER BY {ordered}")
             except sqlite3.DatabaseError:
                 self.is_whole = False
             else:
@@ -86,7 +93,7 @@ class ReadableRows(Iterator[Row]):
 
     def _by_number(self) -> Iterator[Row]:
         """Read from both ends to the damage, then each number between on its own."""
-        select = f"SELECT rowid, {COLUMNS[self._table]} FROM {self._table} NOT INDEXED"
+        select = f"SELECT rowid, {self.columns} FROM {self._table} NOT INDEXED"
         low, high = 0, None
         for order in ("ASC", "DESC"):
             try:
@@ -116,6 +123,18 @@ def is_intact(table: str, row: Row) -> bool:
     if table == "contents":
         return _is_content(row)
     return all(_is_text(value) for value in row if isinstance(value, str))
+
+
+def _columns_there(source: sqlite3.Connection, table: str) -> str:
+    """Return which columns of a table can be taken over; a journal of an earlier schema lacks some, or all."""
+    columns = COLUMNS[table]
+    if table in _OF_EVERY_SCHEMA:
+        return columns
+    try:
+        there = {row[1] for row in source.execute(f"PRAGMA table_info({table})")}
+    except sqlite3.DatabaseError:
+        return columns
+    return ", ".join(column for column in columns.split(", ") if column in there)
 
 
 def carved_records(pages: Pages) -> Iterator[Row]:

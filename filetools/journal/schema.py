@@ -214,6 +214,7 @@ MIGRATIONS: Final[tuple[tuple[str, ...], ...]] = (
         "ALTER TABLE checkpoints ADD COLUMN snapshot INTEGER",
         "ALTER TABLE checkpoints ADD COLUMN files INTEGER",
         "ALTER TABLE checkpoints ADD COLUMN bytes INTEGER",
+        "ALTER TABLE checkpoints ADD COLUMN rows INTEGER",
     ),
 )
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from itertools import islice
-from typing import Any, Final, Protocol
+from itertools import chain, islice
+from typing import Any, Final, Protocol, TypeVar
 
 from filetools.journal.changes import Change
 from filetools.journal.contents import VERSION_TEXT, digest_of
@@ -20,6 +20,8 @@ from filetools.models import EntryType, Operation
 
 Identity = tuple[int, int, int, int, int]
 """Device, inode, size, mtime and ctime, as `FileStat.identity`."""
+
+T = TypeVar("T")
 
 SLICE: Final = 2000
 """Rows written in one transaction, so that commits wait a few milliseconds at most."""
@@ -127,9 +129,9 @@ class SqliteTreeIndex:
         Returns:
             False if a folder has been moved or deleted since, with the rows below it; then the rest was not done.
         """
-        slices = ([_values(key, row) for key, row in several] for several in _slices(met))
-        is_saved = all(self._write(_UPSERT, values, position) for values in slices)
-        return is_saved and self._write("DELETE FROM tree_index WHERE key = ?", [(key,) for key in gone], position)
+        added = ((_UPSERT, [_values(key, row) for key, row in several]) for several in slices(met.items()))
+        dropped = (("DELETE FROM tree_index WHERE key = ?", several) for several in slices((key,) for key in gone))
+        return all(self._write(statement, values, position) for statement, values in chain(added, dropped))
 
     def found(self, met: Mapping[str, IndexRow], position: int) -> bool:
         """Give files that nobody has recorded their first heads, at the version that a look has met.
@@ -141,7 +143,7 @@ class SqliteTreeIndex:
         Returns:
             False if a folder has been moved or deleted since, so that paths may be others; then nothing was done.
         """
-        for several in _slices(met):
+        for several in slices(met.items()):
             values = [
                 (key, row.path, digest_of(row.version), row.identity[2] if row.identity else None, row.mode, position)
                 for key, row in several
@@ -210,7 +212,8 @@ def _values(key: str, row: IndexRow) -> tuple[Any, ...]:
     return (key, row.path, row.kind, *identity, row.mode, version)
 
 
-def _slices(met: Mapping[str, IndexRow]) -> Iterator[list[tuple[str, IndexRow]]]:
-    rows = iter(met.items())
-    while several := list(islice(rows, SLICE)):
+def slices(rows: Iterable[T]) -> Iterator[list[T]]:
+    """Yield rows in as many as one transaction writes."""
+    left = iter(rows)
+    while several := list(islice(left, SLICE)):
         yield several

@@ -371,3 +371,42 @@ async def test_undoing_what_moved_over_a_file_and_then_what_made_both(tmp_path: 
         for left in ({"x": "x\n"}, {"x": "x\n", "y": "y\n"}, {"x": "y\n"}):
             await files.redo()
             assert {place.name: place.read_text() for place in tmp_path.iterdir() if place.is_file()} == left
+
+
+@pytest.mark.parametrize("deed", ["replace", "delete"])
+async def test_a_checkpoint_that_another_process_replaces_during_a_restore_deletes_nothing(
+    tmp_path: Path, deed: str
+) -> None:
+    first = grow(tmp_path)
+    async with filetools.open(tmp_path, settings=ALONE) as files, filetools.open(tmp_path, settings=ALONE) as others:
+        await files.checkpoint("before")
+        run(tmp_path, "echo more >> docs/note.md; mv src/app.py app.py")
+        checkpoints: Any = files._parts.journal.checkpoints
+        await files.checkpoints()  # opens a connection that is lent again
+
+        def meanwhile(statement: str) -> None:
+            if "FROM snapshot_rows" in statement and deed == "replace":
+                others._parts.journal.checkpoints.save("before", {}, 0, replace=True)
+            elif "FROM snapshot_rows" in statement:
+                others._parts.journal.checkpoints.remove("before")
+                others._parts.journal.checkpoints.save("other", {}, 0, replace=True)
+
+        for connection in checkpoints._database._readers._idle:
+            connection.set_trace_callback(meanwhile)
+        await files.restore("before")
+        assert on_disk(tmp_path) == first
+
+
+@pytest.mark.parametrize("lost", ["key LIKE 'docs%'", "key > ''"])
+async def test_a_restore_deletes_nothing_whose_row_was_lost(tmp_path: Path, lost: str) -> None:
+    grow(tmp_path)
+    async with filetools.open(tmp_path, settings=ALONE) as files:
+        await files.checkpoint("before")
+        first = on_disk(tmp_path)
+        note = await files.read_file("docs/note.md")
+        await files.write_file("docs/note.md", "other\n", expected_version=note.version)
+        await files.delete_file("src/app.py")
+        checkpoints: Any = files._parts.journal.checkpoints
+        checkpoints._database.write(lambda connection: connection.execute(f"DELETE FROM snapshot_rows WHERE {lost}"))
+        await files.restore("before")
+        assert on_disk(tmp_path) == first

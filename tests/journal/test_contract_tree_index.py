@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
+import sqlite3
+from collections.abc import Callable
+from contextlib import suppress
+from itertools import count
+from typing import Any
+
 import pytest
 
-from filetools.journal import IndexRow, Journal, Looked, SnapshotRow
+from filetools.journal import IndexRow, Journal, Looked, SnapshotRow, SqliteJournal, tree_index
+from filetools.journal.database import Database
 from filetools.models import EntryType, Operation
 from tests.support.journals import ALICE, OpenJournal, delete_folder, folder, head_version, move_folder, put, version
 
@@ -26,6 +33,65 @@ def file_row(path: str, content: bytes) -> IndexRow:
 
 def snapshot_of(*paths: str, kind: EntryType = "file", content: bytes = b"1") -> dict[str, SnapshotRow]:
     return {path: SnapshotRow(path, kind, 1, 0o644, version(content)) for path in paths}
+
+
+def kept(journal: Journal) -> dict[str, dict[str, SnapshotRow] | None]:
+    """Return the trees of all checkpoints, by name."""
+    found = {one.name: journal.checkpoints.snapshot(one.name) for one in journal.checkpoints.all()}
+    return {name: one[1] for name, one in found.items() if one is not None}
+
+
+def database_of(journal: Journal) -> Database:
+    assert isinstance(journal, SqliteJournal)
+    return journal._database
+
+
+def needless_rows(journal: Journal) -> list[Any]:
+    """Return the rows that no checkpoint has."""
+    query = (
+        "SELECT key, first, last FROM snapshot_rows WHERE NOT EXISTS (SELECT 1 FROM checkpoints"
+        " WHERE snapshot BETWEEN first AND coalesce(last, snapshot))"
+    )
+    return database_of(journal).rows(query)
+
+
+def before_write(journal: Journal, monkeypatch: pytest.MonkeyPatch, at: int, deed: Callable[[], object]) -> None:
+    """Have something happen just before the write transaction of a number, counted from 1."""
+    database, numbers = database_of(journal), count(1)
+    write = database.write
+
+    def wrapped(*arguments: Any, **options: Any) -> Any:
+        if next(numbers) == at:
+            deed()
+        return write(*arguments, **options)
+
+    monkeypatch.setattr(database, "write", wrapped)
+
+
+def rows_a_transaction(journal: Journal, monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Return a list that gets how many rows each write transaction to come has changed."""
+    database, changed = database_of(journal), list[int]()
+    write = database.write
+
+    def wrapped(work: Callable[[sqlite3.Connection], Any], **options: Any) -> Any:
+        def counted(connection: sqlite3.Connection) -> Any:
+            before = connection.total_changes
+            result = work(connection)
+            changed.append(connection.total_changes - before)
+            return result
+
+        return write(counted, **options)
+
+    monkeypatch.setattr(database, "write", wrapped)
+    return changed
+
+
+class DiedError(Exception):
+    """Raised in the place of a process that dies."""
+
+
+def die() -> None:
+    raise DiedError
 
 
 def test_folders_follow_what_is_committed(journal: Journal) -> None:
@@ -105,21 +171,132 @@ def test_nothing_is_found_once_a_folder_has_moved_since_the_look(journal: Journa
 def test_snapshots_share_rows_and_each_keeps_its_own_tree(journal: Journal) -> None:
     trees = [snapshot_of("a", "b"), snapshot_of("b", "c"), snapshot_of("b", "c", content=b"2"), snapshot_of("a", "b")]
     made = [journal.checkpoints.save(str(number), tree, 0) for number, tree in enumerate(trees)]
-    numbers = [one.snapshot for one in made if one is not None and one.snapshot is not None]
-    assert [journal.checkpoints.tree(number) for number in numbers] == trees
+    assert kept(journal) == {str(number): tree for number, tree in enumerate(trees)}
     assert made[0] is not None
-    assert (made[0].files, made[0].bytes) == (2, 2)
+    assert (made[0].files, made[0].bytes, made[0].rows) == (2, 2, 2)
     journal.checkpoints.remove("1")
     journal.checkpoints.save("0", trees[2], 0, replace=True)
-    left = {one.name: journal.checkpoints.tree(one.snapshot or 0) for one in journal.checkpoints.all()}
-    assert left == {"0": trees[2], "2": trees[2], "3": trees[3]}
+    assert kept(journal) == {"0": trees[2], "2": trees[2], "3": trees[3]}
+    assert needless_rows(journal) == []
 
 
 def test_a_snapshot_whose_name_is_taken_leaves_nothing(journal: Journal) -> None:
     first = journal.checkpoints.save("x", snapshot_of("a"), 0)
     assert journal.checkpoints.save("x", snapshot_of("b"), 0) is None
-    assert first is not None
-    assert journal.checkpoints.tree(first.snapshot or 0) == snapshot_of("a")
+    assert journal.checkpoints.snapshot("x") == (first, snapshot_of("a"))
+
+
+def test_a_checkpoint_and_its_rows_are_read_as_of_one_moment(open_journal: OpenJournal) -> None:
+    journal, other = open_journal(), open_journal()
+    first = journal.checkpoints.save("x", snapshot_of("a"), 0)
+
+    def replace(statement: str) -> None:
+        if "FROM snapshot_rows" in statement:
+            other.checkpoints.save("x", snapshot_of("b", "c"), 0, replace=True)
+
+    with database_of(journal).reading() as connection:
+        connection.set_trace_callback(replace)
+    assert journal.checkpoints.snapshot("x") == (first, snapshot_of("a"))
+    assert kept(other) == {"x": snapshot_of("b", "c")}
+
+
+@pytest.mark.parametrize("lost", ["key = 'a'", "key > ''"])
+def test_a_snapshot_that_lacks_rows_is_a_number_alone(journal: Journal, lost: str) -> None:
+    made = journal.checkpoints.save("x", snapshot_of("a", "b"), 0)
+    database_of(journal).write(lambda connection: connection.execute(f"DELETE FROM snapshot_rows WHERE {lost}"))
+    assert journal.checkpoints.snapshot("x") == (made, None)
+    journal.checkpoints.save("y", snapshot_of("a", "b"), 0)
+    assert kept(journal) == {"x": None, "y": snapshot_of("a", "b")}
+
+
+def test_a_snapshot_of_nothing_is_one(journal: Journal) -> None:
+    journal.checkpoints.save("x", {}, 0)
+    assert kept(journal) == {"x": {}}
+
+
+def test_rows_are_written_and_dropped_in_slices(journal: Journal, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tree_index, "SLICE", 3)
+    rows = rows_a_transaction(journal, monkeypatch)
+    names = [f"f{number}" for number in range(10)]
+    journal.checkpoints.save("x", snapshot_of(*names), 0)
+    journal.checkpoints.save("x", snapshot_of(*names, content=b"2"), 0, replace=True)
+    journal.checkpoints.remove("x")
+    journal.checkpoints.save("x", {}, 0)
+    assert needless_rows(journal) == []
+    journal.tree_index.save({name: file_row(name, b"1") for name in names}, [], 0)
+    journal.tree_index.save({}, names, 0)
+    assert journal.tree_index.rows() == {}
+    assert max(rows) == 3
+
+
+BEFORE = snapshot_of("a", "b", "c", "d", "e")
+HALFWAY = {**snapshot_of("a", "f", "g", "h"), **snapshot_of("b", "c", content=b"2")}
+AFTER = {**snapshot_of("c", "e", "f", "i"), **snapshot_of("a", "b", "g", content=b"3")}
+WRITES = range(1, 9)
+"""One number, two slices that end rows and three that add some, the checkpoint; and one more than there are."""
+
+
+@pytest.mark.parametrize("at", WRITES)
+@pytest.mark.parametrize("tree", [BEFORE, HALFWAY, AFTER])
+def test_a_save_that_dies_leaves_nothing_that_is_seen_or_stays(
+    open_journal: OpenJournal, monkeypatch: pytest.MonkeyPatch, at: int, tree: dict[str, SnapshotRow]
+) -> None:
+    journal, other = open_journal(), open_journal()
+    monkeypatch.setattr(tree_index, "SLICE", 2)
+    journal.checkpoints.save("before", BEFORE, 0)
+    before_write(journal, monkeypatch, at, die)
+    with suppress(DiedError):
+        journal.checkpoints.save("halfway", HALFWAY, 0)
+    seen = {"before": BEFORE, "halfway": HALFWAY} if at > 7 else {"before": BEFORE}
+    assert kept(other) == seen
+    other.checkpoints.save("after", tree, 0)
+    assert kept(other) == {**seen, "after": tree}
+    assert needless_rows(other) == []
+
+
+@pytest.mark.parametrize("at", WRITES)
+@pytest.mark.parametrize("deed", ["save", "replace", "remove", "save and die"])
+def test_whatever_another_process_does_during_a_save_each_snapshot_keeps_its_own_tree(
+    open_journal: OpenJournal, monkeypatch: pytest.MonkeyPatch, at: int, deed: str
+) -> None:
+    journal, other = open_journal(), open_journal()
+    monkeypatch.setattr(tree_index, "SLICE", 2)
+    journal.checkpoints.save("oldest", AFTER, 0)
+    journal.checkpoints.save("before", BEFORE, 0)
+    expected: dict[str, dict[str, SnapshotRow]] = {"oldest": AFTER, "before": BEFORE, "halfway": HALFWAY}
+
+    def meanwhile() -> None:
+        if deed == "remove":
+            other.checkpoints.remove("before")
+            del expected["before"]
+        elif deed == "save and die":
+            before_write(other, monkeypatch, 4, die)
+            with suppress(DiedError):
+                other.checkpoints.save("after", AFTER, 0)
+        else:
+            name = "before" if deed == "replace" else "after"
+            other.checkpoints.save(name, AFTER, 0, replace=True)
+            expected[name] = AFTER
+
+    before_write(journal, monkeypatch, at, meanwhile)
+    journal.checkpoints.save("halfway", HALFWAY, 0)
+    assert kept(journal) == expected
+    journal.checkpoints.save("last", BEFORE, 0)
+    assert kept(journal) == {**expected, "last": BEFORE}
+    assert needless_rows(journal) == []
+
+
+@pytest.mark.parametrize("at", WRITES)
+def test_of_two_that_save_one_name_at_once_one_gets_it(
+    open_journal: OpenJournal, monkeypatch: pytest.MonkeyPatch, at: int
+) -> None:
+    journal, other = open_journal(), open_journal()
+    monkeypatch.setattr(tree_index, "SLICE", 2)
+    journal.checkpoints.save("before", BEFORE, 0)
+    before_write(journal, monkeypatch, at, lambda: other.checkpoints.save("x", AFTER, 0))
+    made = journal.checkpoints.save("x", HALFWAY, 0)
+    assert kept(journal) == {"before": BEFORE, "x": AFTER if made is None else HALFWAY}
+    assert (made is None) == (at <= 7)
 
 
 def test_what_a_snapshot_needs_outlives_the_folder_it_was_in(relaxed: Journal) -> None:

@@ -13,7 +13,7 @@ import pytest
 from filetools.errors import FileToolsError, InternalError, StateDamagedError, StateTooNewError
 from filetools.journal import SqliteJournal
 from filetools.journal.schema import MIGRATIONS, SCHEMA_VERSION
-from tests.support.journals import ALICE, damage, draft, put
+from tests.support.journals import ALICE, at_older_schema, damage, draft, put
 from tests.support.journals import version as v
 
 
@@ -191,26 +191,6 @@ def test_every_older_schema_is_brought_up_to_date(state: Path) -> None:
         put(journal, "a", b"1")
         journal.maintain(retention_bytes=10, retention_records=10)
         journal.close()
-
-
-def at_older_schema(state: Path, schema: int) -> sqlite3.Connection:
-    """Return a journal's database as an older release would have left it."""
-    (state / "journal.db").rename(state / "newer.db")
-    database = sqlite3.connect(state / "journal.db", isolation_level=None)
-    for statement in (one for statements in MIGRATIONS[:schema] for one in statements):
-        database.execute(statement)
-    database.execute("ATTACH ? AS newer", (str(state / "newer.db"),))
-    tables = [
-        {name for (name,) in database.execute(f"SELECT name FROM {one}.sqlite_master WHERE type = 'table'")}
-        for one in ("main", "newer")
-    ]
-    for table in tables[0] & tables[1] - {"sqlite_sequence"}:
-        columns = ", ".join(column[1] for column in database.execute(f"PRAGMA main.table_info({table})"))
-        database.execute(f"INSERT OR REPLACE INTO main.{table} ({columns}) SELECT {columns} FROM newer.{table}")
-    database.execute("DETACH newer")
-    database.execute(f"PRAGMA user_version = {schema}")
-    (state / "newer.db").unlink()
-    return database
 
 
 def test_a_journal_of_an_older_schema_tells_undos_from_redos_and_what_is_undone(state: Path) -> None:

@@ -6,15 +6,19 @@ import os
 import random
 import sqlite3
 from collections.abc import Callable
+from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from filetools.errors import LockTimeoutError, StateDamagedError
-from filetools.journal import Rescue, SqliteJournal, examine_journal, rescue_journal
+from filetools.journal import Rescue, SnapshotRow, SqliteJournal, examine_journal, rescue_journal
 from filetools.journal.contents import LARGEST_ROW_BYTES
+from filetools.journal.salvage import COLUMNS, ReadableRows
+from filetools.journal.schema import SCHEMA_VERSION
 from filetools.models import RecordState
-from tests.support.journals import ALICE, damage, draft, move_folder, put, worker
+from tests.support.journals import ALICE, at_older_schema, damage, draft, move_folder, put, worker
 from tests.support.journals import version as v
 
 PAGE = 4096
@@ -284,6 +288,50 @@ def test_a_sound_journal_comes_out_whole(state: Path) -> None:
     journal = SqliteJournal(state)
     assert journal.backlog.count("m") == BACKLOG
     journal.close()
+
+
+def readable(database: sqlite3.Connection, table: str) -> tuple[int, bool]:
+    """Return how many rows of a table can be read, and whether nothing was in the way."""
+    rows = ReadableRows(database, table)
+    return sum(1 for _ in rows), rows.is_whole
+
+
+@pytest.mark.parametrize("schema", range(5, SCHEMA_VERSION))
+def test_checkpoints_of_an_earlier_schema_are_saved_as_numbers(state: Path, schema: int) -> None:
+    journal = filled(state)
+    made = journal.checkpoints.save("x", {}, journal.position())
+    journal.close()
+    assert made is not None
+    at_older_schema(state, schema).close()
+    rescue_journal(state, state / "aside")
+    journal = SqliteJournal(state)
+    alone = replace(made, snapshot=None, files=None, bytes=None, rows=None)
+    assert journal.checkpoints.snapshot("x") == (alone, None)
+    journal.close()
+
+
+def test_tables_that_an_earlier_schema_lacks_are_no_damage(state: Path) -> None:
+    filled(state).close()
+    with closing(at_older_schema(state, 1)) as database:
+        found = {table: readable(database, table) for table in COLUMNS}
+        assert {table for table, (rows, _) in found.items() if rows} == {"records", "contents", "heads", "debts"}
+        assert all(is_whole for _, is_whole in found.values())
+        database.execute("DROP TABLE records")
+        assert readable(database, "records") == (0, False)
+
+
+def test_a_snapshot_that_lost_rows_is_saved_as_a_number(state: Path) -> None:
+    with closing(SqliteJournal(state)) as journal:
+        tree = {f"f{index:04}": SnapshotRow(f"f{index:04}", "file", 1, 0o644, v(b"1")) for index in range(2000)}
+        made = journal.checkpoints.save("x", tree, 0)
+    page = (state / "journal.db").read_bytes().index(b"f1000f1000file") // PAGE
+    overwrite(state / "journal.db", range(page, page + 1))
+    rescue_journal(state, state / "aside")
+    with closing(SqliteJournal(state)) as journal:
+        assert 0 < journal._database.row("SELECT count(*) FROM snapshot_rows")[0] < len(tree)
+        assert journal.checkpoints.snapshot("x") == (made, None)
+        again = journal.checkpoints.save("y", tree, 0)
+        assert journal.checkpoints.snapshot("y") == (again, tree)
 
 
 def test_an_examination_changes_nothing_and_tells_damage(state: Path) -> None:
