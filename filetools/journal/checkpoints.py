@@ -3,9 +3,9 @@
 Snapshots share their rows: a row holds from its first snapshot to its last one, so that a checkpoint costs what has
 changed since the one before. A row without an end is open: the newest snapshot has it, and so will the next if it still holds.
 
-A snapshot is written a slice at a time, under a number that only its save may write under, until the next save takes the next
-number. Nobody sees it before its checkpoint is there. What a save that died has left is no different from what any save finds:
-open rows, some of which still hold, and rows that have ended.
+A snapshot is written a slice at a time, under a number that lets only its save change rows, until another save, or the removal
+of a checkpoint, takes the next number. Nobody sees it before its checkpoint is there. What a save that died has left is no
+different from what any save finds: open rows, some of which still hold, and rows that have ended.
 """
 
 from __future__ import annotations
@@ -16,7 +16,6 @@ import time
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import astuple, dataclass
-from functools import partial
 from typing import Any, Final, Protocol
 
 from filetools.errors import FileToolsError
@@ -40,8 +39,8 @@ _ROWS_OF: Final = (
     "SELECT key, path, kind, size, mode, version FROM snapshot_rows WHERE first <= ?1 AND (last IS NULL OR last >= ?1)"
 )
 _DOOMED_ROWS: Final = (
-    "SELECT key, first FROM snapshot_rows WHERE last IS NOT NULL"
-    " AND NOT EXISTS (SELECT 1 FROM checkpoints WHERE snapshot BETWEEN first AND last)"
+    "SELECT key, first FROM snapshot_rows WHERE NOT EXISTS"
+    " (SELECT 1 FROM checkpoints WHERE snapshot BETWEEN first AND coalesce(last, snapshot))"
 )
 _DROP_ROW: Final = "DELETE FROM snapshot_rows WHERE key = ? AND first = ?"
 _log = logging.getLogger(__name__)
@@ -139,7 +138,7 @@ class SqliteCheckpoints:
             return made
 
         made = self._database.write(publish)
-        self._drop_rows()
+        self._drop_rows(snapshot if made is None else made.snapshot or 0)
         return made
 
     def all(self) -> list[Checkpoint]:
@@ -179,15 +178,17 @@ class SqliteCheckpoints:
     def remove(self, name: str) -> bool:
         """Forget a checkpoint; False if there is none of that name."""
 
-        def work(connection: sqlite3.Connection) -> bool:
-            return connection.execute("DELETE FROM checkpoints WHERE name = ?", (name,)).rowcount > 0
+        def work(connection: sqlite3.Connection) -> int | None:
+            is_there = connection.execute("DELETE FROM checkpoints WHERE name = ?", (name,)).rowcount > 0
+            return _reserve(connection) if is_there else None
 
-        is_there = self._database.write(work)
-        self._drop_rows()
-        return is_there
+        snapshot = self._database.write(work)
+        if snapshot is not None:
+            self._drop_rows(snapshot)
+        return snapshot is not None
 
     def _write(self, statement: str, values: list[Values], snapshot: int) -> bool:
-        """Write a slice; False if another save has begun, to which the open rows belong now."""
+        """Change a slice of the rows; False if they belong to another save, or removal, by now."""
 
         def work(connection: sqlite3.Connection) -> bool:
             if not _is_newest(connection, snapshot):
@@ -197,11 +198,12 @@ class SqliteCheckpoints:
 
         return self._database.write(work, durable=False)
 
-    def _drop_rows(self) -> None:
-        """Remove rows that no snapshot has; as they have ended, none will have them."""
+    def _drop_rows(self, snapshot: int) -> None:
+        """Remove the rows that no checkpoint has, as far as no other save or removal begins, which ends with that, too."""
         with suppress(FileToolsError):  # what has been asked for is done: what is left goes the next time
             for several in slices(self._database.rows(_DOOMED_ROWS)):
-                self._database.write(partial(_execute_all, _DROP_ROW, several), durable=False)
+                if not self._write(_DROP_ROW, several, snapshot):
+                    return
 
 
 def oldest_kept(connection: sqlite3.Connection) -> int | None:
@@ -211,7 +213,7 @@ def oldest_kept(connection: sqlite3.Connection) -> int | None:
 
 
 def _reserve(connection: sqlite3.Connection) -> int:
-    """Take the next number of a snapshot; from now on no other save may change the rows."""
+    """Take the next number of a snapshot; from now on nobody with an earlier one may change the rows."""
     (snapshot,) = connection.execute(_NEXT).fetchone()
     connection.execute("INSERT OR REPLACE INTO meta VALUES ('snapshot', ?)", (str(snapshot),))
     return int(snapshot)
@@ -245,15 +247,11 @@ def _settle(connection: sqlite3.Connection, wanted: Mapping[str, Values], snapsh
     """Return the number of the snapshot that the open rows are, by now at the latest."""
     if _is_newest(connection, snapshot):
         return snapshot
-    # Another save began meanwhile, and no slice was written since. All at once, this one comes to its end.
+    # Another save or removal began meanwhile, and no slice was written since. All at once, this one comes to its end.
     snapshot = _reserve(connection)
     for statement, values in _changes(connection.execute(_OPEN_ROWS).fetchall(), wanted, snapshot):
         connection.executemany(statement, values)
     return snapshot
-
-
-def _execute_all(statement: str, values: list[Values], connection: sqlite3.Connection) -> None:
-    connection.executemany(statement, values)
 
 
 def _values(row: SnapshotRow) -> Values:

@@ -221,8 +221,7 @@ def test_rows_are_written_and_dropped_in_slices(journal: Journal, monkeypatch: p
     journal.checkpoints.save("x", snapshot_of(*names), 0)
     journal.checkpoints.save("x", snapshot_of(*names, content=b"2"), 0, replace=True)
     journal.checkpoints.remove("x")
-    journal.checkpoints.save("x", {}, 0)
-    assert needless_rows(journal) == []
+    assert database_of(journal).rows("SELECT * FROM snapshot_rows") == []
     journal.tree_index.save({name: file_row(name, b"1") for name in names}, [], 0)
     journal.tree_index.save({}, names, 0)
     assert journal.tree_index.rows() == {}
@@ -252,6 +251,35 @@ def test_a_save_that_dies_leaves_nothing_that_is_seen_or_stays(
     other.checkpoints.save("after", tree, 0)
     assert kept(other) == {**seen, "after": tree}
     assert needless_rows(other) == []
+
+
+@pytest.mark.parametrize("at", WRITES)
+def test_what_a_save_that_died_has_left_goes_with_the_next_removal(
+    open_journal: OpenJournal, monkeypatch: pytest.MonkeyPatch, at: int
+) -> None:
+    journal, other = open_journal(), open_journal()
+    monkeypatch.setattr(tree_index, "SLICE", 2)
+    for name in ("before", "too"):
+        journal.checkpoints.save(name, BEFORE, 0)
+    before_write(journal, monkeypatch, at, die)
+    with suppress(DiedError):
+        journal.checkpoints.save("halfway", HALFWAY, 0)
+    other.checkpoints.remove("too")
+    assert needless_rows(other) == []
+    assert kept(other)["before"] == BEFORE
+
+
+@pytest.mark.parametrize("at", range(1, 4))
+def test_a_save_during_a_removal_loses_no_row(
+    open_journal: OpenJournal, monkeypatch: pytest.MonkeyPatch, at: int
+) -> None:
+    journal, other = open_journal(), open_journal()
+    monkeypatch.setattr(tree_index, "SLICE", 2)
+    journal.checkpoints.save("before", BEFORE, 0)
+    before_write(journal, monkeypatch, at, lambda: other.checkpoints.save("after", BEFORE, 0))
+    journal.checkpoints.remove("before")
+    assert kept(journal) == {"after": BEFORE}
+    assert needless_rows(journal) == []
 
 
 @pytest.mark.parametrize("at", WRITES)
@@ -296,6 +324,7 @@ def test_of_two_that_save_one_name_at_once_one_gets_it(
     before_write(journal, monkeypatch, at, lambda: other.checkpoints.save("x", AFTER, 0))
     made = journal.checkpoints.save("x", HALFWAY, 0)
     assert kept(journal) == {"before": BEFORE, "x": AFTER if made is None else HALFWAY}
+    assert needless_rows(journal) == []
     assert (made is None) == (at <= 7)
 
 
