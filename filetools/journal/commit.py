@@ -22,6 +22,7 @@ from filetools.journal.folders import (
     move_documents_below,
     move_heads_below,
     return_document,
+    return_heads,
 )
 from filetools.journal.rows import INSERT_RECORD, NEVER_IN_FILE, UPSERT_HEAD, record_of, record_row
 from filetools.journal.tree_index import follow_folders
@@ -188,6 +189,8 @@ def _move_heads(connection: sqlite3.Connection, change: Change, number: int) -> 
     if change.operation is Operation.MOVE_DIRECTORY:
         move_heads_below(connection, change)
         move_documents_below(connection, change)
+    elif change.operation is Operation.CREATE_DIRECTORY and change.compensates is not None:
+        return_heads(connection, change.compensates)
     elif change.operation is Operation.DELETE_DIRECTORY:
         forget_heads_below(connection, change.key, number)
     if change.operation in _HEADLESS or change.aside or change.buffered:

@@ -7,6 +7,7 @@ from typing import Final
 
 from filetools.journal.changes import Change
 
+_COLUMNS: Final = "key, path, version, size, mode, number, applied"
 _MOVE: Final = (
     "UPDATE OR REPLACE heads SET key = ? || substr(key, ?), path = ? || substr(path, ?) WHERE key >= ? AND key < ?"
 )
@@ -38,13 +39,32 @@ def is_at_work_below(connection: sqlite3.Connection, change: Change) -> bool:
 
 
 def forget_heads_below(connection: sqlite3.Connection, key: str, number: int) -> None:
-    """Forget the heads below a folder that the record `number` deletes; their contents count as used by it."""
+    """Set the heads below a folder aside that the record `number` deletes; their contents count as used by it."""
+    connection.execute(
+        f"INSERT OR REPLACE INTO heads_aside (deletion, {_COLUMNS}) SELECT ?, {_COLUMNS} FROM heads WHERE key >= ? AND key < ?",
+        (number, *bounds_below(key)),
+    )
     connection.execute(
         "UPDATE contents SET used = ?1 WHERE used BETWEEN 0 AND ?1 AND hash IN"
         " (SELECT version FROM heads WHERE key >= ?2 AND key < ?3 AND version IS NOT NULL)",
         (number, *bounds_below(key)),
     )
     connection.execute("DELETE FROM heads WHERE key >= ? AND key < ?", bounds_below(key))
+
+
+def drop_heads_aside(connection: sqlite3.Connection) -> None:
+    """Forget the heads set aside by deletions that are done."""
+    connection.execute(
+        "DELETE FROM heads_aside WHERE deletion < coalesce("
+        "(SELECT min(number) FROM records INDEXED BY records_pending WHERE state = 'pending'), 9223372036854775807)"
+    )
+
+
+def return_heads(connection: sqlite3.Connection, number: int) -> None:
+    """Have the heads again that the record `number`, which is set back, had set aside."""
+    connection.execute(
+        f"INSERT OR IGNORE INTO heads ({_COLUMNS}) SELECT {_COLUMNS} FROM heads_aside WHERE deletion = ?", (number,)
+    )
 
 
 def move_heads_below(connection: sqlite3.Connection, change: Change) -> None:

@@ -197,6 +197,18 @@ MIGRATIONS: Final[tuple[tuple[str, ...], ...]] = (
             gone INTEGER
         ) WITHOUT ROWID""",
         "CREATE INDEX tree_index_gone ON tree_index (gone) WHERE gone IS NOT NULL",
+        # Heads below deleted folders, as long as the deletion may be set back.
+        """CREATE TABLE heads_aside (
+            deletion INTEGER NOT NULL,
+            key TEXT NOT NULL,
+            path TEXT NOT NULL,
+            version BLOB,
+            size INTEGER,
+            mode INTEGER,
+            number INTEGER NOT NULL,
+            applied INTEGER NOT NULL,
+            PRIMARY KEY (deletion, key)
+        ) WITHOUT ROWID""",
         # What stood in the tree at each snapshot: a row holds from the snapshot `first` to `last`, or to the newest one.
         """CREATE TABLE snapshot_rows (
             key TEXT NOT NULL,

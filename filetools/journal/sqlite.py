@@ -18,6 +18,7 @@ from filetools.journal.contents import LARGEST_ROW_BYTES, SqliteContents
 from filetools.journal.database import Database
 from filetools.journal.documents import SqliteDocuments
 from filetools.journal.epoch import begin_restoring, confirm_epoch, needs_restoring
+from filetools.journal.folders import drop_heads_aside
 from filetools.journal.group import GroupCommit
 from filetools.journal.history import SqliteHistory
 from filetools.journal.marks import SqliteMarks
@@ -118,6 +119,7 @@ class SqliteJournal(SqliteReading):
         """
         self.checkpoint()
         self.approvals.tidy(now=time.time())
+        self._database.write(drop_heads_aside, durable=False)
         limits = Limits(bytes=retention_bytes, records=retention_records, seconds=retention_seconds)
         return self._retention.collect(limits)
 

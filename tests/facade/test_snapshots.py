@@ -250,6 +250,7 @@ async def test_what_was_left_out_of_the_checkpoint_is_not_taken_for_new(tmp_path
     grow(tmp_path)
     (tmp_path / ".gitignore").write_text("*.env\ndata/\n")
     run(tmp_path, "mkdir data; echo secret > s.env; echo large > data/x")
+    await asyncio.sleep(0.05)
     async with filetools.open(tmp_path, settings=ALONE) as files:
         await files.checkpoint("before")
         await asyncio.sleep(0.05)

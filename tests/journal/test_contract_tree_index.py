@@ -108,10 +108,13 @@ def test_a_deletion_that_is_set_back_brings_the_folders_below_back(journal: Jour
 
     for key in ("a", "a/b"):
         make_folder(journal, key)
+    put(journal, "a/b/x", b"1", applied=True)
+    journal.tree_index.found({"a/y": file_row("a/y", b"2")}, journal.position())
+    heads = journal.heads()
     (record,) = journal.commit([folder(Operation.DELETE_DIRECTORY, "a")], ALICE)
-    assert folders(journal) == []
+    assert (folders(journal), journal.heads()) == ([], {})
     journal.commit([folder(Operation.CREATE_DIRECTORY, "a", applied=True, compensates=record.number)], ALICE)
-    assert folders(journal) == ["a", "a/b"]
+    assert (folders(journal), journal.heads()) == (["a", "a/b"], heads)
 
 
 def test_rows_of_files_move_with_their_folder_and_keep_their_state(journal: Journal) -> None:

@@ -219,7 +219,7 @@ class RemoveFolder(FolderStep):
             parts.store.make_directory(self._path)
 
     def compensations(self, parts: Parts, number: int) -> Sequence[Change]:
-        """The folder is there again; its files will be found again."""
+        """The folder is there again, and the journal has the heads of its files again."""
         change = Change(
             operation=Operation.CREATE_DIRECTORY, path=self._path, key=self._key, applied=True, compensates=number
         )
