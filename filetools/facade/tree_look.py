@@ -95,7 +95,7 @@ class _Comparison:
 
     def run(self) -> TreeLook:
         """Compare, and write what was learnt into the index."""
-        parts, began = self._parts, time.time()
+        parts = self._parts
         parts.journal.marks.flush()
         self._looked = parts.journal.tree_index.looked()
         self._seen = TreeLook(position=parts.journal.position())
@@ -112,7 +112,7 @@ class _Comparison:
         self._seen.scope = self._scope()
         arrived = [(key, row) for key, row in self._seen.rows.items() if self._is_new(key, row, changed_ns[key])]
         self._compare_names(arrived)
-        self._save(began, {key for key, _ in arrived})
+        self._save({key for key, _ in arrived})
         return self._seen
 
     def _all(self) -> Iterator[tuple[WorkspacePath, FileStat]]:
@@ -195,7 +195,7 @@ class _Comparison:
         """Whether something stood there at the last look, which left out more than this one."""
         assert self._looked is not None
         # A program cannot set back when a file was changed; a clock may be, so this alone says nothing.
-        is_old = changed_ns < int(self._looked.time * 1e9) - CLOCK_TICK_NS
+        is_old = changed_ns < int(self._looked.time * 1e9) + CLOCK_TICK_NS
         return is_old and self._looked.scope != self._seen.scope
 
     def _compare_names(self, arrived: list[tuple[str, IndexRow]]) -> None:
@@ -273,7 +273,7 @@ class _Comparison:
             above.append(above[-1][:cut])
         return not self._closed.isdisjoint([*above, ""])
 
-    def _save(self, began: float, arrived: set[str]) -> None:
+    def _save(self, arrived: set[str]) -> None:
         seen, index = self._seen, self._parts.journal.tree_index
         for key, row in self._found.items():
             if row.version is not None:
@@ -287,7 +287,7 @@ class _Comparison:
             return  # to look again
         if self._looked is None or not seen.hints:
             # Else what is new, but could not be told yet, would count as overlooked the next time.
-            index.complete(Looked(seen.position, began, seen.scope))
+            index.complete(Looked(seen.position, time.time(), seen.scope))
 
 
 def _hashed(parts: Parts, path: WorkspacePath) -> tuple[str, FileStat]:

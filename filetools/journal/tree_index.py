@@ -66,7 +66,7 @@ class Looked:
     position: int
     """Number of the newest record before it."""
     time: float
-    """When it began, in seconds since the epoch."""
+    """When it ended, in seconds since the epoch."""
     scope: str = ""
     """Version of what was left out: the rules, the ignore files, and what could not be read."""
 
