@@ -100,7 +100,7 @@ class KnownNames:
     def _was_overlooked(self, stat: FileStat) -> bool:
         """Whether a file may have stood there at the last look, which left it out."""
         looked = None if self._has_compared else self._journal.tree_index.looked()
-        return looked is not None and stat.changed_ns < int(looked.time * 1e9) + CLOCK_TICK_NS
+        return looked is not None and stat.changed_ns < int(looked.time * 1e9) - CLOCK_TICK_NS
 
     def _known_since_ns(self, path: str, inventory: Inventory | None) -> int:
         if inventory is not None:
