@@ -114,7 +114,8 @@ class BacklogEntry:
     key: str
     path: str
     number: int
-    """Newest change of the path that the mirror lacks."""
+    """Newest change of the path that the mirror lacks; negative where it came on top of an older one, of a folder; 0 if nobody
+    knows which."""
     tries: int
     """How often catching up failed."""
 

@@ -77,6 +77,9 @@ class Carrier:
         found = []
         for key, path in places(action):
             number = self._number(action, key)
+            if number is not None and number < 0:
+                self.mirror.work.set()  # an older change is owed here as well
+                continue
             head = number if isinstance(action, Put) else None
             found.append(Completion(key=key, path=path, number=number, head=head))
         return found

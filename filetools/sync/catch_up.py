@@ -56,7 +56,7 @@ class _Sightings:
     def _is_ripe(self, first: float, number: int, since: float, now: float) -> bool:
         # Without a number it is nobody's change, but found out by somebody.
         is_old = now - since >= self._pause_seconds or now - first >= _PATIENCE * self._pause_seconds
-        return not number or is_old
+        return number <= 0 or is_old
 
 
 _log = logging.getLogger(__name__)

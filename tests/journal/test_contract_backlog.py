@@ -51,9 +51,13 @@ def test_a_folder_that_comes_where_something_is_owed_is_paid_by_nothing_that_one
     (made,) = journal.commit([folder(Operation.CREATE_DIRECTORY, "a", applied=True)], ALICE)
     assert owed(journal) == {"a": made.number}
     (moved,) = journal.commit([move_folder(journal, "a", "b", applied=True)], ALICE)
-    assert owed(journal) == {"a": 0, "b": moved.number}
+    assert owed(journal) == {"a": -moved.number, "b": moved.number}
     journal.backlog.remove([replace(entry, number=moved.number) for entry in journal.backlog.of("m")])
-    assert owed(journal) == {"a": 0}
+    assert owed(journal) == {"a": -moved.number}
+    looked_at = journal.backlog.of("m")
+    (again,) = journal.commit([folder(Operation.CREATE_DIRECTORY, "a", applied=True)], ALICE)
+    journal.backlog.remove(looked_at)
+    assert owed(journal) == {"a": -again.number}
     journal.backlog.remove(journal.backlog.of("m"))
     assert owed(journal) == {}
 
