@@ -318,11 +318,11 @@ class VersionEntry(Result):
 
     version: str
     number: int
-    """Journal number of the change that made it."""
+    """Journal number of the change that made it; 0 of what stood there before the first one."""
     operation: str
     actor: dict[str, Any]
     time: float
-    """Seconds since the epoch."""
+    """Seconds since the epoch; of what stood there before, of the first change."""
     size: int | None = None
     kept: bool
     """Whether `read_file(version=…)` can still give it back."""

@@ -411,3 +411,14 @@ async def test_a_restore_deletes_nothing_whose_row_was_lost(tmp_path: Path, lost
         checkpoints._database.write(lambda connection: connection.execute(f"DELETE FROM snapshot_rows WHERE {lost}"))
         await files.restore("before")
         assert on_disk(tmp_path) == first
+
+
+async def test_what_stood_there_before_the_first_change_is_among_the_versions(tmp_path: Path) -> None:
+    grow(tmp_path)
+    async with filetools.open(tmp_path, settings=ALONE) as files:
+        await files.checkpoint("before")
+        await files.edit_file("docs/note.md", [Edit(old="text", new="TEXT")])
+        newest, oldest = (await files.versions("docs/note.md")).versions
+        assert (newest.operation, oldest.operation, oldest.number, oldest.kept) == ("modify", "found", 0, True)
+        assert (await files.read_file("docs/note.md", version=oldest.version)).content == "text\n"
+        assert "-text" in (await files.diff("docs/note.md")).diff
