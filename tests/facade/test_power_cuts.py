@@ -51,13 +51,17 @@ def test_nothing_acknowledged_is_lost_torn_or_taken_for_a_strangers(kind: str, c
     [
         ("no sync of folders above", {"lost", "adopted"}),
         ("the journal is not synced", {"lost", "torn", "adopted"}),
-        ("marked without a sync", {"lost", "torn", "adopted"}),
+        pytest.param(
+            "marked without a sync",
+            {"lost", "torn", "adopted"},
+            marks=pytest.mark.skipif(DOSE < 100, reason="takes hundreds of cuts, since folders are synced at once"),
+        ),
         ("moved folders are not synced", {"lost", "torn", "not undone"}),
         ("torn files are saves", {"torn", "adopted"}),
     ],
 )
 def test_a_planted_bug_is_found(bug: str, told: set[str]) -> None:
-    for seed in range(1, 60, 4):
+    for seed in range(1, 6 * DOSE, 4):
         if any(told & result.keys() for result in cuts("once", 4, "--bug", bug, seed=seed)):
             return
-    pytest.fail("nothing was lost in 60 cuts")
+    pytest.fail(f"nothing was lost in {6 * DOSE} cuts")
