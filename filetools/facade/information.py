@@ -11,7 +11,7 @@ from filetools.content import inspect
 from filetools.errors import FileToolsError, PathNotFoundError
 from filetools.facade.parts import Parts
 from filetools.facade.reading import moment
-from filetools.models import EXTERNAL, InfoResult, Operation, VersionEntry, VersionsResult
+from filetools.models import EXTERNAL, InfoResult, Operation, RecordState, VersionEntry, VersionsResult
 from filetools.paths import WorkspacePath
 from filetools.stores import FileStat
 
@@ -94,7 +94,8 @@ def history(parts: Parts, path: WorkspacePath, limit: int) -> VersionsResult:
         if record.after is not None and parts.workspace.resolve(record.path) == path
     ]
     first = records[-1] if records and len(records) < limit else None
-    if first is not None and first.before is not None and all(entry.version != first.before for entry in entries):
+    is_in_file = first is not None and first.state in (RecordState.APPLIED, RecordState.PENDING)
+    if first is not None and is_in_file and first.before and all(entry.version != first.before for entry in entries):
         # It stood there before anything was recorded of the path.
         entries.append(
             VersionEntry(
