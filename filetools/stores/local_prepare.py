@@ -22,6 +22,9 @@ NEW_FILE_MODE: Final = 0o666
 """Less the umask, or as the folder's default ACL says."""
 MAX_NAMELESS: Final = 64
 """Nameless files of one store at a time; each holds a descriptor, and a large batch would use them all up."""
+_TRY_FLAGS: Final[int] = (
+    os.O_WRONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
+)
 _CREATE_FLAGS: Final[int] = (
     os.O_CREAT | os.O_EXCL | os.O_WRONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
 )
@@ -162,15 +165,16 @@ def refuse_unwritable(parent: int, name: str) -> None:
         name: The file to be replaced, or "." for a new one.
 
     Raises:
-        OSError: EROFS or EACCES; ENOENT where the file has vanished meanwhile.
+        OSError: EROFS, EACCES or EPERM; ENOENT where the file has vanished meanwhile.
     """
     effective = os.access in os.supports_effective_ids
-    for checked in dict.fromkeys((".", name)):
-        if not os.access(checked, os.W_OK, dir_fd=parent, effective_ids=effective):
-            os.stat(checked, dir_fd=parent, follow_symlinks=False)  # no access is also the answer for what is not there
-            read_only = hasattr(os, "fstatvfs") and os.fstatvfs(parent).f_flag & os.ST_RDONLY
-            number = errno.EROFS if read_only else errno.EACCES
-            raise OSError(number, os.strerror(number))
+    if not os.access(".", os.W_OK, dir_fd=parent, effective_ids=effective):
+        read_only = hasattr(os, "fstatvfs") and os.fstatvfs(parent).f_flag & os.ST_RDONLY
+        number = errno.EROFS if read_only else errno.EACCES
+        raise OSError(number, os.strerror(number))
+    if name != "." and not os.access(name, os.W_OK, dir_fd=parent, effective_ids=effective):
+        # That says no of what is not there as well, and other programs take names away and put them back: opening tells.
+        os.close(os.open(name, _TRY_FLAGS, dir_fd=parent))
 
 
 def hands_down(parent: int) -> bool:

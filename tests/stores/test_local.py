@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import stat
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -312,4 +315,19 @@ def test_a_file_that_has_vanished_is_not_called_forbidden(tmp_path: Path) -> Non
         with pytest.raises(FileNotFoundError):
             refuse_unwritable(folder, "vanished")
     finally:
+        os.close(folder)
+
+
+def test_a_file_that_other_programs_take_away_and_put_back_is_not_called_forbidden(tmp_path: Path) -> None:
+    (tmp_path / "here").touch()
+    code = "import os\nwhile True: os.rename('here', 'away'); os.rename('away', 'here')"
+    mover = subprocess.Popen([sys.executable, "-c", code], cwd=tmp_path)
+    folder = os.open(tmp_path, os.O_RDONLY)
+    try:
+        for _ in range(20_000):
+            with contextlib.suppress(FileNotFoundError):
+                refuse_unwritable(folder, "here")
+    finally:
+        mover.kill()
+        mover.wait()
         os.close(folder)
