@@ -69,8 +69,12 @@ class KnownTree:
         """
         match event:
             case FileCreated():
+                folder = parent_of(event.path)
+                is_known = self.nodes.find(folder) is not None
                 if self._add(event.path, "file"):
                     self.nodes.expand_to(event.path)
+                    if not is_known:
+                        self.mark(folder)  # made by the way, or gone already
             case DirectoryCreated():
                 self._add(event.path, "directory")
             case FileDeleted() | DirectoryDeleted():

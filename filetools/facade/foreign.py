@@ -14,6 +14,7 @@ from functools import partial
 from typing import Final
 
 from filetools.errors import FileBusyError, FileToolsError, LockTimeoutError, WorkspaceGoneError
+from filetools.facade.foreign_records import folder, gone, learned, move
 from filetools.facade.look import Look, is_as_recorded, is_only_found, look
 from filetools.facade.others import nothing_precedes
 from filetools.facade.parts import Parts
@@ -54,8 +55,9 @@ class ForeignRecorder:
         self._gone_on: dict[str, str] = {}
         """New and old names of what was moved, and had left the new one too before anybody looked."""
         self._again: list[Hint] = []
-        self._passing: list[tuple[str, str]] = []
-        """Keys and paths of what came and went before anybody looked, such as an editor's temporary file."""
+        self._met: list[tuple[WorkspacePath, bool]] = []
+        """Where there is nothing to tell, and whether a file is recorded there: something may have come and gone, or gone and
+        come back, before anybody looked, and a mirror may have met that."""
         self._since = 0
         """Number of the newest record before the look that is under way."""
         self._ignores = IgnoreCache()
@@ -123,22 +125,30 @@ class ForeignRecorder:
     def _commit(self, hints: Sequence[Hint]) -> tuple[ChangeRecord, ...]:
         self._stacks.clear()  # ignore files are read once a batch
         self._since = self._parts.journal.position()
-        self._passing = []
+        self._met = []
         changes: list[Change] = []
-        gone: list[str] = []
+        removed: list[str] = []
         for hint in hints:
             # What was in a folder went with it, and what is there now is new; what is in a new one comes after it.
-            if any(WorkspacePath(hint.path).is_below(folder) for folder in gone) or self._is_early(hint, changes):
+            if any(WorkspacePath(hint.path).is_below(above) for above in removed) or self._is_early(hint, changes):
                 self._again.append(hint)
                 continue
             changes += self._changes(hint)
-            gone += [change.path for change in changes[-2:] if change.operation is Operation.DELETE_DIRECTORY]
-        if self._passing:
-            for mirror in self._parts.journal.mirrors.all():  # that was being filled may have met it
-                self._parts.journal.backlog.add(mirror.place, self._passing)
+            removed += [change.path for change in changes[-2:] if change.operation is Operation.DELETE_DIRECTORY]
+        self._have_mirrors_look()
         if not changes:
             return ()
         return self._parts.journal.commit(changes, EXTERNAL)
+
+    def _have_mirrors_look(self) -> None:
+        """Put paths into the backlogs of mirrors that may have met what stood there for an instant.
+
+        Of a recorded file mirrors take the head, unless they are just being filled from what stands there.
+        """
+        for mirror in self._parts.journal.mirrors.all() if self._met else ():
+            is_filling = mirror.position is None
+            paths = [path for path, is_recorded in self._met if is_filling or not is_recorded]
+            self._parts.journal.backlog.add(mirror.place, [(self._parts.workspace.key(path), path) for path in paths])
 
     def _is_early(self, hint: Hint, changes: Sequence[Change]) -> bool:
         """Whether the folder that a path is in has yet to be told of: somebody else may be about to do so."""
@@ -173,16 +183,18 @@ class ForeignRecorder:
         if stat is not None and stat.type not in ("file", "directory"):
             # A link or a pipe has taken the place of a file; of itself nothing is told.
             head = self._parts.journal.view(self._parts.workspace.key(path)).head
-            return changes if head is None or head.version is None else [*changes, self._gone(path)]
+            return changes if head is None or head.version is None else [*changes, gone(self._parts, path)]
         if not is_folder:
             return changes + self._file_changes(path, hint)
         if known == "directory":
+            if hint.kind == "deleted":
+                self._met.append((path, False))
             self._look_for_missing(path)
         if known == "directory" or (known == "unknown" and hint.is_listed):
             return []
         if self._was_file(path, self._parts.journal.view(self._parts.workspace.key(path))):
-            changes.append(self._gone(path))
-        return [*changes, self._folder(Operation.CREATE_DIRECTORY, path)]
+            changes.append(gone(self._parts, path))
+        return [*changes, folder(self._parts, Operation.CREATE_DIRECTORY, path, self._since)]
 
     def _file_changes(self, path: WorkspacePath, hint: Hint) -> list[Change]:
         view = self._parts.journal.view(self._parts.workspace.key(path))
@@ -196,10 +208,12 @@ class ForeignRecorder:
 
     def _told(self, seen: Look, hint: Hint) -> list[Change]:
         change = seen.adoption
-        if change is None and seen.stat is None and seen.view.head is None:
-            self._passing.append((seen.key, seen.path))
-        is_recorded = seen.view.head is not None and not is_only_found(seen.view)
-        if change is None or (not is_recorded and self._is_ignored(seen.path)):
+        head = seen.view.head
+        is_recorded = head is not None and not is_only_found(seen.view)
+        if change is None:
+            self._met.append((seen.path, is_recorded and head is not None and head.version is not None))
+            return []
+        if not is_recorded and self._is_ignored(seen.path):
             return []
         if change.operation is Operation.FOUND:
             # Something has happened to it, but what it was like before nobody can tell.
@@ -224,12 +238,13 @@ class ForeignRecorder:
         is_told = self._parts.names.find(path) == "directory" and self._parts.store.stat(source) is not None
         if is_told or self._parts.names.find(source) != "directory":
             return self._changed(path, hint, stat)  # a move of our own, or nobody has heard of the old name
-        change = self._folder(Operation.MOVE_DIRECTORY, path)
+        change = folder(self._parts, Operation.MOVE_DIRECTORY, path, self._since)
+        self._look_for_left(source, path)
         # The heads below go along, and recovery relies on that the folder did.
         sync_names(self._parts, path, source)
         old_view = folder_view(self._parts, source, self._since)
-        move = replace(change, old_path=source, old_key=self._parts.workspace.key(source), old_view=old_view)
-        return [*self._replaced(source, path), move]
+        moved = replace(change, old_path=source, old_key=self._parts.workspace.key(source), old_view=old_view)
+        return [*self._replaced(source, path), moved]
 
     def _replaced(self, source: WorkspacePath, path: WorkspacePath) -> list[Change]:
         """Return what is to be told before the move of a folder to a path: what stood there is gone.
@@ -239,7 +254,7 @@ class ForeignRecorder:
         """
         key = self._parts.workspace.key(path)
         if self._was_file(path, self._parts.journal.view(key)):
-            return [self._gone(path)]
+            return [gone(self._parts, path)]
         if self._parts.names.find(path) != "directory":
             return []
         below = [WorkspacePath(inner) for inner, _ in self._parts.names.below(path)]
@@ -247,7 +262,29 @@ class ForeignRecorder:
         if not origins:
             return [folder_deletion(self._parts, path, self._since)]
         self._again += [Hint("deleted", inner) for inner in below if self._parts.store.stat(inner) is None]
-        return [self._gone(origin) for origin in origins if self._parts.names.find(origin) == "file"]
+        return [gone(self._parts, origin) for origin in origins if self._parts.names.find(origin) == "file"]
+
+    def _look_for_left(self, source: WorkspacePath, path: WorkspacePath) -> None:
+        """Have all looked at that is told below the old name of a moved folder, and has not come along.
+
+        By now another folder may stand there, or have stood, with names that were told before this move.
+        """
+        key = self._parts.workspace.key(source)
+        for inner, is_directory in reversed(self._parts.names.below(source)):
+            place = WorkspacePath(f"{path}{inner[len(key) :]}")
+            if self._parts.store.stat(place) is None:
+                self._again.append(Hint("deleted", place, is_directory=is_directory))
+        waiting = [source] if self._parts.store.stat(source) is not None else []
+        while waiting:
+            place = waiting.pop()
+            try:
+                entries = [(entry.name, entry.type == "directory") for entry in self._parts.store.scan(place)]
+            except FileToolsError:
+                self._again.append(Hint("changed", place))  # it is a file, or gone again
+                continue
+            self._again.append(Hint("changed", place, is_directory=True))
+            self._again += [Hint("changed", place.child(name)) for name, is_directory in entries if not is_directory]
+            waiting += [place.child(name) for name, is_directory in entries if is_directory]
 
     def _is_recorded(self, path: WorkspacePath) -> bool:
         """Whether a file stands at a path, as it is recorded there."""
@@ -268,9 +305,9 @@ class ForeignRecorder:
             return [*self._told(left, hint), *self._told(arrived, hint)]
         is_free = left.stat is None and not self._was_file(path, arrived.view)
         if is_free and (head is None or head.version == arrived.version):
-            return [_move(left, arrived)]
+            return [move(left, arrived)]
         if head is None:
-            return [*_learned(left, arrived), *self._told(arrived, hint)]
+            return [*learned(left, arrived), *self._told(arrived, hint)]
         return [*self._told(left, hint), *self._told(arrived, hint)]
 
     def _look_at_old_name(self, path: WorkspacePath) -> Look:
@@ -279,7 +316,7 @@ class ForeignRecorder:
             return look(self._parts, path, patience_seconds=0)
         key = self._parts.workspace.key(path)
         view = self._parts.journal.view(key)
-        adoption = self._gone(path) if self._was_file(path, view) else None
+        adoption = gone(self._parts, path) if self._was_file(path, view) else None
         return Look(
             path=path, key=key, view=view, taken_ns=time.time_ns(), stat=None, facts=None,
             version=None, content=None, adoption=adoption,
@@ -296,26 +333,6 @@ class ForeignRecorder:
             inner = path.child(name)
             if key(inner) not in standing:
                 self._again.append(Hint("deleted", inner))
-
-    def _gone(self, path: WorkspacePath) -> Change:
-        """Return the record that a file is gone, be it that a folder has its place or its folder another one."""
-        key = self._parts.workspace.key(path)
-        view = self._parts.journal.view(key)
-        version = None if view.head is None else view.head.version
-        return Change(
-            operation=Operation.DELETE, path=path, key=key, before=version, before_unknown=version is None, view=view,
-            applied=True, external=True,
-        )  # fmt: skip
-
-    def _folder(self, operation: Operation, path: WorkspacePath) -> Change:
-        """Return the record of a folder.
-
-        Raises:
-            HeadMovedError: A folder above is being moved or deleted.
-        """
-        view = folder_view(self._parts, path, self._since)
-        key = self._parts.workspace.key(path)
-        return Change(operation=operation, path=path, key=key, view=view, applied=True, external=True)
 
     def _is_ignored(self, path: WorkspacePath) -> bool:
         """Whether ignore files leave a path out that filetools has never written."""
@@ -356,39 +373,3 @@ def _batches(hints: Iterable[Hint]) -> Iterator[list[Hint]]:
 
 def _paths(parts: Parts, hint: Hint) -> list[WorkspacePath]:
     return [parts.workspace.resolve(path) for path in (hint.old_path, hint.path) if path is not None]
-
-
-def _move(left: Look, arrived: Look) -> Change:
-    return Change(
-        operation=Operation.MOVE,
-        path=arrived.path,
-        key=arrived.key,
-        old_path=left.path,
-        old_key=left.key,
-        before=arrived.version,
-        after=arrived.version,
-        content=arrived.content,
-        size=None if arrived.stat is None else arrived.stat.size,
-        mode=None if arrived.stat is None else arrived.stat.mode,
-        view=arrived.view,
-        old_view=left.view,
-        applied=True,
-        external=True,
-    )
-
-
-def _learned(left: Look, arrived: Look) -> list[Change]:
-    """Return what became of a name that nobody had looked at: what stood there is known by what arrived elsewhere."""
-    assert arrived.stat is not None
-    found = Change(
-        operation=Operation.FOUND, path=left.path, key=left.key, after=arrived.version, content=arrived.content,
-        size=arrived.stat.size, mode=arrived.stat.mode, view=left.view, applied=True, external=True,
-    )  # fmt: skip
-    if left.version == arrived.version:
-        return [found]
-    operation = Operation.DELETE if left.stat is None else Operation.MODIFY
-    became = replace(
-        found, operation=operation, before=arrived.version, after=left.version, content=left.content, view=None,
-        size=None if left.stat is None else left.stat.size, mode=None if left.stat is None else left.stat.mode,
-    )  # fmt: skip
-    return [found, became]

@@ -15,7 +15,16 @@ from typing import Final
 
 from filetools.content import version_of
 from filetools.content.identity_cache import CLOCK_TICK_NS, is_settled
-from filetools.errors import FileTooLargeError, FileToolsError
+from filetools.errors import (
+    DirectoryNotFoundError,
+    FileTooLargeError,
+    FileToolsError,
+    NotRegularFileError,
+    PathIsDirectoryError,
+    PathNotDirectoryError,
+    PathNotFoundError,
+    SymlinkNotAllowedError,
+)
 from filetools.facade.foreign import ForeignRecorder
 from filetools.facade.look import CHUNK_BYTES
 from filetools.facade.parts import Parts
@@ -31,6 +40,15 @@ from filetools.watch import Hint
 MOST_PASSES: Final = 5
 """How often the tree is looked at until a look finds nothing that it has not told."""
 PAUSE_SECONDS: Final = 0.02
+_OTHERS_BY_NOW: Final = (
+    PathNotFoundError,
+    DirectoryNotFoundError,
+    PathNotDirectoryError,
+    PathIsDirectoryError,
+    SymlinkNotAllowedError,
+    NotRegularFileError,
+)
+"""What a path says that has changed since its name was read: the next pass finds what is true."""
 
 
 @dataclass(slots=True)
@@ -107,7 +125,11 @@ class _Comparison:
         changed_ns: dict[str, int] = {}
         for path, stat in self._all():
             key = parts.workspace.key(path)
-            self._seen.rows[key] = self._row(key, path, stat)
+            try:
+                self._seen.rows[key] = self._row(key, path, stat)
+            except _OTHERS_BY_NOW:
+                self._seen.hints.append(Hint("changed", path))
+                continue
             changed_ns[key] = stat.changed_ns
         self._seen.scope = self._scope()
         arrived = [(key, row) for key, row in self._seen.rows.items() if self._is_new(key, row, changed_ns[key])]
@@ -128,6 +150,8 @@ class _Comparison:
                 # Ignored, and written by filetools all the same; or gone.
                 try:
                     found = parts.store.stat(WorkspacePath(head.path))
+                except _OTHERS_BY_NOW:
+                    continue
                 except FileToolsError:
                     self._close(WorkspacePath(head.path))
                     continue
@@ -156,6 +180,8 @@ class _Comparison:
         taken_ns = time.time_ns()
         try:
             version, stat = self._version(path)
+        except _OTHERS_BY_NOW:
+            raise
         except FileToolsError:
             self._close(path)
             return IndexRow(path, "file", (*stat.identity[:3], 0, 0), stat.mode, None)

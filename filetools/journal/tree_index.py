@@ -40,6 +40,9 @@ _ADD_HEAD: Final = (
 _REMOVED_SINCE: Final = (
     "SELECT 1 FROM records INDEXED BY records_of_folders WHERE number > ? AND state != 'aborted'"
     " AND operation IN ('delete_directory', 'move_directory')"
+    # Recorded before, and only now being done: what was looked at may have stood there until then.
+    " UNION ALL SELECT 1 FROM records INDEXED BY records_pending WHERE state = 'pending'"
+    " AND operation IN ('delete_directory', 'move_directory')"
 )
 _RENAME: Final = "UPDATE OR REPLACE tree_index SET key = ?, path = ? WHERE key = ?"
 
@@ -127,7 +130,8 @@ class SqliteTreeIndex:
             position: Number of the newest record before the look.
 
         Returns:
-            False if a folder has been moved or deleted since, with the rows below it; then the rest was not done.
+            False if a folder has been moved or deleted since, or is being so, with the rows below it; then the rest was
+            not done.
         """
         added = ((_UPSERT, [_values(key, row) for key, row in several]) for several in slices(met.items()))
         dropped = (("DELETE FROM tree_index WHERE key = ?", several) for several in slices((key,) for key in gone))
@@ -141,7 +145,7 @@ class SqliteTreeIndex:
             position: Number of the newest record before the look.
 
         Returns:
-            False if a folder has been moved or deleted since, so that paths may be others; then nothing was done.
+            False if a folder has been moved or deleted since, or is being so: paths may be others; then nothing was done.
         """
         for several in slices(met.items()):
             values = [

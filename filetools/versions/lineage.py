@@ -45,9 +45,28 @@ def lineage(
         if step is not None and step.operation is Operation.MOVE and step.old_path is not None:
             key, below = key_of(step.old_path), step.number
         elif removal is not None and removal.old_path is not None and key.startswith(f"{key_of(removal.path)}/"):
-            key, below = key_of(removal.old_path) + key[len(key_of(removal.path)) :], removal.number
+            source = key_of(removal.old_path) + key[len(key_of(removal.path)) :]
+            if not _was_there_before(history, key, source, removal.number):
+                key = source
+            below = removal.number
         else:
             return
+
+
+def _was_there_before(history: History, key: str, source: str, number: int) -> bool:
+    """Whether a file stood at a path already when a folder was told of as moved over it, and none at its old name.
+
+    So it is where other programs' changes were told of file by file before the move of the folder was.
+    """
+    here, there = _newest(history, key, number), _newest(history, source, number)
+    return here is not None and here.after is not None and there is not None and there.after is None
+
+
+def _newest(history: History, key: str, below: int) -> ChangeRecord | None:
+    """Return the newest record of a path before another one, unless a folder has taken it along since."""
+    newest = next(iter(history.of_key(key, below=below, limit=1)), None)
+    change = history.folder_change(folders_above(key), below=below)
+    return newest if newest is not None and (change is None or change.number < newest.number) else None
 
 
 def _records(history: History, key: str, below: int | None, page: int) -> Iterator[ChangeRecord]:

@@ -386,3 +386,14 @@ async def test_a_detached_tree_follows_nothing(files: FileToolsFacade) -> None:
     tree.detach()
     await files.create_file("new.txt")
     assert paths(tree) == before
+
+
+async def test_a_file_told_in_a_folder_that_nobody_told_of_has_that_folder_listed() -> None:
+    folder = Folder("d")
+    tree = TreeState()
+    await tree.refresh(folder)
+    tree.apply(created("d/new/a.txt", 1))
+    assert tree.stale == {"d/new"}
+    tree.apply(FileDeleted(path="d/new/a.txt", actor=ALICE, seq=2))
+    assert await tree.refresh(folder)
+    assert [entry.path for entry in tree.entries()] == ["d"]

@@ -488,3 +488,27 @@ async def test_a_folder_that_goes_with_the_one_above_between_look_and_record_is_
         while hints:
             hints = await recorder.record(hints)
         assert [fact for fact in await recorded(files) if fact[1] == "d/e" and fact[2] == "external"] == []
+
+
+@pytest.mark.parametrize("is_there", [True, False])
+async def test_names_told_of_another_folder_at_the_old_name_of_a_moved_one_are_set_right(
+    tmp_path: Path, *, is_there: bool
+) -> None:
+    async with watched(tmp_path) as (files, events):
+        await files.write_file("docs/a", "one\n")
+        await files.write_file("docs/inner/b", "one\n")
+        await all_seen(files, tmp_path, events)
+        clerk_of(files)._watcher._handover.close()  # its hints come by hand
+        start, position = on_disk(tmp_path), await files.position()
+        run(tmp_path, "mv -T docs new; mkdir -p docs/inner")
+        await files.write_file("docs/c", "other\n")
+        await files.write_file("docs/inner/d", "other\n")
+        if not is_there:
+            run(tmp_path, "rm -r docs")
+        recorder = ForeignRecorder(files._parts, files._runner.tell)
+        hints = [Hint("moved", "new", "docs", is_directory=True)]
+        while hints:
+            hints = await recorder.record(hints)
+        records = (await files.changes(position)).records
+        assert replayed(start, records) == (on_disk(tmp_path), [])
+        assert [(record.old_path, record.path) for record in records if record.old_path] == [("docs", "new")]

@@ -201,6 +201,28 @@ async def test_a_file_that_comes_and_goes_before_anybody_looks_leaves_the_mirror
     assert snapshot(mirror) == snapshot(root) == {"a": b"1"}
 
 
+async def test_what_changed_for_an_instant_before_anybody_looked_is_set_right_in_a_mirror_that_met_it(
+    tmp_path: Path,
+) -> None:
+    root, mirror = tmp_path / "root", tmp_path / "mirror"
+    (root / "old").mkdir(parents=True)
+    (root / "back").write_text("1")
+    (root / "old/back").write_text("1")
+    async with filetools.open(root, mirror=mirror, settings=QUICK) as files:
+        await files.write_file("gone", "1")
+        await files.delete_file("gone")
+        await caught_up(files)
+        (mirror / "gone").write_text("2")
+        (mirror / "back").unlink()
+        shutil.rmtree(mirror / "old")
+        await files.checkpoint("now")
+        recorder = ForeignRecorder(files._parts, files._runner.tell)
+        hints = [Hint("changed", "gone"), Hint("deleted", "back"), Hint("deleted", "old", is_directory=True)]
+        assert await recorder.record(hints) == []
+        await caught_up(files)
+    assert snapshot(mirror) == snapshot(root) == {"back": b"1", "old": None, "old/back": b"1"}
+
+
 async def test_a_file_that_moves_after_a_chmod_has_its_new_mode_in_the_mirror(tmp_path: Path) -> None:
     root, mirror = tmp_path / "root", tmp_path / "mirror"
     root.mkdir()

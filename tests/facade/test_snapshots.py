@@ -13,6 +13,8 @@ import pytest
 import filetools
 from filetools import Actor, Edit
 from filetools.facade import FileToolsFacade
+from filetools.paths import WorkspacePath
+from filetools.stores import LocalStore
 from tests.support.opened import outcome_of, recorded, refused, told, watched
 from tests.support.storms.pictures import Picture, on_disk
 from tests.support.unprivileged import as_nobody
@@ -422,3 +424,21 @@ async def test_what_stood_there_before_the_first_change_is_among_the_versions(tm
         assert (newest.operation, oldest.operation, oldest.number, oldest.kept) == ("modify", "found", 0, True)
         assert (await files.read_file("docs/note.md", version=oldest.version)).content == "text\n"
         assert "-text" in (await files.diff("docs/note.md")).diff
+
+
+async def test_a_file_that_vanishes_while_it_is_looked_at_is_not_taken_for_unreadable(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read = LocalStore.read
+
+    def vanishing(store: LocalStore, path: WorkspacePath, **options: Any) -> Any:
+        if path == "passing":
+            (tmp_path / path).unlink(missing_ok=True)
+        return read(store, path, **options)
+
+    async with filetools.open(tmp_path, settings=ALONE) as files:
+        scope = (await files._runner.look_at_tree()).scope
+        (tmp_path / "passing").write_text("1")
+        monkeypatch.setattr(LocalStore, "read", vanishing)
+        seen = await files._runner.look_at_tree()
+        assert (seen.scope, seen.closed, seen.moving, seen.rows) == (scope, [], [], {})

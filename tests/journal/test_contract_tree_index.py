@@ -346,3 +346,15 @@ def test_what_a_snapshot_needs_outlives_the_folder_it_was_in(relaxed: Journal) -
     put(relaxed, "z", b"z", applied=True)
     relaxed.maintain(retention_bytes=0, retention_records=0)
     assert relaxed.contents.missing([version(b"found")]) == {version(b"found")}
+
+
+def test_nothing_is_found_while_a_folder_is_being_removed(journal: Journal) -> None:
+    put(journal, "d/a", b"1")
+    (record,) = journal.commit([folder(Operation.DELETE_DIRECTORY, "d", applied=False)], ALICE)
+    met = {"d/b": file_row("d/b", b"1")}
+    assert not journal.tree_index.found(met, record.number)
+    assert not journal.tree_index.save(met, [], record.number)
+    journal.marks.applied([record.number])
+    journal.marks.flush()
+    assert journal.tree_index.found(met, record.number)
+    assert head_version(journal, "d/b") == version(b"1")
