@@ -119,7 +119,9 @@ class JournalPast:
             since = came.number
             if came.old_path is not None and _is_within(folder, came.path):
                 source = came.old_path + folder[len(came.path) :]
-                tree = _moved(self._tree(source, since), source, folder)
+                # Other programs' moves may be told after what they have brought.
+                tree = self._tree(folder, since) if came.actor.kind == "external" else {}
+                tree |= _moved(self._tree(source, since), source, folder)
         for change in self._history.of_folder(key, below=below):
             if change.number > since:
                 self._apply(change, folder, tree)

@@ -10,7 +10,7 @@ from filetools.journal import Journal, SqliteJournal
 from filetools.models import EXTERNAL, Operation
 from filetools.versions.lineage import lineage
 from filetools.versions.past import JournalPast
-from tests.support.journals import draft, move_folder, put
+from tests.support.journals import ALICE, delete_folder, draft, move_folder, put
 
 
 def told_late(journal: Journal) -> None:
@@ -40,3 +40,13 @@ def test_a_file_goes_on_under_its_old_name_only_if_it_stood_there(journal: Journ
         (Operation.CREATE, "new/a")
     ]
     assert [one.path for one in lineage(journal.history, "new/b", str)] == ["old/b"]
+
+
+def test_what_was_told_at_its_new_place_before_its_folder_was_is_known_to_have_been_in_it(journal: Journal) -> None:
+    told_late(journal)
+    (removal,) = journal.commit([delete_folder(journal, "new", applied=True)], ALICE)
+    states = {
+        path: None if state is None else state.mode
+        for path, state in JournalPast(journal.history, str).tree_before(removal).items()
+    }
+    assert states == {"new/a": 0o755, "new/b": 0o644}
