@@ -7,48 +7,29 @@ recorded before gets its first version. The same recorder works as behind the wa
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
 from filetools.content import version_of
-from filetools.content.identity_cache import CLOCK_TICK_NS, is_settled
-from filetools.errors import (
-    DirectoryNotFoundError,
-    FileTooLargeError,
-    FileToolsError,
-    NotRegularFileError,
-    PathIsDirectoryError,
-    PathNotDirectoryError,
-    PathNotFoundError,
-    SymlinkNotAllowedError,
-)
+from filetools.content.identity_cache import CLOCK_TICK_NS
+from filetools.errors import FileToolsError
 from filetools.facade.foreign import ForeignRecorder
-from filetools.facade.look import CHUNK_BYTES
 from filetools.facade.parts import Parts
+from filetools.facade.tree_memory import Folder, Memory, recalled
+from filetools.facade.tree_rows import OTHERS_BY_NOW, read_row
 from filetools.journal import HeadFacts, IndexRow, Looked
-from filetools.models import VERSION_PREFIX
 from filetools.paths import WorkspacePath
 from filetools.paths.ignore import IGNORE_FILE
 from filetools.paths.patterns import ExcludeRules
-from filetools.search import IgnoreCache, survey
-from filetools.stores import FileStat
+from filetools.search import Survey
+from filetools.stores import Facts, FileStat, stat_of
 from filetools.watch import Hint
 
 MOST_PASSES: Final = 5
 """How often the tree is looked at until a look finds nothing that it has not told."""
 PAUSE_SECONDS: Final = 0.02
-_OTHERS_BY_NOW: Final = (
-    PathNotFoundError,
-    DirectoryNotFoundError,
-    PathNotDirectoryError,
-    PathIsDirectoryError,
-    SymlinkNotAllowedError,
-    NotRegularFileError,
-)
-"""What a path says that has changed since its name was read: the next pass finds what is true."""
 
 
 @dataclass(slots=True)
@@ -84,14 +65,18 @@ class TreeLooker:
         self._parts = parts
         self._rules = rules
         self._recorder = recorder
-        self._ignores = IgnoreCache()
+        self._survey = Survey(parts.store, rules)
+        self._memory: Memory | None = None
         self._lock = asyncio.Lock()
 
     async def look(self) -> TreeLook:
         """Look until nothing is new, at most five times; returns what stands."""
         async with self._lock:
             for number in range(MOST_PASSES):
-                seen = await self._parts.crew.run(_Comparison(self._parts, self._rules, self._ignores).run)
+                comparison = _Comparison(self._parts, self._rules, self._survey, self._memory)
+                self._memory = None  # of a look that does not come to its end nothing is left
+                seen = await self._parts.crew.run(comparison.run)
+                self._memory = comparison.memory
                 if not seen.hints:
                     return seen
                 again = await self._recorder.record(seen.hints)
@@ -103,13 +88,29 @@ class TreeLooker:
             return seen
 
 
-class _Comparison:
-    """The tree against index and heads, in a worker thread. Lives for one pass."""
+@dataclass(frozen=True, slots=True)
+class _Met:
+    """What was compared on its own, and not with all of its folder."""
 
-    def __init__(self, parts: Parts, rules: ExcludeRules, ignores: IgnoreCache) -> None:
+    row: IndexRow
+    stat: FileStat
+    folder: Folder | None
+    """None of what the walk has left out."""
+
+
+class _Comparison:
+    """The tree against index and heads, in a worker thread. Lives for one pass.
+
+    Folders in which nothing differs from what the look before has met are taken as a whole; what differs, and what that
+    look could not settle, is compared one by one.
+    """
+
+    def __init__(self, parts: Parts, rules: ExcludeRules, survey: Survey, memory: Memory | None) -> None:
         self._parts = parts
         self._rules = rules
-        self._ignores = ignores
+        self._survey = survey
+        self.memory = memory
+        """What the next look may rely on."""
 
     def run(self) -> TreeLook:
         """Compare, and write what was learnt into the index."""
@@ -117,46 +118,82 @@ class _Comparison:
         parts.journal.marks.flush()
         self._looked = parts.journal.tree_index.looked()
         self._seen = TreeLook(position=parts.journal.position())
-        self._old = parts.journal.tree_index.rows()
-        self._seen.heads = parts.journal.heads()
+        self._before = recalled(parts, self.memory, self._seen.position)
+        self._old, self._seen.heads = self._before.old, self._before.heads
+        self._met: dict[str, _Met] = {}
         self._found: dict[str, IndexRow] = {}
         self._changed: dict[str, IndexRow] = {}
         self._closed: set[str] = set()
-        changed_ns: dict[str, int] = {}
-        for path, stat in self._all():
-            key = parts.workspace.key(path)
-            try:
-                self._seen.rows[key] = self._row(key, path, stat)
-            except _OTHERS_BY_NOW:
-                self._seen.hints.append(Hint("changed", path))
-                continue
-            changed_ns[key] = stat.changed_ns
-        self._seen.scope = self._scope()
-        arrived = [(key, row) for key, row in self._seen.rows.items() if self._is_new(key, row, changed_ns[key])]
+        rows, folders = self._walk()
+        self._seen.rows = {**rows, **beyond} if (beyond := self._beyond(rows)) else rows
+        self._missing = self._old.keys() - self._seen.rows.keys()
+        self._seen.scope = self._scope(folders, beyond)
+        arrived = [(key, met.row) for key, met in self._met.items() if self._is_new(key, met.row, met.stat.changed_ns)]
         self._compare_names(arrived)
-        self._save({key for key, _ in arrived})
+        is_saved = self._save({key for key, _ in arrived})
+        self.memory = self._remembered(folders, rows) if is_saved else None
         return self._seen
 
-    def _all(self) -> Iterator[tuple[WorkspacePath, FileStat]]:
-        parts, met = self._parts, set[str]()
-        for path, stat in survey(parts.store, self._rules, self._ignores, on_closed=self._close):
-            if not parts.workspace.is_addressable(path):
-                self._seen.unnamed.append(path.encode("utf-8", "backslashreplace").decode())
-            elif stat.type != "other":
-                met.add(parts.workspace.key(path))
-                yield path, stat
-        for key, head in self._seen.heads.items():
-            if head.version is not None and head.number > 0 and key not in met and not self._is_closed(key):
-                # Ignored, and written by filetools all the same; or gone.
-                try:
-                    found = parts.store.stat(WorkspacePath(head.path))
-                except _OTHERS_BY_NOW:
-                    continue
-                except FileToolsError:
-                    self._close(WorkspacePath(head.path))
-                    continue
-                if found is not None and found.type == "file":
-                    yield WorkspacePath(head.path), found
+    def _walk(self) -> tuple[dict[str, IndexRow], dict[str, Folder]]:
+        """Return what stands in the tree, by key, and its folders."""
+        folders: dict[str, Folder] = {}
+        is_same = True
+        for path, entries in self._survey.walk(self._close):
+            key = self._parts.workspace.key(path)
+            folder = self._before.folders.get(key)
+            if folder is None or folder.entries is not entries or folder.restless:
+                folder = self._compared(path, entries, folder or Folder({}))
+                is_same = False
+            folders[key] = folder
+        if is_same and len(folders) == len(self._before.folders):
+            return self._before.rows, folders
+        rows = {key: met.row for key, met in self._met.items()}
+        for folder in folders.values():
+            rows.update(folder.rows)
+        return rows, folders
+
+    def _compared(self, path: WorkspacePath, entries: Mapping[str, Facts], before: Folder) -> Folder:
+        """Return a folder as it is, with what differs, or is not settled, still to be settled."""
+        key = self._parts.workspace.key
+        names = [
+            name for name, facts in entries.items() if before.entries.get(name) != facts or name in before.restless
+        ]
+        folder = Folder(entries, before.rows, set(names))
+        for name in [*names, *(before.entries.keys() - entries.keys())]:
+            folder.rows.pop(key(path.child(name)), None)
+        for name in names:
+            child, stat = path.child(name), stat_of(entries[name])
+            if not self._parts.workspace.is_addressable(child):
+                self._seen.unnamed.append(child.encode("utf-8", "backslashreplace").decode())
+            elif stat.type == "other":
+                folder.restless.discard(name)
+            else:
+                self._meet(child, stat, folder)
+        return folder
+
+    def _meet(self, path: WorkspacePath, stat: FileStat, folder: Folder | None) -> None:
+        key = self._parts.workspace.key(path)
+        try:
+            self._met[key] = _Met(self._row(key, path, stat), stat, folder)
+        except OTHERS_BY_NOW:
+            self._seen.hints.append(Hint("changed", path))
+
+    def _beyond(self, rows: Mapping[str, IndexRow]) -> dict[str, IndexRow]:
+        """Return what the walk has left out, and filetools has written all the same."""
+        for key in sorted(self._seen.heads.keys() - rows.keys()):
+            head = self._seen.heads[key]
+            if head.version is None or head.number == 0 or self._is_closed(key):
+                continue
+            try:
+                found = self._parts.store.stat(WorkspacePath(head.path))
+            except OTHERS_BY_NOW:
+                continue
+            except FileToolsError:
+                self._close(WorkspacePath(head.path))
+                continue
+            if found is not None and found.type == "file":
+                self._meet(WorkspacePath(head.path), found, None)
+        return {key: met.row for key, met in self._met.items() if met.folder is None}
 
     def _row(self, key: str, path: WorkspacePath, stat: FileStat) -> IndexRow:
         old = self._old.get(key)
@@ -168,33 +205,12 @@ class _Comparison:
         elif old is not None and old.identity == stat.identity and old.version is not None:
             row = IndexRow(path, "file", old.identity, stat.mode, old.version)
         else:
-            row = self._read(path, stat)
+            row = read_row(self._parts, path, stat)
+            if row.version is None:
+                self._close(path)
         if row != old:
             self._changed[key] = row
         return row
-
-    def _read(self, path: WorkspacePath, stat: FileStat) -> IndexRow:
-        facts = self._parts.facts.get(stat.identity)
-        if facts is not None:
-            return IndexRow(path, "file", stat.identity, stat.mode, facts.version)
-        taken_ns = time.time_ns()
-        try:
-            version, stat = self._version(path)
-        except _OTHERS_BY_NOW:
-            raise
-        except FileToolsError:
-            self._close(path)
-            return IndexRow(path, "file", (*stat.identity[:3], 0, 0), stat.mode, None)
-        is_trusted = is_settled(stat.identity, taken_ns, tick_ns=self._parts.store.tick_ns)
-        identity = stat.identity if is_trusted else (*stat.identity[:3], 0, 0)
-        return IndexRow(path, "file", identity, stat.mode, version)
-
-    def _version(self, path: WorkspacePath) -> tuple[str, FileStat]:
-        try:
-            content, stat = self._parts.store.read(path, limit=self._parts.settings.max_foreign_bytes)
-        except FileTooLargeError:
-            return _hashed(self._parts, path)
-        return version_of(content), stat
 
     def _is_new(self, key: str, row: IndexRow, changed_ns: int) -> bool:
         """Have what differs looked at; returns whether nobody has heard of what stands there."""
@@ -231,10 +247,13 @@ class _Comparison:
             # Folders that nobody has looked at before are found, not made.
             arrived = [(key, row) for key, row in arrived if row.kind == "file"]
         gone: dict[str, IndexRow] = {}
-        for key, head in seen.heads.items():
+        others = {key for key, met in self._met.items() if met.row.kind != "file"} & seen.heads.keys()
+        for key in sorted((seen.heads.keys() - seen.rows.keys()) | others):
+            head = seen.heads[key]
             if head.version is not None and not self._stands(key, "file") and not self._is_out(key, head):
                 gone[key] = self._old.get(key) or IndexRow(head.path, "file", None, head.mode, head.version)
-        folders = {key: row for key, row in self._old.items() if row.kind == "directory"}
+        absent = self._missing | {key for key, met in self._met.items() if met.row.kind != "directory"}
+        folders = {key: row for key in sorted(absent) if (row := self._old.get(key)) and row.kind == "directory"}
         self._out = {
             key for key in folders if key not in seen.rows and self._parts.names.is_left_out(folders[key].path)
         }
@@ -271,13 +290,14 @@ class _Comparison:
         inside = ((key[len(prefix) :], row) for key, row in rows.items() if key.startswith(prefix))
         return {(name, _inode(row)) for name, row in inside if "/" not in name}
 
-    def _scope(self) -> str:
-        ignore_files = [row for row in self._seen.rows.values() if row.path.rpartition("/")[2] == IGNORE_FILE]
-        parts = [
-            self._rules.patterns,
-            sorted((row.path, row.version) for row in ignore_files),
-            sorted(self._seen.closed),
-        ]
+    def _scope(self, folders: Iterable[str], beyond: Mapping[str, IndexRow]) -> str:
+        within = (self._seen.rows.get(f"{folder}/{IGNORE_FILE}" if folder else IGNORE_FILE) for folder in folders)
+        ignore_files = {
+            (row.path, row.version)
+            for row in (*within, *beyond.values())
+            if row is not None and row.path.rpartition("/")[2] == IGNORE_FILE
+        }
+        parts = [self._rules.patterns, sorted(ignore_files), sorted(self._seen.closed)]
         return version_of(repr(parts).encode("utf-8", "surrogateescape"))
 
     def _close(self, path: WorkspacePath) -> None:
@@ -299,33 +319,43 @@ class _Comparison:
             above.append(above[-1][:cut])
         return not self._closed.isdisjoint([*above, ""])
 
-    def _save(self, arrived: set[str]) -> None:
+    def _save(self, arrived: set[str]) -> bool:
+        """Write the index; False if folders have moved meanwhile, so that the tree must be looked at again."""
         seen, index = self._seen, self._parts.journal.tree_index
-        for key, row in self._found.items():
-            if row.version is not None:
-                seen.heads[key] = HeadFacts(row.path, row.version, row.mode, 0)
+        known = {
+            key: HeadFacts(row.path, row.version, row.mode, 0)
+            for key, row in self._found.items()
+            if row.version is not None
+        }
+        if known:
+            seen.heads = {**seen.heads, **known}
         # What is new has a row once it is told: until then it counts as absent.
         told = {key: row for key, row in self._changed.items() if self._looked is None or key not in arrived}
-        missed = {key for key in self._old if key not in seen.rows}
-        gone = [key for key in missed if self._old[key].kind != "directory" or key in self._out]
+        gone = [key for key in self._missing if self._old[key].kind != "directory" or key in self._out]
         if not (index.found(self._found, seen.position) and index.save(told, gone, seen.position)):
             seen.hints.append(Hint("changed", next(iter({**self._old, **seen.rows}.values())).path))
-            return  # to look again
+            return False
+        self._old.update(told)
+        for key in gone:
+            del self._old[key]
         if self._looked is None or not seen.hints:
             # Else what is new, but could not be told yet, would count as overlooked the next time.
             index.complete(Looked(seen.position, time.time(), seen.scope))
+        return True
 
-
-def _hashed(parts: Parts, path: WorkspacePath) -> tuple[str, FileStat]:
-    reader = parts.store.open(path)
-    try:
-        digest, offset = hashlib.sha256(), 0
-        while chunk := reader.read_at(offset, CHUNK_BYTES):
-            digest.update(chunk)
-            offset += len(chunk)
-        return VERSION_PREFIX + digest.hexdigest(), reader.stat
-    finally:
-        reader.close()
+    def _remembered(self, folders: dict[str, Folder], rows: dict[str, IndexRow]) -> Memory:
+        """Return what the next look may rely on; of what is not settled that is nothing."""
+        paths = (path for hint in self._seen.hints for path in (hint.path, hint.old_path) if path is not None)
+        hinted = {self._parts.workspace.key(WorkspacePath(path)) for path in paths}
+        for key, met in self._met.items():
+            row, folder = met.row, met.folder
+            is_told = self._old.get(key) is row and key not in hinted
+            is_known = row.kind != "file" or (row.version is not None and row.identity == met.stat.identity)
+            if folder is not None and is_told and is_known:
+                folder.restless.discard(row.path.rpartition("/")[2])
+                folder.rows[key] = row
+        before = self._before
+        return Memory(before.position, before.writes, self._old, self._seen.heads, folders, rows)
 
 
 def _inode(row: IndexRow) -> tuple[int, int] | None:

@@ -7,13 +7,14 @@ from collections.abc import Iterator
 from typing import Final
 
 from filetools.journal.changes import Head, HeadFacts, View
-from filetools.journal.contents import VERSION_TEXT, version_from
+from filetools.journal.contents import version_from
 from filetools.journal.database import Database
 from filetools.journal.document_rows import DOCUMENT_COLUMNS, document_from
 from filetools.journal.folders import bounds_below
 from filetools.journal.notes import Notes
 from filetools.journal.quarantine import RecordReader
 from filetools.journal.rows import RECORD_COLUMNS
+from filetools.journal.tree_index import HEAD_FACTS
 from filetools.models import ChangeRecord
 
 PAGE_HEADS: Final = 1000
@@ -107,8 +108,7 @@ class SqliteReading:
 
     def heads(self) -> dict[str, HeadFacts]:
         """Return the heads of all paths, by key; those of files that are gone have no version."""
-        rows = self._database.rows(f"SELECT key, path, {VERSION_TEXT}, mode, number FROM heads")
-        return {key: HeadFacts(path, version, mode, number) for key, path, version, mode, number in rows}
+        return {key: HeadFacts(*facts) for key, *facts in self._database.rows(HEAD_FACTS)}
 
     def position(self) -> int:
         """Number of the newest record; 0 if there is none."""

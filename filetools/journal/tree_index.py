@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from itertools import chain, islice
 from typing import Any, Final, Protocol, TypeVar
 
-from filetools.journal.changes import Change
+from filetools.journal.changes import Change, HeadFacts
 from filetools.journal.contents import VERSION_TEXT, digest_of
 from filetools.journal.database import Database
 from filetools.journal.folders import bounds_below
@@ -25,6 +25,12 @@ T = TypeVar("T")
 
 SLICE: Final = 2000
 """Rows written in one transaction, so that commits wait a few milliseconds at most."""
+MOST_RECORDED: Final = 5000
+"""Records up to which the heads that they have changed are read one by one."""
+HEAD_FACTS: Final = f"SELECT key, path, {VERSION_TEXT}, mode, number FROM heads"
+_ISSUED: Final = "SELECT coalesce(max(seq), 0) FROM sqlite_sequence WHERE name = 'records'"
+_RECORDED_SINCE: Final = "SELECT operation, key, old_key FROM records WHERE number > ?"
+_OF_FILES: Final = (Operation.FOUND, Operation.CREATE, Operation.MODIFY, Operation.DELETE, Operation.MOVE)
 _COLUMNS: Final = "path, kind, device, inode, size, mtime, ctime, mode, version"
 _READ: Final = f"path, kind, device, inode, size, mtime, ctime, mode, {VERSION_TEXT} FROM tree_index"
 _UPSERT: Final = f"INSERT OR REPLACE INTO tree_index (key, {_COLUMNS}, gone) VALUES (?,?,?,?,?,?,?,?,?,?,NULL)"
@@ -43,6 +49,9 @@ _REMOVED_SINCE: Final = (
     # Recorded before, and only now being done: what was looked at may have stood there until then.
     " UNION ALL SELECT 1 FROM records INDEXED BY records_pending WHERE state = 'pending'"
     " AND operation IN ('delete_directory', 'move_directory')"
+)
+_COUNT_WRITE: Final = (
+    "INSERT INTO meta VALUES ('index_writes', '1') ON CONFLICT (name) DO UPDATE SET value = CAST(value AS INTEGER) + 1"
 )
 _RENAME: Final = "UPDATE OR REPLACE tree_index SET key = ?, path = ? WHERE key = ?"
 
@@ -80,6 +89,12 @@ class TreeIndex(Protocol):
     def looked(self) -> Looked | None:
         """Return when the whole tree was looked at last; None if it never was, so that what is missing here is unknown."""
 
+    def writes_by_others(self) -> int:
+        """Return how often others than this opening have written what looks have met; another number: read it again."""
+
+    def heads_since(self, position: int) -> dict[str, HeadFacts | None] | None:
+        """Return the heads of the paths recorded since a position; None if they are too many, or not all that has changed."""
+
     def rows(self) -> dict[str, IndexRow]:
         """Return all rows by key."""
 
@@ -101,6 +116,7 @@ class SqliteTreeIndex:
 
     def __init__(self, database: Database) -> None:
         self._database = database
+        self._writes = 0
 
     def looked(self) -> Looked | None:
         """Return when the whole tree was looked at last; None if it never was, so that what is missing here is unknown."""
@@ -109,6 +125,31 @@ class SqliteTreeIndex:
             return None
         position, moment, scope = row[0].split(" ")
         return Looked(int(position), float(moment), scope)
+
+    def writes_by_others(self) -> int:
+        """Return how often others than this opening have written what looks have met; another number: read it again.
+
+        What commits do to the rows of folders does not count.
+        """
+        row = self._database.row("SELECT CAST(value AS INTEGER) FROM meta WHERE name = 'index_writes'")
+        return (0 if row is None else int(row[0])) - self._writes
+
+    def heads_since(self, position: int) -> dict[str, HeadFacts | None] | None:
+        """Return the heads of the paths recorded since a position, by key, None where there is none any more.
+
+        None if that is not all that has changed: there are records of folders, or retention has removed some, or there
+        are so many that all heads are read sooner.
+        """
+        (issued,) = self._database.row(_ISSUED)
+        if issued - position > MOST_RECORDED:
+            return None
+        rows = self._database.rows(_RECORDED_SINCE, (position,))
+        is_all = len(rows) >= issued - position  # numbers are issued without gaps
+        if not is_all or any(operation not in _OF_FILES for operation, *_ in rows):
+            return None
+        keys = {key for _, *both in rows for key in both if key is not None}
+        found = {key: self._database.row(f"{HEAD_FACTS} WHERE key = ?", (key,)) for key in keys}
+        return {key: None if row is None else HeadFacts(*row[1:]) for key, row in found.items()}
 
     def rows(self) -> dict[str, IndexRow]:
         """Return all rows by key."""
@@ -162,9 +203,12 @@ class SqliteTreeIndex:
             if connection.execute(_REMOVED_SINCE, (position,)).fetchone() is not None:
                 return False
             connection.executemany(statement, values)
+            connection.execute(_COUNT_WRITE)
             return True
 
-        return not values or self._database.write(work, durable=False)
+        is_done = not values or self._database.write(work, durable=False)
+        self._writes += bool(values) and is_done
+        return is_done
 
     def complete(self, looked: Looked) -> None:
         """Note that the whole tree was looked at: what has neither a head nor a row is not there."""

@@ -7,7 +7,7 @@ from filetools.search.listing import list_page
 from filetools.search.names import search_files
 from filetools.search.options import ListOptions
 from filetools.search.source import Listable, OpensDirectories
-from filetools.search.survey import survey
+from filetools.search.survey import Survey
 from filetools.search.walk import walk_tree
 
 __all__ = [
@@ -19,12 +19,12 @@ __all__ = [
     "OpensDirectories",
     "OutputMode",
     "Ripgrep",
+    "Survey",
     "Unsaved",
     "find_ripgrep",
     "grep_page",
     "list_page",
     "search_files",
     "stack_above",
-    "survey",
     "walk_tree",
 ]

@@ -2,81 +2,122 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import stat
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
 from filetools.errors import AccessDeniedError, FileToolsError
 from filetools.paths import ROOT, WorkspacePath
-from filetools.paths.ignore import IGNORE_FILE, IgnoreStack
+from filetools.paths.ignore import IGNORE_FILE, IgnoreRules, IgnoreStack
 from filetools.paths.patterns import ExcludeRules
 from filetools.search.folder import is_ours
 from filetools.search.ignores import IgnoreCache, load_rules
 from filetools.search.source import GONE, Listable
-from filetools.stores.store import FileStat
+from filetools.stores.reading import facts_of
+from filetools.stores.store import Facts
 
 
 @runtime_checkable
 class ScansFacts(Protocol):
     """What a store of local disks may offer besides."""
 
-    def scan_facts(self, path: WorkspacePath) -> list[tuple[str, FileStat]]:
+    def scan_facts(self, path: WorkspacePath) -> dict[str, Facts]:
         """Return the names in a directory with the facts of each."""
 
 
-def survey(
-    store: Listable, rules: ExcludeRules, cache: IgnoreCache, *, on_closed: Callable[[WorkspacePath], None]
-) -> Iterator[tuple[WorkspacePath, FileStat]]:
-    """Yield path and facts of everything that neither rules nor ignore files leave out, folders before what is in them.
+@dataclass(slots=True)
+class _Folder:
+    """What the newest walk has met in a folder."""
 
-    Links are not followed. What vanishes on the way is left out.
+    found: Mapping[str, Facts]
+    levels: tuple[IgnoreRules, ...]
+    shown: Mapping[str, Facts]
+    folders: list[WorkspacePath]
+
+
+class Survey:
+    """Walks over one tree, one after the other; each remembers what the one before has met. Lives as long as its owner.
 
     Args:
         store: The tree.
         rules: What is left out besides, with all below.
-        cache: Keeps ignore files between walks.
-        on_closed: Told of each folder that may not be read.
     """
-    pending = [(ROOT, IgnoreStack())]
-    while pending:
-        folder, stack = pending.pop()
+
+    def __init__(self, store: Listable, rules: ExcludeRules) -> None:
+        self._store = store
+        self._rules = rules
+        self._ignores = IgnoreCache()
+        self._kept: dict[WorkspacePath, _Folder] = {}
+
+    def walk(self, on_closed: Callable[[WorkspacePath], None]) -> Iterator[tuple[WorkspacePath, Mapping[str, Facts]]]:
+        """Yield each folder with the facts of everything in it that neither rules nor ignore files leave out.
+
+        Folders come before those in them; links are not followed; what vanishes on the way is left out. As long as nothing in
+        a folder differs, each walk gives the same mapping for it.
+
+        Args:
+            on_closed: Told of each folder that may not be read.
+        """
+        kept, self._kept = self._kept, {}
+        pending = [(ROOT, IgnoreStack())]
+        while pending:
+            path, stack = pending.pop()
+            try:
+                found = self._entries(path)
+            except AccessDeniedError:
+                on_closed(path)
+                continue
+            except GONE:
+                continue
+            if (entry := found.get(IGNORE_FILE)) is not None and stat.S_ISREG(entry[-1]):
+                ignored = load_rules(self._store, path, self._ignores)
+                stack = stack if ignored is None else stack.push(ignored)
+            folder = kept.get(path)
+            if folder is None or folder.levels != stack.levels or not _is_followed(folder, found):
+                folder = self._sifted(path, found, stack)
+            self._kept[path] = folder
+            yield path, folder.shown
+            pending += [(inner, stack) for inner in folder.folders]
+
+    def _entries(self, path: WorkspacePath) -> dict[str, Facts]:
+        if isinstance(self._store, ScansFacts):
+            return self._store.scan_facts(path)
+        return {entry.name: facts for entry in self._store.scan(path) if (facts := self._facts(path.child(entry.name)))}
+
+    def _facts(self, path: WorkspacePath) -> Facts | None:
         try:
-            entries = _entries(store, folder)
-        except AccessDeniedError:
-            on_closed(folder)
-            continue
-        except GONE:
-            continue
-        if (found := entries.get(IGNORE_FILE)) is not None and found.type == "file":
-            ignored = load_rules(store, folder, cache)
-            stack = stack if ignored is None else stack.push(ignored)
-        for name in _kept(entries, folder, rules, stack):
-            path, stat = folder.child(name), entries[name]
-            yield path, stat
-            if stat.type == "directory":
-                pending.append((path, stack))
+            found = self._store.stat(path)
+        except FileToolsError:
+            return None
+        return None if found is None else facts_of(found)
+
+    def _sifted(self, path: WorkspacePath, found: Mapping[str, Facts], stack: IgnoreStack) -> _Folder:
+        names: dict[bool, list[str]] = {True: [], False: []}
+        for name, facts in found.items():
+            if not is_ours(name):
+                names[stat.S_ISDIR(facts[-1])].append(name)
+        sieves = [sieve for rules in (self._rules, stack) if (sieve := rules.in_directory(path)) is not None]
+        shown: dict[str, Facts] = {}
+        for is_directory, several in names.items():
+            for sieve in sieves:
+                several = list(sieve(several, is_directory))
+            shown |= {name: found[name] for name in several}
+        return _Folder(
+            found, stack.levels, shown, [path.child(name) for name in shown if stat.S_ISDIR(shown[name][-1])]
+        )
 
 
-def _entries(store: Listable, folder: WorkspacePath) -> dict[str, FileStat]:
-    if isinstance(store, ScansFacts):
-        return {name: stat for name, stat in store.scan_facts(folder) if not is_ours(name)}
-    return {entry.name: stat for entry in store.scan(folder) if (stat := _stat(store, folder.child(entry.name)))}
-
-
-def _stat(store: Listable, path: WorkspacePath) -> FileStat | None:
-    try:
-        return store.stat(path)
-    except FileToolsError:
-        return None
-
-
-def _kept(
-    entries: dict[str, FileStat], folder: WorkspacePath, rules: ExcludeRules, stack: IgnoreStack
-) -> Iterator[str]:
-    names = {True: [], False: []}  # type: dict[bool, list[str]]
-    for name, stat in entries.items():
-        names[stat.type == "directory"].append(name)
-    for is_directory, several in names.items():
-        kept = several
-        for sieve in (rules.in_directory(folder), stack.in_directory(folder)):
-            kept = kept if sieve is None else list(sieve(kept, is_directory))
-        yield from kept
+def _is_followed(folder: _Folder, found: Mapping[str, Facts]) -> bool:
+    """Have a folder in which no name and no kind has changed follow its facts; whether that is so."""
+    if folder.found == found:
+        return True
+    if folder.found.keys() != found.keys():
+        return False
+    changed = [name for name, facts in found.items() if folder.found[name] != facts]
+    if any(stat.S_IFMT(folder.found[name][-1]) != stat.S_IFMT(found[name][-1]) for name in changed):
+        return False
+    folder.found = found
+    if not folder.shown.keys().isdisjoint(changed):
+        folder.shown = {name: found[name] for name in folder.shown}
+    return True

@@ -5,11 +5,13 @@ from filetools.stores.examination import examine_folder, left_behind
 from filetools.stores.late import LateStore
 from filetools.stores.local import LocalStore
 from filetools.stores.memory import MemoryStore
-from filetools.stores.store import Displaced, FileStat, Prepared, Reader, ScanEntry, Store
+from filetools.stores.reading import stat_of
+from filetools.stores.store import Displaced, Facts, FileStat, Prepared, Reader, ScanEntry, Store
 
 __all__ = [
     "Capabilities",
     "Displaced",
+    "Facts",
     "FileStat",
     "LateStore",
     "LocalStore",
@@ -20,4 +22,5 @@ __all__ = [
     "Store",
     "examine_folder",
     "left_behind",
+    "stat_of",
 ]

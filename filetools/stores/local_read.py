@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from contextlib import suppress
 from functools import partial
 
 from filetools.errors import FileToolsError
@@ -13,8 +12,8 @@ from filetools.paths import WorkspacePath
 from filetools.paths.names import is_state_name
 from filetools.stores.local_disk import Explained, LocalDisk, opened_file
 from filetools.stores.owners import FOREIGN_NAME
-from filetools.stores.reading import LocalReader, read_stable, read_whole_now, to_file_stat
-from filetools.stores.store import FileStat, Reader, ScanEntry
+from filetools.stores.reading import LocalReader, read_stable, read_whole_now, to_facts, to_file_stat
+from filetools.stores.store import Facts, FileStat, Reader, ScanEntry
 
 
 class LocalReading:
@@ -93,7 +92,7 @@ class LocalReading:
         finally:
             os.close(descriptor)
 
-    def scan_facts(self, path: WorkspacePath) -> list[tuple[str, FileStat]]:
+    def scan_facts(self, path: WorkspacePath) -> dict[str, Facts]:
         """Return the names in a directory with the facts of each, filetools' own included; what vanishes is left out.
 
         Raises:
@@ -101,12 +100,15 @@ class LocalReading:
         """
         workspace = self._disk.workspace
         descriptor = workspace.open_directory(path)
-        found = []
+        found = {}
         try:
             with Explained(workspace, path), os.scandir(descriptor) as entries:
                 for entry in entries:
-                    with suppress(FileNotFoundError):
-                        found.append((entry.name, to_file_stat(entry.stat(follow_symlinks=False))))
+                    try:
+                        # No record for each: of most entries nobody wants more than whether they are as they were.
+                        found[entry.name] = to_facts(entry.stat(follow_symlinks=False))
+                    except FileNotFoundError:
+                        continue
         finally:
             os.close(descriptor)
         return found

@@ -8,18 +8,20 @@ import threading
 import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager
+from operator import attrgetter
 from typing import Final
 
 from filetools.errors import FileBusyError, FileTooLargeError
 from filetools.models import EntryType
 from filetools.stores.linux import lease_refused, read_cached
-from filetools.stores.store import FileStat
+from filetools.stores.store import Facts, FileStat
 
 READ_TRIES: Final = 5
 _FIRST_PAUSE_SECONDS: Final = 0.001
 _LARGEST_KEPT_BUFFER_BYTES: Final = 1024 * 1024
 STILL_SECONDS: Final = 0.05
 """How long a file is watched for changes where leases cannot tell."""
+_FORMATS: Final = {"file": stat.S_IFREG, "directory": stat.S_IFDIR, "symlink": stat.S_IFLNK, "other": 0}
 _kept = threading.local()
 
 
@@ -45,6 +47,22 @@ def to_file_stat(found: os.stat_result) -> FileStat:
         found.st_nlink,
         found.st_atime_ns,
     )
+
+
+to_facts: Final[Callable[[os.stat_result], Facts]] = attrgetter(
+    "st_dev", "st_ino", "st_size", "st_mtime_ns", "st_ctime_ns", "st_mode"
+)
+
+
+def stat_of(facts: Facts) -> FileStat:
+    """Return a store's facts from those that a scan gives."""
+    device, inode, size, modified_ns, changed_ns, mode = facts
+    return FileStat(entry_type(mode), size, stat.S_IMODE(mode), modified_ns, changed_ns, device, inode)
+
+
+def facts_of(found: FileStat) -> Facts:
+    """Return the facts as a scan gives them."""
+    return (*found.identity, _FORMATS[found.type] | found.mode)
 
 
 def is_unchanged(before: os.stat_result, after: os.stat_result) -> bool:

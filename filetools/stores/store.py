@@ -13,6 +13,9 @@ from typing import Protocol, runtime_checkable
 from filetools.models import EntryType
 from filetools.paths import WorkspacePath
 
+Facts = tuple[int, int, int, int, int, int]
+"""Device, inode, size, mtime, ctime and the system's mode, type included: what tells many entries from what they were."""
+
 
 @dataclass(frozen=True, slots=True)
 class FileStat:

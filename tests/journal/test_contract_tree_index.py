@@ -228,7 +228,7 @@ def test_rows_are_written_and_dropped_in_slices(journal: Journal, monkeypatch: p
     journal.tree_index.save({name: file_row(name, b"1") for name in names}, [], 0)
     journal.tree_index.save({}, names, 0)
     assert journal.tree_index.rows() == {}
-    assert max(rows) == 3
+    assert max(rows) == 4  # with the number of writes
 
 
 BEFORE = snapshot_of("a", "b", "c", "d", "e")

@@ -1,0 +1,69 @@
+"""What looks at the whole tree remember of each other, so that a look costs what has changed since the one before."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from filetools.facade.parts import Parts
+from filetools.journal import HeadFacts, IndexRow
+from filetools.stores import Facts
+
+
+@dataclass(slots=True)
+class Folder:
+    """One folder as the newest look has met it."""
+
+    entries: Mapping[str, Facts]
+    rows: dict[str, IndexRow] = field(default_factory=dict)
+    """What is in it, by key, as far as there is nothing to be said of it until its facts change, or its head."""
+    restless: set[str] = field(default_factory=set)
+    """Names of what is looked at again in any case."""
+
+    def stir(self, key: str) -> None:
+        """Have what stands under a key looked at again."""
+        row = self.rows.pop(key, None)
+        if row is not None:
+            self.restless.add(row.path.rpartition("/")[2])
+
+
+@dataclass(slots=True)
+class Memory:
+    """The index, the heads and the tree as of the newest look. Never changed by others once a look has returned it."""
+
+    position: int
+    """Number of the newest record that the heads show, at least."""
+    writes: int
+    """Writes of the index by others before it was read."""
+    old: dict[str, IndexRow]
+    """The rows of the index."""
+    heads: dict[str, HeadFacts]
+    folders: dict[str, Folder] = field(default_factory=dict)
+    """By key."""
+    rows: dict[str, IndexRow] = field(default_factory=dict)
+    """All that stood in the tree."""
+
+
+def recalled(parts: Parts, memory: Memory | None, position: int) -> Memory:
+    """Return what is known before a look: what the look before has left, if only heads of files have changed since.
+
+    Args:
+        parts: The workspace.
+        memory: What the look before has left; not to be used any more.
+        position: Number of the newest record.
+    """
+    index = parts.journal.tree_index
+    writes = index.writes_by_others()
+    moved = None if memory is None or memory.writes != writes else index.heads_since(memory.position)
+    if memory is None or moved is None:
+        return Memory(position, writes, index.rows(), parts.journal.heads())
+    if moved:
+        # Another dictionary: the one of the look before may still be read.
+        memory.heads = {**memory.heads, **{key: head for key, head in moved.items() if head is not None}}
+        for key in moved.keys() - {key for key, head in moved.items() if head is not None}:
+            memory.heads.pop(key, None)
+    for key in moved:
+        if (folder := memory.folders.get(key.rpartition("/")[0])) is not None:
+            folder.stir(key)
+    memory.position = position
+    return memory

@@ -1,0 +1,77 @@
+"""Reading a file for the tree index: its version, and the state in which it has it, as far as that can be trusted."""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from typing import Final
+
+from filetools.content import version_of
+from filetools.content.identity_cache import is_settled
+from filetools.errors import (
+    DirectoryNotFoundError,
+    FileTooLargeError,
+    FileToolsError,
+    NotRegularFileError,
+    PathIsDirectoryError,
+    PathNotDirectoryError,
+    PathNotFoundError,
+    SymlinkNotAllowedError,
+)
+from filetools.facade.look import CHUNK_BYTES
+from filetools.facade.parts import Parts
+from filetools.journal import IndexRow
+from filetools.models import VERSION_PREFIX
+from filetools.paths import WorkspacePath
+from filetools.stores import FileStat
+
+OTHERS_BY_NOW: Final = (
+    PathNotFoundError,
+    DirectoryNotFoundError,
+    PathNotDirectoryError,
+    PathIsDirectoryError,
+    SymlinkNotAllowedError,
+    NotRegularFileError,
+)
+"""What a path says that has changed since its name was read: the next pass finds what is true."""
+
+
+def read_row(parts: Parts, path: WorkspacePath, stat: FileStat) -> IndexRow:
+    """Return the row of a file; without a version if it cannot be read, without times if it is too young to be trusted.
+
+    Raises:
+        FileToolsError: One of `OTHERS_BY_NOW`: something else stands there by now, or nothing.
+    """
+    facts = parts.facts.get(stat.identity)
+    if facts is not None:
+        return IndexRow(path, "file", stat.identity, stat.mode, facts.version)
+    taken_ns = time.time_ns()
+    try:
+        version, stat = _version(parts, path)
+    except OTHERS_BY_NOW:
+        raise
+    except FileToolsError:
+        return IndexRow(path, "file", (*stat.identity[:3], 0, 0), stat.mode, None)
+    is_trusted = is_settled(stat.identity, taken_ns, tick_ns=parts.store.tick_ns)
+    identity = stat.identity if is_trusted else (*stat.identity[:3], 0, 0)
+    return IndexRow(path, "file", identity, stat.mode, version)
+
+
+def _version(parts: Parts, path: WorkspacePath) -> tuple[str, FileStat]:
+    try:
+        content, stat = parts.store.read(path, limit=parts.settings.max_foreign_bytes)
+    except FileTooLargeError:
+        return _hashed(parts, path)
+    return version_of(content), stat
+
+
+def _hashed(parts: Parts, path: WorkspacePath) -> tuple[str, FileStat]:
+    reader = parts.store.open(path)
+    try:
+        digest, offset = hashlib.sha256(), 0
+        while chunk := reader.read_at(offset, CHUNK_BYTES):
+            digest.update(chunk)
+            offset += len(chunk)
+        return VERSION_PREFIX + digest.hexdigest(), reader.stat
+    finally:
+        reader.close()
