@@ -88,6 +88,10 @@ class Settings(BaseModel):
     """Whether foreign changes are watched for while the workspace is open."""
     max_foreign_bytes: int = Field(default=64 * MIB, ge=0)
     """Foreign changes of larger files are recorded without keeping their bytes."""
+    snapshot_max_file_bytes: int = Field(default=16 * MIB, ge=0)
+    """Largest file whose bytes a checkpoint keeps; larger ones are in it by their hash alone, and named in the result."""
+    snapshot_max_bytes: int = Field(default=1024 * MIB, ge=0)
+    """Bytes that one checkpoint adds at most to what is kept already; what is beyond is in it by its hash alone."""
     retention_bytes: int = Field(default=1024 * MIB, ge=0)
     """Bytes of versions that are kept; beyond it the oldest go first, except what is still needed."""
     retention_records: int = Field(default=1_000_000, ge=0)

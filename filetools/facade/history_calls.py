@@ -116,7 +116,8 @@ class HistoryCalls(Calls):
 
         The tree is looked at first, and what other programs have done meanwhile is recorded. In it are all files that
         ignore rules do not leave out, and every file that filetools ever wrote; bytes that are not kept yet are kept once,
-        of files up to 16 MiB, up to 1 GiB in all. All that comes after the oldest checkpoint is kept.
+        of files up to `snapshot_max_file_bytes`, up to `snapshot_max_bytes` in all; the others are named. All that comes after
+        the oldest checkpoint is kept.
 
         Args:
             name: Any text of 1 to 200 characters.
@@ -253,4 +254,7 @@ def _choosing(caller: Actor, request: UndoRequest, *, redo: bool = False) -> Cho
 
 
 def _checkpoint_result(found: Checkpoint) -> CheckpointResult:
-    return CheckpointResult(name=found.name, number=found.number, time=found.time, files=found.files, bytes=found.bytes)
+    return CheckpointResult(
+        name=found.name, number=found.number, time=found.time, files=found.files, bytes=found.bytes,
+        automatic=found.automatic,
+    )  # fmt: skip

@@ -18,10 +18,6 @@ from filetools.journal import Checkpoint, IndexRow, SnapshotRow
 from filetools.paths import ROOT, WorkspacePath
 from filetools.versions import DraftTree, Node
 
-SNAPSHOT_MAX_FILE_BYTES: Final = 16 * 1024 * 1024
-"""Files above this size are in a snapshot by their hash alone, unless their bytes are kept anyway."""
-SNAPSHOT_MAX_BYTES: Final = 1024 * 1024 * 1024
-"""Bytes that one snapshot adds at most to what is kept."""
 PORTION_BYTES: Final = 8 * 1024 * 1024
 PORTION_FILES: Final = 1000
 """Bytes and files kept in one transaction."""
@@ -48,7 +44,7 @@ class Left:
     """Paths, and the versions that they had, of files whose bytes were not kept."""
 
 
-def take(parts: Parts, name: str, seen: TreeLook, *, replace: bool) -> Taken | None:
+def take(parts: Parts, name: str, seen: TreeLook, *, replace: bool = False, automatic: bool = False) -> Taken | None:
     """Keep what a look has met under a name; None if another has it already. Call it in a worker thread."""
     tree = {
         key: SnapshotRow(row.path, row.kind, _size(row), row.mode, row.version)
@@ -56,9 +52,14 @@ def take(parts: Parts, name: str, seen: TreeLook, *, replace: bool) -> Taken | N
         if row.kind != "file" or row.version is not None
     }
     tree[ROOT] = SnapshotRow(ROOT, "other", None, None, seen.scope)
-    by_hash, changed = _keep(parts, tree)
-    made = parts.journal.checkpoints.save(name, tree, seen.position, replace=replace)
-    return None if made is None else Taken(made, by_hash, sorted({*seen.closed, *seen.moving, *seen.unnamed, *changed}))
+    lacking = _Lacking()
+    made = parts.journal.checkpoints.save(
+        name, tree, seen.position, replace=replace, automatic=automatic, keep=lambda: lacking.keep(parts, tree)
+    )
+    if made is None:
+        return None
+    unread = {*seen.closed, *seen.moving, *seen.unnamed, *lacking.changed}
+    return Taken(made, sorted(lacking.too_large), sorted(unread))
 
 
 def complete(
@@ -119,34 +120,40 @@ def _changed_links(tree: DraftTree, wanted: Mapping[str, SnapshotRow], seen: Tre
     }
 
 
-def _keep(parts: Parts, tree: Mapping[str, SnapshotRow]) -> tuple[list[str], list[str]]:
-    """Keep the bytes of all files that are not kept yet; returns those that are too large, and those that have changed."""
-    files = {row.version: row for row in tree.values() if row.kind == "file" and row.version is not None}
-    missing = parts.journal.contents.missing(files)
-    too_large, changed = [], []
-    portion: dict[str, bytes] = {}
-    left, held = SNAPSHOT_MAX_BYTES, 0
-    for version in missing:
-        row = files[version]
-        if (row.size or 0) > min(SNAPSHOT_MAX_FILE_BYTES, left):
-            too_large.append(row.path)
-            continue
-        try:
-            content, _ = parts.store.read(WorkspacePath(row.path), limit=SNAPSHOT_MAX_FILE_BYTES)
-        except FileToolsError:
-            changed.append(row.path)
-            continue
-        if version_of(content) != version:
-            changed.append(row.path)
-            continue
-        portion[version] = content
-        left -= len(content)
-        held += len(content)
-        if held > PORTION_BYTES or len(portion) >= PORTION_FILES:
-            parts.journal.contents.keep_all(portion)
-            portion, held = {}, 0
-    parts.journal.contents.keep_all(portion)
-    return too_large, changed
+class _Lacking:
+    """What is in a snapshot without its bytes. Lives for one checkpoint."""
+
+    def __init__(self) -> None:
+        self.too_large: list[str] = []
+        self.changed: list[str] = []
+
+    def keep(self, parts: Parts, tree: Mapping[str, SnapshotRow]) -> None:
+        """Keep the bytes of all files that are not kept yet, as far as they are not too large and stand as they were met."""
+        self.too_large, self.changed = [], []
+        files = {row.version: row for row in tree.values() if row.kind == "file" and row.version is not None}
+        most_bytes = parts.settings.snapshot_max_file_bytes
+        portion: dict[str, bytes] = {}
+        left, held = parts.settings.snapshot_max_bytes, 0
+        for version in parts.journal.contents.missing(files):
+            row = files[version]
+            if (row.size or 0) > min(most_bytes, left):
+                self.too_large.append(row.path)
+                continue
+            try:
+                content, _ = parts.store.read(WorkspacePath(row.path), limit=most_bytes)
+            except FileToolsError:
+                self.changed.append(row.path)
+                continue
+            if version_of(content) != version:
+                self.changed.append(row.path)
+                continue
+            portion[version] = content
+            left -= len(content)
+            held += len(content)
+            if held > PORTION_BYTES or len(portion) >= PORTION_FILES:
+                parts.journal.contents.keep_all(portion)
+                portion, held = {}, 0
+        parts.journal.contents.keep_all(portion)
 
 
 def _put(tree: DraftTree, row: SnapshotRow) -> bool:

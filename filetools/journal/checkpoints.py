@@ -1,21 +1,23 @@
-"""Named checkpoints: what stood in the whole tree at a moment. Retention keeps all that came after the oldest.
+"""Checkpoints: what stood in the whole tree at a moment, under a name. Retention keeps all that came after the oldest.
 
 Snapshots share their rows: a row holds from its first snapshot to its last one, so that a checkpoint costs what has
 changed since the one before. A row without an end is open: the newest snapshot has it, and so will the next if it still holds.
 
 A snapshot is written a slice at a time, under a number that lets only its save change rows, until another save, or the removal
-of a checkpoint, takes the next number. Nobody sees it before its checkpoint is there. What a save that died has left is no
-different from what any save finds: open rows, some of which still hold, and rows that have ended.
+of a checkpoint, takes the next number; then it begins again. Nobody sees it before its checkpoint is there. What a save that
+died has left is no different from what any save finds: open rows, some of which still hold, and rows that have ended.
 """
 
 from __future__ import annotations
 
 import logging
+import math
 import sqlite3
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import astuple, dataclass
+from dataclasses import astuple, dataclass, replace
+from functools import partial
 from typing import Any, Final, Protocol
 
 from filetools.errors import FileToolsError
@@ -24,7 +26,9 @@ from filetools.journal.database import Database
 from filetools.journal.tree_index import slices
 from filetools.models import EntryType
 
-_COLUMNS: Final = "name, number, time, snapshot, files, bytes, rows"
+MOST_AUTOMATIC: Final = 20
+"""Automatic checkpoints that are kept; the next one takes the place of the oldest."""
+_COLUMNS: Final = "name, number, time, snapshot, files, bytes, rows, automatic"
 _RESERVED: Final = "SELECT CAST(value AS INTEGER) FROM meta WHERE name = 'snapshot'"
 _NEXT: Final = (
     f"SELECT 1 + coalesce(({_RESERVED}),"
@@ -43,6 +47,15 @@ _DOOMED_ROWS: Final = (
     " (SELECT 1 FROM checkpoints WHERE snapshot BETWEEN first AND coalesce(last, snapshot))"
 )
 _DROP_ROW: Final = "DELETE FROM snapshot_rows WHERE key = ? AND first = ?"
+_SURPLUS: Final = (
+    "DELETE FROM checkpoints WHERE name IN"
+    f" (SELECT name FROM checkpoints WHERE automatic ORDER BY snapshot DESC LIMIT -1 OFFSET {MOST_AUTOMATIC})"
+)
+_EXPIRED: Final = (
+    "SELECT name FROM checkpoints AS old WHERE automatic AND time < ?"
+    " AND EXISTS (SELECT 1 FROM checkpoints AS newer WHERE newer.automatic AND newer.snapshot > old.snapshot)"
+    " ORDER BY snapshot LIMIT 1"
+)
 _log = logging.getLogger(__name__)
 
 Values = tuple[Any, ...]
@@ -78,13 +91,22 @@ class Checkpoint:
     """Bytes of all its files."""
     rows: int | None = None
     """Files, folders and links in its snapshot."""
+    automatic: bool = False
+    """Whether nobody named it, so that it expires."""
 
 
 class Checkpoints(Protocol):
     """States of the whole tree with a name; retention keeps all that came after the oldest."""
 
     def save(
-        self, name: str, tree: Mapping[str, SnapshotRow], number: int, *, replace: bool = False
+        self,
+        name: str,
+        tree: Mapping[str, SnapshotRow],
+        number: int,
+        *,
+        replace: bool = False,
+        automatic: bool = False,
+        keep: Callable[[], object] = ...,
     ) -> Checkpoint | None:
         """Give a state of the tree a name, all at once; None if another has it already and must not be replaced."""
 
@@ -100,6 +122,9 @@ class Checkpoints(Protocol):
     def remove(self, name: str) -> bool:
         """Forget a checkpoint; False if there is none of that name."""
 
+    def expire(self, before: float = ...) -> bool:
+        """Forget the oldest automatic checkpoint made before a time; False if there is none, or it is the newest one."""
+
 
 class SqliteCheckpoints:
     """Checkpoints of an embedded journal; implements `Checkpoints`."""
@@ -108,7 +133,14 @@ class SqliteCheckpoints:
         self._database = database
 
     def save(
-        self, name: str, tree: Mapping[str, SnapshotRow], number: int, *, replace: bool = False
+        self,
+        name: str,
+        tree: Mapping[str, SnapshotRow],
+        number: int,
+        *,
+        replace: bool = False,
+        automatic: bool = False,
+        keep: Callable[[], object] = lambda: None,
     ) -> Checkpoint | None:
         """Give a state of the tree a name, all at once; None if another has it already and must not be replaced.
 
@@ -117,29 +149,29 @@ class SqliteCheckpoints:
             tree: What stands in the tree, by key.
             number: Number of the newest record that the tree shows.
             replace: Whether a checkpoint of that name goes.
+            automatic: Whether it expires, and takes the place of the oldest such one where there are too many.
+            keep: Has the bytes kept that are in the tree; called when the rows are written, from which on retention leaves
+                them alone. Where it raises there is no checkpoint.
         """
-        if not replace and self.get(name) is not None:
-            return None
         wanted = {key: _values(row) for key, row in tree.items()}
-        snapshot = self._database.write(_reserve, durable=False)
-        for statement, values in _changes(self._database.rows(_OPEN_ROWS), wanted, snapshot):
-            if not self._write(statement, values, snapshot):
-                break
-
-        def publish(connection: sqlite3.Connection) -> Checkpoint | None:
-            if not replace and connection.execute("SELECT 1 FROM checkpoints WHERE name = ?", (name,)).fetchone():
-                return None
-            made = Checkpoint(
-                name=name, number=number, time=time.time(), snapshot=_settle(connection, wanted, snapshot),
-                files=sum(row.kind == "file" for row in tree.values()),
-                bytes=sum(row.size or 0 for row in tree.values()), rows=len(tree),
-            )  # fmt: skip
-            connection.execute(f"INSERT OR REPLACE INTO checkpoints ({_COLUMNS}) VALUES (?,?,?,?,?,?,?)", astuple(made))
-            return made
-
-        made = self._database.write(publish)
-        self._drop_rows(snapshot if made is None else made.snapshot or 0)
-        return made
+        draft = Checkpoint(
+            name=name, number=number, time=0.0, files=sum(row.kind == "file" for row in tree.values()),
+            bytes=sum(row.size or 0 for row in tree.values()), rows=len(tree), automatic=automatic,
+        )  # fmt: skip
+        while replace or self.get(name) is None:
+            snapshot = self._database.write(_reserve, durable=False)
+            try:
+                for statement, values in _changes(self._database.rows(_OPEN_ROWS), wanted, snapshot):
+                    if not self._write(statement, values, snapshot):
+                        break
+                else:
+                    keep()
+                made = self._database.write(partial(_publish, draft, snapshot, replace))
+            finally:
+                self._drop_rows(snapshot)
+            if made is not None:
+                return made
+        return None
 
     def all(self) -> list[Checkpoint]:
         """Return all checkpoints, oldest first."""
@@ -182,12 +214,23 @@ class SqliteCheckpoints:
             is_there = connection.execute("DELETE FROM checkpoints WHERE name = ?", (name,)).rowcount > 0
             return _reserve(connection) if is_there else None
 
-        snapshot = self._database.write(work)
+        snapshot = self._database.write(work, may_use_reserve=lambda: True)
         if snapshot is not None:
             self._drop_rows(snapshot)
         return snapshot is not None
 
-    def _write(self, statement: str, values: list[Values], snapshot: int) -> bool:
+    def expire(self, before: float = math.inf) -> bool:
+        """Forget the oldest automatic checkpoint made before a time; False if there is none, or it is the newest one.
+
+        Args:
+            before: In seconds since the epoch.
+        """
+        row = self._database.row(_EXPIRED, (before,))
+        return row is not None and self.remove(row[0])
+
+    def _write(
+        self, statement: str, values: list[Values], snapshot: int, may_use_reserve: Callable[[], bool] = lambda: False
+    ) -> bool:
         """Change a slice of the rows; False if they belong to another save, or removal, by now."""
 
         def work(connection: sqlite3.Connection) -> bool:
@@ -196,13 +239,13 @@ class SqliteCheckpoints:
             connection.executemany(statement, values)
             return True
 
-        return self._database.write(work, durable=False)
+        return self._database.write(work, durable=False, may_use_reserve=may_use_reserve)
 
     def _drop_rows(self, snapshot: int) -> None:
         """Remove the rows that no checkpoint has, as far as no other save or removal begins, which ends with that, too."""
         with suppress(FileToolsError):  # what has been asked for is done: what is left goes the next time
             for several in slices(self._database.rows(_DOOMED_ROWS)):
-                if not self._write(_DROP_ROW, several, snapshot):
+                if not self._write(_DROP_ROW, several, snapshot, may_use_reserve=lambda: True):
                     return
 
 
@@ -243,15 +286,19 @@ def _changes(
         yield _ADD_ROW, more
 
 
-def _settle(connection: sqlite3.Connection, wanted: Mapping[str, Values], snapshot: int) -> int:
-    """Return the number of the snapshot that the open rows are, by now at the latest."""
-    if _is_newest(connection, snapshot):
-        return snapshot
-    # Another save or removal began meanwhile, and no slice was written since. All at once, this one comes to its end.
-    snapshot = _reserve(connection)
-    for statement, values in _changes(connection.execute(_OPEN_ROWS).fetchall(), wanted, snapshot):
-        connection.executemany(statement, values)
-    return snapshot
+def _publish(
+    draft: Checkpoint, snapshot: int, replace_other: bool, connection: sqlite3.Connection
+) -> Checkpoint | None:
+    """Have a checkpoint be there; None if its rows belong to another save by now, or its name to another checkpoint."""
+    if not _is_newest(connection, snapshot):
+        return None
+    if not replace_other and connection.execute("SELECT 1 FROM checkpoints WHERE name = ?", (draft.name,)).fetchone():
+        return None
+    made = replace(draft, snapshot=snapshot, time=time.time())
+    connection.execute(f"INSERT OR REPLACE INTO checkpoints ({_COLUMNS}) VALUES (?,?,?,?,?,?,?,?)", astuple(made))
+    if made.automatic:
+        connection.execute(_SURPLUS)
+    return made
 
 
 def _values(row: SnapshotRow) -> Values:
@@ -259,5 +306,8 @@ def _values(row: SnapshotRow) -> Values:
 
 
 def _checkpoint(row: Values) -> Checkpoint:
-    name, number, moment, snapshot, files, size, rows = row
-    return Checkpoint(name=name, number=number, time=moment, snapshot=snapshot, files=files, bytes=size, rows=rows)
+    name, number, moment, snapshot, files, size, rows, automatic = row
+    return Checkpoint(
+        name=name, number=number, time=moment, snapshot=snapshot, files=files, bytes=size, rows=rows,
+        automatic=bool(automatic),
+    )  # fmt: skip

@@ -1,8 +1,8 @@
 """What the journal forgets: the oldest records and contents beyond the limits, never anything still needed.
 
 Kept whatever the limits say: heads with their records and contents, what is not applied or not synced yet with what it
-replaced, the one text that an actor knows of a path, what open documents are based on, and all that came after the oldest
-named checkpoint.
+replaced, the one text that an actor knows of a path, what open documents are based on, what is in a checkpoint, and all that
+came after the oldest. Checkpoints that nobody named expire for it, the oldest first.
 What may go is looked for outside the gate, a little more than the limits ask for at a time, so that what must stay is
 passed over once in a while and not on every round; the gate is held only to remove a few rows.
 """
@@ -17,7 +17,7 @@ from functools import partial
 from typing import Final, NamedTuple
 
 from filetools.journal.blobs import BlobFolder
-from filetools.journal.checkpoints import oldest_kept
+from filetools.journal.checkpoints import SqliteCheckpoints, oldest_kept
 from filetools.journal.database import Database
 from filetools.journal.seen_versions import tidy_seen_versions
 from filetools.journal.totals import count_records, note_contents, note_removed, sum_contents
@@ -116,6 +116,7 @@ class Retention:
     def __init__(self, database: Database, blobs: BlobFolder, *, clock: Callable[[], float] = time.time) -> None:
         self._database = database
         self._blobs = blobs
+        self._checkpoints = SqliteCheckpoints(database)
         self._clock = clock
         self._swept_at: float | None = None
         self._tidied_at: float | None = None
@@ -125,6 +126,8 @@ class Retention:
     def collect(self, limits: Limits) -> int:
         """Remove what exceeds the limits, oldest first, and now and then what dead writers left.
 
+        Where that is not enough, automatic checkpoints expire, the oldest first, until it is; the newest one stays.
+
         Returns:
             How many records were removed.
         """
@@ -132,6 +135,9 @@ class Retention:
         with self._database.reading() as connection:
             records, (contents, newest) = count_records(connection), sum_contents(connection)
             (position,) = connection.execute("SELECT coalesce(max(number), 0) FROM records").fetchone()
+        if limits.seconds is not None:
+            while self._checkpoints.expire(self._clock() - limits.seconds):
+                pass
         # Summed here and not behind the gate, where only the note is written; nobody else removes contents meanwhile.
         self._database.write(lambda connection: note_contents(connection, contents, newest), durable=False)
         last = self._last_removable()
@@ -140,16 +146,10 @@ class Retention:
         removed = 0
         if limits.seconds is not None:
             removed += self._drop_aged(self._clock() - limits.seconds)
-        surplus = records - removed - _target(limits.records)
-        if self._is_due("records", surplus, limits.records, position):
-            dropped = self._drop_records(surplus)
-            self._note_try("records", position, fell_short=dropped < surplus)
-            removed += dropped
+        removed += self._drop("records", records - removed, limits.records, position, self._drop_records)
         if contents > MOST_READ_BYTES:
             self._drop_read_texts()
-        surplus = contents - _target(limits.bytes)
-        if self._is_due("contents", surplus, limits.bytes, position):
-            self._note_try("contents", position, fell_short=self._drop_contents(surplus) < surplus)
+        self._drop("contents", contents, limits.bytes, position, self._drop_contents)
         self._sweep()
         self._give_back_pages()
         return removed
@@ -189,6 +189,18 @@ class Retention:
         if self._tidied_at is None or now - self._tidied_at >= SWEEP_SECONDS:
             self._tidied_at = now
             tidy_seen_versions(self._database, self._clock() - LIVE_SECONDS)
+
+    def _drop(self, what: str, held: int, limit: int, position: int, drop: Callable[[int], int]) -> int:
+        """Drop what exceeds a limit, and what only automatic checkpoints keep; returns how much."""
+        surplus = held - _target(limit)
+        if not self._is_due(what, surplus, limit, position):
+            return 0
+        dropped = drop(surplus)
+        while dropped < surplus and self._checkpoints.expire():
+            self._last = self._last_removable()
+            dropped += drop(surplus - dropped)
+        self._note_try(what, position, fell_short=dropped < surplus)
+        return dropped
 
     def _is_due(self, what: str, surplus: int, limit: int, position: int) -> bool:
         """Whether a limit is exceeded by its slack, and so much is new since looking was in vain that it makes sense."""

@@ -22,7 +22,7 @@ COLUMNS: Final = {
     "seen_versions": "owner, key, version, base, whole, time, encoding",
     "quarantine": "number, found, reason, row",
     "relations": "number, kind, target",
-    "checkpoints": "name, number, time, snapshot, files, bytes, rows",
+    "checkpoints": "name, number, time, snapshot, files, bytes, rows, automatic",
     "snapshot_rows": "key, path, kind, size, mode, version, first, last",
     "documents": "id, key, path, base, encoding, bom, version, dirty, parents",
     "document_texts": "id, version, text",

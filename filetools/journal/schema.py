@@ -228,6 +228,7 @@ MIGRATIONS: Final[tuple[tuple[str, ...], ...]] = (
         "ALTER TABLE checkpoints ADD COLUMN bytes INTEGER",
         "ALTER TABLE checkpoints ADD COLUMN rows INTEGER",
     ),
+    ("ALTER TABLE checkpoints ADD COLUMN automatic INTEGER NOT NULL DEFAULT 0",),
 )
 
 SCHEMA_VERSION: Final = len(MIGRATIONS)

@@ -84,6 +84,8 @@ class CheckpointResult(Result):
     """Files that were too large to be kept: a restore cannot bring them back."""
     unread: list[str] = Field(default_factory=list)
     """Paths that could not be read, or that changed while the tree was looked at."""
+    automatic: bool = False
+    """Whether nobody named it: the last 20 such ones are kept, fewer where the retention's limits are exceeded."""
 
 
 class CheckpointsResult(Result):

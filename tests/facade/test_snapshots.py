@@ -143,11 +143,10 @@ async def test_a_file_that_was_ignored_at_the_checkpoint_is_not_taken_away(tmp_p
     assert (tmp_path / "a.log").read_text() == "a person's\n"
 
 
-async def test_large_files_are_in_it_by_their_hash_and_said_so(tmp_path: Path, monkeypatch: Any) -> None:
-    monkeypatch.setattr("filetools.facade.snapshots.SNAPSHOT_MAX_FILE_BYTES", 1000)
+async def test_large_files_are_in_it_by_their_hash_and_said_so(tmp_path: Path) -> None:
     (tmp_path / "large").write_bytes(b"x" * 1001)
     (tmp_path / "small").write_text("small\n")
-    async with filetools.open(tmp_path, settings=ALONE) as files:
+    async with filetools.open(tmp_path, settings={**ALONE, "snapshot_max_file_bytes": 1000}) as files:
         made = await files.checkpoint("before")
         assert (made.by_hash_alone, made.unread) == (["large"], [])
         run(tmp_path, "echo y > large; echo z > small")
@@ -230,11 +229,10 @@ async def test_a_file_that_could_not_be_told_at_one_look_is_told_at_the_next(tmp
 @pytest.mark.parametrize("size", [10, 3000])
 @pytest.mark.parametrize("act", ["write", "delete", "move over"])
 async def test_bytes_that_only_a_look_has_met_are_kept_before_they_are_replaced(
-    tmp_path: Path, size: int, act: str, monkeypatch: Any
+    tmp_path: Path, size: int, act: str
 ) -> None:
-    monkeypatch.setattr("filetools.facade.snapshots.SNAPSHOT_MAX_FILE_BYTES", 1000)
     (tmp_path / "a").write_bytes(b"x" * size)
-    async with filetools.open(tmp_path, settings=ALONE) as files:
+    async with filetools.open(tmp_path, settings={**ALONE, "snapshot_max_file_bytes": 1000}) as files:
         await files.checkpoint("before")
         if act == "write":
             await files.write_file("a", "new\n", expected_version=(await files.read_file("a")).version)

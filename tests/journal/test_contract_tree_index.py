@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from filetools.journal import IndexRow, Journal, Looked, SnapshotRow, SqliteJournal, tree_index
+from filetools.journal.checkpoints import MOST_AUTOMATIC
 from filetools.journal.database import Database
 from filetools.models import EntryType, Operation
 from tests.support.journals import ALICE, OpenJournal, delete_folder, folder, head_version, move_folder, put, version
@@ -56,12 +57,13 @@ def needless_rows(journal: Journal) -> list[Any]:
 
 
 def before_write(journal: Journal, monkeypatch: pytest.MonkeyPatch, at: int, deed: Callable[[], object]) -> None:
-    """Have something happen just before the write transaction of a number, counted from 1."""
+    """Have something happen just before the write transaction of a number, counted from 1; who has died writes no more."""
     database, numbers = database_of(journal), count(1)
     write = database.write
 
     def wrapped(*arguments: Any, **options: Any) -> Any:
-        if next(numbers) == at:
+        number = next(numbers)
+        if number == at or (number > at and deed is die):
             deed()
         return write(*arguments, **options)
 
@@ -358,3 +360,59 @@ def test_nothing_is_found_while_a_folder_is_being_removed(journal: Journal) -> N
     journal.marks.flush()
     assert journal.tree_index.found(met, record.number)
     assert head_version(journal, "d/b") == version(b"1")
+
+
+def automatic(journal: Journal, *names: str) -> None:
+    for name in names:
+        assert journal.checkpoints.save(name, snapshot_of(name), 0, automatic=True) is not None
+
+
+def test_the_last_automatic_checkpoints_are_kept_and_named_ones_all(journal: Journal) -> None:
+    journal.checkpoints.save("first", snapshot_of("first"), 0)
+    automatic(journal, *(f"{number}" for number in range(MOST_AUTOMATIC + 2)))
+    journal.checkpoints.save("last", snapshot_of("last"), 0)
+    names = ["first", *(f"{number}" for number in range(2, MOST_AUTOMATIC + 2)), "last"]
+    assert kept(journal) == {name: snapshot_of(name) for name in names}
+    assert needless_rows(journal) == []
+
+
+def test_automatic_checkpoints_expire_the_oldest_first_and_the_newest_never(journal: Journal) -> None:
+    assert not journal.checkpoints.expire()
+    journal.checkpoints.save("named", snapshot_of("x"), 0)
+    assert not journal.checkpoints.expire()
+    automatic(journal, "c", "b", "a")
+    journal.checkpoints.save("b", snapshot_of("b"), 0, replace=True)  # has a name now
+    assert not journal.checkpoints.expire(before=1.0)
+    assert [journal.checkpoints.expire(), journal.checkpoints.expire()] == [True, False]
+    assert set(kept(journal)) == {"named", "b", "a"}
+    assert needless_rows(journal) == []
+
+
+def test_bytes_are_kept_once_the_rows_protect_them(relaxed: Journal) -> None:
+    def keep() -> None:
+        relaxed.contents.keep_all({version(b"1"): b"1"})
+        relaxed.maintain(retention_bytes=0, retention_records=0)
+
+    assert relaxed.checkpoints.save("x", snapshot_of("a"), 0, keep=keep)
+    assert relaxed.contents.get(version(b"1")) == b"1"
+
+
+def test_whoever_loses_the_rows_to_another_keeps_the_bytes_once_more(open_journal: OpenJournal) -> None:
+    journal, other, asked = open_journal(), open_journal(), count(1)
+
+    def keep() -> None:
+        journal.contents.keep_all({version(b"1"): b"1"})
+        if next(asked) == 1:
+            other.checkpoints.save("other", {}, 0)
+            other.checkpoints.remove("other")
+            other.maintain(retention_bytes=0, retention_records=0)
+
+    assert journal.checkpoints.save("x", snapshot_of("a"), 0, keep=keep)
+    assert journal.contents.get(version(b"1")) == b"1"
+    assert next(asked) == 3
+
+
+def test_where_bytes_cannot_be_kept_there_is_no_checkpoint_and_no_row(journal: Journal) -> None:
+    with pytest.raises(DiedError):
+        journal.checkpoints.save("x", snapshot_of("a"), 0, keep=die)
+    assert (kept(journal), database_of(journal).rows("SELECT * FROM snapshot_rows")) == ({}, [])

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from filetools.errors import VersionGoneError
-from filetools.journal import SeenVersion, SqliteJournal, retention
+from filetools.journal import SeenVersion, SnapshotRow, SqliteJournal, retention
 from filetools.journal.birth import PAGE_BYTES
 from filetools.journal.blobs import YOUNG_SECONDS
 from filetools.journal.contents import LARGEST_ROW_BYTES, digest_of
@@ -318,6 +318,41 @@ def test_a_write_ahead_file_that_nobody_writes_is_cut_off(relaxed: SqliteJournal
     assert wal.stat().st_size == 0
     written(relaxed, b"more")
     assert relaxed._database.row("PRAGMA integrity_check") == ("ok",)
+
+
+def checkpoint(journal: SqliteJournal, name: str, content: bytes, *, automatic: bool = True) -> None:
+    """Make a checkpoint of a file that nobody has recorded."""
+    journal.contents.keep_all({v(content): content})
+    tree = {name: SnapshotRow(name, "file", len(content), 0o644, v(content))}
+    assert journal.checkpoints.save(name, tree, journal.position(), automatic=automatic)
+
+
+def test_automatic_checkpoints_go_before_the_limits_are_exceeded_and_named_ones_stay(relaxed: SqliteJournal) -> None:
+    contents = [os.urandom(1000) for _ in range(5)]
+    for number, content in enumerate(contents):
+        checkpoint(relaxed, str(number), content, automatic=number != 1)
+    keep(relaxed, contents=4500)
+    assert kept(relaxed, contents) == [False, True, True, True, True]
+    keep(relaxed, contents=0)
+    assert [one.name for one in relaxed.checkpoints.all()] == ["1", "4"]
+    assert kept(relaxed, contents) == [False, True, False, False, True]
+
+
+def test_records_that_only_automatic_checkpoints_keep_go_with_them(relaxed: SqliteJournal) -> None:
+    for number in range(4):
+        checkpoint(relaxed, str(number), b"%d" % number)
+        written(relaxed, *(b"%d %d" % (number, index) for index in range(10)))
+    assert keep(relaxed, records=25) == 15
+    assert [one.name for one in relaxed.checkpoints.all()] == ["2", "3"]
+
+
+def test_automatic_checkpoints_are_as_old_as_records_may_be_at_most(relaxed: SqliteJournal) -> None:
+    for name in "abc":
+        checkpoint(relaxed, name, name.encode(), automatic=name != "a")
+    keep(relaxed, seconds=60.0)
+    assert len(relaxed.checkpoints.all()) == 3
+    keep(relaxed, seconds=-60.0)
+    assert [one.name for one in relaxed.checkpoints.all()] == ["a", "c"]
 
 
 def test_what_a_checkpoint_holds_is_told(relaxed: SqliteJournal) -> None:

@@ -1,0 +1,183 @@
+"""Checkpoints that are broken off, at each of their transactions: nothing named is left, nothing that is kept is in the way."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+from collections.abc import Callable
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import filetools
+from filetools.errors import DiskFullError
+from filetools.facade import FileToolsFacade, snapshots
+from filetools.journal import tree_index
+from tests.support.faulty import EXIT_CODE
+from tests.support.opened import outcome_of, refused
+from tests.support.storms.pictures import Picture, on_disk
+
+ALONE: dict[str, Any] = {
+    "watch": False, "durability": "relaxed", "sync_after_seconds": 3600.0, "snapshot_max_file_bytes": 300_000,
+}  # fmt: skip
+
+
+@pytest.fixture(autouse=True)
+def small_portions(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tree_index, "SLICE", 3)
+    monkeypatch.setattr(snapshots, "PORTION_FILES", 2)
+
+
+def grow(root: Path) -> Picture:
+    (root / "d/empty").mkdir(parents=True)
+    for number in range(5):
+        (root / f"d/{number}.txt").write_text(f"text {number}\n")
+    (root / "large.bin").write_bytes(b"large" * 40_000)
+    return on_disk(root)
+
+
+def spoil(root: Path) -> None:
+    shutil.rmtree(root / "d")
+    (root / "large.bin").write_text("small")
+
+
+def at_writes(files: FileToolsFacade, deed: Callable[[int], None]) -> None:
+    """Have something happen before each write transaction of the journal from now on, counted from 1."""
+    database: Any = files._parts.journal._database  # type: ignore[attr-defined]
+    numbers, write = count(1), database.write
+
+    def wrapped(*arguments: Any, **options: Any) -> Any:
+        deed(next(numbers))
+        return write(*arguments, **options)
+
+    database.write = wrapped
+
+
+async def writes_of_a_checkpoint(root: Path) -> int:
+    seen: list[int] = []
+    async with filetools.open(root, settings=ALONE) as files:
+        at_writes(files, seen.append)
+        await files.checkpoint("model")
+        return len(seen)
+
+
+def killed_at(root: Path, number: int) -> bool:
+    """Make a checkpoint in a process that dies before a transaction of it; returns whether it said that it was done."""
+    reading, writing = os.pipe()
+    child = os.fork()
+    if child == 0:
+
+        def die(at: int) -> None:
+            if at == number:
+                os._exit(EXIT_CODE)
+
+        async def act() -> None:
+            async with filetools.open(root, settings=ALONE) as files:
+                at_writes(files, die)
+                await files.checkpoint("x")
+                os.write(writing, b"done")
+                os._exit(EXIT_CODE)
+
+        try:
+            asyncio.run(act())
+        finally:
+            os._exit(1)
+    os.close(writing)
+    with os.fdopen(reading, "rb") as pipe:
+        is_told = pipe.read() == b"done"
+    _, status = os.waitpid(child, 0)
+    assert os.waitstatus_to_exitcode(status) == EXIT_CODE
+    return is_told
+
+
+async def assert_whole(files: FileToolsFacade, root: Path, first: Picture, name: str) -> None:
+    """Fail unless a checkpoint has all that stood there, and no row is left that no checkpoint has."""
+    spoil(root)
+    await files.restore(name)
+    assert on_disk(root) == first
+    database: Any = files._parts.journal._database  # type: ignore[attr-defined]
+    needless = (
+        "SELECT key FROM snapshot_rows WHERE NOT EXISTS"
+        " (SELECT 1 FROM checkpoints WHERE snapshot BETWEEN first AND coalesce(last, snapshot))"
+    )
+    assert database.rows(needless) == []
+
+
+def test_whenever_it_is_killed_nothing_is_named_and_the_next_one_is_whole(tmp_path: Path) -> None:
+    grow(tmp_path / "model")
+    writes = asyncio.run(writes_of_a_checkpoint(tmp_path / "model"))
+    assert writes > 8
+    named: list[bool] = []
+    for number in range(1, writes + 3):
+        root = tmp_path / str(number)
+        first = grow(root)
+        is_told = killed_at(root, number)
+
+        async def look_and_go_on(root: Path, is_told: bool, first: Picture) -> bool:
+            async with filetools.open(root, settings=ALONE) as files:
+                is_named = [one.name for one in (await files.checkpoints()).checkpoints] == ["x"]
+                assert is_named or not is_told
+                if not is_named:
+                    await refused("INVALID_ARGUMENT", files.restore("x"))
+                    await files.checkpoint("x")
+                await assert_whole(files, root, first, "x")
+                return is_named
+
+        named.append(asyncio.run(look_and_go_on(root, is_told, first)))
+        shutil.rmtree(root)
+    assert set(named) == {False, True}
+
+
+async def test_on_a_full_disk_nothing_is_named_and_there_is_room_again_later(tmp_path: Path) -> None:
+    grow(tmp_path / "model")
+    writes = await writes_of_a_checkpoint(tmp_path / "model")
+    outcomes: list[tuple[str, list[str]]] = []
+    for number in range(1, writes + 1):
+        root = tmp_path / str(number)
+        first = grow(root)
+        room: list[str] = []
+
+        def fill(at: int, number: int = number, room: list[str] = room) -> None:
+            if not room and at >= number:
+                raise DiskFullError("journal.db")
+
+        async with filetools.open(root, settings=ALONE) as files:
+            at_writes(files, fill)
+            outcome = await outcome_of(files.checkpoint("x"))
+            room.append("made")
+            outcomes.append((outcome, [one.name for one in (await files.checkpoints()).checkpoints]))
+            if outcome != "done":
+                await files.checkpoint("x")
+            await assert_whole(files, root, first, "x")
+    # Where a transaction of the background is among them, the checkpoint comes through.
+    refusals = outcomes.count(("DISK_FULL", []))
+    assert refusals > 6
+    assert refusals + outcomes.count(("done", ["x"])) == len(outcomes)
+
+
+async def test_of_two_openings_that_take_one_name_at_once_one_gets_it(tmp_path: Path) -> None:
+    first = grow(tmp_path)
+    async with filetools.open(tmp_path, settings=ALONE) as one, filetools.open(tmp_path, settings=ALONE) as two:
+        outcomes = await asyncio.gather(outcome_of(one.checkpoint("x")), outcome_of(two.checkpoint("x")))
+        assert sorted(outcomes) == ["INVALID_ARGUMENT", "done"]
+        await assert_whole(two, tmp_path, first, "x")
+
+
+async def test_bytes_are_safe_from_retention_before_the_checkpoint_has_its_name(tmp_path: Path) -> None:
+    first = grow(tmp_path)
+    async with filetools.open(tmp_path, settings=ALONE) as files:
+        journal: Any = files._parts.journal
+        busy: list[int] = []
+
+        def tidy(_: int) -> None:
+            if not busy:
+                busy.append(1)
+                journal.maintain(retention_bytes=0, retention_records=0)
+                busy.clear()
+
+        at_writes(files, tidy)
+        await files.checkpoint("x")
+        await assert_whole(files, tmp_path, first, "x")
