@@ -92,6 +92,8 @@ class Settings(BaseModel):
     """Largest file whose bytes a checkpoint keeps; larger ones are in it by their hash alone, and named in the result."""
     snapshot_max_bytes: int = Field(default=1024 * MIB, ge=0)
     """Bytes that one checkpoint adds at most to what is kept already; what is beyond is in it by its hash alone."""
+    auto_checkpoint: Literal["session", "off"] = "off"
+    """"session": before the first change of each session a checkpoint is made; the last 20 such ones are kept."""
     retention_bytes: int = Field(default=1024 * MIB, ge=0)
     """Bytes of versions that are kept; beyond it the oldest go first, except what is still needed."""
     retention_records: int = Field(default=1_000_000, ge=0)

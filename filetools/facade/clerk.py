@@ -28,6 +28,7 @@ from filetools.facade.others import OthersChanges
 from filetools.facade.rescan import rescan
 from filetools.facade.runner import Runner
 from filetools.facade.saving import sweep_handles
+from filetools.facade.session_checkpoints import SessionCheckpoints
 from filetools.facade.syncer import sync_files
 from filetools.facade.trash import tidy_trash
 from filetools.facade.tree_look import TreeLooker
@@ -75,6 +76,7 @@ class Clerk:
         parts = replace(self._parts, names=self._parts.names.without_inventory())
         recorder = ForeignRecorder(parts, runner.tell, self._others.precede)
         runner.look_at_tree = TreeLooker(self._parts, self._rules, recorder).look
+        runner.before_change = SessionCheckpoints(runner).before_change
         self._watcher: ForeignWatcher | None = None
         self._tasks: list[asyncio.Task[None]] = []
         self._hints: list[Hint] = []

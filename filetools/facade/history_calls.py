@@ -111,7 +111,7 @@ class HistoryCalls(Calls):
         choosing = _choosing(self.actor, UndoRequest(), redo=True)
         return await self._take_back(choosing, dry_run=dry_run, partly=partial, kind="redoes")
 
-    async def checkpoint(self, name: str, *, replace: bool = False) -> CheckpointResult:
+    async def checkpoint(self, name: str, *, replace: bool = False, automatic: bool = False) -> CheckpointResult:
         """Keep the state of the whole tree under a name, to `restore` it later, whoever changes what.
 
         The tree is looked at first, and what other programs have done meanwhile is recorded. In it are all files that
@@ -122,6 +122,7 @@ class HistoryCalls(Calls):
         Args:
             name: Any text of 1 to 200 characters.
             replace: Whether a checkpoint of that name may be moved here.
+            automatic: Whether it expires: the last 20 such ones are kept, fewer where the limits of retention are exceeded.
 
         Raises:
             InvalidArgumentError: The name is empty, too long, or taken.
@@ -133,7 +134,7 @@ class HistoryCalls(Calls):
         self._parts.gatekeeper.check_writable()
         await self._authorise("checkpoint", [], {"name": name}, change=False)
         seen = await self._runner.look_at_tree()
-        taken = await self._parts.crew.run(partial(take, self._parts, name, seen, replace=replace))
+        taken = await self._parts.crew.run(partial(take, self._parts, name, seen, replace=replace, automatic=automatic))
         if taken is None:
             raise InvalidArgumentError(
                 f"There is a checkpoint {name!r} already", suggested_action="Choose another name, or pass replace=True."

@@ -71,6 +71,8 @@ class Runner:
         """Called on the loop with the records of every change, before its events."""
         self.look_at_tree: Callable[[], Awaitable[TreeLook]]
         """Has recorded what other programs did anywhere in the tree, before anything is said of all of it."""
+        self.before_change: Callable[[Actor], Awaitable[None]] = nothing_before
+        """Called before a change takes its first lock."""
         self.precede: Callable[[Sequence[str]], Awaitable[None]] = nothing_precedes
         """Called with the paths of a change, under their locks, before it is told."""
         self._writers: Counter[str] = Counter()
@@ -195,6 +197,8 @@ class Runner:
             UnsavedQuestion: A person must decide first; nothing was changed.
         """
         self.check_open()
+        await self.before_change(actor)
+        self.check_open()
         self._changes.begin()
         try:
             folders: frozenset[WorkspacePath] = frozenset()
@@ -302,6 +306,10 @@ class Runner:
                 self._writers[key] -= 1
                 if not self._writers[key]:
                     del self._writers[key]
+
+
+async def nothing_before(actor: Actor) -> None:
+    """Have nothing done before a change."""
 
 
 def _adopted(parts: Parts, path: WorkspacePath) -> tuple[ChangeRecord, ...]:

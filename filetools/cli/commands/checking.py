@@ -193,8 +193,6 @@ def _shown(value: object) -> str:
     """Return a setting as one writes it, in the environment or in settings.toml."""
     if isinstance(value, list):
         return ", ".join(map(str, value))
-    return (
-        {True: "true", False: "false", None: "not set"}[value]
-        if value is None or value in (True, False)
-        else str(value)
-    )
+    if isinstance(value, bool):
+        return str(value).lower()
+    return "not set" if value is None else str(value)

@@ -1,0 +1,74 @@
+"""Automatic checkpoints: one before the first change of each session, there before that change begins."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from functools import partial
+from typing import Final
+
+from filetools.errors import FileToolsError, WorkspaceGoneError
+from filetools.facade.runner import Runner
+from filetools.facade.snapshots import take
+from filetools.models import Actor
+from filetools.permissions import uncounted
+
+PREFIX: Final = "auto: "
+"""What names of automatic checkpoints begin with."""
+MOST_SHOWN_CHARACTERS: Final = 100
+"""Characters of a session, or a command, in the name of its checkpoint."""
+
+_log = logging.getLogger(__name__)
+
+
+def automatic_name(what: str) -> str:
+    """Return the name of an automatic checkpoint made now: what it was made for, and the local time."""
+    return f"{_start(what)}{time.strftime('%Y-%m-%d %H:%M:%S')}"
+
+
+def _start(what: str) -> str:
+    return f"{PREFIX}{what[:MOST_SHOWN_CHARACTERS]} "
+
+
+class SessionCheckpoints:
+    """Makes them where the settings say so. One an opened workspace."""
+
+    def __init__(self, runner: Runner) -> None:
+        self._runner = runner
+        self._parts = runner.parts
+        self._begun: dict[str, asyncio.Task[None]] = {}
+
+    async def before_change(self, actor: Actor) -> None:
+        """Return when the checkpoint of before this actor's session is there, or has failed; from then on at once.
+
+        Calls of one session wait together, and one that is cancelled does not take it from the others. The waiting does
+        not count against the time limit of a tool call.
+
+        Raises:
+            WorkspaceGoneError: The workspace was closed.
+        """
+        if actor.session is None or self._parts.settings.auto_checkpoint == "off":
+            return
+        task = self._begun.get(actor.session)
+        if task is None:
+            making = self._runner.while_open(self._make(actor.session))
+            task = self._begun[actor.session] = asyncio.create_task(making, name="filetools checkpoint")
+        if not task.done():
+            with uncounted():
+                await asyncio.shield(task)
+
+    async def _make(self, session: str) -> None:
+        parts = self._parts
+        try:
+            known = await parts.crew.run(parts.journal.checkpoints.all)
+            # By another process, or by an opening before this one.
+            if any(one.automatic and one.name.startswith(_start(session)) for one in known):
+                return
+            seen = await self._runner.look_at_tree()
+            await parts.crew.run(partial(take, parts, automatic_name(session), seen, automatic=True))
+        except WorkspaceGoneError:
+            raise
+        except FileToolsError as exc:
+            # A change is not refused for it: it can be taken back by itself.
+            _log.warning("there is no checkpoint of before session %r: %s", session, exc)
