@@ -14,9 +14,10 @@ from filetools.facade.preconditions import record_steps
 from filetools.facade.proposals import bind, taken_by
 from filetools.facade.restoring import Target
 from filetools.facade.snapshots import take
+from filetools.facade.tree_diff import DiffOptions, TreeState, diff_tree
 from filetools.facade.undoing import Choose, make_plan
 from filetools.journal import Checkpoint, RelationKind
-from filetools.models import Actor, DiffResult, VersionsResult
+from filetools.models import Actor, DiffResult, TreeDiffResult, VersionsResult
 from filetools.models.history import CheckpointResult, CheckpointsResult, ProvenanceResult, UndoResult
 from filetools.versions import Clash, Moment, UndoRequest, changes_after, choose
 
@@ -63,6 +64,33 @@ class HistoryCalls(Calls):
         await self._runner.observe(where)
         work = partial(differences.diff_result, self._parts, where, old_version, new_version)
         return await self._parts.crew.run(work)
+
+    async def diff_tree(
+        self, old: str, new: str | None = None, *, path: str = "", patch: bool = False, limit: int = 1000
+    ) -> TreeDiffResult:
+        """Return the net changes between two checkpoints, or between one and what stands there now.
+
+        The tree is looked at first, and what other programs have done meanwhile is recorded. What is shown is what
+        differs in the end, whatever happened in between, and who had a hand in it. Unsaved texts do not count.
+
+        Args:
+            old: Name of the checkpoint to start from.
+            new: Name of the one to end at, which may be the older one; None is what stands there now.
+            path: Only this file, or what is in this folder; also what has left it.
+            patch: Whether the changes of texts up to 1 MiB are shown as git writes them, 4 MiB in all.
+            limit: Most changes, from 1; the counts are of all.
+
+        Raises:
+            InvalidArgumentError: There is no checkpoint of that name, it is a number of an earlier release, or `limit` is
+                under 1.
+        """
+        if limit < 1:
+            raise InvalidArgumentError(f"limit must be at least 1, not {limit}")
+        below = self._runner.resolve(path, allow_root=True)
+        await self._authorise("diff", [below], {}, change=False)
+        first, second = await self._tree_of(old), await self._tree_of(new)
+        options = DiffOptions(below=below, limit=limit, patch=patch)
+        return await self._parts.crew.run(partial(diff_tree, self._parts, self.actor, first, second, options))
 
     async def undo(
         self,
@@ -194,6 +222,12 @@ class HistoryCalls(Calls):
         where = self._runner.resolve(path)
         await self._authorise("provenance", [where], {}, change=False)
         return await self._parts.crew.run(partial(line_ranges, self._parts, where))
+
+    async def _tree_of(self, name: str | None) -> TreeState:
+        """Return what stood in the tree at a checkpoint; None is now."""
+        if name is None:
+            return TreeState.standing(await self._runner.look_at_tree())
+        return TreeState.kept(await self._known(name, self._parts.journal.checkpoints.snapshot))
 
     async def _known(self, name: str, find: Callable[[str], T | None]) -> T:
         """Return what is found under the name of a checkpoint."""

@@ -44,14 +44,20 @@ class Left:
     """Paths, and the versions that they had, of files whose bytes were not kept."""
 
 
-def take(parts: Parts, name: str, seen: TreeLook, *, replace: bool = False, automatic: bool = False) -> Taken | None:
-    """Keep what a look has met under a name; None if another has it already. Call it in a worker thread."""
+def snapshot_of(seen: TreeLook) -> dict[str, SnapshotRow]:
+    """Return the rows of a snapshot of what a look has met; that of the root says what the look has left out."""
     tree = {
         key: SnapshotRow(row.path, row.kind, _size(row), row.mode, row.version)
         for key, row in seen.rows.items()
         if row.kind != "file" or row.version is not None
     }
     tree[ROOT] = SnapshotRow(ROOT, "other", None, None, seen.scope)
+    return tree
+
+
+def take(parts: Parts, name: str, seen: TreeLook, *, replace: bool = False, automatic: bool = False) -> Taken | None:
+    """Keep what a look has met under a name; None if another has it already. Call it in a worker thread."""
+    tree = snapshot_of(seen)
     lacking = _Lacking()
     made = parts.journal.checkpoints.save(
         name, tree, seen.position, replace=replace, automatic=automatic, keep=lambda: lacking.keep(parts, tree)

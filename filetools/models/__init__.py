@@ -33,6 +33,8 @@ from filetools.models.searching import GrepMatch as GrepMatch
 from filetools.models.searching import GrepResult as GrepResult
 from filetools.models.searching import SearchResult as SearchResult
 from filetools.models.searching import WatchResult as WatchResult
+from filetools.models.tree_diff import TreeChange as TreeChange
+from filetools.models.tree_diff import TreeDiffResult as TreeDiffResult
 from filetools.models.words import VERSION_PREFIX as VERSION_PREFIX
 from filetools.models.words import ActorKind as ActorKind
 from filetools.models.words import Durability as Durability

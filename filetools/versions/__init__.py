@@ -9,12 +9,14 @@ from filetools.versions.rebase import LARGEST_DIFF_CHARACTERS, Rebased, conflict
 from filetools.versions.reversals import Reversals, all_undoers
 from filetools.versions.rewinding import Rewinding
 from filetools.versions.selection import Moment, UndoRequest, changes_after, choose
+from filetools.versions.tree_comparison import Difference, compare_trees, external_if_nobody
 from filetools.versions.undo import Clash, Finding, Undoing
 
 __all__ = [
     "LARGEST_DIFF_CHARACTERS",
     "AuthoredLines",
     "Clash",
+    "Difference",
     "DraftTree",
     "Finding",
     "JournalPast",
@@ -35,7 +37,9 @@ __all__ = [
     "all_undoers",
     "changes_after",
     "choose",
+    "compare_trees",
     "conflict_error",
+    "external_if_nobody",
     "lineage",
     "overlap_error",
     "owner_of",

@@ -1,0 +1,246 @@
+"""What differs between two checkpoints, or a checkpoint and what stands there now, over the whole tree."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Final, Literal
+
+from filetools.content import inspect, unified_diff, version_of
+from filetools.content.names import quoted_name
+from filetools.errors import FileToolsError, InvalidArgumentError
+from filetools.facade.parts import Parts
+from filetools.facade.snapshots import snapshot_of
+from filetools.facade.tree_look import TreeLook
+from filetools.journal import Checkpoint, SnapshotRow
+from filetools.models import Actor
+from filetools.models.tree_diff import ActorChanges, TreeChange, TreeDiffResult
+from filetools.paths import ROOT, WorkspacePath
+from filetools.versions import Difference, changes_after, compare_trees, external_if_nobody
+
+LARGEST_DIFFED_BYTES: Final = 1024 * 1024
+"""Files above this size have no diff."""
+MOST_DIFF_CHARACTERS: Final = 4 * 1024 * 1024
+"""Characters of all diffs of one result; the files after have none."""
+_MODE: Final = "100{:o}"
+Omitted = Literal["binary", "too large", "too many", "not kept", "withheld"]
+
+
+@dataclass(frozen=True, slots=True)
+class TreeState:
+    """What stood in the whole tree at a moment."""
+
+    number: int
+    """Number of the newest record that it shows."""
+    rows: Mapping[str, SnapshotRow]
+    checkpoint: Checkpoint | None = None
+    """None of what stands there now."""
+    unread: tuple[str, ...] = ()
+    """Paths of which nothing is known."""
+
+    @classmethod
+    def kept(cls, found: tuple[Checkpoint, Mapping[str, SnapshotRow] | None]) -> TreeState:
+        """Return the state of a checkpoint.
+
+        Raises:
+            InvalidArgumentError: It is a number alone.
+        """
+        checkpoint, rows = found
+        if rows is None:
+            raise InvalidArgumentError(
+                f"The checkpoint {checkpoint.name!r} is a number without a tree: there is nothing to compare",
+                suggested_action="Compare with a checkpoint that this release has made.",
+            )
+        return cls(checkpoint.number, rows, checkpoint)
+
+    @classmethod
+    def standing(cls, seen: TreeLook) -> TreeState:
+        """Return what a look has met."""
+        return cls(seen.position, snapshot_of(seen), None, tuple(sorted({*seen.closed, *seen.moving, *seen.unnamed})))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DiffOptions:
+    """What of a comparison is wanted."""
+
+    below: WorkspacePath = ROOT
+    """Only this file, or what is in this folder."""
+    limit: int
+    """Most changes."""
+    patch: bool
+    """Whether the changes of texts are shown."""
+
+
+def diff_tree(parts: Parts, actor: Actor, old: TreeState, new: TreeState, options: DiffOptions) -> TreeDiffResult:
+    """Compare two states of the tree, for a worker thread."""
+    assert old.checkpoint is not None
+    differences, unknown = _known(old, _differences(parts, old, new), new)
+    found = [each for each in differences if _concerns(each, options.below) and not _is_unread(each, new)]
+    patches = _Patches(parts, actor, is_now=new.checkpoint is None)
+    changes = [_change(each) for each in found[: options.limit]]
+    if options.patch:
+        changes = [
+            _with_patch(change, patches.of(each)) for change, each in zip(changes, found[: options.limit], strict=True)
+        ]
+    return TreeDiffResult(
+        old=old.checkpoint.name,
+        old_time=old.checkpoint.time,
+        new=None if new.checkpoint is None else new.checkpoint.name,
+        new_time=None if new.checkpoint is None else new.checkpoint.time,
+        changes=changes,
+        total=len(found),
+        counts=dict(Counter(each.change for each in found)),
+        by_actor=_by_actor(found),
+        unread=list(new.unread),
+        unknown=sorted(each.path for each in unknown if _concerns(each, options.below)),
+    )
+
+
+def _differences(parts: Parts, old: TreeState, new: TreeState) -> list[Difference]:
+    def key_of(path: str) -> str:
+        return parts.workspace.key(WorkspacePath(path))
+
+    first, last = (old, new) if new.checkpoint is None or old.number <= new.number else (new, old)
+    records = changes_after(parts.journal.history, first.number)[::-1]
+    if last.checkpoint is not None:
+        records = [record for record in records if record.number <= last.number]
+    before, after = ({key: row for key, row in state.rows.items() if key != ROOT} for state in (first, last))
+    found = compare_trees(before, after, records, key_of)
+    return found if first is old else [_reversed(each) for each in found]
+
+
+def _reversed(difference: Difference) -> Difference:
+    change = difference.change
+    if change in ("added", "deleted"):
+        change = "deleted" if change == "added" else "added"
+    return replace(difference, change=change, old=difference.new, new=difference.old)
+
+
+def _known(old: TreeState, differences: list[Difference], new: TreeState) -> tuple[list[Difference], list[Difference]]:
+    """Part what has changed from what is in one state alone since other ignore rules held."""
+    if old.rows.get(ROOT) == new.rows.get(ROOT):
+        return differences, []
+    unknown = [each for each in differences if each.change in ("added", "deleted") and not each.actors]
+    return [each for each in differences if each not in unknown], unknown
+
+
+def _concerns(difference: Difference, below: WorkspacePath) -> bool:
+    paths = [row.path for row in (difference.old, difference.new) if row is not None]
+    return below.is_root or any(path == below or path.startswith(f"{below}/") for path in paths)
+
+
+def _is_unread(difference: Difference, new: TreeState) -> bool:
+    return any(difference.path == path or difference.path.startswith(f"{path}/") for path in new.unread)
+
+
+def _by_actor(found: list[Difference]) -> list[ActorChanges]:
+    counts: dict[tuple[str, str], Counter[str]] = defaultdict(Counter)
+    for each in found:
+        for actor in external_if_nobody(each.actors):
+            counts[actor.kind, actor.id][each.change] += 1
+    most = sorted(counts.items(), key=lambda item: (-item[1].total(), item[0]))
+    return [ActorChanges(kind=kind, id=name, changes=dict(changes)) for (kind, name), changes in most]
+
+
+def _change(difference: Difference) -> TreeChange:
+    old, new = difference.old, difference.new
+    row = new or old
+    assert row is not None
+    return TreeChange(
+        path=row.path,
+        change=difference.change,
+        kind=row.kind,
+        old_path=None if old is None or old.path == row.path else old.path,
+        old_kind=None if old is None or old.kind == row.kind else old.kind,
+        old_version=None if old is None else old.version,
+        version=None if new is None else new.version,
+        old_size=None if old is None or old.kind != "file" else old.size,
+        size=None if new is None or new.kind != "file" else new.size,
+        old_mode=_mode(old),
+        mode=_mode(new),
+        actors=[{"kind": actor.kind, "id": actor.id} for actor in external_if_nobody(difference.actors)],
+    )
+
+
+def _mode(row: SnapshotRow | None) -> str | None:
+    return None if row is None or row.mode is None else f"{row.mode:o}"
+
+
+def _with_patch(change: TreeChange, patch: tuple[str | None, Omitted | None]) -> TreeChange:
+    text, omitted = patch
+    return change.model_copy(update={"diff": text, "diff_omitted": omitted})
+
+
+class _Patches:
+    """Shows the changes of texts as git does, up to so much in all. Lives for one result."""
+
+    def __init__(self, parts: Parts, actor: Actor, *, is_now: bool) -> None:
+        self._parts = parts
+        self._actor = actor
+        self._is_now = is_now
+        self._left = MOST_DIFF_CHARACTERS
+
+    def of(self, difference: Difference) -> tuple[str | None, Omitted | None]:
+        """Return the diff of a change, or why there is none; neither where no bytes and no mode of a file have changed."""
+        old, new = difference.old, difference.new
+        if any(row is not None and row.kind != "file" for row in (old, new)):
+            return None, None
+        head = "".join(f"{line}\n" for line in _headers(old, new))
+        if old is not None and new is not None and old.version == new.version:
+            return head, None
+        if self._left <= 0:
+            return None, "too many"
+        if any(self._is_withheld(row.path) for row in (old, new) if row is not None):
+            return None, "withheld"
+        if any((row.size or 0) > LARGEST_DIFFED_BYTES for row in (old, new) if row is not None):
+            return None, "too large"
+        try:
+            before, after = self._text(old, is_now=False), self._text(new, is_now=self._is_now)
+        except FileToolsError:
+            return None, "not kept"
+        if before is None or after is None:
+            return None, "binary"
+        names = ("/dev/null" if row is None else f"{side}/{row.path}" for side, row in (("a", old), ("b", new)))
+        text = head + unified_diff(before, after, *names)
+        self._left -= len(text)
+        return text, None
+
+    def _is_withheld(self, path: str) -> bool:
+        policy = self._parts.gatekeeper.policy
+        checks = (
+            policy.check(tool, WorkspacePath(path), actor=self._actor, operation="read")
+            for tool in ("diff", "read_file")
+        )
+        return bool(policy.rules) and not all(check.can_execute for check in checks)
+
+    def _text(self, row: SnapshotRow | None, *, is_now: bool) -> str | None:
+        """Return the text of a file, "" if it is not there, None if it is binary.
+
+        Raises:
+            FileToolsError: Its bytes are not kept, or not what stands there any more.
+        """
+        if row is None or row.version is None:
+            return ""
+        if is_now and not self._parts.journal.contents.has(row.version):
+            content, _ = self._parts.store.read(WorkspacePath(row.path), limit=LARGEST_DIFFED_BYTES)
+            if version_of(content) == row.version:
+                return inspect(content, name=row.path)[1]
+        return inspect(self._parts.journal.contents.get(row.version), name=row.path)[1]
+
+
+def _headers(old: SnapshotRow | None, new: SnapshotRow | None) -> Iterator[str]:
+    """Yield the lines above the hunks, as git's extended headers have them."""
+    paths = [row.path for row in (old, new) if row is not None]
+    yield f"diff --git {quoted_name(f'a/{paths[0]}')} {quoted_name(f'b/{paths[-1]}')}"
+    modes = [_MODE.format(0o644 if row is None or row.mode is None else row.mode) for row in (old, new)]
+    if old is None:
+        yield f"new file mode {modes[1]}"
+    elif new is None:
+        yield f"deleted file mode {modes[0]}"
+    elif modes[0] != modes[1]:
+        yield f"old mode {modes[0]}"
+        yield f"new mode {modes[1]}"
+    if old is not None and new is not None and old.path != new.path:
+        yield f"rename from {quoted_name(old.path)}"
+        yield f"rename to {quoted_name(new.path)}"
