@@ -350,7 +350,7 @@ class _Comparison:
         for key, met in self._met.items():
             row, folder = met.row, met.folder
             is_told = self._old.get(key) is row and key not in hinted
-            is_known = row.kind != "file" or (row.version is not None and row.identity == met.stat.identity)
+            is_known = row.identity == met.stat.identity and (row.kind == "directory" or row.version is not None)
             if folder is not None and is_told and is_known:
                 folder.restless.discard(row.path.rpartition("/")[2])
                 folder.rows[key] = row

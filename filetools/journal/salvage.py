@@ -11,6 +11,7 @@ from typing import Any, Final
 from filetools.errors import StateDamagedError
 from filetools.journal.carving import Pages, Value
 from filetools.journal.changes import DIRECTORY_REMOVALS
+from filetools.journal.contents import inflated
 from filetools.journal.rows import RECORD_COLUMNS, Fixed, lenient_text, record_from
 
 Row = tuple[Any, ...]
@@ -191,7 +192,9 @@ def _is_content(row: Row) -> bool:
     digest, size, used, content = row
     if not isinstance(digest, bytes) or len(digest) != 32 or not isinstance(size, int) or not isinstance(used, int):
         return False
-    return content is None or (isinstance(content, bytes) and hashlib.sha256(content).digest() == digest)
+    return content is None or (
+        isinstance(content, bytes) and hashlib.sha256(inflated(content, size)).digest() == digest
+    )
 
 
 def _is_text(value: str) -> bool:

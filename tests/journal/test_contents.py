@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import os
 import sqlite3
+import zlib
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from filetools.errors import StateDamagedError, VersionGoneError
 from filetools.journal import SqliteJournal
 from filetools.journal.blobs import YOUNG_SECONDS, BlobFolder
-from filetools.journal.contents import LARGEST_ROW_BYTES
+from filetools.journal.contents import LARGEST_ROW_BYTES, inflated
 from tests.support.journals import damage, put
 from tests.support.journals import version as v
 
@@ -118,3 +121,78 @@ def test_unfinished_files_go_when_they_are_old(tmp_path: Path) -> None:
     assert {place.name for place in (tmp_path / "blobs").iterdir()} == {young.name, LARGE_NAME}
     assert blobs.old_names() == [LARGE_NAME]
     assert YOUNG_SECONDS > 60
+
+
+def stored(journal: SqliteJournal) -> dict[str, tuple[int, int | None]]:
+    """Return of each version kept the size of its content, and how many bytes its row has; None in a file."""
+    rows = journal._database.rows("SELECT hash, size, length(bytes) FROM contents")
+    return {f"sha256:{digest.hex()}": (size, length) for digest, size, length in rows}
+
+
+@pytest.mark.parametrize("content", [b"", b"x", b"line\n" * 2000, os.urandom(5000), LARGE, b"x" * LARGEST_ROW_BYTES])
+def test_what_is_kept_for_a_snapshot_is_deflated_where_that_pays(relaxed: SqliteJournal, content: bytes) -> None:
+    relaxed.contents.keep_all({v(content): content})
+    ((size, length),) = stored(relaxed).values()
+    is_text = len(set(content)) < 10 and len(content) > 10
+    assert (size, length is None) == (len(content), content is LARGE)
+    assert length is None or (length < size // 20 if is_text else length == size)
+    assert relaxed.contents.get(v(content)) == content
+    assert (relaxed.contents.has(v(content)), relaxed.contents.missing([v(content)])) == (True, set())
+
+
+def test_what_a_commit_keeps_is_not_deflated(relaxed: SqliteJournal) -> None:
+    content = b"line\n" * 2000
+    put(relaxed, "a", content)
+    assert stored(relaxed) == {v(content): (len(content), len(content))}
+
+
+def set_bytes(row: bytes, connection: sqlite3.Connection) -> None:
+    connection.execute("UPDATE contents SET bytes = ?", (row,))
+
+
+@pytest.mark.parametrize("offset", [0, 1, 20, -1])
+def test_damage_of_what_is_deflated_is_noticed_and_healed(state: Path, relaxed: SqliteJournal, offset: int) -> None:
+    content = b"".join(b"%d\n" % number for number in range(1000))
+    relaxed.contents.keep_all({v(content): content})
+    (row,) = relaxed._database.row("SELECT bytes FROM contents")
+    at = offset % len(row)
+    damaged = row[:at] + bytes([row[at] ^ 1]) + row[at + 1 :]
+    for broken in (damaged, row[: at + 1], row[:at] + bytes(len(row) - at)):
+        relaxed._database.write(partial(set_bytes, broken))
+        if broken != row:
+            with pytest.raises(VersionGoneError):
+                relaxed.contents.get(v(content))
+    relaxed.contents.keep_all({v(content): content})
+    assert relaxed.contents.get(v(content)) == content
+
+
+def test_a_row_that_says_it_is_huge_is_not_inflated(relaxed: SqliteJournal) -> None:
+    bomb = zlib.compress(bytes(50_000_000))
+    insert = "INSERT INTO contents (hash, size, used, bytes) VALUES (?, ?, 0, ?)"
+    relaxed._database.write(
+        lambda connection: connection.executemany(insert, [(bytes(32), 2**62, bomb), (b"1" * 32, 60_000, bomb)])
+    )
+    assert (inflated(bomb, 2**62), len(inflated(bomb, 60_000))) == (bomb, 60_000)
+    for digest in (bytes(32), b"1" * 32):
+        with pytest.raises(VersionGoneError):
+            relaxed.contents.get(f"sha256:{digest.hex()}")
+
+
+def test_contents_are_written_in_portions(relaxed: SqliteJournal, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("filetools.journal.contents.SLICE_BYTES", 10_000)
+    contents = {v(content): content for content in (os.urandom(3000) for _ in range(20))}
+    written: list[int] = []
+    write = relaxed._database.write
+
+    def counted(work: Any, **options: Any) -> Any:
+        def changes(connection: sqlite3.Connection) -> Any:
+            before = connection.total_changes
+            work(connection)
+            written.append(connection.total_changes - before)
+
+        return write(changes, **options)
+
+    monkeypatch.setattr(relaxed._database, "write", counted)
+    relaxed.contents.keep_all(contents)
+    assert written == [4] * 5
+    assert {version: relaxed.contents.get(version) for version in contents} == contents
