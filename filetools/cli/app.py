@@ -15,6 +15,7 @@ from filetools.cli.commands import (
     editing,
     feed,
     going_back,
+    keeping,
     looking_back,
     mirror,
     playing,
@@ -37,7 +38,7 @@ app: Final = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 for part in (
-    playing, reading, searching, writing, editing, arranging, feed, looking_back, going_back, mirror, tools, serving,
+    playing, reading, searching, writing, editing, arranging, feed, looking_back, keeping, going_back, mirror, tools, serving,
     serving_http, answering, checking
 ):  # fmt: skip
     part.register(app)

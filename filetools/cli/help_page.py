@@ -40,7 +40,15 @@ class PagedCommand(TyperCommand):
             for each in self.get_params(ctx)
             if args
         )
-        return super().parse_args(ctx, args[:-1] if is_open else args)
+        if not any(each.name == "command" for each in self.get_params(ctx)):
+            return super().parse_args(ctx, args[:-1] if is_open else args)
+        # What follows -- is another program's line: none of it is taken for an argument of this one.
+        at = args.index("--") if "--" in args else len(args)
+        rest = super().parse_args(ctx, args[: at - 1] if is_open else args[:at])
+        if ctx.params.get("command") and not ctx.resilient_parsing:
+            ctx.fail(f"Got unexpected extra argument ({ctx.params['command'][0]}); a command stands after --")
+        ctx.params["command"] = args[at + 1 :]
+        return rest
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
         """Print the page."""

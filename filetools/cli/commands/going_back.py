@@ -1,4 +1,4 @@
-"""Commands that go back: `undo`, `redo`, `checkpoint`, `restore`."""
+"""Commands that go back: `undo`, `redo`, `restore`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from datetime import datetime, timedelta
 from typing import Annotated, Any, Final
 
 import typer
-from rich.filesize import decimal
 
 from filetools.app import FileToolsFacade
 from filetools.cli import suggestions
@@ -16,10 +15,9 @@ from filetools.cli.command import workspace_command
 from filetools.cli.commands.parameters import DryRun
 from filetools.cli.desk import CHANGING, Desk
 from filetools.cli.exit_codes import CONFLICT
-from filetools.cli.records import moment
 from filetools.cli.terminal import STDERR, print_line, print_note, printable
 from filetools.errors import EditConflictError, InvalidArgumentError
-from filetools.models import CheckpointResult, CheckpointsResult, UndoConflict, UndoneFile, UndoResult
+from filetools.models import UndoConflict, UndoneFile, UndoResult
 
 _PANEL: Final = "Changes"
 _VERBS: Final = {
@@ -51,10 +49,6 @@ def register(app: typer.Typer) -> None:
         ),
     )(undo)  # fmt: skip
     workspace_command(app, CHANGING, panel=_PANEL, examples=("filetools redo", "filetools redo --dry-run"))(redo)
-    workspace_command(
-        app, CHANGING, panel=_PANEL,
-        examples=("filetools checkpoint before-refactoring", "filetools checkpoint", "filetools checkpoint --delete old"),
-    )(checkpoint)  # fmt: skip
     workspace_command(
         app, CHANGING, panel=_PANEL,
         examples=("filetools restore before-refactoring --dry-run", "filetools restore before-refactoring"),
@@ -108,38 +102,6 @@ def redo(desk: Desk, *, partial: Partial = False, dry_run: DryRun = False) -> No
         return await files.redo(dry_run=dry_run, partial=partial)
 
     _go_back(desk, work, "redo")
-
-
-def checkpoint(
-    desk: Desk,
-    name: Annotated[
-        str | None,
-        typer.Argument(
-            metavar="NAME",
-            help="Name of this moment; without it all are listed.",
-            autocompletion=suggestions.checkpoints,
-        ),
-    ] = None,
-    *,
-    replace: Annotated[bool, typer.Option("--replace", help="Move a checkpoint of that name here.")] = False,
-    delete: Annotated[bool, typer.Option("--delete", help="Forget the checkpoint of that name.")] = False,
-) -> None:
-    """Keep the state of the whole tree under a name, to restore it later.
-
-    All files are in it that ignore rules do not leave out, whoever wrote them; up to 16 MiB a file. What changes after a
-    checkpoint is kept, whatever the limits, until the checkpoint is deleted.
-    """
-    if name is None and (replace or delete):
-        raise typer.BadParameter("--replace and --delete go with a name")
-
-    if name is None:
-        desk.perform(lambda files: files.checkpoints(), _show_checkpoints)
-        return
-
-    async def work(files: FileToolsFacade) -> CheckpointResult:
-        return await (files.delete_checkpoint(name) if delete else files.checkpoint(name, replace=replace))
-
-    desk.perform(work, lambda result: _show_checkpoint(result, "deleted" if delete else "made"))
 
 
 def restore(
@@ -224,29 +186,6 @@ def _amount(files: list[UndoneFile]) -> str:
     apart = sum(not any(end.startswith(f"{folder.path}/") for end in ends) for folder in folders)
     counts = ((len(files) - len(folders), "file"), (apart, "folder"))
     return " and ".join(f"{count} {what}{'s' if count > 1 else ''}" for count, what in counts if count)
-
-
-def _show_checkpoint(result: CheckpointResult, word: str) -> None:
-    style = "red" if word == "deleted" else "green"
-    print_line((f"{word:<9} ", style), printable(result.name), (f"  {_held(result)}", "dim"))
-    for path in result.by_hash_alone:
-        print_line(("not kept  ", "yellow"), printable(path), ("  too large: it cannot be restored", "dim"))
-    for path in result.unread:
-        print_line(("unread    ", "yellow"), printable(path), ("  it could not be read, or was changing", "dim"))
-
-
-def _show_checkpoints(result: CheckpointsResult) -> None:
-    for each in result.checkpoints:
-        print_line((f"{moment(each.time)}  ", "dim"), printable(each.name), (f"  {_held(each)}", "dim"))
-    if not result.checkpoints:
-        print_note("There is no checkpoint; 'filetools checkpoint NAME' makes one.")
-
-
-def _held(result: CheckpointResult) -> str:
-    """Return what is in a checkpoint."""
-    if result.files is None or result.bytes is None:
-        return f"the changes after number {result.number}"
-    return f"{result.files:,} file{'' if result.files == 1 else 's'}, {decimal(result.bytes)}"
 
 
 def _moment(given: str | None) -> int | datetime | None:

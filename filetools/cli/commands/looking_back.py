@@ -13,13 +13,23 @@ from filetools.cli.commands.parameters import PathArgument, whole_version
 from filetools.cli.desk import READING, Desk
 from filetools.cli.exit_codes import DIFFERS
 from filetools.cli.records import actor_style, moment, verb_of
-from filetools.cli.terminal import print_line, print_note, printable, printable_line
-from filetools.models import DiffResult, LineRange, Operation, ProvenanceResult, VersionEntry, VersionsResult
+from filetools.cli.terminal import STDERR, print_line, print_note, printable, printable_line
+from filetools.cli.tree_changes import change_line, compared, counted, required_checkpoint, unsure_lines
+from filetools.models import (
+    DiffResult,
+    LineRange,
+    Operation,
+    ProvenanceResult,
+    TreeDiffResult,
+    VersionEntry,
+    VersionsResult,
+)
 
 _PANEL: Final = "Changes"
 _SHORT: Final = 12
 _DIFF_STYLES: Final = {"+": "green", "-": "red", "@": "cyan"}
 _MOST_VERSIONS: Final = 1000
+_MOST_CHANGES: Final = 10_000
 
 Version = Annotated[
     str | None,
@@ -32,7 +42,10 @@ def register(app: typer.Typer) -> None:
     workspace_command(app, READING, panel=_PANEL, examples=("filetools versions src/app.py",))(versions)
     workspace_command(
         app, READING, panel=_PANEL,
-        examples=("filetools diff src/app.py", "filetools diff src/app.py 3f2a9c117b40", "filetools diff a.md 3f2a 77c1"),
+        examples=(
+            "filetools diff", "filetools diff --since before-refactoring src", "filetools diff src/app.py",
+            "filetools diff src/app.py 3f2a9c117b40", "filetools diff a.md 3f2a 77c1",
+        ),
     )(diff)  # fmt: skip
     workspace_command(app, READING, panel=_PANEL, examples=("filetools who src/app.py", "filetools who --json a.md"))(
         who
@@ -60,11 +73,38 @@ def versions(
     desk.perform(work, _show_versions)
 
 
-def diff(desk: Desk, path: PathArgument, old: Version = None, new: Version = None) -> None:
-    """Show what changed in a file.
+def diff(
+    desk: Desk,
+    path: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="PATH", help="A file; without it the whole tree is compared.", autocompletion=suggestions.paths
+        ),
+    ] = None,
+    old: Version = None,
+    new: Version = None,
+    *,
+    since: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="Compare with this checkpoint.", autocompletion=suggestions.checkpoints),
+    ] = None,
+    until: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME", help="Compare up to this one, not up to now.", autocompletion=suggestions.checkpoints
+        ),
+    ] = None,
+) -> None:
+    """Show what changed in the whole tree, or in a file.
 
-    Since its version before the last change; since another; or between two. Exit code 1 if they differ.
+    Without PATH since the last checkpoint, or since that of --since; with both, in that file or folder. With PATH alone since
+    the version before the last change of the file; since another; or between two. Exit code 1 if they differ.
     """
+    if (until is not None and since is None) or (old is not None and since is not None):
+        raise typer.BadParameter("--until goes with --since, and neither goes with versions")
+    if path is None or since is not None:
+        _diff_tree(desk, path, since, until)
+        return
 
     async def work(files: FileToolsFacade) -> DiffResult:
         where = desk.path(path)
@@ -77,6 +117,18 @@ def diff(desk: Desk, path: PathArgument, old: Version = None, new: Version = Non
         return result
 
     desk.perform(work, _show_diff)
+
+
+def _diff_tree(desk: Desk, path: str | None, since: str | None, until: str | None) -> None:
+    async def work(files: FileToolsFacade) -> TreeDiffResult:
+        where = "" if path is None else desk.path(path)
+        name = await required_checkpoint(files, since)
+        result = await files.diff_tree(name, until, path=where, patch=True, limit=_MOST_CHANGES)
+        if result.total:
+            desk.note_failure(DIFFERS)
+        return result
+
+    desk.perform(work, _show_tree_diff)
 
 
 def who(desk: Desk, path: PathArgument) -> None:
@@ -115,12 +167,33 @@ def _version_parts(entry: VersionEntry) -> list[tuple[str, str]]:
 
 
 def _show_diff(result: DiffResult) -> None:
-    for line in result.diff.splitlines():
-        header = line.startswith(("+++", "---"))
-        style = "bold" if header else _DIFF_STYLES.get(line[:1], "")
-        print_line((printable_line(line), style))
+    _print_diff(result.diff)
     if not result.diff:
         print_note("No difference.")
+
+
+def _show_tree_diff(result: TreeDiffResult) -> None:
+    for change in result.changes:
+        if change.diff is None:
+            why = "" if change.diff_omitted is None else f"  no diff: {change.diff_omitted}"
+            print_line(change_line(change), (why, "dim"))
+        else:
+            _print_diff(change.diff)
+    for line in unsure_lines(result):
+        STDERR.print(line)
+    if result.total > len(result.changes):
+        print_note(f"… and {result.total - len(result.changes):,} more")
+    print_note(
+        f"{counted(result.counts)} {compared(result)}." if result.total else f"No difference {compared(result)}."
+    )
+
+
+def _print_diff(diff: str) -> None:
+    is_head = True
+    for line in diff.split("\n")[:-1]:
+        is_head = not line.startswith("@@") and (is_head or line.startswith("diff --git "))
+        style = "bold" if is_head else _DIFF_STYLES.get(line[:1], "")
+        print_line((printable_line(line), style))
 
 
 def _show_lines(result: ProvenanceResult, content: str) -> None:

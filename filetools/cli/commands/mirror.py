@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from typing import Annotated, Any, Final, Protocol
 
 import typer
+from rich.filesize import decimal
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from filetools.app import FileToolsFacade
@@ -14,7 +15,8 @@ from filetools.cli.command import workspace_command
 from filetools.cli.desk import CHANGING, Desk
 from filetools.cli.exit_codes import FAILED
 from filetools.cli.terminal import STDERR, STDOUT, fact_table, print_line, print_table, printable
-from filetools.models import SyncResult
+from filetools.cli.tree_changes import MOST_LISTED, actor_lines, change_lines, compared, newest_checkpoint, unsure_lines
+from filetools.models import SyncResult, TreeDiffResult
 
 _PANEL: Final = "Workspace"
 MOST_SHOWN: Final = 50
@@ -40,10 +42,15 @@ def register(app: typer.Typer) -> None:
 
 
 def status(desk: Desk) -> None:
-    """Show the state of the workspace and its mirror."""
+    """Show the state of the workspace and its mirror, and what changed since the last checkpoint.
+
+    The changes are counted for each actor, then listed up to 20; 'filetools diff' shows all of them.
+    """
 
     async def work(files: FileToolsFacade) -> dict[str, Any]:
-        return await files.status()
+        name = await newest_checkpoint(files)
+        changes = None if name is None else await files.diff_tree(name, limit=MOST_LISTED)
+        return await files.status() | {"changes": None if changes is None else changes.to_dict()}
 
     desk.perform(work, _show_status)
 
@@ -95,8 +102,9 @@ def _progress(files: FileToolsFacade) -> Iterator[None]:
 def _show_status(state: dict[str, Any]) -> None:
     table = fact_table()
     for name, value in state.items():
-        if name not in ("mirrors", "documents", "unrestored") and value is not None:
+        if name not in ("mirrors", "documents", "unrestored", "changes", "retention") and value is not None:
             table.add_row(name, printable(str(value)))
+    table.add_row("retention", printable(_retention(state["retention"])))
     for path in state["unrestored"]:
         table.add_row("unrestored", printable(f"{path} (lost in a power cut, and tried again every second)"))
     for document in state["documents"]:
@@ -108,6 +116,26 @@ def _show_status(state: dict[str, Any]) -> None:
         if mirror["last_error"]:
             table.add_row("", printable(mirror["last_error"]))
     print_table(table)
+    if state["changes"] is not None:
+        _show_changes(TreeDiffResult.model_validate(state["changes"]))
+
+
+def _retention(held: dict[str, Any]) -> str:
+    """Return what the journal holds, and why it holds more than it should."""
+    size = f"{decimal(held['bytes'])} of {decimal(held['bytes_limit'])}"
+    over = f"; checkpoint {held['checkpoint']!r} keeps it over its limits" if held["held_over_limit"] else ""
+    return f"{size}, {held['records']:,} of {held['records_limit']:,} records{over}"
+
+
+def _show_changes(result: TreeDiffResult) -> None:
+    print_line()
+    print_line(
+        (f"{result.total:,} changed " if result.total else "Nothing changed ", "bold"), (compared(result), "dim")
+    )
+    for line in actor_lines(result):
+        print_line("  ", line)
+    for line in (*change_lines(result), *unsure_lines(result)):
+        print_line(line)
 
 
 def _show_sync(result: SyncResult) -> None:

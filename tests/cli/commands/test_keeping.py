@@ -1,0 +1,192 @@
+from __future__ import annotations
+
+import os
+import re
+import signal
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from tests.support.terminal import CommandLine, Running
+
+DATE = r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d"
+
+
+def sh(run: CommandLine, script: str, *options: str, name: tuple[str, ...] = ()) -> tuple[int, str, str]:
+    """Run a script between two checkpoints; returns exit code and both streams."""
+    done = run("checkpoint", *name, "--around", *options, "--", "sh", "-c", script)
+    return done.code, done.text, done.error
+
+
+def names(run: CommandLine) -> list[str]:
+    return [each["name"] for each in run("checkpoints", "--json").json["data"]["checkpoints"]]
+
+
+@pytest.mark.parametrize("name", [" ", "x" * 201])
+def test_a_bad_name_makes_nothing_and_runs_nothing(run: CommandLine, name: str) -> None:
+    assert sh(run, "touch hit", name=(name,))[0] == 2
+    assert (names(run), (run.folder / "hit").exists()) == ([], False)
+
+
+@pytest.mark.parametrize("name", ["../x", "src/app.py", "--", "-x", "é;*"])
+def test_names_that_look_like_something_else_are_names(run: CommandLine, name: str) -> None:
+    done = run("checkpoint", "--root", str(run.folder), *(("--",) if name.startswith("-") else ()), name)
+    if name.startswith("-"):
+        assert (done.code, names(run)) == (2, [])  # what follows -- is a command
+    else:
+        assert (done.code, names(run)) == (0, [name])
+
+
+def test_checkpoints_without_a_name_are_listed_with_time_and_size(run: CommandLine) -> None:
+    assert run("checkpoints").error == "There is no checkpoint; 'filetools checkpoint' makes one.\n"
+    for _ in range(2):
+        (line,) = run("checkpoint").lines
+        assert re.fullmatch(rf"made      {DATE}( \(2\))?  2 files, 20 bytes", line)
+    run("checkpoint", "2026-11-22 12:00:00 (2)")
+    run("checkpoint", "named")
+    lines = run("checkpoints").lines
+    assert [re.sub(r"\d\d:\d\d:\d\d", "T", line).rstrip() for line in lines[3:]] == [
+        f"T  {'named':<{len('2026-11-22 12:00:00 (2)')}}  2 files, 20 bytes"
+    ]
+    assert all(len(line) < 80 for line in lines)
+
+
+def test_of_two_processes_that_take_one_name_at_once_one_gets_it(run: CommandLine) -> None:
+    with ThreadPoolExecutor(2) as threads:
+        codes = sorted(threads.map(lambda _: run("checkpoint", "same").code, range(2)))
+    assert (codes, names(run)) == ([0, 2], ["same"])
+
+
+def test_around_a_command_its_output_and_code_are_its_own_and_its_effect_is_told(run: CommandLine) -> None:
+    code, output, error = sh(
+        run, "cat; echo out; echo err >&2; echo x >> notes.md; rm -r src; chmod 755 notes.md; exit 7"
+    )
+    assert (code, output) == (7, "out\n")
+    assert [re.sub(DATE, "T", line) for line in error.splitlines()] == [
+        "err",
+        "modified  notes.md    external",
+        "deleted   src/app.py  external",
+        "sh: 2 deleted, 1 modified; 'filetools restore \"auto: before sh T\"' takes it back.",
+    ]
+    before, after = names(run)
+    assert (before.startswith("auto: before sh"), after.startswith("auto: after sh")) == (True, True)
+    assert run("restore", before).code == 0
+    assert (run.folder / "src/app.py").read_text() == "one\ntwo\nthree\n"
+    assert sh(run, ":")[2] == "sh changed nothing.\n"
+
+
+def test_the_input_of_the_command_is_that_of_the_process(run: CommandLine) -> None:
+    done = run("checkpoint", "--around", "--", "cat", stdin=b"\xff\x00given")
+    assert (done.code, done.raw) == (0, b"\xff\x00given")
+
+
+def test_arguments_of_the_command_are_not_ours(run: CommandLine) -> None:
+    done = run("checkpoint", "--around", "--", "echo", "--help", "--", "--delete", "-h", "")
+    assert (done.code, done.text) == (0, "--help -- --delete -h \n")
+
+
+def test_named_ones_stay_and_the_second_name_is_looked_for_before_anything_runs(run: CommandLine) -> None:
+    assert sh(run, "echo x > new", name=("mine",))[0] == 0
+    assert names(run) == ["mine", "mine (after)"]
+    assert not any(each["automatic"] for each in run("checkpoints", "--json").json["data"]["checkpoints"])
+    run("checkpoint", "mine", "--delete")
+    assert sh(run, "touch hit", name=("mine",))[0] == 2
+    assert (names(run), (run.folder / "hit").exists()) == (["mine (after)"], False)
+    assert sh(run, "touch hit", "--replace", name=("mine",))[0] == 0
+    assert names(run) == ["mine", "mine (after)"]
+
+
+@pytest.mark.parametrize(("command", "code"), [("no-such-program", 127), ("./notes.md", 126)])
+def test_what_cannot_be_started_leaves_nothing(run: CommandLine, command: str, code: int) -> None:
+    done = run("checkpoint", "--around", "--", command)
+    assert (done.code, names(run)) == (code, [])
+    assert done.error.startswith(f"error: {command}: ")
+
+
+def test_as_json_the_effect_is_one_line_after_the_output(run: CommandLine) -> None:
+    code, output, error = sh(run, "echo x > new", "--json")
+    assert (code, error) == (0, "")
+    assert '"changes":[{"path":"new","change":"added"' in output
+
+
+def until_it_runs(process: Running, marker: Path) -> None:
+    process.until(marker.exists)
+
+
+@pytest.mark.parametrize(
+    ("number", "is_for_all", "code"),
+    [(signal.SIGINT, True, 130), (signal.SIGTERM, False, 143), (signal.SIGHUP, False, 129)],
+)
+def test_signals_end_the_command_and_its_effect_is_told_all_the_same(
+    run: CommandLine, number: signal.Signals, is_for_all: bool, code: int
+) -> None:
+    with run.started("checkpoint", "--around", "--", "sh", "-c", "echo x > new; exec sleep 60") as process:
+        until_it_runs(process, run.folder / "new")
+        (os.killpg if is_for_all else os.kill)(process.pid, number)  # a terminal sends Ctrl-C to the command, too
+        assert process.wait() == code
+        assert b"added     new  external\n" in process.error.read()
+    assert len(names(run)) == 2
+
+
+def test_a_command_that_outlives_ctrl_c_is_waited_for(run: CommandLine) -> None:
+    script = "trap 'echo caught' INT; echo x > new; while [ ! -e go ]; do sleep 0.05; done; exit 3"
+    with run.started("checkpoint", "--around", "--", "sh", "-c", script) as process:
+        until_it_runs(process, run.folder / "new")
+        os.killpg(process.pid, signal.SIGINT)
+        (run.folder / "go").touch()
+        assert process.wait() == 3
+
+
+def test_status_says_who_changed_what_since_the_last_checkpoint(run: CommandLine) -> None:
+    assert run("status").text.count("changed") == 0
+    run("checkpoint", "older")
+    run("checkpoint", "start")
+    assert "Nothing changed since checkpoint 'start'" in run("status").text
+    run("edit", "src/app.py", "--old", "two", "--new", "2", "--actor", "alice")
+    run("mv", "notes.md", "docs/notes.md")
+    (run.folder / "src/app.py").write_text("program\n")
+    for number in range(30):
+        (run.folder / f"new{number:02}.txt").write_text("x")
+    lines = run("status").lines
+    at = next(number for number, line in enumerate(lines) if line.startswith("33 changed since checkpoint 'start'"))
+    assert lines[at + 1 : at + 4] == [
+        "  external  30 added, 1 modified",
+        "  ann       1 added, 1 moved",
+        "  alice     1 modified",
+    ]
+    assert (lines[at + 4], lines[-1]) == ("moved     notes.md → docs/notes.md  ann", "… and 13 more")
+    assert all(len(line.rstrip()) <= 80 for line in lines)
+    told = run("status", "--json").json["data"]["changes"]
+    assert (told["total"], len(told["changes"])) == (33, 20)
+
+
+def test_diff_without_a_path_is_of_the_whole_tree(run: CommandLine) -> None:
+    none = run("diff")
+    assert (none.code, "There is no checkpoint to compare with" in none.error) == (2, True)
+    run("checkpoint", "start")
+    same = run("diff")
+    assert (same.code, same.text, same.error.startswith("No difference since checkpoint 'start'")) == (0, "", True)
+    run("edit", "src/app.py", "--old", "two", "--new", "-- 2", "--actor", "alice")
+    (run.folder / "notes.md").chmod(0o755)
+    (run.folder / "empty").mkdir()
+    done = run("diff")
+    assert (done.code, done.lines) == (1, [
+        "added     empty/",
+        "diff --git a/notes.md b/notes.md", "old mode 100644", "new mode 100755",
+        "diff --git a/src/app.py b/src/app.py", "--- a/src/app.py", "+++ b/src/app.py", "@@ -1,3 +1,3 @@",
+        " one", "-two", "+-- 2", " three",
+    ])  # fmt: skip
+    assert done.error.startswith("1 added, 1 mode changed, 1 modified since checkpoint 'start'")
+    run("checkpoint", "later")
+    assert run("diff").code == 0
+    assert run("diff", "--since", "start", "--until", "later", "src").lines[0] == "diff --git a/src/app.py b/src/app.py"
+    assert run("diff", "--since", "later", "--until", "start", "--json").json["data"]["counts"]["deleted"] == 1
+
+
+def test_colours_are_for_terminals_alone(run: CommandLine) -> None:
+    run("checkpoint", "start")
+    (run.folder / "notes.md").write_text("new\n")
+    for command in (("diff",), ("status",), ("checkpoints",)):
+        assert "\x1b[" in run.at_terminal(*command).text
+        assert "\x1b[" not in run(*command).text
