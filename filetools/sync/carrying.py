@@ -65,13 +65,13 @@ class Carrier:
     def completions(self, action: MirrorAction, step: Step) -> list[Completion]:
         """Return what can be paid once an action was exchanged; call it under the locks of its paths.
 
-        Nothing for a moved directory while entries are open below it, nor for a directory that was there already, which
+        Nothing for a moved directory of which the mirror owes something, nor for a directory that was there already, which
         may be one that is owed to go: catching up has to look at each file.
         """
         if isinstance(step, MakeDirectoryStep) and action.path not in step.made:
             self.mirror.work.set()
             return []
-        if isinstance(action, Move) and action.version is None and self._owes_below(action.source_key):
+        if isinstance(action, Move) and action.version is None and self._owes_of(action.source_key):
             self.mirror.work.set()
             return []
         found = []
@@ -127,6 +127,12 @@ class Carrier:
                 return head.version
         return None
 
-    def _owes_below(self, key: str) -> bool:
+    def _owes_of(self, key: str) -> bool:
+        """Whether the mirror may lack something of a folder besides its newest change."""
         entries = self._journal.backlog.of(self.mirror.place, _MANY_ENTRIES, max_tries=1_000_000)
-        return len(entries) == _MANY_ENTRIES or any(entry.key.startswith(f"{key}/") for entry in entries)
+        return len(entries) == _MANY_ENTRIES or any(
+            entry.key.startswith(f"{key}/")
+            or (entry.key == key and entry.number < 0)
+            or (key.startswith(f"{entry.key}/") and not self.mirror.completions.holds(entry))
+            for entry in entries
+        )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import subprocess
+import threading
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
@@ -20,7 +21,17 @@ from filetools.facade.steps.put_back import RestoreFolder
 from filetools.models import ChangeRecord
 from filetools.paths import WorkspacePath
 from filetools.watch import Hint, Known
-from tests.support.opened import all_seen, clerk_of, names_in, recorded, steps_until, watched
+from tests.support.opened import (
+    ScriptedOpening,
+    all_seen,
+    clerk_of,
+    names_in,
+    outcome_of,
+    recorded,
+    steps_until,
+    until_watched,
+    watched,
+)
 from tests.support.storms.pictures import on_disk, replayed
 
 NO_WATCHER: dict[str, Any] = {"watch": False, "durability": "relaxed"}
@@ -512,3 +523,38 @@ async def test_names_told_of_another_folder_at_the_old_name_of_a_moved_one_are_s
         records = (await files.changes(position)).records
         assert replayed(start, records) == (on_disk(tmp_path), [])
         assert [(record.old_path, record.path) for record in records if record.old_path] == [("docs", "new")]
+
+
+@pytest.mark.parametrize("number", range(1, 13))
+async def test_a_folder_that_a_program_makes_anew_where_one_is_about_to_move_takes_nothing_along(
+    tmp_path: Path, number: int
+) -> None:
+    left = number
+
+    def make_anew(method: str, path: str) -> None:
+        nonlocal left
+        if threading.current_thread() is not threading.main_thread():
+            left -= 1
+            if left == 0:
+                run(tmp_path, "mkdir -p gone; echo other > gone/b")
+
+    (tmp_path / "gone").mkdir()
+    (tmp_path / "gone/b").write_text("one")
+    opening = ScriptedOpening(tmp_path, settings={"watch": True})
+    async with opening as files:
+        await files.write_file("gone/a", "one")
+        await files.write_file("moved/c", "one")
+        await until_watched(files, tmp_path)
+        clerk_of(files)._watcher._handover.close()  # its hints come by hand
+        start, position = on_disk(tmp_path), await files.position()
+        run(tmp_path, "rm -r gone")
+        opening.script.before = make_anew
+        await outcome_of(files.move_file("moved", "gone"))
+        opening.script.before = lambda method, path: None
+        recorder = ForeignRecorder(files._parts, files._runner.tell)
+        names = ("gone", "moved", "gone/a", "gone/b", "gone/c", "moved/a", "moved/b", "moved/c")
+        hints = [Hint("changed", name, is_directory="/" not in name) for name in names]
+        while hints:
+            hints = await recorder.record(hints)
+        records = (await files.changes(position)).records
+        assert replayed(start, records) == (on_disk(tmp_path), [])

@@ -223,6 +223,21 @@ async def test_what_changed_for_an_instant_before_anybody_looked_is_set_right_in
     assert snapshot(mirror) == snapshot(root) == {"back": b"1", "old": None, "old/back": b"1"}
 
 
+async def test_a_folder_that_moves_on_while_something_in_it_is_owed_is_looked_at_where_it_is(tmp_path: Path) -> None:
+    root, mirror = tmp_path / "root", tmp_path / "mirror"
+    root.mkdir()
+    settings = QUICK | {"sync_after_seconds": 0.5}  # so that nothing is caught up between the moves
+    async with filetools.open(root, mirror=mirror, settings=settings) as files:
+        await files.write_file("a/one", "1")
+        await caught_up(files)
+        (root / "a/two").write_text("2")
+        await ForeignRecorder(files._parts, files._runner.tell).record([Hint("changed", "a/two")])
+        await files.move_file("a", "b")
+        await files.move_file("b", "c")
+        await caught_up(files)
+    assert snapshot(mirror) == snapshot(root) == {"c": None, "c/one": b"1", "c/two": b"2"}
+
+
 async def test_a_file_that_moves_after_a_chmod_has_its_new_mode_in_the_mirror(tmp_path: Path) -> None:
     root, mirror = tmp_path / "root", tmp_path / "mirror"
     root.mkdir()

@@ -8,7 +8,7 @@ from functools import partial
 from itertools import takewhile
 
 from filetools.facade.parts import Parts
-from filetools.facade.steps.folders import FolderStep
+from filetools.facade.steps.folders import FolderStep, MoveFolder
 from filetools.facade.steps.parents import UnheldError, folder_change
 from filetools.facade.steps.step import Step
 from filetools.journal import Change, HeadMovedError, View
@@ -92,14 +92,19 @@ def tell_of_gone_folders(parts: Parts, active: Sequence[Step], noticed: Noticed)
     """Record the folders that other programs took away where new ones will be made, before these have their names.
 
     Raises:
-        HeadMovedError: There were some; what was in them is gone, too, and has to be looked at again.
+        HeadMovedError: There were some; what was in them is gone, too, and has to be looked at again. Or one stands there
+            again, that was gone at the look: what is known of it would be taken for what comes there.
     """
+    coming = {step.paths[1] for step in active if isinstance(step, MoveFolder)}
     folders = {folder for step in active for folder in step.new_folders(parts)} | _folders_of(active)
     since = parts.journal.position()
     outermost: dict[WorkspacePath, None] = {}
     for innermost in folders - {folder.parent for folder in folders}:
         known = [folder for folder, was in _way(parts, innermost) if was == "directory" and folder in folders]
-        outermost |= dict.fromkeys([folder for folder in known if parts.store.stat(folder) is None][:1])
+        gone = [folder for folder in known if parts.store.stat(folder) is None]
+        outermost |= dict.fromkeys(gone[:1])
+        if not gone and innermost in coming and known[-1:] == [innermost]:
+            raise HeadMovedError(innermost)
     if outermost:
         noticed(parts.journal.commit([folder_deletion(parts, folder, since) for folder in outermost], EXTERNAL))
         raise HeadMovedError(next(iter(outermost)))
