@@ -125,6 +125,8 @@ def _is_carried(context: SyncContext, path: WorkspacePath, head: Head) -> bool:
     stat = context.primary.stat(path)
     if stat is None or stat.type != "file":
         return head.version is None
+    if head.mode not in (None, stat.mode):
+        return False  # it may be nothing but the mode that changes
     try:
         return stat.size == head.size and file_version(context.primary, path) == head.version
     except PathNotFoundError:

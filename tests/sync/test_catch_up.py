@@ -14,7 +14,10 @@ from filetools.errors import AccessDeniedError, InvalidPathError, LockTimeoutErr
 from filetools.events import SyncError
 from filetools.journal import Change
 from filetools.models import Operation
+from filetools.paths import WorkspacePath
+from filetools.sync.wanted import UnsettledError, wanted
 from tests.support.faulty import FaultyStore, Plan
+from tests.support.journals import draft
 from tests.support.mirror_worlds import (
     ALICE,
     Hang,
@@ -309,6 +312,21 @@ async def test_a_moved_folder_with_debts_below_is_looked_at_file_by_file(tmp_pat
         await opened.manager.start()
         await opened.until_paid()
         assert tree(inner) == tree(opened.primary) == {"moved": None, "moved/a": b"2", "moved/b": b"1"}
+
+
+async def test_a_mode_that_is_only_being_set_is_waited_for(tmp_path: Path) -> None:
+    async with world(tmp_path, local_store(tmp_path / "mirror")) as opened:
+        await opened.manager.start()
+        await opened.write("a", b"1")
+        await opened.until_paid()
+        change = draft(opened.journal, "a", b"1", mode=0o755)
+        (record,) = opened.journal.commit([change], ALICE)
+        with pytest.raises(UnsettledError):
+            wanted(opened.manager._context, WorkspacePath("a"), "a")
+        opened.primary.set_mode(WorkspacePath("a"), 0o755)
+        assert wanted(opened.manager._context, WorkspacePath("a"), "a").mode == 0o755
+        opened.journal.marks.applied([record.number])
+        await opened.until_paid()
 
 
 async def test_a_sync_that_failed_is_followed_by_new_bytes(tmp_path: Path) -> None:
