@@ -30,7 +30,7 @@ from filetools.facade.unsaved_undo import plan_unsaved, split_buffered, unsaved_
 from filetools.facade.way import FIRST_PAUSE_SECONDS, MOST_TRIES, Outcome
 from filetools.journal import History, RelationKind, Selection
 from filetools.models import ChangeRecord
-from filetools.models.history import UndoConflict, UndoneChange, UndoneFile, UndoResult
+from filetools.models.history import NotUndone, UndoConflict, UndoneChange, UndoneFile, UndoResult
 from filetools.paths import WorkspacePath, matches_protected
 from filetools.versions import (
     Clash,
@@ -53,6 +53,7 @@ LARGEST_SHOWN_BYTES: Final = 256 * 1024
 MOST_SINCE: Final = 100
 """More records than these, written while a plan was made, are not looked through: it is made anew."""
 _SETTLED: Final = ("undone", "unchanged", "kept")
+_STAYS: Final = {"unknown": "nobody knows what was there before", "kept": "others use this folder now"}
 
 
 @dataclass(frozen=True)
@@ -96,6 +97,16 @@ class UndoPlan:
         """What it does, to compare two plans by; asked for in a worker thread first."""
         return [self._fact(step) for step in self.steps]
 
+    @cached_property
+    def not_undone(self) -> list[NotUndone]:
+        """What stays as it is, and why."""
+        reasons = dict.fromkeys(sorted(self.unknown), _STAYS["unknown"])
+        for finding in self.findings:
+            reason = finding.clash.reason if finding.clash is not None else _STAYS.get(finding.outcome)
+            if reason is not None:
+                reasons[finding.path] = reason
+        return [NotUndone(path=path, reason=reason) for path, reason in reasons.items()]
+
     def touched(self, protected: Sequence[str]) -> list[WorkspacePath]:
         """Return the paths a person may have to allow: those of the steps, and protected ones inside moved folders."""
         inside = [
@@ -111,6 +122,7 @@ class UndoPlan:
                    for place, step in enumerate(self.steps)],
             conflicts=self.conflicts,
             unknown=sorted({*self.unknown, *(one.path for one in self.findings if one.outcome == "unknown")}),
+            not_undone=self.not_undone,
             dry_run=False,
             number=None if outcome is None or not outcome.records else outcome.records[-1].number,
             mirror="off" if outcome is None else outcome.mirror,
@@ -125,7 +137,10 @@ class UndoPlan:
             f"{first.path} cannot be taken back: {first.reason}{more}; nothing was changed",
             path=first.path,
             suggested_action="Look at the conflicts and edit by hand, or undo with partial=True to leave them out.",
-            details={"conflicts": [conflict.to_dict() for conflict in self.conflicts]},
+            details={
+                "not_undone": [each.to_dict() for each in self.not_undone],
+                "conflicts": [conflict.to_dict() for conflict in self.conflicts],
+            },
         )
 
     def _fact(self, step: UndoStep) -> tuple[str, ...]:

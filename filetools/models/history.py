@@ -51,6 +51,14 @@ class UndoConflict(Result):
     """Where texts overlap: `ours` is what stands there now, `theirs` what was there before, with base and line."""
 
 
+class NotUndone(Result):
+    """A path at which something stays as it is."""
+
+    path: str
+    reason: str
+    """Why, in a few words."""
+
+
 class UndoResult(Result):
     """What `undo`, `redo` or `restore` did, or in a dry run would do; no changes if there was nothing to undo."""
 
@@ -61,6 +69,8 @@ class UndoResult(Result):
     """What was left out; without `partial` an undo with conflicts changes nothing."""
     unknown: list[str] = Field(default_factory=list)
     """Paths that stay as they are: nobody knows what was before them, or where they come from."""
+    not_undone: list[NotUndone] = Field(default_factory=list)
+    """All that could not be taken back, each path once: conflicts, what is unknown, and folders that others use now."""
     dry_run: bool = False
     number: int | None = None
     """Journal number of the newest record of the undo, which can be undone itself."""

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Final
 
+from filetools.errors import EditConflictError
 from filetools.models import UndoResult
 from filetools.tools.arguments import Parameters
 from filetools.tools.tool import AnyTool, Tool, ToolContext
+
+_HINT: Final = "Edit by hand what not_undone names, or undo the rest by its call_id or path."
 
 
 class UndoChanges(Parameters):
@@ -23,9 +27,13 @@ async def undo_changes(context: ToolContext, given: UndoChanges) -> UndoResult:
     actor = context.files.actor
     # A call has one conversation; what says less is meant within this one, where others may be going on.
     whose = replace(actor, session=None) if given.call_id is not None else actor
-    return await context.files.undo(
-        call=given.call_id, since=given.since, path=given.path, actor=whose, dry_run=given.dry_run
-    )
+    try:
+        return await context.files.undo(
+            call=given.call_id, since=given.since, path=given.path, actor=whose, dry_run=given.dry_run
+        )
+    except EditConflictError as exc:
+        # The hint of the call names an argument that this tool does not have.
+        raise EditConflictError(exc.message, path=exc.path, suggested_action=_HINT, details=exc.details) from exc
 
 
 HISTORY: tuple[AnyTool, ...] = (

@@ -51,6 +51,33 @@ async def test_what_overlaps_with_others_is_refused_with_both_texts(files: FileT
     assert (tmp_path / "a.txt").read_text() == "one\nTwo\nthree\n"
 
 
+async def test_a_refusal_names_each_path_and_why_and_only_arguments_that_there_are(
+    files: FileToolsFacade, tmp_path: Path
+) -> None:
+    items = [{"path": name, "content": "one\ntwo\n"} for name in ("b.txt", "c.txt", "d.txt")]
+    await call(files, ALICE, "write_multiple", "c1", items=items)
+    await call(files, BOB, "edit_file", path="b.txt", old_string="two", new_string="2")
+    await call(files, BOB, "delete_file", path="c.txt")
+    (tmp_path / "c.txt").mkdir()
+    envelope = await ToolRegistry(files.for_actor(ALICE)).call("undo_changes", {"call_id": "c1"})
+    told = {each["path"]: each["reason"] for each in envelope["details"]["not_undone"]}
+    assert (envelope["error_code"], sorted(told)) == ("EDIT_CONFLICT", ["b.txt", "c.txt"])
+    assert all(0 < len(reason) < 100 for reason in told.values())
+    assert "partial" not in envelope["suggested_action"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == [".filetools", "a.txt", "b.txt", "c.txt", "d.txt"]
+    text = ToolRegistry(files.for_actor(ALICE)).show("undo_changes", envelope).text
+    assert all(f'"{path}"' in text for path in told)
+
+
+async def test_an_answer_names_what_stays_and_why(files: FileToolsFacade, tmp_path: Path) -> None:
+    await call(files, ALICE, "create_directory", "c1", path="d")
+    await call(files, BOB, "write_file", path="d/bob.txt", content="bob")
+    for is_dry in (True, False):
+        done = await call(files, ALICE, "undo_changes", dry_run=is_dry)
+        assert done["not_undone"] == [{"path": "d", "reason": "others use this folder now"}]
+    assert (tmp_path / "d/bob.txt").exists()
+
+
 async def test_the_last_call_is_taken_back_whole_and_an_undo_by_its_id(files: FileToolsFacade, tmp_path: Path) -> None:
     items = [{"path": "b.txt", "content": "b"}, {"path": "d/c.txt", "content": "c"}]
     await call(files, ALICE, "write_multiple", "c1", items=items)
