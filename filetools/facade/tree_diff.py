@@ -121,8 +121,12 @@ def _known(old: TreeState, differences: list[Difference], new: TreeState) -> tup
     """Part what has changed from what is in one state alone since other ignore rules held."""
     if old.rows.get(ROOT) == new.rows.get(ROOT):
         return differences, []
-    unknown = [each for each in differences if each.change in ("added", "deleted") and not each.actors]
-    return [each for each in differences if each not in unknown], unknown
+    known: list[Difference] = []
+    unknown: list[Difference] = []
+    for each in differences:
+        is_known = bool(each.actors) or each.change not in ("added", "deleted")
+        (known if is_known else unknown).append(each)
+    return known, unknown
 
 
 def _concerns(difference: Difference, below: WorkspacePath) -> bool:
