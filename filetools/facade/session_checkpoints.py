@@ -8,27 +8,37 @@ import time
 from functools import partial
 from typing import Final
 
+from filetools.content import version_of
 from filetools.errors import FileToolsError, WorkspaceGoneError
 from filetools.facade.runner import Runner
 from filetools.facade.snapshots import take
-from filetools.models import Actor
+from filetools.models import VERSION_PREFIX, Actor
 from filetools.permissions import uncounted
 
 PREFIX: Final = "auto: "
 """What names of automatic checkpoints begin with."""
 MOST_SHOWN_CHARACTERS: Final = 100
-"""Characters of a session, or a command, in the name of its checkpoint."""
+"""Characters of a session in the name of its checkpoint."""
+_MOMENT: Final = "%Y-%m-%d %H:%M:%S"
 
 _log = logging.getLogger(__name__)
 
 
 def automatic_name(what: str) -> str:
     """Return the name of an automatic checkpoint made now: what it was made for, and the local time."""
-    return f"{_start(what)}{time.strftime('%Y-%m-%d %H:%M:%S')}"
+    return f"{_start(what)}{time.strftime(_MOMENT)}"
 
 
 def _start(what: str) -> str:
-    return f"{PREFIX}{what[:MOST_SHOWN_CHARACTERS]} "
+    if len(what) > MOST_SHOWN_CHARACTERS:
+        digest = version_of(what.encode("utf-8", "surrogatepass")).removeprefix(VERSION_PREFIX)
+        what = f"{what[:MOST_SHOWN_CHARACTERS]}… {digest[:12]}"
+    return f"{PREFIX}{what} "
+
+
+def _is_of(name: str, what: str) -> bool:
+    """Whether a name is that of an automatic checkpoint made for something."""
+    return name[: -len(time.strftime(_MOMENT))] == _start(what)
 
 
 class SessionCheckpoints:
@@ -63,7 +73,7 @@ class SessionCheckpoints:
         try:
             known = await parts.crew.run(parts.journal.checkpoints.all)
             # By another process, or by an opening before this one.
-            if any(one.automatic and one.name.startswith(_start(session)) for one in known):
+            if any(one.automatic and _is_of(one.name, session) for one in known):
                 return
             seen = await self._runner.look_at_tree()
             await parts.crew.run(partial(take, parts, automatic_name(session), seen, automatic=True))

@@ -94,6 +94,14 @@ async def test_each_session_has_one_also_over_openings_and_at_once(root: Path) -
             assert sorted(await names(files)) == ["auto: s0", "auto: s1"]
 
 
+@pytest.mark.parametrize(("one", "other"), [("a b", "a"), ("a" * 150, "a" * 151), ("a", "a 2026-11-22 10:00:00")])
+async def test_sessions_whose_names_begin_alike_have_one_each(root: Path, one: str, other: str) -> None:
+    async with filetools.open(root, settings=ALONE) as files:
+        await agent(files, one).write_file("1.txt", "x")
+        await agent(files, other).write_file("2.txt", "x")
+        assert len((await files.checkpoints()).checkpoints) == 2
+
+
 async def test_the_last_twenty_are_kept_and_named_ones_all(root: Path) -> None:
     async with filetools.open(root, settings=ALONE) as files:
         await files.checkpoint("mine")
