@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Final
 
 from filetools.content import version_of
@@ -45,13 +46,20 @@ class Left:
 
 
 def snapshot_of(seen: TreeLook) -> dict[str, SnapshotRow]:
-    """Return the rows of a snapshot of what a look has met; that of the root says what the look has left out."""
+    """Return the rows of a snapshot of what a look has met; that of the root says what the look has left out.
+
+    What the look before has met comes as the same objects.
+    """
+    rows, scope, before = seen.snapshots.last or ({}, "", {})
+    if rows is seen.rows and scope == seen.scope:
+        return before
     tree = {
-        key: SnapshotRow(row.path, row.kind, _size(row), row.mode, row.version)
+        key: before[key] if rows.get(key) is row else SnapshotRow(row.path, row.kind, _size(row), row.mode, row.version)
         for key, row in seen.rows.items()
         if row.kind != "file" or row.version is not None
     }
     tree[ROOT] = SnapshotRow(ROOT, "other", None, None, seen.scope)
+    seen.snapshots.last = (seen.rows, seen.scope, tree)
     return tree
 
 
@@ -60,7 +68,7 @@ def take(parts: Parts, name: str, seen: TreeLook, *, replace: bool = False, auto
     tree = snapshot_of(seen)
     lacking = _Lacking()
     made = parts.journal.checkpoints.save(
-        name, tree, seen.position, replace=replace, automatic=automatic, keep=lambda: lacking.keep(parts, tree)
+        name, tree, seen.position, replace=replace, automatic=automatic, keep=partial(lacking.keep, parts)
     )
     if made is None:
         return None
@@ -133,8 +141,12 @@ class _Lacking:
         self.too_large: list[str] = []
         self.changed: list[str] = []
 
-    def keep(self, parts: Parts, tree: Mapping[str, SnapshotRow]) -> None:
-        """Keep the bytes of all files that are not kept yet, as far as they are not too large and stand as they were met."""
+    def keep(self, parts: Parts, tree: Mapping[str, SnapshotRow]) -> set[str]:
+        """Keep the bytes of all files that are not kept yet, as far as they are not too large and stand as they were met.
+
+        Returns:
+            The keys of those that they still lack.
+        """
         self.too_large, self.changed = [], []
         files = {row.version: row for row in tree.values() if row.kind == "file" and row.version is not None}
         most_bytes = parts.settings.snapshot_max_file_bytes
@@ -160,6 +172,9 @@ class _Lacking:
                 parts.journal.contents.keep_all(portion)
                 portion, held = {}, 0
         parts.journal.contents.keep_all(portion)
+        lost = {*self.too_large, *self.changed}
+        versions = {row.version for row in tree.values() if row.path in lost} if lost else set()
+        return {key for key, row in tree.items() if row.version in versions} if lost else set()
 
 
 def _put(tree: DraftTree, row: SnapshotRow) -> bool:

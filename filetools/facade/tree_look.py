@@ -17,7 +17,7 @@ from filetools.content.identity_cache import CLOCK_TICK_NS
 from filetools.errors import FileToolsError
 from filetools.facade.foreign import ForeignRecorder
 from filetools.facade.parts import Parts
-from filetools.facade.tree_memory import Folder, Memory, recalled
+from filetools.facade.tree_memory import Folder, Memory, NewestSnapshot, recalled
 from filetools.facade.tree_rows import OTHERS_BY_NOW, read_row
 from filetools.journal import HeadFacts, IndexRow, Looked
 from filetools.paths import WorkspacePath
@@ -50,6 +50,8 @@ class TreeLook:
     scope: str = ""
     """Version of what is left out: rules, ignore files, and what could not be read; equal for looks that see the same."""
     hints: list[Hint] = field(default_factory=list)
+    snapshots: NewestSnapshot = field(default_factory=NewestSnapshot)
+    """Shared by the looks of a process."""
 
 
 class TreeLooker:
@@ -67,6 +69,7 @@ class TreeLooker:
         self._recorder = recorder
         self._survey = Survey(parts.store, rules)
         self._memory: Memory | None = None
+        self._snapshots = NewestSnapshot()
         self._lock = asyncio.Lock()
 
     async def look(self) -> TreeLook:
@@ -77,6 +80,7 @@ class TreeLooker:
                 self._memory = None  # of a look that does not come to its end nothing is left
                 seen = await self._parts.crew.run(comparison.run)
                 self._memory = comparison.memory
+                seen.snapshots = self._snapshots
                 if not seen.hints:
                     return seen
                 again = await self._recorder.record(seen.hints)
@@ -125,7 +129,8 @@ class _Comparison:
         self._changed: dict[str, IndexRow] = {}
         self._closed: set[str] = set()
         rows, folders = self._walk()
-        self._seen.rows = {**rows, **beyond} if (beyond := self._beyond(rows)) else rows
+        self._lost = self._seen.heads.keys() - rows.keys()
+        self._seen.rows = {**rows, **beyond} if (beyond := self._beyond()) else rows
         self._missing = self._old.keys() - self._seen.rows.keys()
         self._seen.scope = self._scope(folders, beyond)
         arrived = [(key, met.row) for key, met in self._met.items() if self._is_new(key, met.row, met.stat.changed_ns)]
@@ -178,9 +183,9 @@ class _Comparison:
         except OTHERS_BY_NOW:
             self._seen.hints.append(Hint("changed", path))
 
-    def _beyond(self, rows: Mapping[str, IndexRow]) -> dict[str, IndexRow]:
+    def _beyond(self) -> dict[str, IndexRow]:
         """Return what the walk has left out, and filetools has written all the same."""
-        for key in sorted(self._seen.heads.keys() - rows.keys()):
+        for key in sorted(self._lost):
             head = self._seen.heads[key]
             if head.version is None or head.number == 0 or self._is_closed(key):
                 continue
@@ -248,7 +253,7 @@ class _Comparison:
             arrived = [(key, row) for key, row in arrived if row.kind == "file"]
         gone: dict[str, IndexRow] = {}
         others = {key for key, met in self._met.items() if met.row.kind != "file"} & seen.heads.keys()
-        for key in sorted((seen.heads.keys() - seen.rows.keys()) | others):
+        for key in sorted(self._lost | others):
             head = seen.heads[key]
             if head.version is not None and not self._stands(key, "file") and not self._is_out(key, head):
                 gone[key] = self._old.get(key) or IndexRow(head.path, "file", None, head.mode, head.version)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from filetools.facade.parts import Parts
-from filetools.journal import HeadFacts, IndexRow
+from filetools.journal import HeadFacts, IndexRow, SnapshotRow
 from filetools.stores import Facts
 
 
@@ -42,6 +42,14 @@ class Memory:
     """By key."""
     rows: dict[str, IndexRow] = field(default_factory=dict)
     """All that stood in the tree."""
+
+
+@dataclass(slots=True)
+class NewestSnapshot:
+    """What a look was made into when a snapshot was taken of it: the next one is most often of nearly the same rows."""
+
+    last: tuple[Mapping[str, IndexRow], str, dict[str, SnapshotRow]] | None = None
+    """The rows, the scope, and the rows of the snapshot."""
 
 
 def recalled(parts: Parts, memory: Memory | None, position: int) -> Memory:

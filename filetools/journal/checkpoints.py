@@ -14,7 +14,7 @@ import logging
 import math
 import sqlite3
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Set
 from contextlib import suppress
 from dataclasses import astuple, dataclass, replace
 from functools import partial
@@ -36,15 +36,17 @@ _NEXT: Final = (
     " max(coalesce((SELECT max(snapshot) FROM checkpoints), 0),"
     " coalesce((SELECT max(max(first, coalesce(last, 0))) FROM snapshot_rows), 0)))"
 )
-_OPEN_ROWS: Final = "SELECT key, first, path, kind, size, mode, version FROM snapshot_rows WHERE last IS NULL"
+_OPEN_ROWS: Final = "SELECT key, path, kind, size, mode, version FROM snapshot_rows WHERE last IS NULL"
 _ADD_ROW: Final = "INSERT INTO snapshot_rows (key, path, kind, size, mode, version, first) VALUES (?,?,?,?,?,?,?)"
-_END_ROW: Final = "UPDATE snapshot_rows SET last = ? WHERE key = ? AND first = ?"
+_END_ROW: Final = "UPDATE snapshot_rows SET last = ? WHERE key = ? AND last IS NULL"
 _ROWS_OF: Final = (
     "SELECT key, path, kind, size, mode, version FROM snapshot_rows WHERE first <= ?1 AND (last IS NULL OR last >= ?1)"
 )
 _DOOMED_ROWS: Final = (
-    "SELECT key, first FROM snapshot_rows WHERE NOT EXISTS"
-    " (SELECT 1 FROM checkpoints WHERE snapshot BETWEEN first AND coalesce(last, snapshot))"
+    # Of open rows, which are the most, one number says it.
+    "SELECT key, first FROM snapshot_rows WHERE CASE WHEN last IS NULL"
+    " THEN first > (SELECT coalesce(max(snapshot), 0) FROM checkpoints)"
+    " ELSE NOT EXISTS (SELECT 1 FROM checkpoints WHERE snapshot BETWEEN first AND last) END"
 )
 _DROP_ROW: Final = "DELETE FROM snapshot_rows WHERE key = ? AND first = ?"
 _SURPLUS: Final = (
@@ -95,6 +97,9 @@ class Checkpoint:
     """Whether nobody named it, so that it expires."""
 
 
+Keep = Callable[[Mapping[str, SnapshotRow]], Set[str]]
+
+
 class Checkpoints(Protocol):
     """States of the whole tree with a name; retention keeps all that came after the oldest."""
 
@@ -106,7 +111,7 @@ class Checkpoints(Protocol):
         *,
         replace: bool = False,
         automatic: bool = False,
-        keep: Callable[[], object] = ...,
+        keep: Keep = ...,
     ) -> Checkpoint | None:
         """Give a state of the tree a name, all at once; None if another has it already and must not be replaced."""
 
@@ -126,11 +131,30 @@ class Checkpoints(Protocol):
         """Forget the oldest automatic checkpoint made before a time; False if there is none, or it is the newest one."""
 
 
+@dataclass(frozen=True, slots=True)
+class _Made:
+    """A checkpoint, and how many others went for it."""
+
+    checkpoint: Checkpoint
+    displaced: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Newest:
+    """A snapshot whose rows are the open ones, until somebody takes the next number but one."""
+
+    snapshot: int
+    tree: Mapping[str, SnapshotRow]
+    lacking: Set[str]
+    """Keys of the rows whose bytes are not kept, or may not be."""
+
+
 class SqliteCheckpoints:
     """Checkpoints of an embedded journal; implements `Checkpoints`."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
+        self._newest: _Newest | None = None
 
     def save(
         self,
@@ -140,37 +164,48 @@ class SqliteCheckpoints:
         *,
         replace: bool = False,
         automatic: bool = False,
-        keep: Callable[[], object] = lambda: None,
+        keep: Keep = lambda _: frozenset(),
     ) -> Checkpoint | None:
         """Give a state of the tree a name, all at once; None if another has it already and must not be replaced.
 
         Args:
             name: Its name.
-            tree: What stands in the tree, by key.
+            tree: What stands in the tree, by key; not to be changed any more.
             number: Number of the newest record that the tree shows.
             replace: Whether a checkpoint of that name goes.
             automatic: Whether it expires, and takes the place of the oldest such one where there are too many.
-            keep: Has the bytes kept that are in the tree; called when the rows are written, from which on retention leaves
-                them alone. Where it raises there is no checkpoint.
+            keep: Has the bytes kept of the rows of a tree that may lack them, and returns the keys of those that still do;
+                called when the rows are written, from which on retention leaves them alone. Where it raises there is no
+                checkpoint.
         """
-        wanted = {key: _values(row) for key, row in tree.items()}
         draft = Checkpoint(
             name=name, number=number, time=0.0, files=sum(row.kind == "file" for row in tree.values()),
             bytes=sum(row.size or 0 for row in tree.values()), rows=len(tree), automatic=automatic,
         )  # fmt: skip
         while replace or self.get(name) is None:
+            known = self._newest
             snapshot = self._database.write(_reserve, durable=False)
+            if known is not None and (known.snapshot != snapshot - 1 or not self._has_open(len(known.tree))):
+                known = None
+            before = known or _Newest(snapshot - 1, self._open_rows(), tree.keys())
+            added = _differing(tree, before.tree)
+            lacking: Set[str] = frozenset()
             try:
-                for statement, values in _changes(self._database.rows(_OPEN_ROWS), wanted, snapshot):
+                for statement, values in _changes(_differing(before.tree, tree), added, snapshot):
                     if not self._write(statement, values, snapshot):
                         break
                 else:
-                    keep()
+                    lacking = keep({**added, **{key: tree[key] for key in before.lacking if key in tree}})
                 made = self._database.write(partial(_publish, draft, snapshot, replace))
-            finally:
+            except BaseException:
                 self._drop_rows(snapshot)
+                raise
+            # Where only this process has written, a checkpoint that takes no other's place leaves no row to nobody.
+            is_tidy = known is not None and made is not None and made.displaced == 0
+            is_tidy = is_tidy or self._drop_rows(snapshot)
             if made is not None:
-                return made
+                self._newest = _Newest(snapshot, tree, lacking) if is_tidy else None
+                return made.checkpoint
         return None
 
     def all(self) -> list[Checkpoint]:
@@ -228,6 +263,16 @@ class SqliteCheckpoints:
         row = self._database.row(_EXPIRED, (before,))
         return row is not None and self.remove(row[0])
 
+    def _has_open(self, count: int) -> bool:
+        """Whether there are so many open rows, none of which was lost to damage."""
+        return bool(self._database.row("SELECT count(*) FROM snapshot_rows WHERE last IS NULL") == (count,))
+
+    def _open_rows(self) -> dict[str, SnapshotRow]:
+        return {
+            key: SnapshotRow(path, kind, size, mode, version_from(version))
+            for key, path, kind, size, mode, version in self._database.rows(_OPEN_ROWS)
+        }
+
     def _write(
         self, statement: str, values: list[Values], snapshot: int, may_use_reserve: Callable[[], bool] = lambda: False
     ) -> bool:
@@ -241,12 +286,14 @@ class SqliteCheckpoints:
 
         return self._database.write(work, durable=False, may_use_reserve=may_use_reserve)
 
-    def _drop_rows(self, snapshot: int) -> None:
+    def _drop_rows(self, snapshot: int) -> bool:
         """Remove the rows that no checkpoint has, as far as no other save or removal begins, which ends with that, too."""
         with suppress(FileToolsError):  # what has been asked for is done: what is left goes the next time
-            for several in slices(self._database.rows(_DOOMED_ROWS)):
-                if not self._write(_DROP_ROW, several, snapshot, may_use_reserve=lambda: True):
-                    return
+            return all(
+                self._write(_DROP_ROW, several, snapshot, may_use_reserve=lambda: True)
+                for several in slices(self._database.rows(_DOOMED_ROWS))
+            )
+        return False
 
 
 def oldest_kept(connection: sqlite3.Connection) -> int | None:
@@ -266,39 +313,39 @@ def _is_newest(connection: sqlite3.Connection, snapshot: int) -> bool:
     return bool(connection.execute(_RESERVED).fetchone() == (snapshot,))
 
 
+def _differing(tree: Mapping[str, SnapshotRow], other: Mapping[str, SnapshotRow]) -> dict[str, SnapshotRow]:
+    """Return the rows of a tree that another does not have."""
+    if tree is other:
+        return {}
+    # Most rows are the same object, which is seen sooner than that they are equal.
+    return {key: row for key, row in tree.items() if (found := other.get(key)) is not row and found != row}
+
+
 def _changes(
-    standing: Iterable[Values], wanted: Mapping[str, Values], snapshot: int
+    ended: Mapping[str, SnapshotRow], added: Mapping[str, SnapshotRow], snapshot: int
 ) -> Iterator[tuple[str, list[Values]]]:
-    """Yield what makes the open rows those of a snapshot, in slices; what has not changed costs nothing.
+    """Yield what makes the open rows those of a snapshot, in slices.
 
     Rows end before others are added, so that wherever it is broken off no key has two open rows.
     """
-    left = dict(wanted)
-    ended = []
-    for key, first, *values in standing:
-        if left.get(key) == tuple(values):
-            del left[key]
-        else:
-            ended.append((snapshot - 1, key, first))
-    for several in slices(ended):
+    for several in slices((snapshot - 1, key) for key in ended):
         yield _END_ROW, several
-    for more in slices((key, *values, snapshot) for key, values in left.items()):
+    for more in slices((key, *_values(row), snapshot) for key, row in added.items()):
         yield _ADD_ROW, more
 
 
-def _publish(
-    draft: Checkpoint, snapshot: int, replace_other: bool, connection: sqlite3.Connection
-) -> Checkpoint | None:
+def _publish(draft: Checkpoint, snapshot: int, replace_other: bool, connection: sqlite3.Connection) -> _Made | None:
     """Have a checkpoint be there; None if its rows belong to another save by now, or its name to another checkpoint."""
     if not _is_newest(connection, snapshot):
         return None
     if not replace_other and connection.execute("SELECT 1 FROM checkpoints WHERE name = ?", (draft.name,)).fetchone():
         return None
     made = replace(draft, snapshot=snapshot, time=time.time())
-    connection.execute(f"INSERT OR REPLACE INTO checkpoints ({_COLUMNS}) VALUES (?,?,?,?,?,?,?,?)", astuple(made))
+    displaced = connection.execute("DELETE FROM checkpoints WHERE name = ?", (draft.name,)).rowcount
+    connection.execute(f"INSERT INTO checkpoints ({_COLUMNS}) VALUES (?,?,?,?,?,?,?,?)", astuple(made))
     if made.automatic:
-        connection.execute(_SURPLUS)
-    return made
+        displaced += connection.execute(_SURPLUS).rowcount
+    return _Made(made, displaced)
 
 
 def _values(row: SnapshotRow) -> Values:

@@ -23,6 +23,8 @@ LARGEST_ROW_BYTES: Final = 128 * 1024
 """Contents above this size go into files, so that the write-ahead file and its checkpoints stay small."""
 SLICE_BYTES: Final = 1024 * 1024
 """Bytes of contents written in one transaction, so that commits wait a few milliseconds at most."""
+MOST_LOOKED_UP: Final = 1000
+"""Versions that are looked up one by one; of more, all that is kept is read."""
 DEFLATE_LEVEL: Final = 1
 """Twice as fast as zlib's own choice, and text comes out a twentieth to a tenth larger."""
 _KEEP: Final = (
@@ -97,7 +99,16 @@ class SqliteContents:
 
     def missing(self, versions: Iterable[str]) -> set[str]:
         """Return those of these versions whose bytes are not kept."""
-        rows = self._database.rows("SELECT hash, size, bytes IS NULL FROM contents WHERE used >= 0")
+        versions = set(versions)
+        query = "SELECT hash, size, bytes IS NULL FROM contents WHERE used >= 0"
+        if len(versions) > MOST_LOOKED_UP:
+            rows = self._database.rows(query)
+        else:
+            rows = [
+                row
+                for version in versions
+                if (row := self._database.row(f"{query} AND hash = ?", (digest_of(version),))) is not None
+            ]
         kept = {digest for digest, size, is_blob in rows if not is_blob or self._blobs.has(digest.hex(), size)}
         return {version for version in versions if digest_of(version) not in kept}
 

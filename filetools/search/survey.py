@@ -46,6 +46,7 @@ class Survey:
 
     def __init__(self, store: Listable, rules: ExcludeRules) -> None:
         self._store = store
+        self._scans = store if isinstance(store, ScansFacts) else None
         self._rules = rules
         self._ignores = IgnoreCache()
         self._kept: dict[WorkspacePath, _Folder] = {}
@@ -81,8 +82,8 @@ class Survey:
             pending += [(inner, stack) for inner in folder.folders]
 
     def _entries(self, path: WorkspacePath) -> dict[str, Facts]:
-        if isinstance(self._store, ScansFacts):
-            return self._store.scan_facts(path)
+        if self._scans is not None:
+            return self._scans.scan_facts(path)
         return {entry.name: facts for entry in self._store.scan(path) if (facts := self._facts(path.child(entry.name)))}
 
     def _facts(self, path: WorkspacePath) -> Facts | None:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from itertools import count
-from typing import Any
+from typing import Any, NoReturn
 
 import pytest
 
@@ -92,7 +92,7 @@ class DiedError(Exception):
     """Raised in the place of a process that dies."""
 
 
-def die() -> None:
+def die(*_: object) -> NoReturn:
     raise DiedError
 
 
@@ -389,9 +389,10 @@ def test_automatic_checkpoints_expire_the_oldest_first_and_the_newest_never(jour
 
 
 def test_bytes_are_kept_once_the_rows_protect_them(relaxed: Journal) -> None:
-    def keep() -> None:
+    def keep(_: object) -> frozenset[str]:
         relaxed.contents.keep_all({version(b"1"): b"1"})
         relaxed.maintain(retention_bytes=0, retention_records=0)
+        return frozenset()
 
     assert relaxed.checkpoints.save("x", snapshot_of("a"), 0, keep=keep)
     assert relaxed.contents.get(version(b"1")) == b"1"
@@ -400,12 +401,13 @@ def test_bytes_are_kept_once_the_rows_protect_them(relaxed: Journal) -> None:
 def test_whoever_loses_the_rows_to_another_keeps_the_bytes_once_more(open_journal: OpenJournal) -> None:
     journal, other, asked = open_journal(), open_journal(), count(1)
 
-    def keep() -> None:
+    def keep(_: object) -> frozenset[str]:
         journal.contents.keep_all({version(b"1"): b"1"})
         if next(asked) == 1:
             other.checkpoints.save("other", {}, 0)
             other.checkpoints.remove("other")
             other.maintain(retention_bytes=0, retention_records=0)
+        return frozenset()
 
     assert journal.checkpoints.save("x", snapshot_of("a"), 0, keep=keep)
     assert journal.contents.get(version(b"1")) == b"1"
@@ -416,3 +418,48 @@ def test_where_bytes_cannot_be_kept_there_is_no_checkpoint_and_no_row(journal: J
     with pytest.raises(DiedError):
         journal.checkpoints.save("x", snapshot_of("a"), 0, keep=die)
     assert (kept(journal), database_of(journal).rows("SELECT * FROM snapshot_rows")) == ({}, [])
+
+
+@pytest.mark.parametrize("between", ["nothing", "a save by another", "a removal by another", "a save that dies"])
+def test_bytes_are_asked_for_of_what_is_new_or_lacked_them_unless_others_had_a_hand_in_it(
+    open_journal: OpenJournal, monkeypatch: pytest.MonkeyPatch, between: str
+) -> None:
+    journal, other = open_journal(), open_journal()
+    asked: list[list[str]] = []
+
+    def keep(rows: Mapping[str, SnapshotRow]) -> set[str]:
+        asked.append(sorted(rows))
+        return {"b"} & rows.keys()
+
+    first = snapshot_of("a", "b", "c")
+    journal.checkpoints.save("0", first, 0, keep=keep)
+    if between == "a save by another":
+        other.checkpoints.save("other", snapshot_of("z"), 0)
+    elif between == "a removal by another":
+        other.checkpoints.save("other", first, 0)
+        other.checkpoints.remove("0")
+    elif between == "a save that dies":
+        with suppress(DiedError):
+            other.checkpoints.save("other", snapshot_of("z"), 0, keep=die)
+    journal.checkpoints.save("1", first, 0, keep=keep)
+    second = {**first, **snapshot_of("c", "d", content=b"2")}
+    journal.checkpoints.save("2", second, 0, keep=keep)
+    is_alone = between == "nothing"
+    assert asked == [["a", "b", "c"], ["b"] if is_alone else ["a", "b", "c"], ["b", "c", "d"]]
+    trees = kept(other)
+    assert (trees["1"], trees["2"]) == (first, second)
+    assert needless_rows(other) == []
+
+
+def test_a_checkpoint_of_the_same_tree_reads_none_of_its_rows(
+    journal: Journal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tree = snapshot_of(*(f"f{number}" for number in range(50)))
+    journal.checkpoints.save("0", tree, 0)
+    with database_of(journal).reading() as connection:
+        statements: list[str] = []
+        connection.set_trace_callback(statements.append)
+    rows = rows_a_transaction(journal, monkeypatch)
+    journal.checkpoints.save("1", tree, 0)
+    assert max(rows) == 1
+    assert [one for one in statements if "version FROM snapshot_rows" in one] == []
