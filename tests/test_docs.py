@@ -20,6 +20,7 @@ GUIDES = [
     "README.md",
     "docs/guide/agent-author.md",
     "docs/guide/editor-author.md",
+    "docs/guide/let-an-agent-loose.md",
     "docs/guide/operator.md",
     "docs/embedding.md",
     "docs/command-line.md",
@@ -56,7 +57,7 @@ WITH_EXAMPLES = [
         "```python\nprint(1)\n```\n\n```text\n2\n```\n",
         "```console\n$ echo one\ntwo\n```\n",
         "```console\n$ filetools read missing.txt\n…\n```\n",
-        "```console\n$ rm -rf nothing\n```\n",
+        "```console\n$ touch nothing\n```\n",
     ],
 )
 def test_an_example_that_is_wrong_is_found(

@@ -255,7 +255,9 @@ class Repair:
 
     def _take_numbers(self, items: Sequence[_Item]) -> None:
         for item in items:
-            if item.is_exchanged:
+            # What is owed of a folder may be all in it, which here others repair by what they saw some time ago.
+            is_folder_alone = item.goal.kind == "directory" and item.target.from_primary
+            if item.is_exchanged and not is_folder_alone:
                 item.number = self._number_after(item.target.path, item.target.key, item.goal.stamp)
 
     def _finish(self, items: Sequence[_Item], job: Job[None]) -> None:

@@ -106,8 +106,8 @@ def _head_content(
             _log.debug("the head of %s is taken from the content store: %s", path, exc)
         else:
             if version_of(content) == version:
-                return content, stat.mode
-    # The primary holds something else: a foreign change that is not recorded yet, and will be a entry of its own.
+                return content, stat.mode if head.mode is None else head.mode
+    # The primary holds something else: a foreign change that is not recorded yet, and will be an entry of its own.
     return context.journal.contents.get(version), head.mode
 
 

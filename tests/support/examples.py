@@ -26,7 +26,7 @@ from tests.support.terminal import Server
 
 _FENCE: Final = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _ANYTHING: Final = "…"
-_COMMANDS: Final = frozenset({"filetools", "echo", "printf", "mkdir", "cat"})
+_COMMANDS: Final = frozenset({"filetools", "echo", "printf", "mkdir", "cat", "cd", "sed", "rm"})
 """What a console block may run."""
 _SECONDS: Final = 60
 

@@ -15,9 +15,10 @@ from filetools.events import SyncError
 from filetools.journal import Change
 from filetools.models import Operation
 from filetools.paths import WorkspacePath
+from filetools.sync.repair import Repair, Target
 from filetools.sync.wanted import UnsettledError, wanted
 from tests.support.faulty import FaultyStore, Plan
-from tests.support.journals import draft
+from tests.support.journals import draft, folder
 from tests.support.mirror_worlds import (
     ALICE,
     Hang,
@@ -324,9 +325,25 @@ async def test_a_mode_that_is_only_being_set_is_waited_for(tmp_path: Path) -> No
         with pytest.raises(UnsettledError):
             wanted(opened.manager._context, WorkspacePath("a"), "a")
         opened.primary.set_mode(WorkspacePath("a"), 0o755)
-        assert wanted(opened.manager._context, WorkspacePath("a"), "a").mode == 0o755
         opened.journal.marks.applied([record.number])
+        opened.primary.set_mode(WorkspacePath("a"), 0o600)  # by another program, not recorded yet
+        assert wanted(opened.manager._context, WorkspacePath("a"), "a").mode == 0o755
         await opened.until_paid()
+
+
+async def test_a_folder_that_is_made_for_an_older_look_leaves_what_is_owed_of_it(tmp_path: Path) -> None:
+    async with world(tmp_path, local_store(tmp_path / "mirror")) as opened:
+        manager = opened.manager
+        opened.primary.make_directory(WorkspacePath("d"))
+        opened.primary.make_directory(WorkspacePath("d/inner"))
+        opened.journal.commit([folder(Operation.CREATE_DIRECTORY, "d", applied=True)], ALICE)
+        repair = Repair(manager._context, manager._carriers[0])
+        assert not await repair.repair([Target(path=WorkspacePath("d"), key="d", from_primary=True)])
+        await manager._mirrors[0].completions.flush()
+        assert (opened.owed(), tree(opened.mirror)) == (1, {"d": None})
+        await manager.start()
+        await opened.until_paid()
+        assert tree(opened.mirror) == {"d": None, "d/inner": None}
 
 
 async def test_a_sync_that_failed_is_followed_by_new_bytes(tmp_path: Path) -> None:
