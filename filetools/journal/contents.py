@@ -21,7 +21,7 @@ from filetools.models import VERSION_PREFIX
 
 LARGEST_ROW_BYTES: Final = 128 * 1024
 """Contents above this size go into files, so that the write-ahead file and its checkpoints stay small."""
-SLICE_BYTES: Final = 1024 * 1024
+SLICE_BYTES: Final = 512 * 1024
 """Bytes of contents written in one transaction, so that commits wait a few milliseconds at most."""
 MOST_LOOKED_UP: Final = 1000
 """Versions that are looked up one by one; of more, all that is kept is read."""
