@@ -150,6 +150,8 @@ ENDINGS: list[tuple[str, int]] = [
     ("diff", 1),
     ("diff --since start --until start", 0),
     ("diff --since nope", 2),
+    ("diff src", 1),
+    ("diff src NEWEST", 2),
     ("diff --since start nope.txt", 0),
     ("diff --until start", 2),
     ("diff src/app.py NEWEST --since start", 2),

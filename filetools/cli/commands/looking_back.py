@@ -15,11 +15,13 @@ from filetools.cli.exit_codes import DIFFERS
 from filetools.cli.records import actor_style, moment, verb_of
 from filetools.cli.terminal import STDERR, print_line, print_note, printable, printable_line
 from filetools.cli.tree_changes import change_line, compared, counted, required_checkpoint, unsure_lines
+from filetools.errors import FileToolsError
 from filetools.models import (
     DiffResult,
     LineRange,
     Operation,
     ProvenanceResult,
+    Result,
     TreeDiffResult,
     VersionEntry,
     VersionsResult,
@@ -78,7 +80,9 @@ def diff(
     path: Annotated[
         str | None,
         typer.Argument(
-            metavar="PATH", help="A file; without it the whole tree is compared.", autocompletion=suggestions.paths
+            metavar="PATH",
+            help="A file, or a folder; without it the whole tree is compared.",
+            autocompletion=suggestions.paths,
         ),
     ] = None,
     old: Version = None,
@@ -97,38 +101,46 @@ def diff(
 ) -> None:
     """Show what changed in the whole tree, or in a file.
 
-    Without PATH since the last checkpoint, or since that of --since; with both, in that file or folder. With PATH alone since
-    the version before the last change of the file; since another; or between two. Exit code 1 if they differ.
+    The whole tree, or a folder, since the last checkpoint, or since that of --since; with it a file, too. A file alone since
+    the version before its last change; since another; or between two. Exit code 1 if they differ.
     """
     if (until is not None and since is None) or (old is not None and since is not None):
         raise typer.BadParameter("--until goes with --since, and neither goes with versions")
-    if path is None or since is not None:
-        _diff_tree(desk, path, since, until)
-        return
 
-    async def work(files: FileToolsFacade) -> DiffResult:
-        where = desk.path(path)
-        if old is None and not await files.latest_changes(1, path=where):
-            await files.file_info(where)  # raises if there is no such file either
-        first, second = await whole_version(files, where, old), await whole_version(files, where, new)
-        result = await files.diff(where, first, second)
-        if result.diff:
-            desk.note_failure(DIFFERS)
-        return result
-
-    desk.perform(work, _show_diff)
-
-
-def _diff_tree(desk: Desk, path: str | None, since: str | None, until: str | None) -> None:
-    async def work(files: FileToolsFacade) -> TreeDiffResult:
+    async def work(files: FileToolsFacade) -> Result:
         where = "" if path is None else desk.path(path)
-        name = await required_checkpoint(files, since)
-        result = await files.diff_tree(name, until, path=where, patch=True, limit=_MOST_CHANGES)
-        if result.total:
+        if since is not None or (old is None and await _is_folder(files, where)):
+            tree = await _tree_diff(files, where, since, until)
+            if tree.total:
+                desk.note_failure(DIFFERS)
+            return tree
+        file = await _file_diff(files, where, old, new)
+        if file.diff:
             desk.note_failure(DIFFERS)
-        return result
+        return file
 
-    desk.perform(work, _show_tree_diff)
+    desk.perform(work, _show)
+
+
+async def _is_folder(files: FileToolsFacade, where: str) -> bool:
+    if not where:
+        return True
+    try:
+        return (await files.file_info(where)).type == "directory"
+    except FileToolsError:
+        return False  # what says so of a file says it better
+
+
+async def _tree_diff(files: FileToolsFacade, where: str, since: str | None, until: str | None) -> TreeDiffResult:
+    name = await required_checkpoint(files, since)
+    return await files.diff_tree(name, until, path=where, patch=True, limit=_MOST_CHANGES)
+
+
+async def _file_diff(files: FileToolsFacade, where: str, old: str | None, new: str | None) -> DiffResult:
+    if old is None and not await files.latest_changes(1, path=where):
+        await files.file_info(where)  # raises if there is no such file either
+    first, second = await whole_version(files, where, old), await whole_version(files, where, new)
+    return await files.diff(where, first, second)
 
 
 def who(desk: Desk, path: PathArgument) -> None:
@@ -164,6 +176,13 @@ def _version_parts(entry: VersionEntry) -> list[tuple[str, str]]:
         (f"{entry.version.removeprefix('sha256:')[:_SHORT]}  ", "" if entry.kept else "dim"),
         (size if entry.kept else f"{size}, no longer kept", "dim"),
     ]
+
+
+def _show(result: Result) -> None:
+    if isinstance(result, TreeDiffResult):
+        _show_tree_diff(result)
+    elif isinstance(result, DiffResult):
+        _show_diff(result)
 
 
 def _show_diff(result: DiffResult) -> None:
