@@ -20,6 +20,8 @@ _VERBS: Final = {
     Operation.CREATE_DIRECTORY: "made",
     Operation.DELETE_DIRECTORY: "removed",
     Operation.MOVE_DIRECTORY: "moved",
+    Operation.MODIFY_DIRECTORY: "mode",
+    Operation.LINK: "linked",
 }
 _VERB_STYLES: Final = {"created": "green", "made": "green", "deleted": "red", "removed": "red", "moved": "blue"}
 _ACTOR_STYLES: Final[dict[ActorKind, str]] = {
@@ -28,7 +30,9 @@ _ACTOR_STYLES: Final[dict[ActorKind, str]] = {
     "external": "yellow",
     "system": "blue",
 }
-_FOLDERS: Final = (Operation.CREATE_DIRECTORY, Operation.DELETE_DIRECTORY, Operation.MOVE_DIRECTORY)
+_FOLDERS: Final = (
+    Operation.CREATE_DIRECTORY, Operation.DELETE_DIRECTORY, Operation.MOVE_DIRECTORY, Operation.MODIFY_DIRECTORY,
+)  # fmt: skip
 _TODAY_SECONDS: Final = 12 * 3600
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from filetools.errors import InternalError
 from filetools.events.types import (
     ContentLoader,
@@ -14,7 +16,9 @@ from filetools.events.types import (
     FileModified,
     FileRenamed,
 )
-from filetools.models import ChangeRecord, Operation, RecordState
+from filetools.models import WITHOUT_BYTES, ChangeRecord, Operation, RecordState
+
+_UNTOLD: Final = (Operation.FOUND, *WITHOUT_BYTES)
 
 
 def from_record(
@@ -33,12 +37,13 @@ def from_record(
         lock_released: Seconds since the epoch when the writer gave it back.
 
     Returns:
-        Nothing for a file that was merely found, a change of an unsaved document, and a change that was set back.
+        Nothing for a file that was merely found, a link, a folder's mode, a change of an unsaved document, and a change
+        that was set back.
 
     Raises:
         InternalError: A move without the path it came from.
     """
-    if record.operation is Operation.FOUND or record.state in (RecordState.BUFFER, RecordState.ABORTED):
+    if record.operation in _UNTOLD or record.state in (RecordState.BUFFER, RecordState.ABORTED):
         return []
     if record.operation in (Operation.CREATE, Operation.MODIFY):
         kind = FileCreated if record.operation is Operation.CREATE else FileModified

@@ -6,7 +6,7 @@ from filetools.content import inspect, unified_diff, version_of
 from filetools.errors import InvalidArgumentError
 from filetools.facade.expected import full_version
 from filetools.facade.parts import Parts
-from filetools.models import DiffResult
+from filetools.models import WITHOUT_BYTES, DiffResult
 from filetools.paths import WorkspacePath
 
 
@@ -31,7 +31,8 @@ def diff_result(parts: Parts, path: WorkspacePath, old: str | None, new: str | N
 
 def _version_before(parts: Parts, path: WorkspacePath) -> str:
     for record in parts.journal.records(key=parts.workspace.key(path), newest_first=True, limit=100):
-        if record.before is not None and record.before != record.after:
+        is_file = record.operation not in WITHOUT_BYTES
+        if is_file and record.before is not None and record.before != record.after:
             return record.before
     raise InvalidArgumentError(f"No earlier version of {path} is recorded", path=path)
 

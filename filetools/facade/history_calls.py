@@ -9,16 +9,17 @@ from typing import TypeVar
 from filetools.errors import ChangedMeanwhileError, FileToolsError, InvalidArgumentError
 from filetools.facade import differences, information
 from filetools.facade.calls import Calls
+from filetools.facade.going_back import carry_out
 from filetools.facade.lines import line_ranges
-from filetools.facade.preconditions import record_steps
 from filetools.facade.proposals import bind, taken_by
-from filetools.facade.restoring import Target
+from filetools.facade.restoring import Target, require_known
 from filetools.facade.snapshots import take
 from filetools.facade.tree_diff import DiffOptions, TreeState, diff_tree
 from filetools.facade.undoing import Choose, make_plan
 from filetools.journal import Checkpoint, RelationKind
 from filetools.models import Actor, DiffResult, TreeDiffResult, VersionsResult
 from filetools.models.history import CheckpointResult, CheckpointsResult, ProvenanceResult, UndoResult
+from filetools.paths import ROOT
 from filetools.versions import Clash, Moment, UndoRequest, changes_after, choose
 
 T = TypeVar("T")
@@ -187,25 +188,34 @@ class HistoryCalls(Calls):
         await self._parts.crew.run(lambda: self._parts.journal.checkpoints.remove(name))
         return _checkpoint_result(found)
 
-    async def restore(self, name: str, *, dry_run: bool = False, partial: bool = False) -> UndoResult:
-        """Take back all recorded changes after a checkpoint, those of other programs, too.
+    async def restore(
+        self, name: str, path: str | None = None, *, dry_run: bool = False, partial: bool = False
+    ) -> UndoResult:
+        """Have the tree, or a part of it, be as it was at a checkpoint, whoever changed what: bytes, modes, links, folders.
 
-        Changes of files whose former bytes nobody knows are listed as "unknown" and stay. A restore is a change itself:
+        What was not in the checkpoint goes if it was made since; what nobody knows the origin of, cannot be named, or
+        is left out by ignore rules stays, and is listed as "unknown" where a look meets it. A restore is a change itself:
         `redo` takes it back.
 
         Args:
             name: Name of the checkpoint.
+            path: Only this file or folder, with all in it; of folders above it those that are missing are made. What was
+                moved out of it since is there again, and where it went to, too.
             dry_run: Only say what would happen.
             partial: Take back what can be, and list the rest.
 
         Raises:
-            InvalidArgumentError: There is no checkpoint of that name.
+            InvalidArgumentError: There is no checkpoint of that name, or the path is neither in it nor in the tree.
+            InvalidPathError, AbsolutePathError, PathTraversalError: It is no path inside the workspace.
             EditConflictError, ChangedMeanwhileError: As `undo`.
         """
+        where = ROOT if path is None else self._runner.resolve_name(path, allow_root=True)
         found, tree = await self._known(name, self._parts.journal.checkpoints.snapshot)
 
         async def aim() -> Target:
-            return Target(found.number, tree, await self._runner.look_at_tree())
+            target = Target(found.number, tree, await self._runner.look_at_tree(), where)
+            require_known(target, name, self._parts.workspace.key)
+            return target
 
         return await self._take_back(
             lambda history: changes_after(history, found.number),
@@ -269,8 +279,7 @@ class HistoryCalls(Calls):
             if allowed is not None:
                 bind(plan.steps, allowed.check)
             try:
-                happened = partial(record_steps, self._parts, self.actor, plan.steps)
-                outcome = await self._runner.change(plan.steps, self.actor, happened=happened)
+                outcome = await carry_out(self._runner, self.actor, plan, kind)
             except FileToolsError as exc:
                 again = await self._parts.crew.run(make)
                 if again.facts != plan.facts:

@@ -11,7 +11,7 @@ from filetools.content import inspect
 from filetools.errors import FileToolsError, PathNotFoundError
 from filetools.facade.parts import Parts
 from filetools.facade.reading import moment
-from filetools.models import EXTERNAL, InfoResult, Operation, RecordState, VersionEntry, VersionsResult
+from filetools.models import EXTERNAL, WITHOUT_BYTES, InfoResult, Operation, RecordState, VersionEntry, VersionsResult
 from filetools.paths import WorkspacePath
 from filetools.stores import FileStat
 
@@ -79,7 +79,8 @@ def _last_change(parts: Parts, key: str) -> dict[str, Any] | None:
 
 def history(parts: Parts, path: WorkspacePath, limit: int) -> VersionsResult:
     """Return the versions that a path has had, newest first, displaced and foreign ones too."""
-    records = parts.journal.records(key=parts.workspace.key(path), limit=limit, newest_first=True)
+    found = parts.journal.records(key=parts.workspace.key(path), limit=limit, newest_first=True)
+    records = [record for record in found if record.operation not in WITHOUT_BYTES]
     entries = [
         VersionEntry(
             version=record.after,
@@ -93,7 +94,7 @@ def history(parts: Parts, path: WorkspacePath, limit: int) -> VersionsResult:
         for record in records
         if record.after is not None and parts.workspace.resolve(record.path) == path
     ]
-    first = records[-1] if records and len(records) < limit else None
+    first = records[-1] if records and len(found) < limit else None
     is_in_file = first is not None and first.state in (RecordState.APPLIED, RecordState.PENDING)
     if first is not None and is_in_file and first.before and all(entry.version != first.before for entry in entries):
         # It stood there before anything was recorded of the path.

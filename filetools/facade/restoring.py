@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 
-from filetools.errors import VersionGoneError
+from filetools.errors import FileToolsError, InvalidArgumentError
 from filetools.facade.parts import Parts
 from filetools.facade.snapshots import Left, complete
 from filetools.facade.tree_look import TreeLook
 from filetools.journal import SnapshotRow
-from filetools.models import Operation
-from filetools.paths import WorkspacePath
-from filetools.versions import Clash, DraftTree, Finding
+from filetools.models import ChangeRecord, Operation
+from filetools.paths import ROOT, WorkspacePath
+from filetools.versions import Clash, DraftTree, Finding, within
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,23 +36,57 @@ class Target:
     """What stood in the tree, by key; None of a checkpoint that is a number alone."""
     seen: TreeLook
     """What stands now."""
+    path: WorkspacePath = ROOT
+    """What is restored, with all below; the root is all."""
+
+    def covers(self, path: str | None) -> bool:
+        """Whether a path is restored; None is."""
+        return path is None or self.path in (ROOT, path) or path.startswith(f"{self.path}/")
+
+    def covers_all_of(self, record: ChangeRecord) -> bool:
+        """Whether both ends of a change are restored."""
+        return self.covers(record.path) and self.covers(record.old_path)
 
 
 def completed(parts: Parts, tree: DraftTree, findings: list[Finding], target: Target) -> Draft:
-    """Have the draft be the tree of the snapshot, of which every change since then is known."""
+    """Have the draft be the tree of the snapshot, of which every change since then is known; or a part of it."""
+    left = Left()
+    if target.tree is not None:
+        came_since = partial(_came_since, parts, target.number)
+        left = complete(tree, target.tree, target.seen, came_since, parts.names.is_left_out)
+    if not target.path.is_root:
+        tree.keep_within(target.path)
+        findings = [each for each in findings if all(target.covers_all_of(record) for record in each.records)]
+    refused = [_refused(path, left.refused[path], findings) for path in left.refused if target.covers(path)]
+    unknown = tuple(sorted(path for path in {*left.unknown, *target.seen.unnamed} if target.covers(path)))
     if target.tree is None:
-        return Draft(tree, findings)
-    came_since = partial(_came_since, parts, target.number)
-    left = complete(tree, target.tree, target.seen, came_since, parts.names.is_left_out)
-    covered = {row.path for row in target.tree.values() if row.kind in ("file", "directory")}
+        return Draft(tree, findings, unknown)
+    covered = {row.path for row in target.tree.values() if row.kind != "other"}
     known = [
         replace(finding, outcome="undone", clash=None)
-        if finding.path not in left.unknown and (finding.path in covered or tree.at(finding.path) is None)
+        if finding.path not in unknown and (finding.path in covered or tree.at(finding.path) is None)
         else finding
         for finding in findings
-        if finding.path not in left.gone
+        if finding.path not in left.refused
     ]
-    return Draft(tree, [*known, *(_gone(path, left, findings) for path in left.gone)], tuple(sorted(left.unknown)))
+    return Draft(tree, [*known, *refused], unknown)
+
+
+def require_known(target: Target, name: str, key: Callable[[WorkspacePath], str]) -> None:
+    """Refuse to restore a path of which nothing is known.
+
+    Raises:
+        InvalidArgumentError: It is neither in the checkpoint nor in the tree.
+    """
+    if target.tree is None or target.path.is_root:
+        return
+    top = key(target.path)
+    if not any(top in within(each) for rows in (target.tree, target.seen.rows) for each in rows):
+        raise InvalidArgumentError(
+            f"{target.path} is neither in the checkpoint {name!r} nor in the tree now",
+            path=target.path,
+            suggested_action="Name a file or folder by its name then or now; what ignore rules leave out is in neither.",
+        )
 
 
 def _came_since(parts: Parts, number: int, key: str) -> bool:
@@ -63,8 +97,7 @@ def _came_since(parts: Parts, number: int, key: str) -> bool:
     return first.operation in (Operation.CREATE, Operation.MOVE)
 
 
-def _gone(path: str, left: Left, findings: list[Finding]) -> Finding:
-    error = VersionGoneError(path, left.gone[path])
+def _refused(path: str, error: FileToolsError, findings: list[Finding]) -> Finding:
     records = tuple(record for finding in findings if finding.path == path for record in finding.records)
     clash = Clash(code=error.code, reason=error.message)
     return Finding(records=records, path=path, outcome="conflict", clash=clash)

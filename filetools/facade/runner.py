@@ -103,13 +103,13 @@ class Runner:
         path = self.parts.workspace.resolve(raw_path, allow_root=allow_root)
         return self.parts.workspace.locate(path) if self.parts.workspace.follow_symlinks else path
 
-    def resolve_name(self, raw_path: str) -> WorkspacePath:
+    def resolve_name(self, raw_path: str, *, allow_root: bool = False) -> WorkspacePath:
         """As `resolve`, but a link at the end stands for itself: for what takes a name away, as unlink and rename do."""
         self.check_open()
         if not isinstance(raw_path, str):
             raise InvalidArgumentError(f"A path is text, not {type(raw_path).__name__}")
-        path = self.parts.workspace.resolve(raw_path)
-        return self.parts.workspace.locate(path.parent).child(path.name)
+        path = self.parts.workspace.resolve(raw_path, allow_root=allow_root)
+        return path if path.is_root else self.parts.workspace.locate(path.parent).child(path.name)
 
     def check_open(self) -> None:
         """Raise WorkspaceGoneError if the workspace was closed."""

@@ -7,21 +7,22 @@ so that folders and links come back out of the trash as they went; where that do
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Final
+from typing import Final, Literal
 
 from filetools.content import version_of
-from filetools.errors import FileToolsError
+from filetools.errors import AccessDeniedError, FileToolsError, VersionGoneError
 from filetools.facade.parts import Parts
 from filetools.facade.tree_look import TreeLook
 from filetools.journal import Checkpoint, IndexRow, SnapshotRow
 from filetools.paths import ROOT, WorkspacePath
-from filetools.versions import DraftTree, Node
+from filetools.versions import DraftTree, Node, within
 
 PORTION_BYTES: Final = 8 * 1024 * 1024
 PORTION_FILES: Final = 1000
 """Bytes and files kept in one transaction."""
+_KINDS: Final[dict[str, Literal["file", "folder", "link"]]] = {"file": "file", "directory": "folder", "symlink": "link"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,8 +42,8 @@ class Left:
 
     unknown: set[str] = field(default_factory=set)
     """Paths that the snapshot does not have and of which nobody knows where they come from."""
-    gone: dict[str, str] = field(default_factory=dict)
-    """Paths, and the versions that they had, of files whose bytes were not kept."""
+    refused: dict[str, FileToolsError] = field(default_factory=dict)
+    """Why a path cannot be as it was: its bytes were not kept, or what stands there cannot be read."""
 
 
 def snapshot_of(seen: TreeLook) -> dict[str, SnapshotRow]:
@@ -56,7 +57,7 @@ def snapshot_of(seen: TreeLook) -> dict[str, SnapshotRow]:
     tree = {
         key: before[key] if rows.get(key) is row else SnapshotRow(row.path, row.kind, _size(row), row.mode, row.version)
         for key, row in seen.rows.items()
-        if row.kind != "file" or row.version is not None
+        if row.kind == "directory" or row.version is not None
     }
     tree[ROOT] = SnapshotRow(ROOT, "other", None, None, seen.scope)
     seen.snapshots.last = (seen.rows, seen.scope, tree)
@@ -98,18 +99,24 @@ def complete(
     left = Left()
     # With the same rules, what is not in the snapshot was not in the tree.
     is_same_scope = ROOT in wanted and wanted[ROOT].version == seen.scope
+    closed = {tree.present.key(path): path for path in seen.closed}
     for key, row in wanted.items():
         standing = seen.rows.get(key)
         is_same = standing is not None and (standing.kind, standing.mode, standing.version) == _facts(row)
-        if (tree.is_drafted(row.path) or not is_same) and not _put(tree, row):
-            left.gone[row.path] = row.version or ""
+        if row.kind == "other" or (is_same and not tree.is_drafted(row.path)):
+            continue
+        if (place := next((each for each in within(key) if each in closed), None)) is not None:
+            tree.put(row.path, tree.present.at(row.path))
+            left.refused[closed[place]] = AccessDeniedError(closed[place])
+        elif not _put(tree, row):
+            left.refused[row.path] = VersionGoneError(row.path, row.version or "")
     # What is in a folder before the folder.
     for key, path in sorted(_beyond(tree, wanted, seen, is_left_out).items(), reverse=True):
         node = tree.at(path)
         if node is None:
             continue
         standing = seen.rows.get(key)
-        if standing is not None and standing.kind == "file" and standing.version is None:
+        if standing is not None and standing.kind != "directory" and standing.version is None:
             left.unknown.add(path)  # it cannot be read
         elif node.kind == "folder":
             if next(iter(tree.below(path)), None) is None:
@@ -118,20 +125,7 @@ def complete(
             tree.put(path, None)
         else:
             left.unknown.add(path)
-    left.unknown |= _changed_links(tree, wanted, seen)
     return left
-
-
-def _changed_links(tree: DraftTree, wanted: Mapping[str, SnapshotRow], seen: TreeLook) -> set[str]:
-    """Return links that would not be as they were: they are not told, and not restored."""
-    before = {key: row.path for key, row in wanted.items() if row.kind == "symlink"}
-    now = {key: row.path for key, row in seen.rows.items() if row.kind == "symlink"}
-    stand = {
-        path for path in {**before, **now}.values() if (node := tree.at(path)) is not None and node.kind == "other"
-    }
-    return {path for path in before.values() if path not in stand} | {
-        path for key, path in now.items() if key not in before and path in stand
-    }
 
 
 class _Lacking:
@@ -148,7 +142,9 @@ class _Lacking:
             The keys of those that they still lack.
         """
         self.too_large, self.changed = [], []
-        files = {row.version: row for row in tree.values() if row.kind == "file" and row.version is not None}
+        files = {
+            row.version: row for row in tree.values() if row.kind in ("file", "symlink") and row.version is not None
+        }
         most_bytes = parts.settings.snapshot_max_file_bytes
         portion: dict[str, bytes] = {}
         left, held = parts.settings.snapshot_max_bytes, 0
@@ -158,7 +154,7 @@ class _Lacking:
                 self.too_large.append(row.path)
                 continue
             try:
-                content, _ = parts.store.read(WorkspacePath(row.path), limit=most_bytes)
+                content = _bytes_of(parts, row, most_bytes)
             except FileToolsError:
                 self.changed.append(row.path)
                 continue
@@ -177,23 +173,35 @@ class _Lacking:
         return {key for key, row in tree.items() if row.version in versions} if lost else set()
 
 
+def _bytes_of(parts: Parts, row: SnapshotRow, most_bytes: int) -> bytes:
+    path = WorkspacePath(row.path)
+    if row.kind == "symlink":
+        return parts.store.read_link(path)
+    return parts.store.read(path, limit=most_bytes)[0]
+
+
 def _put(tree: DraftTree, row: SnapshotRow) -> bool:
     """Have a row of the snapshot stand in the draft; False if its bytes are not kept, and what stands there stays."""
     here = tree.at(row.path)
-    if row.kind == "directory":
-        if here is None or here.kind == "file":
-            tree.put(row.path, Node(kind="folder"))
-    elif row.kind == "file" and row.version is not None:
-        if here is not None and here.kind != "file":
-            tree.put(row.path, Node(kind="file", version=row.version, mode=row.mode))  # found impossible with the steps
-            return True
-        version = None if here is None else tree.version(here)
-        if version != row.version and not tree.present.has(row.version):
-            tree.put(row.path, tree.present.at(row.path))
-            return False
-        if here is None or here.mode != row.mode or version != row.version:
-            origin = None if here is None else here.origin
-            tree.put(row.path, Node(kind="file", origin=origin, version=row.version, mode=row.mode))
+    kind = _KINDS[row.kind]
+    if here is not None and here.kind != kind:
+        here = None
+    if kind == "folder":
+        if here is None or row.mode not in (None, here.mode):
+            # One out of the trash does not come back whole: it has another mode there.
+            is_whole = here is not None and (here.origin is None or here.origin.trash is None)
+            tree.put(row.path, replace(here, mode=row.mode) if here and is_whole else Node(kind=kind, mode=row.mode))
+        return True
+    version = None if here is None else tree.version(here)
+    if version != row.version and not (row.version and tree.present.has(row.version)):
+        tree.put(row.path, tree.present.at(row.path))
+        return False
+    mode = row.mode if kind == "file" else None
+    if here is not None and kind == "link" and here.origin is not None and here.origin.top == row.path:
+        here = None  # made anew, and not brought back out of the trash, so that a redo knows how to remove it
+    if here is None or here.mode != mode or version != row.version:
+        origin = None if here is None else here.origin
+        tree.put(row.path, Node(kind=kind, origin=origin, version=row.version, mode=mode))
     return True
 
 
@@ -201,7 +209,7 @@ def _beyond(
     tree: DraftTree, wanted: Mapping[str, SnapshotRow], seen: TreeLook, is_left_out: Callable[[str], bool]
 ) -> dict[str, str]:
     """Return key and path of what would stand besides the snapshot; what no look meets is not looked for."""
-    found = {key: row.path for key, row in seen.rows.items() if key not in wanted and row.kind in ("file", "directory")}
+    found = {key: row.path for key, row in seen.rows.items() if key not in wanted}
     for path in tree.drafted():
         key, node = tree.present.key(path), tree.at(path)
         if key not in wanted and node is not None and node.kind != "other" and not is_left_out(path):

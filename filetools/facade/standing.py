@@ -54,10 +54,12 @@ class StandingTree:
 
     def content(self, origin: Origin) -> bytes:
         """Return the bytes of the file at an origin."""
-        store = self.parts.store
+        store, path = self.parts.store, WorkspacePath(origin.path)
         if origin.trash is not None:
             return store.read_trashed(WorkspacePath(origin.top), origin.trash, origin.path[len(origin.top) + 1 :])
-        return store.read(WorkspacePath(origin.path), limit=self.parts.settings.max_write_bytes)[0]
+        if (stat := store.stat(path)) is not None and stat.type == "symlink":
+            return store.read_link(path)
+        return store.read(path, limit=self.parts.settings.max_write_bytes)[0]
 
     def has(self, version: str) -> bool:
         """Whether the journal keeps the bytes of a version."""
@@ -82,6 +84,8 @@ class StandingTree:
             return version_of(self.content(origin))
         path, facts = WorkspacePath(origin.path), self.parts.facts
         stat = self.parts.store.stat(path)
+        if stat is not None and stat.type == "symlink":
+            return version_of(self.content(origin))
         known = None if stat is None else facts.get(stat.identity)
         if known is not None:
             return known.version
@@ -96,8 +100,10 @@ class StandingTree:
         return self.parts.workspace.is_addressable(path.rpartition("/")[0] or path)
 
     def _node(self, origin: Origin, stat: FileStat) -> Node:
-        if stat.type not in ("directory", "file") or not self.parts.workspace.is_addressable(origin.path):
+        if stat.type == "other" or not self.parts.workspace.is_addressable(origin.path):
             return Node(kind="other", origin=origin, mode=stat.mode)
+        if stat.type == "symlink":
+            return Node(kind="link", origin=origin)
         if stat.type == "directory":
-            return Node(kind="folder", origin=origin)
+            return Node(kind="folder", origin=origin, mode=stat.mode)
         return Node(kind="file", origin=origin, mode=stat.mode)

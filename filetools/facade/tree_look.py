@@ -203,12 +203,12 @@ class _Comparison:
     def _row(self, key: str, path: WorkspacePath, stat: FileStat) -> IndexRow:
         old = self._old.get(key)
         is_known = old is not None and (old.kind, old.identity, old.mode) == (stat.type, stat.identity, stat.mode)
-        if old is not None and is_known and (old.version is not None or stat.type != "file"):
+        if old is not None and is_known and (old.version is not None or stat.type == "directory"):
             return old
-        if stat.type != "file":
+        if stat.type == "directory":
             row = IndexRow(path, stat.type, stat.identity, stat.mode, None)
-        elif old is not None and old.identity == stat.identity and old.version is not None:
-            row = IndexRow(path, "file", old.identity, stat.mode, old.version)
+        elif old is not None and (old.kind, old.identity) == (stat.type, stat.identity) and old.version is not None:
+            row = IndexRow(path, stat.type, old.identity, stat.mode, old.version)
         else:
             row = read_row(self._parts, path, stat)
             if row.version is None:
@@ -225,7 +225,8 @@ class _Comparison:
             is_new = not is_told and (head is None or head.version is None)
             return is_new and (self._looked is None or not self._was_overlooked(changed_ns))
         if row.kind != "file":
-            return False
+            # Where a folder stood, its end is told before anything else is known of the path.
+            return old is not None and old.kind == "directory" and self._looked is not None
         if head is None:
             is_known = old is not None and old.kind != "directory"
             if self._looked is not None and not is_known and not self._was_overlooked(changed_ns):

@@ -37,27 +37,29 @@ OTHERS_BY_NOW: Final = (
 
 
 def read_row(parts: Parts, path: WorkspacePath, stat: FileStat) -> IndexRow:
-    """Return the row of a file; without a version if it cannot be read, without times if it is too young to be trusted.
+    """Return the row of a file or link; without version if it cannot be read, without times if too young to be trusted.
 
     Raises:
         FileToolsError: One of `OTHERS_BY_NOW`: something else stands there by now, or nothing.
     """
-    facts = parts.facts.get(stat.identity)
+    facts = parts.facts.get(stat.identity) if stat.type == "file" else None
     if facts is not None:
         return IndexRow(path, "file", stat.identity, stat.mode, facts.version)
     taken_ns = time.time_ns()
     try:
-        version, stat = _version(parts, path)
+        version, stat = _version(parts, path, stat)
     except OTHERS_BY_NOW:
         raise
     except FileToolsError:
-        return IndexRow(path, "file", (*stat.identity[:3], 0, 0), stat.mode, None)
+        return IndexRow(path, stat.type, (*stat.identity[:3], 0, 0), stat.mode, None)
     is_trusted = is_settled(stat.identity, taken_ns, tick_ns=parts.store.tick_ns)
     identity = stat.identity if is_trusted else (*stat.identity[:3], 0, 0)
-    return IndexRow(path, "file", identity, stat.mode, version)
+    return IndexRow(path, stat.type, identity, stat.mode, version)
 
 
-def _version(parts: Parts, path: WorkspacePath) -> tuple[str, FileStat]:
+def _version(parts: Parts, path: WorkspacePath, stat: FileStat) -> tuple[str, FileStat]:
+    if stat.type == "symlink":
+        return version_of(parts.store.read_link(path)), stat
     try:
         content, stat = parts.store.read(path, limit=parts.settings.max_foreign_bytes)
     except FileTooLargeError:

@@ -6,7 +6,7 @@ No two steps of one transaction touch the same path, so that each may look at th
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 from filetools.content import inspect
@@ -25,10 +25,12 @@ from filetools.facade.steps.put_back import (
     RestoreFolder,
     TakeAway,
     UndoStep,
+    opened,
 )
+from filetools.facade.steps.texts import PutLink, PutMode
 from filetools.journal import Relation, RelationKind
 from filetools.paths import WorkspacePath
-from filetools.versions import Clash, DraftTree, Node, Origin
+from filetools.versions import Clash, DraftTree, Node, Origin, within
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,48 +42,82 @@ class Drafted:
     then: Node | None
 
 
+def in_phases(tree: DraftTree) -> tuple[list[list[Drafted]], list[str]]:
+    """Return what a draft changes, and the paths where that is impossible.
+
+    Where a file, a folder or a link stands in the place of another kind, that goes with all in it in a transaction before
+    the others, since no two steps of one transaction touch one path.
+    """
+    drafted = [Drafted(path=path, now=now, then=then) for path, now, then in tree.changes()]
+    swaps = [one for one in drafted if one.now is not None and one.then is not None and one.now.kind != one.then.kind]
+    if not swaps:
+        return [drafted], []
+    impossible = {tree.present.key(one.path): one.path for one in swaps if not _can_go(tree, one)}
+    places = {tree.present.key(one.path) for one in swaps} - impossible.keys()
+    first, second = [], []
+
+    def is_cleared(key: str) -> bool:
+        return not places.isdisjoint(within(key))
+
+    for one in drafted:
+        key = tree.present.key(one.path)
+        if not impossible.keys().isdisjoint(within(key)):
+            continue
+        if not is_cleared(key):
+            second.append(replace(one, then=tree.made_anew(one.then, is_cleared)))
+            continue
+        if one.now is not None:
+            first.append(replace(one, then=None))
+        if one.then is not None:
+            second.append(replace(one, now=None, then=tree.made_anew(one.then, is_cleared)))
+    return [first, second], list(impossible.values())
+
+
+def _can_go(tree: DraftTree, swap: Drafted) -> bool:
+    """Whether nothing is lost where another kind comes to stand: all in a folder must have been drafted to go."""
+    assert swap.now is not None
+    assert swap.then is not None
+    if "other" in (swap.now.kind, swap.then.kind):
+        return False
+    return swap.now.kind != "folder" or all(tree.at(path) is None for path in tree.present.below(swap.path))
+
+
 class StepMaker:
-    """Makes the steps of one draft. Lives for one plan."""
+    """Makes the steps of one transaction. Lives for one plan."""
 
     def __init__(
         self,
         parts: Parts,
         tree: DraftTree,
+        drafted: Sequence[Drafted],
         unsaved_clash: Callable[[str, Node, Node], Clash | None],
         refused: Mapping[str, Clash],
     ) -> None:
         self._unsaved_clash = unsaved_clash
         self._is_addressable = parts.workspace.is_addressable
+        self._follows_links = parts.workspace.follow_symlinks
         self._tree = tree
-        self._left = {
-            tree.present.key(path): Drafted(path=path, now=now, then=then) for path, now, then in tree.changes()
-        }
-        self.drafted = tuple(self._left.values())
+        self._left = {tree.present.key(one.path): one for one in drafted}
+        self.drafted = {one.path: one for one in drafted}
         self.steps: list[UndoStep] = []
         self.blocked: dict[str, Clash] = {path: refused[path] for path in refused.keys() & self._paths()}
         """Paths whose open documents have unsaved text that is in the way, or whose change was refused."""
         for path in self.blocked:
             self._take_within(path)
         self.impossible: list[str] = []
-        """Paths where a file stands and a folder is wanted, or the other way round: not in one transaction."""
-        self._refuse_other_kinds()
+        """Paths of what cannot come back by itself, such as a pipe."""
         self._refuse_unsaved()
+        self._change_modes(one for one in self._left.values() if one.now is not None)
         self._move_folders()
         self._restore_folders()
         self._make_folders()
-        self._carry_links()
+        self._carry_others()
         self._remove_trees()
         self._move_files()
+        self._put_links()
         self._write_files()
         self._remove_folders()
-        # A folder that is made is made first: others would make it on their way, and it be recorded twice.
-        self.steps.sort(key=lambda step: not isinstance(step, MakeFolderAgain))
-
-    def _refuse_other_kinds(self) -> None:
-        for one in list(self._left.values()):
-            if one.now is not None and one.then is not None and one.now.kind != one.then.kind:
-                self.impossible.append(one.path)
-                self._take_within(one.path)
+        self.steps.sort(key=_turn)
 
     def _paths(self) -> set[str]:
         return {one.path for one in self._left.values()}
@@ -102,31 +138,60 @@ class StepMaker:
                 continue
             source, destination = WorkspacePath(origin.path), WorkspacePath(one.path)
             self.steps.append(MoveFolderBack(source, destination))
+            key = self._tree.present.key(one.path)
+            self._change_modes(each for other, each in self._left.items() if key in within(other))
             self._take_within(one.path)
             self._take_within(origin.path)
 
     def _restore_folders(self) -> None:
-        for one in (each for kind in ("folder", "file", "other") for each in self._appearing(kind)):
+        for one in (each for kind in ("folder", "file", "link", "other") for each in self._appearing(kind)):
             origin = None if one.then is None else one.then.origin
             if origin is None or origin.trash is None or origin.top != one.path or not self._is_whole(one.path, origin):
                 continue
             inside = [WorkspacePath(path) for path in self._tree.below(one.path) if self._is_addressable(path)]
             self.steps.append(RestoreFolder(WorkspacePath(one.path), origin.trash, inside))
+            there = self._tree.present.trashed(one.path, origin.trash)[0][1]
+            self._change_modes([replace(one, now=there)])
             self._take_within(one.path)
 
     def _make_folders(self) -> None:
         for one in self._appearing("folder"):
-            self.steps.append(MakeFolderAgain(WorkspacePath(one.path)))
+            mode = None if one.then is None else one.then.mode
+            self.steps.append(MakeFolderAgain(WorkspacePath(one.path), mode))
+            if mode is not None and mode != opened(mode):
+                self.steps.append(PutMode(WorkspacePath(one.path), opened(mode), mode))
             self._take(one.path)
 
-    def _carry_links(self) -> None:
-        """Links, and whatever else has no records, go with the folder that is made for them."""
+    def _change_modes(self, drafted: Iterable[Drafted]) -> None:
+        """Have folders that stand there, or move there, get other modes."""
+        for one in list(drafted):
+            origin = None if one.then is None else one.then.origin
+            now = one.now or (
+                None if origin is None or origin.trash is not None else self._tree.present.at(origin.path)
+            )
+            if now is None or one.then is None or now.kind != "folder" or one.then.kind != "folder":
+                continue
+            if now.mode is not None and one.then.mode is not None and now.mode != one.then.mode:
+                self.steps.append(PutMode(WorkspacePath(one.path), now.mode, one.then.mode))
+            if self._left.get(self._tree.present.key(one.path)) is one and one.now is not None:
+                self._take(one.path)
+
+    def _put_links(self) -> None:
+        for one in sorted(self._left.values(), key=lambda one: one.path):
+            now, then = (node if node is not None and node.kind == "link" else None for node in (one.now, one.then))
+            if now is not None or then is not None:
+                texts = (None if node is None else self._tree.content(node) for node in (now, then))
+                self.steps.append(PutLink(WorkspacePath(one.path), *texts))
+                self._take(one.path)
+
+    def _carry_others(self) -> None:
+        """What no call can name goes with the folder that is made for it."""
         made = {str(step.paths[0]): step for step in self.steps if isinstance(step, MakeFolderAgain)}
         for one in list(self._appearing("other")):
             origin = None if one.then is None else one.then.origin
             step = made.get(one.path.rpartition("/")[0])
             if step is not None and origin is not None and origin.trash is None:
-                step.links.append((WorkspacePath(origin.path), WorkspacePath(one.path)))
+                step.others.append((WorkspacePath(origin.path), WorkspacePath(one.path)))
                 self._take(one.path)
                 self._take(origin.path)
 
@@ -140,11 +205,13 @@ class StepMaker:
             goes = {each.path for each in inside if each.then is None}
             if key in self._tree.wholes and goes == set(self._tree.present.below(one.path)):
                 permit = partial(_permit_tree, self._tree, one.path, inside)
-                self.steps.append(RemoveTree(WorkspacePath(one.path), permit))
+                self.steps.append(RemoveTree(WorkspacePath(one.path), one.now.mode, permit))
                 self._take_within(one.path)
 
     def _move_files(self) -> None:
-        for one in (each for kind in ("file", "other") for each in self._appearing(kind)):
+        # Where links are refused, they are made anew.
+        kinds = ("file", "link", "other") if self._follows_links else ("file", "other")
+        for one in (each for kind in kinds for each in self._appearing(kind)):
             origin = None if one.then is None else one.then.origin
             if origin is None or origin.trash is not None or one.then is None or one.then.version is not None:
                 continue
@@ -163,7 +230,7 @@ class StepMaker:
                 self.steps.append(PutBack(WorkspacePath(one.path), partial(_decide, self._tree, one)))
                 self._take(one.path)
             elif one.then is not None:
-                self.impossible.append(one.path)  # such as a link out of the trash, in a folder whose files change
+                self.impossible.append(one.path)  # such as a pipe out of the trash, in a folder whose files change
                 self._take(one.path)
         for one in rest:
             if one.then is None and one.now is not None and one.now.kind == "file":
@@ -173,9 +240,10 @@ class StepMaker:
     def _remove_folders(self) -> None:
         others = [one.path for one in self._left.values() if one.now is not None and one.now.kind == "other"]
         for one in sorted(self._left.values(), key=lambda one: one.path, reverse=True):
-            is_folder = one.now is not None and one.now.kind == "folder"
-            if is_folder and not any(other.startswith(f"{one.path}/") for other in others):
-                self.steps.append(RemoveEmptied(WorkspacePath(one.path)))
+            if one.now is None or one.now.kind != "folder":
+                continue
+            if not any(other.startswith(f"{one.path}/") for other in others):
+                self.steps.append(RemoveEmptied(WorkspacePath(one.path), one.now.mode))
         self._left.clear()
 
     def _appearing(self, kind: str) -> Iterable[Drafted]:
@@ -212,6 +280,13 @@ class StepMaker:
         key = self._tree.present.key(folder)
         for one in [one for one in self._left if one == key or one.startswith(f"{key}/")]:
             del self._left[one]
+
+
+def _turn(step: UndoStep) -> tuple[int, int]:
+    """Folders are made first: others would make them on their way, and they be recorded twice. Modes come last, inside out."""
+    if isinstance(step, PutMode):
+        return 2, -step.paths[0].count("/")
+    return (0 if isinstance(step, MakeFolderAgain) else 1), 0
 
 
 def place_of(step: UndoStep) -> WorkspacePath:

@@ -7,53 +7,57 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import cached_property, partial
 from types import MappingProxyType
-from typing import Any, Final
+from typing import Final
 
-from filetools.content import decode, inspect, structured_patch
-from filetools.errors import EditConflictError, FileToolsError, VersionGoneError
+from filetools.errors import EditConflictError, FileToolsError
 from filetools.facade.parts import Parts
 from filetools.facade.restoring import Draft, Target, completed
 from filetools.facade.standing import StandingTree
-from filetools.facade.steps import MoveFile, PutFile, RemoveFile
+from filetools.facade.steps import PutFile, RemoveFile
 from filetools.facade.steps.put_back import (
-    MakeFolderAgain,
-    MoveFolderBack,
     RemoveTree,
-    RestoreFolder,
     UndoStep,
 )
-from filetools.facade.undo_steps import Drafted, StepMaker, assign, place_of
+from filetools.facade.steps.texts import PutLink, PutMode
+from filetools.facade.undo_results import MOST_SHOWN_FILES, by_number, change_of, file_of
+from filetools.facade.undo_steps import Drafted, StepMaker, assign, in_phases, place_of
 from filetools.facade.unsaved_undo import plan_unsaved, split_buffered, unsaved_clash
 from filetools.facade.way import FIRST_PAUSE_SECONDS, MOST_TRIES, Outcome
 from filetools.journal import History, RelationKind, Selection
 from filetools.models import ChangeRecord
-from filetools.models.history import NotUndone, UndoConflict, UndoneChange, UndoneFile, UndoResult
+from filetools.models.history import NotUndone, UndoConflict, UndoneFile, UndoResult
 from filetools.paths import WorkspacePath, matches_protected
 from filetools.versions import (
     Clash,
     DraftTree,
     Finding,
     JournalPast,
-    Node,
     Reversals,
     Rewinding,
     Undoing,
     all_undoers,
+    within,
 )
 
 Choose = Callable[[History], list[ChangeRecord]]
 """Picks the changes to take back, newest first."""
 
-MOST_SHOWN_FILES: Final = 20
-"""Files whose hunks are part of a result."""
-LARGEST_SHOWN_BYTES: Final = 256 * 1024
 MOST_SINCE: Final = 100
 """More records than these, written while a plan was made, are not looked through: it is made anew."""
 _SETTLED: Final = ("undone", "unchanged", "kept")
 _STAYS: Final = {"unknown": "nobody knows what was there before", "kept": "others use this folder now"}
+
+
+@dataclass(frozen=True, slots=True)
+class Phase:
+    """What one transaction of an undo does."""
+
+    steps: tuple[UndoStep, ...]
+    drafted: Mapping[str, Drafted]
+    """What is drafted for each path."""
 
 
 @dataclass(frozen=True)
@@ -62,10 +66,14 @@ class UndoPlan:
 
     findings: tuple[Finding, ...]
     tree: DraftTree
-    steps: tuple[UndoStep, ...]
-    drafted: tuple[Drafted, ...]
+    phases: tuple[Phase, ...]
     unknown: tuple[str, ...] = ()
-    """Paths that stay although the checkpoint does not have them: nobody knows where they come from."""
+    """Paths that stay as they are: nobody knows what was there, or where they come from."""
+
+    @cached_property
+    def steps(self) -> tuple[UndoStep, ...]:
+        """The steps of all phases."""
+        return tuple(step for phase in self.phases for step in phase.steps)
 
     @property
     def paths(self) -> list[WorkspacePath]:
@@ -75,7 +83,11 @@ class UndoPlan:
     @property
     def deleted(self) -> list[WorkspacePath]:
         """The paths of the files that it deletes, and of folders that go with all in them."""
-        return [step.paths[0] for step in self.steps if isinstance(step, RemoveFile | RemoveTree)]
+        return [
+            step.paths[0]
+            for step in self.steps
+            if isinstance(step, RemoveFile | RemoveTree) or (isinstance(step, PutLink) and step.then is None)
+        ]
 
     @cached_property
     def conflicts(self) -> list[UndoConflict]:
@@ -95,7 +107,7 @@ class UndoPlan:
     @cached_property
     def facts(self) -> list[tuple[str, ...]]:
         """What it does, to compare two plans by; asked for in a worker thread first."""
-        return [self._fact(step) for step in self.steps]
+        return [self._fact(step, phase.drafted) for phase in self.phases for step in phase.steps]
 
     @cached_property
     def not_undone(self) -> list[NotUndone]:
@@ -109,17 +121,15 @@ class UndoPlan:
 
     def touched(self, protected: Sequence[str]) -> list[WorkspacePath]:
         """Return the paths a person may have to allow: those of the steps, and protected ones inside moved folders."""
-        inside = [
-            WorkspacePath(one.path) for one in self.drafted if matches_protected(WorkspacePath(one.path), protected)
-        ]
+        drafted = {WorkspacePath(path) for phase in self.phases for path in phase.drafted}
+        inside = sorted(path for path in drafted if matches_protected(path, protected))
         return list(dict.fromkeys([*self.paths, *inside]))
 
     def result(self, outcome: Outcome | None) -> UndoResult:
         """Return what it did; `outcome` is None if nothing was done."""
         return UndoResult(
-            changes=sorted((_change(record, one) for one in self.findings for record in one.records), key=_by_number),
-            files=[_file(self.tree, step, self.of.get(str(place_of(step))), shown=place < MOST_SHOWN_FILES)
-                   for place, step in enumerate(self.steps)],
+            changes=sorted((change_of(record, one) for one in self.findings for record in one.records), key=by_number),
+            files=self._files(),
             conflicts=self.conflicts,
             unknown=sorted({*self.unknown, *(one.path for one in self.findings if one.outcome == "unknown")}),
             not_undone=self.not_undone,
@@ -143,17 +153,18 @@ class UndoPlan:
             },
         )
 
-    def _fact(self, step: UndoStep) -> tuple[str, ...]:
-        one = self.of.get(str(place_of(step)))
+    def _files(self) -> list[UndoneFile]:
+        found = [(step, phase.drafted.get(str(place_of(step)))) for phase in self.phases for step in phase.steps]
+        return [file_of(self.tree, *one, shown=place < MOST_SHOWN_FILES) for place, one in enumerate(found)]
+
+    def _fact(self, step: UndoStep, drafted: Mapping[str, Drafted]) -> tuple[str, ...]:
+        one = drafted.get(str(place_of(step)))
         versions: list[str] = []
         if one is not None and isinstance(step, PutFile | RemoveFile):
             versions = ["" if node is None else self.tree.version(node) for node in (one.now, one.then)]
+        if isinstance(step, PutLink | PutMode):
+            versions = [repr(step.now), repr(step.then)]
         return (type(step).__name__, *map(str, step.paths), *versions)
-
-    @cached_property
-    def of(self) -> dict[str, Drafted]:
-        """What is drafted for each path."""
-        return {one.path: one for one in self.drafted}
 
 
 def make_plan(
@@ -218,22 +229,27 @@ def _make_plan(
     history = parts.journal.history
     chosen = pick(history)
     changed, waiting, saved = split_buffered(history, chosen)
+    if target is not None:
+        waiting, saved = ([one for one in several if target.covers_all_of(one)] for several in (waiting, saved))
     draft = _take_back(parts, changed, target)
     tree, findings = draft.tree, draft.findings
     findings += [Finding(records=(record,), path=record.path, outcome="undone") for record in saved]
-    maker = StepMaker(parts, tree, partial(unsaved_clash, parts, tree), refused)
-    findings = [_possible(_unblocked(finding, maker.blocked), set(maker.impossible)) for finding in findings]
+    drafted, impossible = in_phases(tree)
+    makers = [StepMaker(parts, tree, phase, partial(unsaved_clash, parts, tree), refused) for phase in drafted]
+    blocked = {path: clash for maker in makers for path, clash in maker.blocked.items()}
+    impossible += [path for maker in makers for path in maker.impossible]
+    findings = [_possible(_unblocked(finding, blocked), set(impossible)) for finding in findings]
+    findings += _clashes(impossible, findings)
     numbers: dict[str, list[int]] = {}
     for finding in findings:
         if finding.outcome in _SETTLED:
             numbers.setdefault(finding.path, []).extend(record.number for record in finding.records)
-    assign(maker.steps, numbers, kind)
-    taken = {parts.workspace.key(path) for step in maker.steps for path in step.paths}
+    assign([step for maker in makers for step in maker.steps], numbers, kind)
+    taken = {parts.workspace.key(path) for maker in makers for step in maker.steps for path in step.paths}
     more, found = plan_unsaved(parts, waiting, taken, kind)
-    plan = UndoPlan(
-        findings=(*findings, *found), tree=tree, steps=(*maker.steps, *more), drafted=maker.drafted,
-        unknown=draft.unknown,
-    )  # fmt: skip
+    makers[-1].steps += more
+    phases = tuple(Phase(tuple(maker.steps), maker.drafted) for maker in makers if maker.steps)
+    plan = UndoPlan(findings=(*findings, *found), tree=tree, phases=phases, unknown=draft.unknown)
     _ = plan.facts  # here, where reading is allowed
     return plan
 
@@ -302,74 +318,26 @@ def _possible(finding: Finding, impossible: set[str]) -> Finding:
     touched = next((path for path in impossible if path == finding.path or path.startswith(inside)), None)
     if touched is None or finding.outcome not in _SETTLED:
         return finding
-    what = "a file and a folder, or a link, cannot change places while files around them change"
-    shown = touched.encode("utf-8", "backslashreplace").decode()  # its name may be no UTF-8
-    clash = Clash(code="EDIT_CONFLICT", reason=f"{what} ({shown})")
-    return Finding(records=finding.records, path=finding.path, outcome="conflict", clash=clash)
+    return Finding(records=finding.records, path=finding.path, outcome="conflict", clash=_impossible(touched))
 
 
-def _change(record: ChangeRecord, finding: Finding) -> UndoneChange:
-    return UndoneChange(
-        number=record.number,
-        operation=record.operation.value,
-        path=record.path,
-        old_path=record.old_path,
-        actor={name: value for name, value in asdict(record.actor).items() if value is not None},
-        time=record.time,
-        outcome=finding.outcome,
+def _clashes(impossible: Sequence[str], findings: Sequence[Finding]) -> list[Finding]:
+    """Return what no record tells of and cannot be as it was all the same."""
+    told = {finding.path for finding in findings if finding.outcome == "conflict"}
+    return [
+        Finding(
+            records=(),
+            path=path.encode("utf-8", "backslashreplace").decode(),
+            outcome="conflict",
+            clash=_impossible(path),
+        )
+        for path in impossible
+        if told.isdisjoint(within(path))
+    ]
+
+
+def _impossible(path: str) -> Clash:
+    shown = path.encode("utf-8", "backslashreplace").decode()  # its name may be no UTF-8
+    return Clash(
+        code="EDIT_CONFLICT", reason=f"something stands there, or in it, that cannot go, or come back ({shown})"
     )
-
-
-def _by_number(change: UndoneChange) -> int:
-    return -change.number
-
-
-def _file(tree: DraftTree, step: UndoStep, drafted: Drafted | None, *, shown: bool) -> UndoneFile:
-    path = place_of(step)
-    if isinstance(step, MoveFile):
-        return UndoneFile(path=path, action="move", old_path=step.paths[0])
-    if isinstance(step, MoveFolderBack):
-        return UndoneFile(path=path, action="move_directory", old_path=step.paths[0])
-    if isinstance(step, RemoveFile) or (isinstance(step, PutFile) and drafted is not None):
-        return _written(tree, path, drafted, shown=shown)
-    if isinstance(step, PutFile):
-        return UndoneFile(path=path, action="write")  # an open document, whose text is not the plan's to tell
-    if isinstance(step, MakeFolderAgain):
-        return UndoneFile(path=path, action="make_directory")
-    return UndoneFile(path=path, action="restore_directory" if isinstance(step, RestoreFolder) else "delete_directory")
-
-
-def _written(tree: DraftTree, path: WorkspacePath, drafted: Drafted | None, *, shown: bool) -> UndoneFile:
-    now, then = (None, None) if drafted is None else (drafted.now, drafted.then)
-    return UndoneFile(
-        path=path,
-        action="delete" if then is None else "create" if now is None else "write",
-        version=None if then is None else tree.version(then),
-        replaced_version=None if now is None else tree.version(now),
-        structured_patch=_hunks(tree, drafted) if shown and drafted is not None else [],
-    )
-
-
-def _hunks(tree: DraftTree, drafted: Drafted) -> list[dict[str, Any]]:
-    """Return what changes in a text; nothing where it appears, goes, or cannot be shown."""
-    if drafted.now is None or drafted.then is None:
-        return []
-    try:
-        texts = []
-        for node in (drafted.now, drafted.then):
-            content = _bytes_of(tree, node)
-            form = inspect(content, name=drafted.path)[0].text_format
-            if form is None or len(content) > LARGEST_SHOWN_BYTES:
-                return []
-            texts.append(decode(content, form, path=drafted.path))
-    except FileToolsError:
-        return []  # the hunks only help to read the result
-    return [hunk.to_dict() for hunk in structured_patch(texts[0], texts[1])]
-
-
-def _bytes_of(tree: DraftTree, node: Node) -> bytes:
-    """Return the bytes of a file as the plan saw it, also after it was carried out: then its version is kept."""
-    try:
-        return tree.text(tree.version(node))
-    except VersionGoneError:
-        return tree.content(node)

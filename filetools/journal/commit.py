@@ -27,11 +27,11 @@ from filetools.journal.folders import (
 from filetools.journal.rows import INSERT_RECORD, NEVER_IN_FILE, UPSERT_HEAD, record_of, record_row
 from filetools.journal.tree_index import follow_folders
 from filetools.journal.undone import discount, refresh_undone, targets_between
-from filetools.models import Actor, ChangeRecord, Operation
+from filetools.models import WITHOUT_BYTES, Actor, ChangeRecord, Operation
 
 _TAKING_AWAY: Final = (Operation.DELETE, Operation.MOVE, *DIRECTORY_REMOVALS)
 _ARRIVALS: Final = (Operation.CREATE, Operation.MOVE)
-_HEADLESS: Final = (*DIRECTORY_REMOVALS, Operation.CREATE_DIRECTORY)
+_HEADLESS: Final = (*DIRECTORY_REMOVALS, Operation.CREATE_DIRECTORY, *WITHOUT_BYTES)
 _COMPARE: Final = (
     "SELECT (SELECT number FROM heads WHERE key = ?1), (SELECT max(number) FROM records INDEXED BY records_of_folders"
     " WHERE operation IN ('delete_directory', 'move_directory')), documents.id, documents.version"
@@ -168,6 +168,8 @@ def _compare_view(connection: sqlite3.Connection, path: str, key: str, view: Vie
 def _synced(connection: sqlite3.Connection, change: Change) -> int:
     if change.aside or change.buffered:
         return NEVER_IN_FILE
+    if change.operation in WITHOUT_BYTES:
+        return 1  # its step syncs what it makes
     if not change.external or change.compensates is not None or change.operation is Operation.MOVE_DIRECTORY:
         return 0
     # What a foreign program wrote is as durable as that program made it; there is no promise of ours to sync for. But on
@@ -211,7 +213,8 @@ def _move_heads(connection: sqlite3.Connection, change: Change, number: int) -> 
 def _put_head(connection: sqlite3.Connection, change: Change, number: int) -> None:
     digest = None if change.after is None else digest_of(change.after)
     applied = int(change.applied)
-    connection.execute(UPSERT_HEAD, (change.key, change.path, digest, change.size, change.mode, number, applied))
+    mode = None if digest is None else change.mode  # of what went, the record has it
+    connection.execute(UPSERT_HEAD, (change.key, change.path, digest, change.size, mode, number, applied))
 
 
 def _abort(connection: sqlite3.Connection, number: int) -> None:
@@ -232,7 +235,7 @@ def _abort(connection: sqlite3.Connection, number: int) -> None:
 
 
 def _add_to_backlogs(connection: sqlite3.Connection, change: Change, number: int, mirrors: Sequence[str]) -> None:
-    if change.operation is Operation.FOUND or change.aside or change.buffered:
+    if change.operation in (Operation.FOUND, *WITHOUT_BYTES) or change.aside or change.buffered:
         return
     add = _ADD_FOLDER_TO_BACKLOG if change.operation in _FOLDERS_THAT_COME else _ADD_TO_BACKLOG
     for mirror in mirrors:

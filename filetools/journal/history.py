@@ -32,11 +32,11 @@ _REMOVALS_SINCE: Final = (
 )
 _NAMES_SINCE: Final = (
     "SELECT number, operation, path, old_path, actor_kind FROM records"
-    " WHERE number > ? AND operation != 'modify' ORDER BY number"
+    " WHERE number > ? AND operation NOT IN ('modify', 'link', 'modify_directory') ORDER BY number"
 )
 _OF_KEY: Final = (
     f"{SELECT_RECORD} WHERE key = ? AND number < ? AND state IN ('applied', 'pending')"
-    " AND operation NOT LIKE '%_directory' ORDER BY number DESC LIMIT ?"
+    " AND operation NOT LIKE '%_directory' AND operation != 'link' ORDER BY number DESC LIMIT ?"
 )
 # The sign keeps SQLite from walking through all records of a smaller number, where those of the folder are few.
 _BELOW: Final = (

@@ -51,7 +51,7 @@ _RECORD_VALUES: Final = len(Fixed._fields) + 4
 _TIME: Final = Fixed._fields.index("time")
 
 _FILE_RECORDS: Final = (
-    "operation NOT LIKE '%_directory' AND state != 'buffer'"
+    "operation NOT LIKE '%_directory' AND operation != 'link' AND state != 'buffer'"
     # What set a record back carries the head, although it counts as aborted, too.
     " AND (state != 'aborted' OR (synced < 2 AND actor_kind = 'system'))"
 )

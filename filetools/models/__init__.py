@@ -95,6 +95,14 @@ class Operation(StrEnum):
     CREATE_DIRECTORY = "create_directory"
     DELETE_DIRECTORY = "delete_directory"
     MOVE_DIRECTORY = "move_directory"
+    MODIFY_DIRECTORY = "modify_directory"
+    """A folder got another mode: versions are those of its octal digits, such as "755". No event is sent."""
+    LINK = "link"
+    """A symbolic link was made, removed, or points elsewhere: versions are those of its target's text. No event is sent."""
+
+
+WITHOUT_BYTES: Final = (Operation.LINK, Operation.MODIFY_DIRECTORY)
+"""Operations on what has no bytes of its own, but a short text: a link's target, a folder's mode."""
 
 
 class RecordState(StrEnum):
@@ -130,7 +138,7 @@ class ChangeRecord:
     size: int | None = None
     """Bytes of the file after the change; None for deletions and directories."""
     mode: int | None = None
-    """Permission bits of the file after the change, where they are known."""
+    """Permission bits after the change, where they are known; of what went, those that it had."""
     actor: Actor
     time: float
     """Seconds since the epoch, when it was committed."""

@@ -30,8 +30,18 @@ class UndoneFile(Result):
 
     path: str
     action: Literal[
-        "write", "create", "delete", "move", "make_directory", "move_directory", "delete_directory", "restore_directory"
+        "write",
+        "create",
+        "delete",
+        "move",
+        "make_directory",
+        "move_directory",
+        "delete_directory",
+        "restore_directory",
+        "link",
+        "set_mode",
     ]
+    """link: a symbolic link is made or points elsewhere, set_mode: a folder gets another mode; versions are of their texts."""
     old_path: str | None = None
     version: str | None = None
     """Version after the undo."""

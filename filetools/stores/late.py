@@ -63,6 +63,14 @@ class LateStore:
         """As `Store.open`."""
         return self._opened().open(path)
 
+    def read_link(self, path: WorkspacePath) -> bytes:
+        """As `Store.read_link`."""
+        return self._opened().read_link(path)
+
+    def make_link(self, path: WorkspacePath, target: bytes) -> None:
+        """As `Store.make_link`."""
+        self._opened().make_link(path, target)
+
     def prepare(
         self,
         path: WorkspacePath,
@@ -134,6 +142,10 @@ class LateStore:
     def set_mode(self, path: WorkspacePath, mode: int) -> None:
         """As `Store.set_mode`."""
         self._opened().set_mode(path, mode)
+
+    def set_directory_mode(self, path: WorkspacePath, mode: int) -> None:
+        """As `Store.set_directory_mode`."""
+        self._opened().set_directory_mode(path, mode)
 
     def sync(self, path: WorkspacePath, *, synced: set[WorkspacePath] | None = None) -> None:
         """As `Store.sync`."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+from functools import partial
 from itertools import chain
 
 from filetools.errors import (
@@ -16,7 +17,7 @@ from filetools.errors import (
 )
 from filetools.paths import ROOT, WorkspacePath
 from filetools.stores.checks import private_name
-from filetools.stores.local_disk import Explained, LocalDisk, Place, opened_file, opened_parent
+from filetools.stores.local_disk import Explained, LocalDisk, Opened, Place, opened_file, opened_parent
 from filetools.stores.local_displaced import LocalDisplaced
 from filetools.stores.local_move import move
 from filetools.stores.local_prepare import Preparer
@@ -156,7 +157,7 @@ class LocalChanging:
             return entries_of(self._trash_place(path, trash))
 
     def read_trashed(self, path: WorkspacePath, trash: str, relative: str) -> bytes:
-        """Return the bytes of a file that `trashed` has named.
+        """Return the bytes of a file that `trashed` has named, or what a link points to.
 
         Raises:
             PathNotFoundError: It is gone.
@@ -220,6 +221,26 @@ class LocalChanging:
         """Set the permission bits of a regular file, by descriptor."""
         with Explained(self._disk.workspace, path), opened_file(self._disk.workspace, path) as descriptor:
             os.fchmod(descriptor, mode)
+
+    def set_directory_mode(self, path: WorkspacePath, mode: int) -> None:
+        """Set the permission bits of a directory, by descriptor.
+
+        Raises:
+            DirectoryNotFoundError, PathNotDirectoryError
+            AccessDeniedError: It is another user's, or may not be read.
+        """
+        workspace = self._disk.workspace
+        with Explained(workspace, path), Opened(partial(workspace.open_directory, path)) as descriptor:
+            os.fchmod(descriptor, mode)
+
+    def make_link(self, path: WorkspacePath, target: bytes) -> None:
+        """Make a symbolic link whose parent exists; what it points to is never looked at.
+
+        Raises:
+            PathExistsError: Something is there.
+        """
+        with Explained(self._disk.workspace, path), opened_parent(self._disk.workspace, path) as parent:
+            os.symlink(os.fsdecode(target), path.name, dir_fd=parent)
 
 
 def _is_there(place: Place) -> bool:

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from collections.abc import Iterator
 from functools import partial
 
-from filetools.errors import FileToolsError
+from filetools.errors import FileToolsError, NotRegularFileError
 from filetools.models import EntryType
 from filetools.paths import WorkspacePath
 from filetools.paths.names import is_state_name
-from filetools.stores.local_disk import Explained, LocalDisk, opened_file
+from filetools.stores.local_disk import Explained, LocalDisk, opened_file, opened_parent
 from filetools.stores.owners import FOREIGN_NAME
 from filetools.stores.reading import LocalReader, read_stable, read_whole_now, to_facts, to_file_stat
 from filetools.stores.store import Facts, FileStat, Reader, ScanEntry
@@ -65,6 +66,21 @@ class LocalReading:
             PathNotFoundError, PathIsDirectoryError, NotRegularFileError, SymlinkNotAllowedError
         """
         return LocalReader(self._disk.workspace.open_file(path), leases=self._disk.capabilities.leases)
+
+    def read_link(self, path: WorkspacePath) -> bytes:
+        """Return what a symbolic link points to, as it says it.
+
+        Raises:
+            PathNotFoundError: Nothing is there.
+            NotRegularFileError: It is no link.
+        """
+        with Explained(self._disk.workspace, path), opened_parent(self._disk.workspace, path) as parent:
+            try:
+                return os.fsencode(os.readlink(path.name, dir_fd=parent))
+            except OSError as exc:
+                if exc.errno == errno.EINVAL:
+                    raise NotRegularFileError(path) from exc
+                raise
 
     def open_directory(self, path: WorkspacePath) -> int:
         """Open a directory for listings that scan it themselves; the caller closes the descriptor.

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from filetools.errors import (
     DirectoryNotEmptyError,
     FileTooLargeError,
     InternalError,
     InvalidArgumentError,
+    NotRegularFileError,
     PathExistsError,
     PathNotDirectoryError,
     PathNotFoundError,
@@ -17,7 +18,7 @@ from filetools.paths import WorkspacePath
 from filetools.settings import STATE_DIRECTORY
 from filetools.stores.checks import private_name, refuse_nesting
 from filetools.stores.memory_files import MemoryDisplaced, MemoryNewFile, MemoryReader, MemoryReplacement
-from filetools.stores.memory_tree import MemoryTree, label, nodes_below
+from filetools.stores.memory_tree import MemoryTree, Node, label, nodes_below
 from filetools.stores.owners import Owner, is_left_behind
 from filetools.stores.store import Displaced, FileStat, Prepared, Reader, ScanEntry
 
@@ -86,6 +87,21 @@ class MemoryReading:
             ]
         yield from found
 
+    def read_link(self, path: WorkspacePath) -> bytes:
+        """Return what a symbolic link points to, as it says it.
+
+        Raises:
+            PathNotFoundError: Nothing is there.
+            NotRegularFileError: It is no link.
+        """
+        with self._tree.lock:
+            node = self._tree.find(path)
+            if node is None:
+                raise PathNotFoundError(path)
+            if node.type != "symlink":
+                raise NotRegularFileError(path)
+            return node.content
+
     def state_below(self, path: WorkspacePath) -> None:
         """Return None: no state is kept in memory."""
 
@@ -93,8 +109,8 @@ class MemoryReading:
 class MemoryStore(MemoryReading):
     """One opener of a tree in memory; thread-safe. Several stores on one tree stand for several processes.
 
-    Lives as long as the workspace is open; the tree outlives it. Links and special files do not exist here, and
-    `sync` has nothing to do.
+    Lives as long as the workspace is open; the tree outlives it. Special files do not exist here, nobody
+    follows links, and `sync` has nothing to do.
     """
 
     def __init__(self, tree: MemoryTree | None = None, *, name: str = "memory") -> None:
@@ -310,10 +326,30 @@ class MemoryStore(MemoryReading):
 
     def set_mode(self, path: WorkspacePath, mode: int) -> None:
         """Set the permission bits of a file."""
+        self._set_mode(self._tree.file, path, mode)
+
+    def set_directory_mode(self, path: WorkspacePath, mode: int) -> None:
+        """Set the permission bits of a directory."""
+        self._set_mode(self._tree.directory, path, mode)
+
+    def _set_mode(self, find: Callable[[WorkspacePath], Node], path: WorkspacePath, mode: int) -> None:
         with self._tree.lock:
-            node = self._tree.file(path)
+            node = find(path)
             node.mode = mode
             node.changed_ns = self._tree.now_ns()
+
+    def make_link(self, path: WorkspacePath, target: bytes) -> None:
+        """Make a symbolic link, which nobody follows here.
+
+        Raises:
+            PathExistsError: Something is there.
+        """
+        with self._tree.lock:
+            names = self._tree.names_beside(path)
+            if path.name in names:
+                raise PathExistsError(path)
+            names[path.name] = self._tree.new_node("symlink", 0o777, target)
+            self._tree.touch(path)
 
     def sync(self, path: WorkspacePath, *, synced: set[WorkspacePath] | None = None) -> None:
         """Do nothing: memory never lasts."""

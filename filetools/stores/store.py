@@ -165,6 +165,21 @@ class Store(Protocol):
     def open(self, path: WorkspacePath) -> Reader:
         """Open a regular file for reading parts."""
 
+    def read_link(self, path: WorkspacePath) -> bytes:
+        """Return what a symbolic link points to, as it says it.
+
+        Raises:
+            PathNotFoundError: Nothing is there.
+            NotRegularFileError: It is no link.
+        """
+
+    def make_link(self, path: WorkspacePath, target: bytes) -> None:
+        """Make a symbolic link whose parent exists; what it points to is never looked at.
+
+        Raises:
+            PathExistsError: Something is there.
+        """
+
     def prepare(
         self,
         path: WorkspacePath,
@@ -250,7 +265,7 @@ class Store(Protocol):
         """
 
     def read_trashed(self, path: WorkspacePath, trash: str, relative: str) -> bytes:
-        """Return the bytes of a file that `trashed` has named.
+        """Return the bytes of a file that `trashed` has named, or what a link points to.
 
         Raises:
             PathNotFoundError: It is gone.
@@ -282,6 +297,14 @@ class Store(Protocol):
 
     def set_mode(self, path: WorkspacePath, mode: int) -> None:
         """Set the permission bits of a regular file, by descriptor."""
+
+    def set_directory_mode(self, path: WorkspacePath, mode: int) -> None:
+        """Set the permission bits of a directory, by descriptor.
+
+        Raises:
+            DirectoryNotFoundError, PathNotDirectoryError
+            AccessDeniedError: It is another user's, or may not be read.
+        """
 
     def sync(self, path: WorkspacePath, *, synced: set[WorkspacePath] | None = None) -> None:
         """Make a file's bytes and its name durable, with the names of all folders on the way to it.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 from collections.abc import Iterator
 from contextlib import suppress
 
@@ -23,14 +24,17 @@ def entries_of(place: Place) -> list[tuple[str, FileStat]]:
 
 
 def read_entry(place: Place, relative: str) -> bytes:
-    """Return the bytes of a file that `entries_of` has named.
+    """Return the bytes of a file that `entries_of` has named, or what a link points to.
 
     Raises:
-        OSError: It is gone, or no file.
+        OSError: It is gone, or neither.
     """
     name = f"{place.name}/{relative}" if relative else place.name
-    with place.opened() as folder, open(os.open(name, READ_FLAGS, dir_fd=folder), "rb") as file:
-        return file.read()
+    with place.opened() as folder:
+        if stat.S_ISLNK(os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode):
+            return os.fsencode(os.readlink(name, dir_fd=folder))
+        with open(os.open(name, READ_FLAGS, dir_fd=folder), "rb") as file:
+            return file.read()
 
 
 def _below(name: str, folder: int) -> Iterator[tuple[str, FileStat]]:

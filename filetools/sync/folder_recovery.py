@@ -1,4 +1,4 @@
-"""Recovery of folders: where they are now, and what a dead process left half done.
+"""Recovery of folders and links: where they are now, and what a dead process left half done.
 
 Moves, deletions and returns of folders are durable before they count as applied, so only a pending one can be undone.
 What is in folders, new folders among it, may be lost at any time.
@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 
+from filetools.content import version_of
 from filetools.errors import (
     DirectoryNotEmptyError,
     DirectoryNotFoundError,
@@ -131,6 +132,23 @@ class FolderRecovery:
             return  # another program's
         except (PathNotFoundError, DirectoryNotFoundError):
             self._store.make_directory(destination)
+
+    def link_again(self, path: WorkspacePath, record: ChangeRecord) -> None:
+        """Have a link be as a record says, unless another program has made something else of it."""
+        stat = self._store.stat(path)
+        if stat is not None:
+            is_met = stat.type == "symlink" and version_of(self._store.read_link(path)) == record.before
+            if not is_met:
+                return
+            self._store.remove(path).discard()
+        if record.after is not None:
+            self.make_parents(path)
+            self._store.make_link(path, self._journal.contents.get(record.after))
+
+    def set_mode(self, path: WorkspacePath, record: ChangeRecord) -> None:
+        """Give a folder the mode that a record says."""
+        if record.mode is not None and self._is_folder(path):
+            self._store.set_directory_mode(path, record.mode)
 
     def _is_folder(self, path: WorkspacePath) -> bool:
         stat = self._store.stat(path)

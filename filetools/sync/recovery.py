@@ -176,6 +176,10 @@ class Recovery:
             case Operation.MOVE_DIRECTORY:
                 self._clear_way(path)
                 self._folders.move_again(record)
+            case Operation.LINK:
+                self._folders.link_again(path, record)
+            case Operation.MODIFY_DIRECTORY:
+                self._folders.set_mode(path, record)
             case Operation.MOVE:
                 with suppress(FileToolsError):
                     self._move_file_again(record)

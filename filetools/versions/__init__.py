@@ -1,6 +1,6 @@
 """Versions: who knows them, what stale writes make of them, how changes are taken back, and who wrote which line."""
 
-from filetools.versions.draft_tree import DraftTree, Node, Origin, Present
+from filetools.versions.draft_tree import DraftTree, Node, Origin, Present, within
 from filetools.versions.lineage import lineage
 from filetools.versions.past import JournalPast
 from filetools.versions.provenance import AuthoredLines, LineHistory, RememberedLines
@@ -44,4 +44,5 @@ __all__ = [
     "overlap_error",
     "owner_of",
     "rebase",
+    "within",
 ]

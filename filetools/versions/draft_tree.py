@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
-from typing import Literal, Protocol
+from typing import Final, Literal, Protocol
+
+from filetools.models import ChangeRecord, Operation
+
+WITHOUT_RECORDS: Final = ("link", "other")
+"""Kinds of what may have come with a folder and is not recorded."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,14 +26,15 @@ class Origin:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Node:
-    """A file or a folder. Its bytes are those of its version or, where that is None, those at its origin."""
+    """A file, a folder or a link. Its bytes, or what it points to, are those of its version or, without one, at its origin."""
 
-    kind: Literal["file", "folder", "other"]
+    kind: Literal["file", "folder", "link", "other"]
     origin: Origin | None = None
     """None for what is made anew."""
     version: str | None = None
     """Of a file that differs from what is at its origin."""
     mode: int | None = None
+    """Permission bits of a file, or of a folder; None of a folder that may have any."""
     made: bytes | None = field(default=None, compare=False, repr=False)
     """The bytes of its version, where nobody has kept them yet; they go with the last file that has them."""
 
@@ -49,10 +55,10 @@ class Present(Protocol):
         """Return what would come back to a path out of the trash, the folder itself first; nothing if it is gone."""
 
     def version(self, origin: Origin) -> str:
-        """Return the version of the file at an origin."""
+        """Return the version of the file, or of what the link points to, at an origin."""
 
     def content(self, origin: Origin) -> bytes:
-        """Return the bytes of the file at an origin."""
+        """Return the bytes of the file, or what the link points to, at an origin."""
 
     def has(self, version: str) -> bool:
         """Whether the journal keeps the bytes of a version."""
@@ -112,6 +118,13 @@ class DraftTree:
                     yield path
         yield from (path for path, node in drafted.values() if node is not None)
 
+    def trashed(self, path: str, trash: str, mode: int | None) -> list[tuple[str, Node]]:
+        """As of the present; a folder has the mode that it had when it went there, where that is known."""
+        found = self.present.trashed(path, trash)
+        if not found or found[0][1].kind != "folder" or mode is None:
+            return found
+        return [("", replace(found[0][1], mode=mode)), *found[1:]]
+
     def version(self, node: Node) -> str:
         """Return the version of a file."""
         if node.version is not None:
@@ -138,6 +151,37 @@ class DraftTree:
         """
         return self.present.kept(version)
 
+    def keep_within(self, path: str) -> None:
+        """Forget all that was said of anything but a path, what is below it, and missing folders above it.
+
+        What would have come from elsewhere is made anew, and stays there, too.
+        """
+        top = self.present.key(path)
+        is_needed = any(node is not None and top in within(key) for key, (_, node) in self._nodes.items())
+        above = set(within(top)) - {top} if is_needed else set()
+        for key, (where, node) in list(self._nodes.items()):
+            if top in within(key):
+                self._nodes[key] = (where, self.made_anew(node, lambda origin: top not in within(origin)))
+            elif not (key in above and node is not None and self.present.at(where) is None):
+                del self._nodes[key]
+
+    def made_anew(self, node: Node | None, is_elsewhere: Callable[[str], bool]) -> Node | None:
+        """Return a node without its origin, if that is a name in the tree whose lock key says so."""
+        origin = None if node is None else node.origin
+        if (
+            node is None
+            or origin is None
+            or origin.trash is not None
+            or not is_elsewhere(self.present.key(origin.path))
+        ):
+            return node
+        if node.kind == "folder":
+            return replace(node, origin=None)
+        version = self.version(node)
+        return replace(
+            node, origin=None, version=version, made=None if self.present.has(version) else self.content(node)
+        )
+
     def changes(self) -> list[tuple[str, Node | None, Node | None]]:
         """Return each path whose draft differs from what stands there: path, what stands there, what would."""
         found = [(path, self.present.at(path), node) for path, node in self._nodes.values()]
@@ -146,11 +190,41 @@ class DraftTree:
     def _is_same(self, now: Node | None, then: Node | None) -> bool:
         if now is None or then is None or now == then:
             return now == then
-        if now.kind != "file" or then.kind != "file":
+        if now.kind != then.kind or now.kind == "other":
             return now.kind == then.kind
+        if now.kind == "folder":
+            return then.mode in (None, now.mode)
         return now.mode == then.mode and self.version(now) == self.version(then)
 
 
 def changed(node: Node, *, version: str | None, mode: int | None, made: bytes | None = None) -> Node:
     """Return a file with other bytes or another mode at the same place."""
     return replace(node, version=version, mode=mode, made=made)
+
+
+def within(key: str) -> Iterator[str]:
+    """Yield a lock key and those of the folders above, innermost first."""
+    while key:
+        yield key
+        key = key.rpartition("/")[0]
+
+
+def is_as_left(tree: DraftTree, record: ChangeRecord, here: Node | None) -> bool:
+    """Whether a link, or a folder's mode, is as a record has left it."""
+    if record.operation is Operation.MODIFY_DIRECTORY:
+        return here is not None and here.kind == "folder" and here.mode == record.mode
+    if here is None or record.after is None:
+        return here is None and record.after is None
+    return here.kind == "link" and tree.version(here) == record.after
+
+
+def put_text_back(tree: DraftTree, record: ChangeRecord, path: str) -> bool:
+    """Have a link, or a folder's mode, be what it was before a record; False if its text is not kept any more."""
+    here = tree.at(path)
+    if record.before is not None and not tree.present.has(record.before):
+        return False
+    if record.operation is Operation.LINK:
+        tree.put(path, None if record.before is None else Node(kind="link", version=record.before))
+    elif here is not None and here.kind == "folder" and record.before is not None:
+        tree.put(path, replace(here, mode=int(tree.text(record.before), 8)))
+    return True

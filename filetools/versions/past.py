@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from filetools.journal import History, Selection
-from filetools.models import ChangeRecord, Operation
+from filetools.models import WITHOUT_BYTES, ChangeRecord, Operation
 from filetools.versions.lineage import folders_above, lineage
 
 
@@ -51,6 +51,8 @@ class JournalPast:
 
     def mode_before(self, record: ChangeRecord) -> int | None:
         """Return the permission bits of a file before a record, where they are known."""
+        if record.operation is Operation.DELETE and record.mode is not None:
+            return record.mode
         key = self._key_of(record.path)
         former = next(lineage(self._history, key, self._key_of, below=record.number, page=1), None)
         return former.mode if former is not None and former.after == record.before else None
@@ -128,6 +130,8 @@ class JournalPast:
         return tree
 
     def _apply(self, change: ChangeRecord, folder: str, tree: _Tree) -> None:
+        if change.operation in WITHOUT_BYTES:
+            return
         if change.operation in (Operation.DELETE_DIRECTORY, Operation.MOVE_DIRECTORY):
             gone = change.old_path or change.path
             for path in [path for path in tree if _is_within(path, gone)]:

@@ -21,7 +21,7 @@ from typing import Final, TypeAlias
 from filetools.content import version_of
 from filetools.errors import VersionGoneError
 from filetools.journal import DIRECTORY_REMOVALS, MOST_SEEN, MOST_SEEN_OF_PATH, Journal, SeenVersion
-from filetools.models import Actor, ChangedFile, ChangeRecord, Operation, RecordState
+from filetools.models import WITHOUT_BYTES, Actor, ChangedFile, ChangeRecord, Operation, RecordState
 from filetools.paths import WorkspacePath
 
 MOST_ACTORS: Final = 1000
@@ -37,6 +37,8 @@ REFRESH_SECONDS: Final = 60.0
 
 Rows: TypeAlias = dict[str, SeenVersion]
 """By version, the newest last; never changed in place."""
+_UNSEEN: Final = (Operation.CREATE_DIRECTORY, *WITHOUT_BYTES)
+"""What changes no file that somebody may have seen."""
 
 
 @dataclass(slots=True)
@@ -200,7 +202,7 @@ class ReadTracker:
         with self._lock:
             for record in records:
                 # A file that is found is news, too, where an actor has read another text of it.
-                if record.operation is not Operation.CREATE_DIRECTORY and record.state is not RecordState.ABORTED:
+                if record.operation not in _UNSEEN and record.state is not RecordState.ABORTED:
                     self._notice(record, key_of)
 
     def take_changed(self, actor: Actor) -> tuple[ChangedFile, ...]:

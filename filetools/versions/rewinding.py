@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from filetools.errors import VersionGoneError
-from filetools.models import ChangeRecord, Operation
-from filetools.versions.draft_tree import DraftTree, Node, changed
+from filetools.models import WITHOUT_BYTES, ChangeRecord, Operation
+from filetools.versions.draft_tree import WITHOUT_RECORDS, DraftTree, Node, changed, is_as_left, put_text_back
 from filetools.versions.past import Past, unknown_creations
 from filetools.versions.undo import Clash, Finding, Outcome
 
@@ -49,6 +49,8 @@ class Rewinding:
             outcome = "unknown"
         elif record.operation is Operation.CREATE_DIRECTORY:
             outcome = self._remove_folder(record)
+        elif record.operation in WITHOUT_BYTES:
+            self._put_text_back(record)
         elif record.operation in (Operation.MOVE, Operation.MOVE_DIRECTORY):
             self._move_back(record)
         else:
@@ -109,6 +111,10 @@ class Rewinding:
         else:
             self._tree.put(record.path, changed(here, version=record.before, mode=here.mode if mode is None else mode))
 
+    def _put_text_back(self, record: ChangeRecord) -> None:
+        is_met = is_as_left(self._tree, record, self._tree.at(record.path))
+        self.is_exact = put_text_back(self._tree, record, record.path) and is_met and self.is_exact
+
     def _compare(self, record: ChangeRecord, here: Node | None) -> None:
         is_met = (here is None) == (record.after is None)
         if is_met and here is not None:
@@ -136,7 +142,7 @@ class Rewinding:
         inside = list(self._tree.below(record.path))
         nodes = [self._tree.at(path) for path in inside]
         has_came_back = self._past.has_restored(record)
-        if inside and not (has_came_back and all(node is not None and node.kind == "other" for node in nodes)):
+        if inside and not (has_came_back and all(node is not None and node.kind in WITHOUT_RECORDS for node in nodes)):
             self.is_exact = False
             return "kept"
         for path in [*inside, record.path]:
@@ -175,11 +181,11 @@ class Rewinding:
             for relative, node in aside:
                 self._tree.put(f"{record.path}{relative}", node)
             return
-        if trashed := self._tree.present.trashed(record.path, str(record.number)):
+        if trashed := self._tree.trashed(record.path, str(record.number), record.mode):
             for relative, node in trashed:
                 self._tree.put(f"{record.path}/{relative}" if relative else record.path, node)
             return
-        self._tree.put(record.path, Node(kind="folder"))
+        self._tree.put(record.path, Node(kind="folder", mode=record.mode))
         for path, state in self._past.tree_before(record).items():
             if state is None:
                 self._tree.put(path, Node(kind="folder"))

@@ -12,8 +12,8 @@ from typing import Final, Literal
 
 from filetools.content import BytesMerge, inspect, merge_bytes, text_of, version_of
 from filetools.errors import EncodingError, VersionGoneError
-from filetools.models import ChangeRecord, Operation
-from filetools.versions.draft_tree import DraftTree, Node, changed
+from filetools.models import WITHOUT_BYTES, ChangeRecord, Operation
+from filetools.versions.draft_tree import WITHOUT_RECORDS, DraftTree, Node, changed, is_as_left, put_text_back
 from filetools.versions.former_names import FormerNames
 from filetools.versions.past import Past, State, unknown_creations
 
@@ -116,6 +116,8 @@ class Undoing:
             self._remove_folder(record)
         elif record.operation is Operation.DELETE_DIRECTORY:
             self._restore_folder(record)
+        elif record.operation in WITHOUT_BYTES:
+            self._put_text_back(record)
 
     def _returned(self, record: ChangeRecord) -> ChangeRecord | None:
         """Return the deletion that is taken back as well, if a record is part of the folder's return."""
@@ -287,8 +289,20 @@ class Undoing:
     def _is_free_of_others(self, record: ChangeRecord, where: str) -> bool:
         """Whether nothing is in a folder but links that came back with it."""
         inside = [self._tree.at(path) for path in self._tree.below(where)]
-        has_files = any(node is None or node.kind != "other" for node in inside)
+        has_files = any(node is None or node.kind not in WITHOUT_RECORDS for node in inside)
         return not has_files and (not inside or self._past.has_restored(record))
+
+    def _put_text_back(self, record: ChangeRecord) -> None:
+        where = self._names.now(record.path)
+        here = None if where is None else self._tree.at(where)
+        if where is None or not is_as_left(self._tree, record, here):
+            self._clash([record], record.path, "EDIT_CONFLICT", "others have changed it since")
+        elif record.before is not None and (blocking := self._file_above(where)) is not None:
+            self._clash([record], where, "EDIT_CONFLICT", f"{blocking} is a file now")
+        elif put_text_back(self._tree, record, where):
+            self._find([record], where, "undone")
+        else:
+            self._clash([record], where, "VERSION_GONE", "nobody has kept what it was")
 
     def _restore_opaque(self, record: ChangeRecord) -> bool:
         """Bring back what was deleted without anybody knowing its bytes, if the trash has it."""
@@ -318,13 +332,13 @@ class Undoing:
         self._find([record], where, "unknown" if record.before_unknown else outcome)
 
     def _trashed(self, record: ChangeRecord, where: str) -> list[tuple[str, Node]]:
-        found = (self._tree.present.trashed(where, name) for name in self._past.trash_names(record))
+        found = (self._tree.trashed(where, name, record.mode) for name in self._past.trash_names(record))
         return next((each for each in found if each), [])
 
     def _rebuild(self, record: ChangeRecord, where: str) -> None:
         """Make a folder anew out of the versions that the journal keeps; the folder itself is nowhere any more."""
         if self._tree.at(where) is None:
-            self._tree.put(where, Node(kind="folder"))
+            self._tree.put(where, Node(kind="folder", mode=record.mode))
         for path, state in self._past.tree_before(record).items():
             target = f"{where}{path[len(record.path) :]}"
             if state is not None:
@@ -357,12 +371,7 @@ class Undoing:
         self.findings.append(Finding(records=tuple(records), path=path, outcome=outcome))
 
     def _clash(
-        self,
-        records: Sequence[ChangeRecord],
-        path: str,
-        code: str,
-        reason: str,
-        places: tuple[Place, ...] = (),
+        self, records: Sequence[ChangeRecord], path: str, code: str, reason: str, places: tuple[Place, ...] = ()
     ) -> None:
         clash = Clash(code=code, reason=reason, places=places)
         self.findings.append(Finding(records=tuple(records), path=path, outcome="conflict", clash=clash))

@@ -11,7 +11,9 @@ import pytest
 
 import filetools
 from filetools import Actor, Edit
+from filetools.errors import DiskFullError
 from filetools.facade import FileToolsFacade
+from filetools.paths import WorkspacePath
 from tests.support.crashing import QUIET, Tree, grow, snapshot
 from tests.support.opened import assert_at_rest, recorded, refused, told, version
 
@@ -417,20 +419,41 @@ async def test_links_go_with_a_folder_whose_files_changed(alice: FileToolsFacade
     await alice.redo()
     assert snapshot(root) == after
     await alice.delete_directory("x", recursive=True)
-    before = snapshot(root)
-    error = await refused("EDIT_CONFLICT", alice.undo(since=1))
-    assert "link" in error.message
-    assert snapshot(root) == before
+    await alice.undo(since=1)
+    assert os.readlink(root / "d" / "s" / "link") == "../e.txt"
+    assert not (root / "x").exists()
 
 
-async def test_a_file_and_a_folder_do_not_change_places_in_one_undo(alice: FileToolsFacade, root: Path) -> None:
+async def test_a_file_and_a_folder_change_places_in_one_undo(alice: FileToolsFacade, root: Path) -> None:
     await alice.delete_file("a.txt")
-    await alice.create_directory("a.txt")
-    before = snapshot(root)
-    await refused("EDIT_CONFLICT", alice.undo(since=1))
+    await alice.create_directory("a.txt/deep")
+    after = snapshot(root)
+    await alice.undo(since=1)
+    assert snapshot(root) == BEFORE
+    await alice.redo()
+    assert snapshot(root) == after
+    await alice.undo()
+    assert snapshot(root) == BEFORE
+
+
+async def test_a_place_that_is_cleared_first_is_as_it_was_if_the_rest_fails(
+    alice: FileToolsFacade, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await alice.delete_file("a.txt")
+    await alice.create_directory("a.txt/deep")
+    before, store = snapshot(root), alice._parts.store
+    prepare = store.prepare
+
+    def full(path: WorkspacePath, *arguments: Any, **options: Any) -> object:
+        if path == "a.txt":
+            raise DiskFullError(path)
+        return prepare(path, *arguments, **options)
+
+    monkeypatch.setattr(store, "prepare", full)
+    await refused("DISK_FULL", alice.undo(since=1))
     assert snapshot(root) == before
-    await alice.undo()
-    await alice.undo()
+    monkeypatch.undo()
+    await alice.undo(since=1)
     assert snapshot(root) == BEFORE
 
 

@@ -13,10 +13,12 @@ from filetools.errors import (
     InternalError,
     InvalidArgumentError,
     InvalidPathError,
+    NotRegularFileError,
     PathExistsError,
     PathIsDirectoryError,
     PathNotDirectoryError,
     PathNotFoundError,
+    SymlinkNotAllowedError,
 )
 from filetools.paths import ROOT, WorkspacePath
 from tests.support.store_worlds import BELOW_FILE, BELOW_MISSING, DEEP, FILE, FOLDER, MISSING, OTHER, World, exchanged
@@ -395,3 +397,51 @@ def test_the_trash_can_be_looked_into_before_it_gives_back(world: World) -> None
         world.store.read_trashed(FOLDER, "7", "nope.txt")
     world.store.restore(FOLDER, "7")
     assert (world.look(DEEP), world.store.trashed(FOLDER, "7")) == (b"deep", [])
+
+
+@pytest.mark.parametrize(
+    ("path", "error"),
+    [(MISSING, DirectoryNotFoundError), (FILE, PathNotDirectoryError), (BELOW_MISSING, DirectoryNotFoundError)],
+)
+def test_only_a_folder_has_a_folders_mode(world: World, path: WorkspacePath, error: type[FileToolsError]) -> None:
+    with pytest.raises(error):
+        world.store.set_directory_mode(path, 0o700)
+
+
+@pytest.mark.parametrize("mode", [0o700, 0o555, 0o2750])
+def test_a_folder_gets_the_mode_that_is_set(world: World, mode: int) -> None:
+    world.store.set_directory_mode(FOLDER, mode)
+    facts = world.store.stat(FOLDER)
+    assert facts is not None
+    assert (facts.type, facts.mode) == ("directory", mode)
+
+
+@pytest.mark.parametrize(
+    ("path", "error"), [(MISSING, PathNotFoundError), (FILE, NotRegularFileError), (FOLDER, NotRegularFileError)]
+)
+def test_only_a_link_points_anywhere(world: World, path: WorkspacePath, error: type[FileToolsError]) -> None:
+    with pytest.raises(error):
+        world.store.read_link(path)
+
+
+@pytest.mark.parametrize("path", [FILE, FOLDER])
+def test_a_link_takes_no_place_that_is_taken(world: World, path: WorkspacePath) -> None:
+    with pytest.raises(PathExistsError):
+        world.store.make_link(path, b"elsewhere")
+    assert world.look(FILE) == b"one"
+
+
+@pytest.mark.parametrize("target", [b"file.txt", b"../outside", b"/nowhere/at all", b"odd \xff"])
+def test_a_link_is_made_with_any_target_and_followed_by_nobody(world: World, target: bytes) -> None:
+    link = FOLDER.child("link")
+    world.store.make_link(link, target)
+    facts = world.store.stat(link)
+    assert facts is not None
+    assert (facts.type, world.store.read_link(link)) == ("symlink", target)
+    with pytest.raises(SymlinkNotAllowedError):
+        world.store.read(link)
+    world.store.remove(FOLDER, trash="7").sync()
+    assert world.store.read_trashed(FOLDER, "7", "link") == target
+    world.store.restore(FOLDER, "7")
+    world.store.remove(link).discard()
+    assert world.store.stat(link) is None

@@ -27,6 +27,7 @@ T = TypeVar("T")
 CHANGING: Final = frozenset(
     {
         "prepare", "prepare_link", "make_directory", "remove_empty_directory", "remove", "restore", "move", "set_mode", "sync",
+        "set_directory_mode", "make_link",
         "Prepared.exchange", "Prepared.discard",
         "Displaced.put_back", "Displaced.keep_in_limbo", "Displaced.sync", "Displaced.discard",
     }
@@ -333,6 +334,15 @@ class FaultyStore:
 
     def set_mode(self, path: WorkspacePath, mode: int) -> None:
         self._run("set_mode", path, lambda: self.inner.set_mode(path, mode))
+
+    def set_directory_mode(self, path: WorkspacePath, mode: int) -> None:
+        self._run("set_directory_mode", path, lambda: self.inner.set_directory_mode(path, mode))
+
+    def read_link(self, path: WorkspacePath) -> bytes:
+        return self._run("read_link", path, lambda: self.inner.read_link(path))
+
+    def make_link(self, path: WorkspacePath, target: bytes) -> None:
+        self._run("make_link", path, lambda: self.inner.make_link(path, target))
 
     def sync(self, path: WorkspacePath, *, synced: set[WorkspacePath] | None = None) -> None:
         self._run("sync", path, lambda: self.inner.sync(path, synced=synced))

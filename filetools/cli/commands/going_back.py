@@ -29,8 +29,10 @@ _VERBS: Final = {
     "make_directory": ("made", "green"),
     "delete_directory": ("removed", "red"),
     "restore_directory": ("restored", "green"),
+    "set_mode": ("mode", ""),
+    "link": ("linked", ""),
 }
-_FOLDERS: Final = ("move_directory", "make_directory", "delete_directory", "restore_directory")
+_FOLDERS: Final = ("move_directory", "make_directory", "delete_directory", "restore_directory", "set_mode")
 _AGO: Final = re.compile(r"(\d+)\s*([smhd])")
 _UNITS: Final = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
 _CLOCK: Final = re.compile(r"\d{1,2}:\d{2}(:\d{2})?")
@@ -51,7 +53,7 @@ def register(app: typer.Typer) -> None:
     workspace_command(app, CHANGING, panel=_PANEL, examples=("filetools redo", "filetools redo --dry-run"))(redo)
     workspace_command(
         app, CHANGING, panel=_PANEL,
-        examples=("filetools restore before-refactoring --dry-run", "filetools restore before-refactoring"),
+        examples=("filetools restore before-refactoring --dry-run", "filetools restore before-refactoring src"),
     )(restore)  # fmt: skip
 
 
@@ -109,18 +111,23 @@ def restore(
     name: Annotated[
         str, typer.Argument(metavar="NAME", help="Name of the checkpoint.", autocompletion=suggestions.checkpoints)
     ],
+    path: Annotated[
+        str | None,
+        typer.Argument(metavar="PATH", help="Only this file or folder.", autocompletion=suggestions.paths),
+    ] = None,
     *,
     partial: Partial = False,
     dry_run: DryRun = False,
 ) -> None:
-    """Take back all changes after a checkpoint.
+    """Have the tree, or a part of it, be as it was at a checkpoint.
 
-    Those of other programs, too, watched or not: bytes, modes and folders are as they were. What was not in the
+    Whoever changed what, watched or not: bytes, modes, links and folders are as they were. What was not in the
     checkpoint, and was not made since, is listed as unknown and stays (exit code 3).
     """
 
     async def work(files: FileToolsFacade) -> UndoResult:
-        return await files.restore(name, dry_run=dry_run, partial=partial)
+        where = None if path is None else desk.path(path)
+        return await files.restore(name, where, dry_run=dry_run, partial=partial)
 
     _go_back(desk, work, "restore")
 

@@ -167,6 +167,7 @@ class RemoveFolder(FolderStep):
         self._key = ""
         self._number = 0
         self._displaced: Displaced | None = None
+        self._mode: int | None = None
         self.entries = 0
 
     def look(self, parts: Parts) -> None:
@@ -175,6 +176,8 @@ class RemoveFolder(FolderStep):
         refuse_state_below(parts, self._path)
         self._key = parts.workspace.key(self._path)
         self._view = _free_view(parts, self._path, self._key)
+        stat = parts.store.stat(self._path)
+        self._mode = None if stat is None else stat.mode
         self.entries = 1 + sum(1 for _ in walk_tree(parts.store, self._path))
         self._see_inside(parts)
 
@@ -191,7 +194,10 @@ class RemoveFolder(FolderStep):
 
     def drafts(self) -> Sequence[Change]:
         """One record for the whole folder."""
-        return (Change(operation=Operation.DELETE_DIRECTORY, path=self._path, key=self._key, view=self._view),)
+        gone = Change(
+            operation=Operation.DELETE_DIRECTORY, path=self._path, key=self._key, mode=self._mode, view=self._view
+        )
+        return (gone,)
 
     def recorded(self, record: ChangeRecord) -> None:
         """Know the number that names the trash."""

@@ -204,6 +204,7 @@ class MoveFile:
             path=destination.path,
             key=destination.key,
             before=destination.version,
+            mode=None if destination.stat is None else destination.stat.mode,
             view=None if destination.adoption is not None else destination.view,
         )
 

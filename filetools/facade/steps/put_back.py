@@ -3,10 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import replace
+from typing import Final
 
 from filetools.content import version_of
-from filetools.errors import ChangedMeanwhileError, DirectoryNotEmptyError, FileToolsError, PathExistsError
+from filetools.errors import (
+    AccessDeniedError,
+    ChangedMeanwhileError,
+    DirectoryNotEmptyError,
+    FileToolsError,
+    PathExistsError,
+)
 from filetools.facade.parts import Parts
 from filetools.facade.steps.folders import FolderStep, MakeFolder, MoveFolder, RemoveFolder
 from filetools.facade.steps.move import MoveFile
@@ -14,11 +22,15 @@ from filetools.facade.steps.parents import make_parents, missing_parents, remove
 from filetools.facade.steps.put import PutFile
 from filetools.facade.steps.remove import RemoveFile
 from filetools.facade.steps.step import sync_names
+from filetools.facade.steps.texts import PutLink, PutMode
 from filetools.journal import Change, Relation, View
 from filetools.models import ChangeRecord, Operation
 from filetools.paths import WorkspacePath
 from filetools.stores import FileStat
 from filetools.sync import MakeDirectory, MirrorAction, Put
+
+OWNER_RIGHTS: Final = 0o700
+OWNER_WRITES: Final = 0o200
 
 
 def undoing(drafts: Sequence[Change], undone: Sequence[Relation]) -> Sequence[Change]:
@@ -32,9 +44,23 @@ def saying(draft: Change, undone: Sequence[Relation]) -> Change:
 
 
 class PutBack(PutFile):
-    """Gives a file the bytes that it had."""
+    """Gives a file the bytes that it had, also one that is read-only."""
 
     undone: tuple[Relation, ...] = ()
+
+    def prepare(self, parts: Parts) -> None:
+        """As of every change; the write protection that somebody gave the file since is no wish of the one who goes back."""
+        stat = self.seen.stat
+        if stat is None or stat.mode & OWNER_WRITES:
+            super().prepare(parts)
+            return
+        with suppress(AccessDeniedError):  # another user's
+            parts.store.set_mode(self.path, stat.mode | OWNER_WRITES)
+        try:
+            super().prepare(parts)
+        finally:
+            with suppress(FileToolsError):
+                parts.store.set_mode(self.path, stat.mode)
 
     def drafts(self) -> Sequence[Change]:
         """As of every change, with what it undoes."""
@@ -72,24 +98,39 @@ class MoveFolderBack(MoveFolder):
 
 
 class MakeFolderAgain(MakeFolder):
-    """Makes a folder that had been removed, and brings back the links that a move had taken out of it."""
+    """Makes a folder that had been removed, and brings back what has no name that calls can say, which had been moved out."""
 
     undone: tuple[Relation, ...] = ()
 
-    def __init__(self, path: WorkspacePath) -> None:
+    def __init__(self, path: WorkspacePath, mode: int | None = None) -> None:
+        """Stand for the folder.
+
+        Args:
+            path: Where it is made.
+            mode: Its permission bits; its owner has all rights until all else is done in it.
+        """
         super().__init__(path)
-        self.links: list[tuple[WorkspacePath, WorkspacePath]] = []
-        """Where each link is, and where it goes; links have no records."""
+        self._mode = mode
+        self.others: list[tuple[WorkspacePath, WorkspacePath]] = []
+        """Where each is, and where it goes; there are no records of them."""
+
+    def prepare(self, parts: Parts) -> None:
+        """Make it, with its mode."""
+        super().prepare(parts)
+        if self._mode is not None:
+            mode = opened(self._mode)
+            parts.store.set_directory_mode(self._path, mode)
+            self._made = (*self._made[:-1], replace(self._made[-1], mode=mode))
 
     def drafts(self) -> Sequence[Change]:
         """As of every change, with what it undoes."""
         return undoing(super().drafts(), self.undone)
 
     def exchange(self, parts: Parts) -> None:
-        """Rename the links; the folder stands already."""
+        """Rename what comes back; the folder stands already."""
         moved: list[tuple[WorkspacePath, WorkspacePath]] = []
         try:
-            for source, destination in self.links:
+            for source, destination in self.others:
                 parts.store.move(source, destination)
                 moved.append((source, destination))
         except FileToolsError:
@@ -97,13 +138,18 @@ class MakeFolderAgain(MakeFolder):
             raise
 
     def sync(self, parts: Parts) -> None:
-        """Sync the names of the links."""
-        for source, destination in self.links:
+        """Sync the names of what comes back."""
+        for source, destination in self.others:
             sync_names(parts, destination, source)
 
     def set_back(self, parts: Parts) -> None:
-        """Rename the links back."""
-        _move_back(parts, self.links)
+        """Rename it back."""
+        _move_back(parts, self.others)
+
+
+def opened(mode: int) -> int:
+    """Return a folder's mode with all rights of its owner, who changes what is in it."""
+    return mode | OWNER_RIGHTS
 
 
 def _move_back(parts: Parts, moved: Sequence[tuple[WorkspacePath, WorkspacePath]]) -> None:
@@ -111,21 +157,34 @@ def _move_back(parts: Parts, moved: Sequence[tuple[WorkspacePath, WorkspacePath]
         parts.store.move(destination, source)
 
 
-class RemoveEmptied(RemoveFolder):
-    """Removes a folder that is empty by the time that the other steps are done."""
+class RemoveBack(RemoveFolder):
+    """Removes a folder that was made. Its record says the mode that it had before its owner was given all rights on it."""
 
     undone: tuple[Relation, ...] = ()
 
-    def __init__(self, path: WorkspacePath) -> None:
-        super().__init__(path, recursive=False)
+    def __init__(self, path: WorkspacePath, mode: int | None, *, recursive: bool) -> None:
+        super().__init__(path, recursive=recursive)
+        self._former_mode = mode
 
-    def decide(self, parts: Parts) -> bool:
-        """What is in it now goes with the other steps."""
-        return True
+    def look(self, parts: Parts) -> None:
+        """See the folder."""
+        super().look(parts)
+        self._mode = self._former_mode
 
     def drafts(self) -> Sequence[Change]:
         """As of every change, with what it undoes."""
         return undoing(super().drafts(), self.undone)
+
+
+class RemoveEmptied(RemoveBack):
+    """Removes a folder that is empty by the time that the other steps are done."""
+
+    def __init__(self, path: WorkspacePath, mode: int | None) -> None:
+        super().__init__(path, mode, recursive=False)
+
+    def decide(self, parts: Parts) -> bool:
+        """What is in it now goes with the other steps."""
+        return True
 
     def exchange(self, parts: Parts) -> None:
         """Remove it, unless somebody has put something into it meanwhile."""
@@ -135,29 +194,24 @@ class RemoveEmptied(RemoveFolder):
             raise PathExistsError(self.paths[0]) from exc
 
 
-class RemoveTree(RemoveFolder):
+class RemoveTree(RemoveBack):
     """Removes a folder that an undo had brought back, with links and all else in it that has no versions."""
 
-    undone: tuple[Relation, ...] = ()
-
-    def __init__(self, path: WorkspacePath, permit: Callable[[], None]) -> None:
+    def __init__(self, path: WorkspacePath, mode: int | None, permit: Callable[[], None]) -> None:
         """Stand for the removal.
 
         Args:
             path: The folder.
+            mode: Its permission bits.
             permit: Raises the refusal if it is not as it was when the undo was worked out.
         """
-        super().__init__(path, recursive=True)
+        super().__init__(path, mode, recursive=True)
         self._permit = permit
 
     def decide(self, parts: Parts) -> bool:
         """Refuse if something in it has changed."""
         self._permit()
         return True
-
-    def drafts(self) -> Sequence[Change]:
-        """As of every change, with what it undoes."""
-        return undoing(super().drafts(), self.undone)
 
 
 class RestoreFolder(FolderStep):
@@ -307,4 +361,7 @@ class RestoreFolder(FolderStep):
         )
 
 
-UndoStep = PutBack | TakeAway | MoveBack | MoveFolderBack | MakeFolderAgain | RemoveEmptied | RemoveTree | RestoreFolder
+UndoStep = (
+    PutBack | TakeAway | MoveBack | MoveFolderBack | MakeFolderAgain | RemoveEmptied | RemoveTree | RestoreFolder
+    | PutLink | PutMode
+)  # fmt: skip

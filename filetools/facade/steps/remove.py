@@ -83,6 +83,7 @@ class RemoveFile:
                 key=self.seen.key,
                 before=None if self.seen.is_opaque else self.seen.version,
                 before_unknown=self.seen.is_opaque,
+                mode=None if self.seen.stat is None else self.seen.stat.mode,
                 view=None if self.seen.adoption is not None else self.seen.view,
             ),
         )

@@ -136,3 +136,19 @@ def test_results_as_json_are_envelopes(run: CommandLine) -> None:
     edit(run, "two", "TWO")
     done = json.loads(run("undo", "--json").raw)
     assert (done["success"], done["data"]["files"][0]["action"]) == (True, "write")
+
+
+def test_a_restore_of_a_part_leaves_the_rest_and_says_links_and_modes(run: CommandLine) -> None:
+    (run.folder / "src/link").symlink_to("app.py")
+    run("checkpoint", "start")
+    edit(run, "two", "TWO")
+    run("rm", "notes.md")
+    (run.folder / "src").chmod(0o711)
+    (run.folder / "src/link").unlink()
+    refused = run("restore", "start", "never")
+    assert (refused.code, "neither in the checkpoint 'start' nor in the tree" in refused.error) == (2, True)
+    assert run("restore", "start", "src/link").lines == ["linked    src/link"]
+    assert run("restore", "start", "src").lines == ["modified  src/app.py", "mode      src/"]
+    assert not (run.folder / "notes.md").exists()
+    assert run("redo").code == 0
+    assert ((run.folder / "src").stat().st_mode & 0o777, text(run)) == (0o711, "one\nTWO\nthree\n")

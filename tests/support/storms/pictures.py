@@ -60,6 +60,8 @@ def replayed(start: Picture, records: Iterable[ChangeRecord]) -> tuple[Picture, 
 def _apply(tree: Picture, record: ChangeRecord) -> str | None:
     path, here = record.path, tree.get(record.path)
     match record.operation:
+        case Operation.LINK | Operation.MODIFY_DIRECTORY:
+            return None
         case Operation.CREATE_DIRECTORY:
             tree[path] = Node()
             return None if here is None else "something stood there"

@@ -1,0 +1,126 @@
+"""How the plan of an undo is carried out: one transaction after the other, read-only folders opened meanwhile."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import secrets
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from functools import partial
+from typing import Final
+
+from filetools.errors import FileToolsError
+from filetools.facade.parts import Parts, finished
+from filetools.facade.preconditions import record_steps
+from filetools.facade.runner import Runner
+from filetools.facade.steps.put_back import MoveFolderBack, RemoveTree, RestoreFolder, UndoStep, opened
+from filetools.facade.steps.texts import PutMode
+from filetools.facade.undoing import Phase, UndoPlan, make_plan
+from filetools.facade.way import Outcome
+from filetools.journal import History, RelationKind, Selection
+from filetools.models import Actor, ChangeRecord
+from filetools.paths import WorkspacePath
+
+_log = logging.getLogger(__name__)
+_REVERSE: Final[dict[RelationKind, RelationKind]] = {"undoes": "redoes", "redoes": "undoes"}
+
+
+async def carry_out(runner: Runner, actor: Actor, plan: UndoPlan, kind: RelationKind) -> Outcome:
+    """Make a plan true. If a later transaction of it fails, the former ones are taken back.
+
+    Args:
+        runner: Leads each transaction through its stages.
+        actor: Who goes back.
+        plan: What to do; it has steps.
+        kind: What the new records are to those that are taken back.
+
+    Raises:
+        FileToolsError: A step refused or failed; nothing was changed, or what was has been taken back.
+        UnsavedQuestion: A person must decide first; as above.
+    """
+    if len(plan.phases) > 1 and actor.call is None:
+        # What takes all of it back is chosen by the call.
+        actor = replace(actor, call=f"back-{secrets.token_hex(6)}")
+    work = asyncio.ensure_future(_carry_out(runner, actor, plan, kind))
+    if len(plan.phases) == 1:
+        return await work  # its one transaction knows what to do when the caller is cancelled
+    try:
+        return await asyncio.shield(work)
+    except asyncio.CancelledError:
+        await finished(work)  # between two transactions nobody leaves
+        raise
+
+
+async def _carry_out(runner: Runner, actor: Actor, plan: UndoPlan, kind: RelationKind) -> Outcome:
+    parts, outcomes = runner.parts, list[Outcome]()
+    folders = await parts.crew.run(partial(_open_folders, parts, plan.steps))
+    try:
+        for phase in plan.phases:
+            outcomes.append(await _transaction(runner, actor, phase))
+    except BaseException:
+        if outcomes:
+            await _take_back(runner, actor, outcomes, kind)
+        await parts.crew.run(partial(_close_folders, parts, folders))
+        raise
+    await parts.crew.run(partial(_close_folders, parts, _as_left(folders, plan.steps)))
+    return Outcome(
+        records=tuple(record for one in outcomes for record in one.records),
+        changes=tuple(change for one in outcomes for change in one.changes),
+        mirror=outcomes[-1].mirror,
+        warnings=tuple(warning for one in outcomes for warning in one.warnings),
+    )
+
+
+async def _transaction(runner: Runner, actor: Actor, phase: Phase) -> Outcome:
+    happened = partial(record_steps, runner.parts, actor, phase.steps)
+    return await runner.change(phase.steps, actor, happened=happened)
+
+
+async def _take_back(runner: Runner, actor: Actor, outcomes: Sequence[Outcome], kind: RelationKind) -> None:
+    """Take back the transactions that were made before one that failed."""
+    made = tuple(record.number for one in outcomes for record in one.records if record.actor == actor)
+
+    def pick(history: History) -> list[ChangeRecord]:
+        return history.select(Selection(numbers=made), limit=len(made))
+
+    try:
+        plan = await runner.parts.crew.run(partial(make_plan, runner.parts, pick, _REVERSE[kind]))
+        for phase in plan.phases:
+            await _transaction(runner, actor, phase)
+    except FileToolsError as exc:
+        _log.error("an undo that failed half way could not be taken back: %s", exc)
+
+
+def _open_folders(parts: Parts, steps: Sequence[UndoStep]) -> dict[str, int]:
+    """Give their owner all rights on the read-only folders in which names will change; returns the modes they had."""
+    modes: dict[str, int] = {}
+    for folder in sorted({folder for step in steps for folder in _folders_of(step)}):
+        with suppress(FileToolsError):  # another user's: the step says what is the matter
+            stat = parts.store.stat(folder)
+            if stat is not None and stat.type == "directory" and stat.mode != opened(stat.mode):
+                parts.store.set_directory_mode(folder, opened(stat.mode))
+                modes[folder] = stat.mode
+    return modes
+
+
+def _folders_of(step: UndoStep) -> Iterator[WorkspacePath]:
+    paths = step.paths[:1] if isinstance(step, RestoreFolder) else step.paths
+    yield from (path.parent for path in paths if not path.parent.is_root)
+    if isinstance(step, MoveFolderBack | RemoveTree):
+        yield step.paths[0]  # its own entry for the folder above changes
+
+
+def _as_left(modes: dict[str, int], steps: Sequence[UndoStep]) -> dict[str, int]:
+    """Return the modes that folders have yet to get after all steps, where they are then."""
+    moved = {str(step.paths[0]): str(step.paths[1]) for step in steps if isinstance(step, MoveFolderBack)}
+    given = {str(step.paths[0]) for step in steps if isinstance(step, PutMode)}
+    left = {moved.get(path, path): mode for path, mode in modes.items()}
+    return {path: mode for path, mode in left.items() if path not in given}
+
+
+def _close_folders(parts: Parts, modes: dict[str, int]) -> None:
+    for path in sorted(modes, reverse=True):
+        with suppress(FileToolsError):  # gone with the steps
+            parts.store.set_directory_mode(WorkspacePath(path), modes[path])

@@ -1,0 +1,345 @@
+"""A restore brings back links, kinds and modes exactly, whole or below one path, and its redo is the exact inverse."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import filetools
+from filetools import Actor
+from tests.support.exact_trees import Tree, on_disk
+from tests.support.opened import recorded, refused
+from tests.support.unprivileged import as_nobody
+
+ANN = Actor(kind="editor", id="ann")
+ALONE: dict[str, Any] = {"watch": False, "durability": "relaxed", "sync_after_seconds": 0.05}
+
+
+def run(root: Path, command: str) -> None:
+    subprocess.run(["sh", "-ec", command], cwd=root, check=True)
+
+
+def grow(root: Path) -> Tree:
+    run(
+        root, "mkdir -p src/inner docs empty/deep; echo 1 > src/app.py; seq 30 > src/inner/n.txt; echo note > docs/note"
+    )
+    run(root, "ln -s docs/note link; ln -s ../nowhere src/dangling; ln -s /etc outside; ln -s inner src/folder")
+    run(root, "chmod 700 docs; chmod 2750 empty; chmod 600 src/app.py; echo rest > rest")
+    return on_disk(root)
+
+
+async def opened_once(root: Path, work: Any, **settings: Any) -> Any:
+    """Do one thing in a workspace of its own, as a short command does."""
+    async with filetools.open(root, settings=ALONE | settings) as files:
+        return await work(files.for_actor(ANN))
+
+
+async def restored_and_redone(root: Path, deeds: str, **options: Any) -> Any:
+    """Do deeds after a checkpoint; returns the result of a restore that was exact, and whose redo and undo were."""
+    first = on_disk(root)
+    await opened_once(root, lambda files: files.checkpoint("before"))
+    run(root, deeds)
+    later = on_disk(root)
+    result = await opened_once(root, lambda files: files.restore("before", **options))
+    assert on_disk(root) == first
+    await opened_once(root, lambda files: files.redo())
+    assert on_disk(root) == later
+    await opened_once(root, lambda files: files.undo())
+    assert on_disk(root) == first
+    assert (result.conflicts, result.unknown) == ([], [])
+    return result
+
+
+@pytest.mark.parametrize(
+    "deeds",
+    [
+        "rm link src/dangling outside src/folder",
+        "ln -sfn rest link; ln -sfn /usr outside; ln -sfn ../.. src/folder",
+        "rm link; echo file > link",
+        "rm outside; mkdir outside; echo x > outside/x; ln -s x outside/y",
+        "ln -s rest new; mkdir made; ln -s ../rest made/link",
+        "rm rest; ln -s docs/note rest",
+        "mv src lib; ln -s lib src",
+        "rm -r docs; ln -s src docs",
+        "mv link docs/link; mv src/dangling empty/deep",
+        "rm -r src; mkdir src; ln -s elsewhere src/folder",
+    ],
+)
+async def test_links_come_back_and_go_as_they_were(tmp_path: Path, deeds: str) -> None:
+    grow(tmp_path)
+    await restored_and_redone(tmp_path, deeds)
+
+
+@pytest.mark.parametrize(
+    "deeds",
+    [
+        "rm -r docs; echo file > docs",
+        "rm rest; mkdir -p rest/a/b; echo x > rest/a/b/c",
+        "mv rest r; mv src rest; mv r src",
+        "mv src/inner s; rm -r src; mv s src",
+        "mv rest r; mkdir rest; mv r rest/rest",
+        "mv docs/note n; rmdir docs; mv n docs",
+        "rm -r src docs; echo a > src; ln -s src docs; rm link; mkdir link; chmod 711 link",
+        "rm -r empty; echo x > empty; chmod 640 empty",
+    ],
+)
+async def test_a_file_and_a_folder_that_changed_places_are_as_they_were(tmp_path: Path, deeds: str) -> None:
+    grow(tmp_path)
+    await restored_and_redone(tmp_path, deeds)
+
+
+@pytest.mark.parametrize(
+    "deeds",
+    [
+        "chmod 755 docs empty; chmod 500 src/inner; chmod 0 empty/deep",
+        "rmdir empty/deep empty; rm -r docs",
+        "mv docs papers; chmod 711 papers; mv empty full",
+        "mkdir -m 555 made; mkdir -m 700 made2; echo x > made2/x",
+        "chmod 0 rest; chmod 4755 src/app.py",
+        "mv src/inner empty/deep; chmod 1777 empty; chmod 511 empty/deep/inner",
+    ],
+)
+async def test_modes_of_folders_and_empty_folders_are_as_they_were(tmp_path: Path, deeds: str) -> None:
+    grow(tmp_path)
+    await restored_and_redone(tmp_path, deeds)
+
+
+@pytest.mark.parametrize(
+    ("path", "code"),
+    [
+        ("../x", "PATH_TRAVERSAL"), ("C:/x", "ABSOLUTE_PATH"), ("never", "INVALID_ARGUMENT"),
+        ("docs/never", "INVALID_ARGUMENT"), ("docs/note/never", "INVALID_ARGUMENT"), (".filetools/x", "PERMISSION_DENIED"),
+    ],
+)  # fmt: skip
+async def test_a_part_that_was_never_there_or_is_outside_is_refused(tmp_path: Path, path: str, code: str) -> None:
+    grow(tmp_path)
+    async with filetools.open(tmp_path, settings=ALONE) as files:
+        await files.checkpoint("before")
+        run(tmp_path, "echo changed > rest")
+        error = await refused(code, files.restore("before", path))
+        assert error.path is not None
+    assert (tmp_path / "rest").read_text() == "changed\n"
+
+
+@pytest.mark.parametrize(
+    "path", ["src", "docs/note", "link", "src/inner", "empty", "made", "made/deep/file", "rest", "src/"]
+)
+@pytest.mark.parametrize(
+    "deeds",
+    [
+        "echo 2 > src/app.py; echo 2 > src/inner/n.txt; echo 2 > docs/note; rm -r empty; mkdir -p made/deep; "
+        "echo x > made/deep/file; ln -sfn rest link; chmod 755 docs; chmod 700 src; rm rest",
+        "rm -r src docs empty link; mkdir -p made/deep; echo x > made/deep/file; mv rest other",
+        "mv src made; mkdir made/deep; mv rest made/deep/file; mv docs/note rest; mv link src; mv empty docs",
+        "rm -r src; echo file > src; mv docs src2; ln -s src2 docs; mkdir -p made/deep/file; rmdir empty/deep; rmdir empty; "
+        "ln -s / empty; rm link; mkdir link; mv rest link",
+    ],
+)  # fmt: skip
+async def test_of_a_part_exactly_what_lies_there_is_as_it_was(tmp_path: Path, deeds: str, path: str) -> None:
+    first = grow(tmp_path)
+    await opened_once(tmp_path, lambda files: files.checkpoint("before"))
+    run(tmp_path, deeds)
+    later = on_disk(tmp_path)
+    top = path.rstrip("/")
+    above = {str(folder) for folder in Path(top).parents}
+
+    def is_inside(each: str) -> bool:
+        return each == top or each.startswith(f"{top}/")
+
+    if not any(is_inside(each) for each in {**first, **later}):
+        await refused("INVALID_ARGUMENT", opened_once(tmp_path, lambda files: files.restore("before", path)))
+        return
+    if any(later.get(folder, ("folder",))[0] != "folder" for folder in above) and top in first:
+        with pytest.raises(filetools.FileToolsError):
+            await opened_once(tmp_path, lambda files: files.restore("before", path))
+        assert on_disk(tmp_path) == later
+        return
+    planned = await opened_once(tmp_path, lambda files: files.restore("before", path, dry_run=True))
+    assert on_disk(tmp_path) == later
+    done = await opened_once(tmp_path, lambda files: files.restore("before", path))
+    assert [(one.path, one.action) for one in planned.files] == [(one.path, one.action) for one in done.files]
+    now = on_disk(tmp_path)
+    assert {each: now[each] for each in now if is_inside(each)} == {
+        each: first[each] for each in first if is_inside(each)
+    }
+    is_made = any(is_inside(each) for each in first)
+    assert {each: now[each] for each in now if not is_inside(each)} == {
+        **{each: first[each] for each in first if each in above and is_made},
+        **{each: later[each] for each in later if not is_inside(each)},
+    }
+    await opened_once(tmp_path, lambda files: files.redo())
+    assert on_disk(tmp_path) == later
+
+
+async def test_the_whole_tree_can_be_named(tmp_path: Path) -> None:
+    grow(tmp_path)
+    await restored_and_redone(tmp_path, "rm -r src link", path=".")
+
+
+@pytest.mark.parametrize("left", ["build/mine", "pipe"])
+async def test_a_folder_in_which_something_must_stay_is_no_file_again(tmp_path: Path, left: str) -> None:
+    run(tmp_path, "echo f > f; echo rest > rest; printf 'build/\\n' > .gitignore")
+    async with filetools.open(tmp_path, settings=ALONE) as files:
+        await files.checkpoint("before")
+        run(tmp_path, "rm f; mkdir -p f/build; echo x > f/x; echo changed > rest")
+        run(tmp_path, "mkfifo f/pipe" if left == "pipe" else "echo mine > f/build/mine")
+        changed = on_disk_without_pipes(tmp_path)
+        error = await refused("EDIT_CONFLICT", files.restore("before"))
+        assert "f" in {conflict["path"] for conflict in error.details["conflicts"]}
+        assert on_disk_without_pipes(tmp_path) == changed
+        result = await files.restore("before", partial=True)
+        assert "f" in {conflict.path for conflict in result.conflicts}
+        assert (tmp_path / "rest").read_text() == "rest\n"
+        assert (tmp_path / "f" / left).exists()
+
+
+def on_disk_without_pipes(root: Path) -> set[str]:
+    return {str(place.relative_to(root)) for place in root.rglob("*") if ".filetools" not in place.parts}
+
+
+async def test_names_that_no_call_can_say_stay_and_are_listed(tmp_path: Path) -> None:
+    odd = tmp_path / "docs" / os.fsdecode(b"odd\xff")
+    grow(tmp_path)
+    odd.write_text("x\n")
+    async with filetools.open(tmp_path, settings=ALONE) as files:
+        assert (await files.checkpoint("before")).unread == ["docs/odd\\udcff"]
+        odd.write_text("changed\n")
+        (tmp_path / "docs" / os.fsdecode(b"more\xfe")).write_text("made since\n")
+        run(tmp_path, "echo changed > docs/note")
+        result = await files.restore("before")
+        assert (result.unknown, odd.read_text()) == (["docs/more\\udcfe", "docs/odd\\udcff"], "changed\n")
+        assert (tmp_path / "docs/note").read_text() == "note\n"
+        assert (await files.restore("before", "src")).unknown == []
+
+
+@pytest.mark.parametrize(
+    "deeds",
+    [
+        "chmod 755 locked; rm locked/file; echo changed > locked/file; chmod 555 locked",
+        "chmod -R u+w locked; rm -r locked",
+        "chmod 755 locked locked/deep; rm locked/deep/x; ln -s file locked/link; chmod 511 locked/deep; chmod 555 locked",
+        "chmod 755 locked; mv locked open",
+        "mkdir -m 755 made; echo x > made/x; chmod 555 made",
+        "rm readonly; mkdir readonly; echo x > readonly/x; chmod 555 readonly",
+        "chmod 755 locked locked/deep; mv locked/deep .; chmod 500 deep; chmod 500 locked",
+        "rm readonly; ln -s locked/file readonly; chmod 600 secret; echo x >> secret; chmod 200 secret",
+    ],
+)
+def test_read_only_folders_and_files_as_a_user_without_privileges(tmp_path: Path, deeds: str) -> None:
+    def act() -> None:
+        run(
+            tmp_path,
+            "mkdir -p locked/deep; echo f > locked/file; echo x > locked/deep/x; echo r > readonly; echo s > secret",
+        )
+        run(tmp_path, "chmod 444 readonly locked/file; chmod 400 secret; chmod 555 locked/deep locked")
+        asyncio.run(unreadable() if "chmod 200 secret" in deeds else restored_and_redone(tmp_path, deeds))
+
+    async def unreadable() -> None:
+        await opened_once(tmp_path, lambda files: files.checkpoint("before"))
+        run(tmp_path, deeds)
+        error = await refused("EDIT_CONFLICT", opened_once(tmp_path, lambda files: files.restore("before")))
+        assert [conflict["path"] for conflict in error.details["conflicts"]] == ["secret"]
+        result = await opened_once(tmp_path, lambda files: files.restore("before", partial=True))
+        assert [conflict.code for conflict in result.conflicts] == ["PERMISSION_DENIED"]
+        assert (tmp_path / "readonly").read_text() == "r\n"
+
+    as_nobody(tmp_path, act)
+    for folder in tmp_path.rglob("*"):
+        if folder.is_dir() and not folder.is_symlink():
+            folder.chmod(0o755)
+
+
+def test_a_folder_that_nobody_may_look_into_is_a_conflict_and_the_rest_is_restored(tmp_path: Path) -> None:
+    async def work() -> None:
+        grow(tmp_path)
+        async with filetools.open(tmp_path, settings=ALONE) as files:
+            await files.checkpoint("before")
+            run(tmp_path, "echo 2 > src/app.py; chmod 0 src; echo changed > rest")
+            await refused("EDIT_CONFLICT", files.restore("before"))
+            result = await files.restore("before", partial=True)
+            assert [conflict.path for conflict in result.conflicts] == ["src"]
+            assert (tmp_path / "rest").read_text() == "rest\n"
+            (tmp_path / "src").chmod(0o700)
+            await files.restore("before")
+        assert (tmp_path / "src/app.py").read_text() == "1\n"
+
+    as_nobody(tmp_path, lambda: asyncio.run(work()))
+
+
+async def test_a_link_that_calls_have_deleted_or_moved_comes_back_and_goes_again(tmp_path: Path) -> None:
+    first = grow(tmp_path)
+    async with filetools.open(tmp_path, settings=ALONE | {"follow_symlinks": True}) as files:
+        ann = files.for_actor(ANN)
+        await ann.checkpoint("before")
+        await ann.delete_file("link")
+        await ann.move_file("src/dangling", "docs/moved")
+        await ann.delete_directory("src", recursive=True)
+        later = on_disk(tmp_path)
+        for _ in range(2):
+            await ann.restore("before")
+            assert on_disk(tmp_path) == first
+            await ann.redo()
+            assert on_disk(tmp_path) == later
+
+
+async def test_mirrors_get_the_files_and_no_links_nor_modes_of_folders(tmp_path: Path) -> None:
+    root, mirror = tmp_path / "root", tmp_path / "mirror"
+    root.mkdir()
+    run(root, "mkdir docs; echo note > docs/note; ln -s docs/note link; echo f > f")
+    async with filetools.open(root, mirror=mirror, mirror_policy="strict", settings=ALONE) as files:
+        await files.sync_all()
+        await files.checkpoint("before")
+        run(root, "rm link; echo file > link; rm f; mkdir f; echo x > f/x; chmod 700 docs; echo changed > docs/note")
+        await files.restore("before")
+        await files.sync_all()
+        assert (mirror / "docs/note").read_text() == "note\n"
+        assert ((mirror / "f").read_text(), os.path.lexists(mirror / "link")) == ("f\n", False)
+        run(root, "chmod 711 docs; ln -sfn f link")
+        await files.restore("before")
+        assert (mirror / "docs").stat().st_mode & 0o777 != 0o711
+
+
+async def test_links_and_modes_are_recorded_and_tell_no_event(tmp_path: Path) -> None:
+    run(tmp_path, "mkdir d; ln -s d link")
+    async with filetools.open(tmp_path, settings=ALONE) as files:
+        events: list[Any] = []
+        files.on("*", events.append)
+        await files.checkpoint("before")
+        run(tmp_path, "chmod 700 d; ln -sfn nowhere link")
+        result = await files.for_actor(ANN).restore("before")
+        assert [(one.path, one.action) for one in result.files] == [("link", "link"), ("d", "set_mode")]
+        assert await recorded(files) == [("link", "link", "editor"), ("modify_directory", "d", "editor")]
+        assert events == []
+        assert (await files.versions("d")).versions == []
+
+
+async def test_a_link_that_changes_while_it_is_restored_is_looked_at_again(tmp_path: Path, monkeypatch: Any) -> None:
+    run(tmp_path, "ln -s one link; echo f > f")
+    async with filetools.open(tmp_path, settings=ALONE) as files:
+        await files.checkpoint("before")
+        run(tmp_path, "ln -sfn two link")
+        store, made = files._parts.store, []
+        read_link, remove = store.read_link, store.remove
+
+        def removed(path: Any, trash: str | None = None) -> Any:
+            made.append(os.readlink(tmp_path / "link"))
+            return remove(path, trash)
+
+        def meddled(path: Any) -> bytes:
+            found = read_link(path)
+            if found == b"two":
+                run(tmp_path, "ln -sfn three link")  # between the look and the change
+            return found
+
+        monkeypatch.setattr(store, "read_link", meddled)
+        monkeypatch.setattr(store, "remove", removed)
+        await files.for_actor(ANN).restore("before")
+        assert (os.readlink(tmp_path / "link"), made) == ("one", ["three"])
+        monkeypatch.undo()
+        await files.for_actor(ANN).redo()
+        assert os.readlink(tmp_path / "link") == "three"

@@ -1,0 +1,103 @@
+"""Random trees, changed at random by programs and by calls: a restore gives exactly the first, its redo exactly the last."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import filetools
+from filetools import Actor, FileToolsError
+from filetools.facade import FileToolsFacade
+from tests.support.exact_trees import NAMES, Program, differences, on_disk
+from tests.support.opened import watched
+from tests.support.swapper import dose
+
+ANN = Actor(kind="editor", id="ann")
+ALONE: dict[str, Any] = {"watch": False, "durability": "relaxed", "sync_after_seconds": 0.05}
+
+
+async def there_and_back(files: FileToolsFacade, root: Path, seed: int, *, calls: bool) -> None:
+    """Take a checkpoint, change the tree, and go back and forth."""
+    program, ann = Program(root, seed), files.for_actor(ANN)
+    program.grow(14)
+    first = on_disk(root)
+    made = await ann.checkpoint("before")
+    assert made.unread == []
+    deeds = []
+    for _ in range(3):
+        deeds += program.change(4)
+        if calls:
+            deeds.append(await called(ann, random.Random(f"{seed}-{len(deeds)}")))
+    later = on_disk(root)
+    result = await ann.restore("before")
+    assert differences(on_disk(root), first) == {}, deeds
+    assert (result.conflicts, result.unknown) == ([], []), deeds
+    assert differences(later, first) == {} or result.files
+    if result.files:
+        await ann.redo()
+        assert differences(on_disk(root), later) == {}, deeds
+        await ann.undo()
+        assert differences(on_disk(root), first) == {}, deeds
+
+
+async def called(files: FileToolsFacade, chance: random.Random) -> str:
+    """Make one call; some are refused, as they must be."""
+    one, other = ("/".join(chance.choices(NAMES, k=chance.randint(1, 2))) for _ in range(2))
+    acts: dict[str, Callable[[], Awaitable[object]]] = {
+        "write": lambda: files.write_file(one, "called\n"),
+        "delete": lambda: files.delete_file(one),
+        "delete folder": lambda: files.delete_directory(one, recursive=True),
+        "move": lambda: files.move_file(one, other, overwrite=True),
+        "make folder": lambda: files.create_directory(one),
+    }
+    act = chance.choice(sorted(acts))
+    try:
+        await acts[act]()
+    except FileToolsError as exc:
+        return f"refused to {act} {one} {other}: {exc.code}"
+    return f"called {act} {one} {other}"
+
+
+@pytest.mark.parametrize("seed", range(dose(12)))
+async def test_what_programs_did_while_nobody_watched(tmp_path: Path, seed: int) -> None:
+    async with filetools.open(tmp_path, settings=ALONE) as files:
+        await there_and_back(files, tmp_path, seed, calls=False)
+
+
+@pytest.mark.parametrize("seed", range(dose(8)))
+async def test_what_programs_and_calls_did_while_nobody_watched(tmp_path: Path, seed: int) -> None:
+    async with filetools.open(tmp_path, settings=ALONE) as files:
+        await there_and_back(files, tmp_path, 10_000 + seed, calls=True)
+
+
+@pytest.mark.parametrize("seed", range(dose(6)))
+async def test_what_programs_did_under_the_eyes_of_a_watcher(tmp_path: Path, seed: int) -> None:
+    async with watched(tmp_path) as (files, _):
+        await there_and_back(files, tmp_path, 20_000 + seed, calls=False)
+
+
+@pytest.mark.parametrize("seed", range(dose(6)))
+async def test_a_part_of_it(tmp_path: Path, seed: int) -> None:
+    program = Program(tmp_path, 30_000 + seed)
+    program.grow(14)
+    first = on_disk(tmp_path)
+    async with filetools.open(tmp_path, settings=ALONE) as files:
+        ann = files.for_actor(ANN)
+        await ann.checkpoint("before")
+        deeds = program.change(10)
+        later = on_disk(tmp_path)
+        for top in NAMES:
+            if top not in {**first, **later}:
+                continue
+            result = await ann.restore("before", top)
+            now = on_disk(tmp_path)
+            wanted = {path: node for path, node in first.items() if path.split("/")[0] == top}
+            wanted |= {path: node for path, node in later.items() if path.split("/")[0] != top}
+            assert differences(now, wanted) == {}, (top, deeds)
+            if result.files:
+                await ann.redo()
+                assert differences(on_disk(tmp_path), later) == {}, (top, deeds)
