@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any, Final
 
 from rich.text import Text
 
-from filetools.cli.terminal import printable
+from filetools.cli.terminal import print_note, printable
 from filetools.models import ActorKind, ChangeRecord, Operation
 
 _VERBS: Final = {
@@ -33,6 +34,8 @@ _ACTOR_STYLES: Final[dict[ActorKind, str]] = {
 _FOLDERS: Final = (
     Operation.CREATE_DIRECTORY, Operation.DELETE_DIRECTORY, Operation.MOVE_DIRECTORY, Operation.MODIFY_DIRECTORY,
 )  # fmt: skip
+MOST_UNREAD: Final = 50
+"""Paths that nobody could look at, of which people are told; JSON has all of them."""
 _TODAY_SECONDS: Final = 12 * 3600
 
 
@@ -49,7 +52,21 @@ def change_line(record: ChangeRecord, *, with_time: bool = True) -> Text:
         (f"{printable(record.actor.id):<10} ", _ACTOR_STYLES[record.actor.kind]),
         (f"{verb:<9}", _VERB_STYLES.get(verb, "")),
         path,
+        (between(record.between), "dim"),
     )
+
+
+def between(span: tuple[float, float] | None) -> str:
+    """Return when something happened that was noticed later only; nothing where that is not so."""
+    return "" if span is None else f"  between {moment(span[0])} and {moment(span[1])}"
+
+
+def print_unread(paths: Sequence[str]) -> None:
+    """Say which paths nobody could look at."""
+    for path in paths[:MOST_UNREAD]:
+        print_note(f"unread: {printable(path)} could not be looked at, or was changing")
+    if len(paths) > MOST_UNREAD:
+        print_note(f"unread: {len(paths) - MOST_UNREAD} paths more")
 
 
 def change_to_dict(record: ChangeRecord, epoch: str) -> dict[str, Any]:

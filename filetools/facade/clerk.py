@@ -75,7 +75,7 @@ class Clerk:
         # By the index alone: an inventory has what was made while nobody watched, and cannot tell it from what is old.
         parts = replace(self._parts, names=self._parts.names.without_inventory())
         recorder = ForeignRecorder(parts, runner.tell, self._others.precede)
-        runner.look_at_tree = TreeLooker(self._parts, self._rules, recorder).look
+        runner.look_at_tree = TreeLooker(self._parts, self._rules, recorder, runner.check_open).look
         runner.before_change = SessionCheckpoints(runner).before_change
         self._watcher: ForeignWatcher | None = None
         self._tasks: list[asyncio.Task[None]] = []
@@ -308,6 +308,15 @@ class Clerk:
             loop=asyncio.get_running_loop(),
         )
         await self._watcher.start()
+        self._tasks.append(asyncio.create_task(self._look_back(self._watcher), name="filetools look back"))
+
+    async def _look_back(self, watcher: ForeignWatcher) -> None:
+        """Have recorded what happened while nobody watched; no call waits for it."""
+        await watcher.ready()
+        try:
+            await self._runner.look_at_tree()
+        except FileToolsError as exc:
+            _log.warning("what happened while nobody watched is recorded with the next look: %s", exc)
 
     def _take_hints(self, hints: list[Hint]) -> None:
         if not self._hints and not self._echoes:

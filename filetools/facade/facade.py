@@ -22,7 +22,7 @@ from filetools.facade.transactions import Transaction
 from filetools.facade.tree_calls import TreeCalls
 from filetools.facade.watching import concerns
 from filetools.locks import LockInfo
-from filetools.models import Actor, ChangedFile, ChangeRecord, OnConflict, SyncResult
+from filetools.models import Actor, ChangedFile, ChangeRecord, LookResult, OnConflict, SyncResult
 from filetools.permissions import ApprovalRequest, Approver, Attendance
 
 
@@ -102,12 +102,14 @@ class FileToolsFacade(ReadCalls, SearchCalls, BodyCalls, TreeCalls, HistoryCalls
         return await self._feed.page(since, limit=limit, path=where)
 
     async def latest_changes(self, limit: int = 20, *, path: str | None = None) -> tuple[ChangeRecord, ...]:
-        """Return the newest recorded changes, newest first, of all paths or of one.
+        """Return the newest recorded changes, newest first, of all paths, or of one, which is looked at first.
 
         Raises:
             InvalidArgumentError: `limit` is not 1 to 1000.
         """
         where = None if path is None else self._runner.resolve(path)
+        if where is not None:
+            await self._runner.observe(where)
         return await self._parts.crew.run(partial(latest, self._parts, limit, where))
 
     def follow(self, since: str | None = None) -> AsyncIterator[ChangeRecord]:
@@ -223,16 +225,20 @@ class FileToolsFacade(ReadCalls, SearchCalls, BodyCalls, TreeCalls, HistoryCalls
     ) -> SyncResult:
         """Bring the mirror up to the primary: plan by size and hash, and execute unless `preview`.
 
+        With `verify` every file is read and hashed, and the whole tree is looked at first, as by `look`.
+
         Raises:
             SyncFailedError: There is no mirror, it is not ready, or a synchronisation is running.
         """
         self._runner.check_open()
         await self._authorise("sync_all", [], {}, change=True)
+        seen = await self._runner.look() if verify else LookResult()
         work = self._parts.sync.sync_all(preview, verify=verify, abort=abort, progress=progress)
-        return await self._runner.while_open(work)
+        result = await self._runner.while_open(work)
+        return result.model_copy(update={"unread": seen.unread})
 
     async def status(self) -> dict[str, Any]:
-        """Return the state of the workspace: journal position, mirror, keeper, listeners."""
+        """Return the state of the workspace as it is recorded: journal position, mirror, keeper, listeners."""
         return await information.status(self._parts)
 
     async def call_tool(

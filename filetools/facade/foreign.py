@@ -14,6 +14,7 @@ from functools import partial
 from typing import Final
 
 from filetools.errors import FileBusyError, FileToolsError, LockTimeoutError, WorkspaceGoneError
+from filetools.facade.dating import dated
 from filetools.facade.foreign_records import folder, gone, learned, move
 from filetools.facade.look import Look, is_as_recorded, is_only_found, look
 from filetools.facade.others import nothing_precedes
@@ -138,7 +139,7 @@ class ForeignRecorder:
         self._have_mirrors_look()
         if not changes:
             return ()
-        return self._parts.journal.commit(changes, EXTERNAL)
+        return self._parts.journal.commit(dated(self._parts, changes), EXTERNAL)
 
     def _have_mirrors_look(self) -> None:
         """Put paths into the backlogs of mirrors that may have met what stood there for an instant.

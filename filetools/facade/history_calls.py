@@ -17,7 +17,7 @@ from filetools.facade.snapshots import take
 from filetools.facade.tree_diff import DiffOptions, TreeState, diff_tree
 from filetools.facade.undoing import Choose, make_plan
 from filetools.journal import Checkpoint, RelationKind
-from filetools.models import Actor, DiffResult, TreeDiffResult, VersionsResult
+from filetools.models import Actor, DiffResult, LookResult, TreeDiffResult, VersionsResult
 from filetools.models.history import CheckpointResult, CheckpointsResult, ProvenanceResult, UndoResult
 from filetools.paths import ROOT
 from filetools.versions import Clash, Moment, UndoRequest, changes_after, choose
@@ -93,6 +93,18 @@ class HistoryCalls(Calls):
         options = DiffOptions(below=below, limit=limit, patch=patch)
         return await self._parts.crew.run(partial(diff_tree, self._parts, self.actor, first, second, options))
 
+    async def look(self) -> LookResult:
+        """Have recorded what other programs did anywhere in the tree while nobody watched; says where nobody could look.
+
+        Names and facts of all files are compared with those of the look before, and what differs is read. `checkpoint`,
+        `restore`, `undo` of more than one change and `sync_all(verify=True)` do so themselves; `status`, `changes` and
+        `latest_changes` do not.
+
+        Raises:
+            WorkspaceGoneError: The workspace was closed.
+        """
+        return await self._runner.look()
+
     async def undo(
         self,
         *,
@@ -109,7 +121,8 @@ class HistoryCalls(Calls):
         """Take changes back, all or nothing; without arguments this actor's last one that still stands.
 
         Later changes of others are left standing: the text of each file is merged, and what overlaps is a conflict,
-        never an overwrite. The undo is a change itself, which `redo`, or another undo, takes back.
+        never an overwrite. The undo is a change itself, which `redo`, or another undo, takes back. With call, session,
+        since, until or path the whole tree is looked at first, as by `look`.
 
         Args:
             call: The changes of one call.
@@ -133,7 +146,10 @@ class HistoryCalls(Calls):
             call=call, session=session, since=since, until=until, key=key, actor=actor,
             numbers=None if numbers is None else tuple(numbers),
         )  # fmt: skip
-        return await self._take_back(_choosing(self.actor, request), dry_run=dry_run, partly=partial)
+        is_span = any(each is not None for each in (call, session, since, until, path))
+        seen = await self._runner.look() if is_span else LookResult()
+        result = await self._take_back(_choosing(self.actor, request), dry_run=dry_run, partly=partial)
+        return result.model_copy(update={"unread": seen.unread})
 
     async def redo(self, *, dry_run: bool = False, partial: bool = False) -> UndoResult:
         """Take this actor's last undo back, or its last restore; otherwise as `undo`."""
@@ -143,7 +159,7 @@ class HistoryCalls(Calls):
     async def checkpoint(self, name: str, *, replace: bool = False, automatic: bool = False) -> CheckpointResult:
         """Keep the state of the whole tree under a name, to `restore` it later, whoever changes what.
 
-        The tree is looked at first, and what other programs have done meanwhile is recorded. In it are all files that
+        The tree is looked at first, as by `look`. In it are all files that
         ignore rules do not leave out, and every file that filetools ever wrote; bytes that are not kept yet are kept once,
         of files up to `snapshot_max_file_bytes`, up to `snapshot_max_bytes` in all; the others are named. All that comes after
         the oldest checkpoint is kept.
@@ -212,15 +228,20 @@ class HistoryCalls(Calls):
         where = ROOT if path is None else self._runner.resolve_name(path, allow_root=True)
         found, tree = await self._known(name, self._parts.journal.checkpoints.snapshot)
 
+        unread: list[str] = []
+
         async def aim() -> Target:
-            target = Target(found.number, tree, await self._runner.look_at_tree(), where)
+            seen = await self._runner.look_at_tree()
+            unread[:] = seen.unread
+            target = Target(found.number, tree, seen, where)
             require_known(target, name, self._parts.workspace.key)
             return target
 
-        return await self._take_back(
+        result = await self._take_back(
             lambda history: changes_after(history, found.number),
             dry_run=dry_run, partly=partial, tool="restore", aim=aim,
         )  # fmt: skip
+        return result.model_copy(update={"unread": unread})
 
     async def provenance(self, path: str) -> ProvenanceResult:
         """Return who wrote each line of a file last, as far back as the journal's texts reach.
@@ -231,6 +252,7 @@ class HistoryCalls(Calls):
         """
         where = self._runner.resolve(path)
         await self._authorise("provenance", [where], {}, change=False)
+        await self._runner.observe(where)
         return await self._parts.crew.run(partial(line_ranges, self._parts, where))
 
     async def _tree_of(self, name: str | None) -> TreeState:

@@ -34,7 +34,7 @@ class KnownNames:
         self._journal = journal
         self._key = key
         self._is_ignored = is_ignored
-        self._has_compared = False
+        self._origin: KnownNames | None = None
         self._lock = threading.Lock()
         self._inventory: Inventory | None = None
         self._position = 0
@@ -42,7 +42,7 @@ class KnownNames:
     def without_inventory(self) -> KnownNames:
         """Return the names as the index alone knows them, for those who have compared the whole tree with it."""
         names = KnownNames(self._journal, self._key, self._is_ignored)
-        names._has_compared = True
+        names._origin = self
         return names
 
     def begin(self, excluded: Excluded) -> Inventory:
@@ -60,7 +60,15 @@ class KnownNames:
     def on_the_way(self, path: str) -> list[Known]:
         """Return what was at each folder above a path, the outermost first, and at the path itself."""
         inventory = self._current()
-        return ["unknown"] * (path.count("/") + 1) if inventory is None else inventory.on_the_way(path)
+        if inventory is not None:
+            return inventory.on_the_way(path)
+        way: list[Known] = []
+        names = path.split("/")
+        for depth in range(1, len(names) + 1):
+            # What is not there, or unknown, has nothing in it that is known.
+            is_known = not way or way[-1] == "directory"
+            way.append(self._indexed("/".join(names[:depth])) if is_known else way[-1])
+        return way
 
     def first_look(self, path: str, stat: FileStat) -> Operation:
         """Return what has happened to a file that the journal does not know: created, modified, or merely found."""
@@ -72,6 +80,13 @@ class KnownNames:
             return Operation.FOUND if inventory is None and self._was_overlooked(stat) else Operation.CREATE
         # A program cannot set the time back at which an inode was changed.
         return Operation.MODIFY if stat.changed_ns > self._known_since_ns(path, inventory) else Operation.FOUND
+
+    def is_watched(self, stat: FileStat | None) -> bool:
+        """Whether a change that has led to these facts, or to nothing, was bound to be seen as it happened."""
+        inventory = self._inventory if self._origin is None else self._origin._inventory
+        if inventory is None or not inventory.is_complete:
+            return False
+        return self._origin is None if stat is None else stat.changed_ns > inventory.complete_ns
 
     def is_left_out(self, path: str) -> bool:
         """Whether no look at the whole tree meets a path, be it a file or a folder."""
@@ -99,7 +114,7 @@ class KnownNames:
 
     def _was_overlooked(self, stat: FileStat) -> bool:
         """Whether a file may have stood there at the last look, which left it out."""
-        looked = None if self._has_compared else self._journal.tree_index.looked()
+        looked = None if self._origin is not None else self._journal.tree_index.looked()
         return looked is not None and stat.changed_ns < int(looked.time * 1e9) - CLOCK_TICK_NS
 
     def _known_since_ns(self, path: str, inventory: Inventory | None) -> int:

@@ -32,7 +32,7 @@ from filetools.facade.tree_look import TreeLook
 from filetools.facade.way import MOST_TRIES, Beat, Outcome, adopt, go, no_beat
 from filetools.journal import HeadMovedError
 from filetools.locks import HeldLocks
-from filetools.models import Actor, ChangeRecord
+from filetools.models import Actor, ChangeRecord, LookResult
 from filetools.paths import WorkspacePath
 from filetools.permissions import current_watch, uncounted
 
@@ -69,7 +69,7 @@ class Runner:
         """Tells what happens to open documents."""
         self.on_told: Callable[[Sequence[ChangeRecord]], None] = lambda _: None
         """Called on the loop with the records of every change, before its events."""
-        self.look_at_tree: Callable[[], Awaitable[TreeLook]]
+        self.look_at_tree: Callable[[], Coroutine[Any, Any, TreeLook]]
         """Has recorded what other programs did anywhere in the tree, before anything is said of all of it."""
         self.before_change: Callable[[Actor], Awaitable[None]] = nothing_before
         """Called before a change takes its first lock."""
@@ -110,6 +110,18 @@ class Runner:
             raise InvalidArgumentError(f"A path is text, not {type(raw_path).__name__}")
         path = self.parts.workspace.resolve(raw_path, allow_root=allow_root)
         return path if path.is_root else self.parts.workspace.locate(path.parent).child(path.name)
+
+    async def look(self) -> LookResult:
+        """Look at the whole tree before something is said of all of it; where nothing can be recorded, nobody looks.
+
+        Raises:
+            WorkspaceGoneError: The workspace was closed.
+        """
+        self.check_open()
+        if self.parts.gatekeeper.refusal is not None:
+            return LookResult(recorded=False)
+        seen = await self.while_open(self.look_at_tree())
+        return LookResult(unread=seen.unread)
 
     def check_open(self) -> None:
         """Raise WorkspaceGoneError if the workspace was closed."""

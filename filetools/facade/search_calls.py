@@ -122,6 +122,8 @@ class SearchCalls(Calls):
     ) -> WatchResult:
         """Return recorded changes after a position, oldest first, waiting for the first one if there is none yet.
 
+        Where nobody watches (setting `watch`), the whole tree is looked at first, as by `look`.
+
         Args:
             since: `position` of the call before; None is now, so that a first call without waiting gives a position.
             path: Only changes of this file, or in this folder and below.
@@ -133,6 +135,8 @@ class SearchCalls(Calls):
         """
         where = self._runner.resolve(path, allow_root=True)
         await self._authorise("watch_changes", [where], {}, change=False)
+        if not self.settings.watch:
+            await self._runner.look()
         key = self._parts.workspace.key
         work = watch(self._feed, since, below=where, key=key, wait_seconds=wait_seconds, limit=limit)
         return await self._runner.while_open(work)

@@ -73,7 +73,7 @@ def take(parts: Parts, name: str, seen: TreeLook, *, replace: bool = False, auto
     )
     if made is None:
         return None
-    unread = {*seen.closed, *seen.moving, *seen.unnamed, *lacking.changed}
+    unread = {*seen.unread, *lacking.changed}
     return Taken(made, sorted(lacking.too_large), sorted(unread))
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -38,6 +38,8 @@ class TreeLook:
 
     position: int
     """Number of the newest record before the look."""
+    began: float = field(default_factory=time.time)
+    """In seconds since the epoch."""
     rows: dict[str, IndexRow] = field(default_factory=dict)
     """All that stands in the tree, by key."""
     heads: dict[str, HeadFacts] = field(default_factory=dict)
@@ -53,6 +55,11 @@ class TreeLook:
     snapshots: NewestSnapshot = field(default_factory=NewestSnapshot)
     """Shared by the looks of a process."""
 
+    @property
+    def unread(self) -> list[str]:
+        """Paths of which nothing is known for sure."""
+        return sorted({*self.closed, *self.moving, *self.unnamed})
+
 
 class TreeLooker:
     """Looks at the whole tree. One an opened workspace; looks come one after the other.
@@ -61,12 +68,16 @@ class TreeLooker:
         parts: The workspace.
         rules: What is never looked at.
         recorder: Records what other programs have done; nobody else may use it.
+        check_open: Raises if the workspace was closed: a look ends with it.
     """
 
-    def __init__(self, parts: Parts, rules: ExcludeRules, recorder: ForeignRecorder) -> None:
+    def __init__(
+        self, parts: Parts, rules: ExcludeRules, recorder: ForeignRecorder, check_open: Callable[[], None]
+    ) -> None:
         self._parts = parts
         self._rules = rules
         self._recorder = recorder
+        self._check_open = check_open
         self._survey = Survey(parts.store, rules)
         self._memory: Memory | None = None
         self._snapshots = NewestSnapshot()
@@ -76,7 +87,7 @@ class TreeLooker:
         """Look until nothing is new, at most five times; returns what stands."""
         async with self._lock:
             for number in range(MOST_PASSES):
-                comparison = _Comparison(self._parts, self._rules, self._survey, self._memory)
+                comparison = _Comparison(self._parts, self._rules, self._survey, self._memory, self._check_open)
                 self._memory = None  # of a look that does not come to its end nothing is left
                 seen = await self._parts.crew.run(comparison.run)
                 self._memory = comparison.memory
@@ -109,10 +120,13 @@ class _Comparison:
     look could not settle, is compared one by one.
     """
 
-    def __init__(self, parts: Parts, rules: ExcludeRules, survey: Survey, memory: Memory | None) -> None:
+    def __init__(
+        self, parts: Parts, rules: ExcludeRules, survey: Survey, memory: Memory | None, check_open: Callable[[], None]
+    ) -> None:
         self._parts = parts
         self._rules = rules
         self._survey = survey
+        self._check_open = check_open
         self.memory = memory
         """What the next look may rely on."""
 
@@ -144,6 +158,7 @@ class _Comparison:
         folders: dict[str, Folder] = {}
         is_same = True
         for path, entries in self._survey.walk(self._close):
+            self._check_open()
             key = self._parts.workspace.key(path)
             folder = self._before.folders.get(key)
             if folder is None or folder.entries is not entries or folder.restless:
@@ -167,6 +182,7 @@ class _Comparison:
         for name in [*names, *(before.entries.keys() - entries.keys())]:
             folder.rows.pop(key(path.child(name)), None)
         for name in names:
+            self._check_open()
             child, stat = path.child(name), stat_of(entries[name])
             if not self._parts.workspace.is_addressable(child):
                 self._seen.unnamed.append(child.encode("utf-8", "backslashreplace").decode())
@@ -346,7 +362,9 @@ class _Comparison:
             del self._old[key]
         if self._looked is None or not seen.hints:
             # Else what is new, but could not be told yet, would count as overlooked the next time.
-            index.complete(Looked(seen.position, time.time(), seen.scope))
+            # Of what it could not read it knows no more than the look before.
+            began = seen.began if not seen.closed else self._looked.began if self._looked is not None else 0.0
+            index.complete(Looked(seen.position, time.time(), seen.scope, began))
         return True
 
     def _remembered(self, folders: dict[str, Folder], rows: dict[str, IndexRow]) -> Memory:

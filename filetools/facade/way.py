@@ -20,6 +20,7 @@ from filetools.errors import (
     PathNotFoundError,
     SyncFailedError,
 )
+from filetools.facade.dating import dated
 from filetools.facade.parts import Parts
 from filetools.facade.steps import (
     Noticed,
@@ -176,7 +177,7 @@ def adopt(parts: Parts, adoptions: Sequence[Change]) -> tuple[ChangeRecord, ...]
     foreign = [change for change in adoptions if change.operation is not Operation.FOUND]
     if not foreign:
         return ()
-    return parts.journal.commit(foreign, parts.recovery.actor)
+    return parts.journal.commit(dated(parts, foreign), parts.recovery.actor)
 
 
 def _unchanged(parts: Parts, steps: Sequence[Step], adopted: tuple[ChangeRecord, ...]) -> Outcome:
@@ -204,7 +205,7 @@ def _prepare_and_commit(
         actions = [action for step in active for action in step.mirror_actions(0)]
         mirrors = parts.sync.prepare_strict(actions) if parts.sync.is_strict else parts.sync.anticipate(actions)
         drafts = [step.drafts() for step in active]
-        changes = [*adoptions, *(change for several in drafts for change in several)]
+        changes = [*dated(parts, adoptions), *(change for several in drafts for change in several)]
         _refuse_folder_made_twice(changes)
         records = parts.journal.commit(changes, actor)
     except Exception:

@@ -97,6 +97,8 @@ class Recorder:
             row = record_row(change, draft.actor, now=now, batch=batch, opening=self._opening, synced=synced)
             number = connection.execute(INSERT_RECORD, row).lastrowid
             assert number is not None
+            if change.between is not None:
+                connection.execute("INSERT INTO spans VALUES (?, ?, ?)", (number, *change.between))
             if change.before is not None:
                 self._contents.replaced(connection, change.before, number)
             if change.after is not None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Final
 
 from filetools.journal.changes import Head, HeadFacts, View
@@ -88,8 +89,18 @@ class SqliteReading:
             records, rows, last = self._reader.page(query, {**values, "limit": wanted})
             found += records
             if rows < wanted or len(found) == limit:
-                return found
+                return self._dated(found)
             values["below" if newest_first else "since"] = last
+
+    def _dated(self, records: list[ChangeRecord]) -> list[ChangeRecord]:
+        """Return records with the time in which they happened, where it is known besides when they were noticed."""
+        numbers = [record.number for record in records if record.actor.kind == "external"]
+        if not numbers:
+            return records
+        query = "SELECT number, since, until FROM spans WHERE number BETWEEN ? AND ?"
+        rows = self._database.rows(query, (min(numbers), max(numbers)))
+        spans = {number: (since, until) for number, since, until in rows}
+        return [replace(record, between=spans.get(record.number)) for record in records] if spans else records
 
     def heads_below(self, key: str) -> Iterator[tuple[str, str]]:
         """Yield (path, version) of every file recorded below a folder; the empty key is the root."""

@@ -229,6 +229,8 @@ MIGRATIONS: Final[tuple[tuple[str, ...], ...]] = (
         "ALTER TABLE checkpoints ADD COLUMN rows INTEGER",
     ),
     ("ALTER TABLE checkpoints ADD COLUMN automatic INTEGER NOT NULL DEFAULT 0",),
+    # When changes happened that were noticed later only, in seconds since the epoch.
+    ("CREATE TABLE spans (number INTEGER PRIMARY KEY, since REAL NOT NULL, until REAL NOT NULL)",),
 )
 
 SCHEMA_VERSION: Final = len(MIGRATIONS)

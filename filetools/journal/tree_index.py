@@ -81,6 +81,9 @@ class Looked:
     """When it ended, in seconds since the epoch."""
     scope: str = ""
     """Version of what was left out: the rules, the ignore files, and what could not be read."""
+    began: float = 0.0
+    """When the newest look began that could read everything, in seconds since the epoch; 0 if none could. What is recorded
+    at its end is known to have been so at that time."""
 
 
 class TreeIndex(Protocol):
@@ -123,8 +126,8 @@ class SqliteTreeIndex:
         row = self._database.row("SELECT value FROM meta WHERE name = 'looked'")
         if row is None:
             return None
-        position, moment, scope = row[0].split(" ")
-        return Looked(int(position), float(moment), scope)
+        position, moment, scope, *began = row[0].split(" ")
+        return Looked(int(position), float(moment), scope, *map(float, began))
 
     def writes_by_others(self) -> int:
         """Return how often others than this opening have written what looks have met; another number: read it again.
@@ -215,7 +218,7 @@ class SqliteTreeIndex:
         query = "INSERT OR REPLACE INTO meta VALUES ('looked', ?)"
 
         def work(connection: sqlite3.Connection) -> None:
-            connection.execute(query, (f"{looked.position} {looked.time!r} {looked.scope}",))
+            connection.execute(query, (" ".join(map(str, (looked.position, looked.time, looked.scope, looked.began))),))
             connection.execute("DELETE FROM tree_index WHERE gone <= ?", (looked.position,))
 
         self._database.write(work, durable=False)

@@ -18,6 +18,7 @@ from filetools.models.buffers import BufferSave as BufferSave
 from filetools.models.history import CheckpointResult as CheckpointResult
 from filetools.models.history import CheckpointsResult as CheckpointsResult
 from filetools.models.history import LineRange as LineRange
+from filetools.models.history import LookResult as LookResult
 from filetools.models.history import ProvenanceResult as ProvenanceResult
 from filetools.models.history import UndoConflict as UndoConflict
 from filetools.models.history import UndoneChange as UndoneChange
@@ -142,6 +143,9 @@ class ChangeRecord:
     actor: Actor
     time: float
     """Seconds since the epoch, when it was committed."""
+    between: tuple[float, float] | None = None
+    """When another program did it, where nobody watched: after the first moment, and not after the second, in seconds since
+    the epoch; None of a change that was recorded as it happened."""
     state: RecordState = RecordState.PENDING
     transaction: int | None = None
     """Number of the first record committed together with this one; None if it was alone."""
@@ -333,6 +337,8 @@ class VersionEntry(Result):
     actor: dict[str, Any]
     time: float
     """Seconds since the epoch; of what stood there before, of the first change."""
+    between: tuple[float, float] | None = None
+    """When another program did it, where nobody watched; see `ChangeRecord`."""
     size: int | None = None
     kept: bool
     """Whether `read_file(version=…)` can still give it back."""
@@ -380,3 +386,5 @@ class SyncResult(Result):
     modified: list[str] = []
     deleted: list[str] = []
     errors: list[dict[str, Any]] = []
+    unread: list[str] = []
+    """With `verify`, paths of the workspace that could not be looked at before; see `LookResult`."""

@@ -81,11 +81,22 @@ class UndoResult(Result):
     """Paths that stay as they are: nobody knows what was before them, or where they come from."""
     not_undone: list[NotUndone] = Field(default_factory=list)
     """All that could not be taken back, each path once: conflicts, what is unknown, and folders that others use now."""
+    unread: list[str] = Field(default_factory=list)
+    """Where the whole tree was looked at before: paths that could not be read, or that kept changing meanwhile."""
     dry_run: bool = False
     number: int | None = None
     """Journal number of the newest record of the undo, which can be undone itself."""
     mirror: MirrorStatus = "off"
     warnings: list[dict[str, Any]] = Field(default_factory=list)
+
+
+class LookResult(Result):
+    """A look at the whole tree: whatever it does not name is recorded by now as it stands there."""
+
+    unread: list[str] = Field(default_factory=list)
+    """Paths that could not be read, that kept changing meanwhile, or whose names no call can say; these are escaped."""
+    recorded: bool = True
+    """False where nothing can be recorded, because the state cannot be written; then nobody has looked."""
 
 
 class CheckpointResult(Result):

@@ -89,6 +89,8 @@ class ChangeEntry(Result):
     actor: dict[str, Any]
     time: float
     """Seconds since the epoch."""
+    between: tuple[float, float] | None = None
+    """When another program did it, where nobody watched: after the first moment, and not after the second."""
 
 
 class WatchResult(Result):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Awaitable, Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Final
 
@@ -122,7 +122,14 @@ class Synchronisation:
         position = await self._context.run(self._context.journal.visible_position)
         plan = await self._compare(SyncRequest())
         deleted, emptied = (plan.deleted, plan.emptied) if mirror.identity.is_older else ([], [])
-        targets = [self._target(path) for path in (*plan.added, *plan.modified, *deleted)]
+        recorded = await self._context.run(self._recorded)
+        met = {self._context.key(path) for path in (*plan.added, *plan.modified, *plan.equal, *plan.failed)}
+        absent = [path for key, path in recorded.items() if key not in met]
+        # Of a recorded file the head counts: it may be gone, or other, for an instant of which nobody is ever told.
+        targets = [
+            replace(target, from_primary=target.key not in recorded)
+            for target in map(self._target, (*plan.added, *plan.modified, *deleted, *absent))
+        ]
         missing: list[tuple[str, WorkspacePath]] = [(self._context.key(path), path) for path in plan.failed]
         try:
             mirror.filling = len(targets)
@@ -156,6 +163,13 @@ class Synchronisation:
             if not mirror.is_ready:
                 raise
             return batch
+
+    def _recorded(self) -> dict[str, WorkspacePath]:
+        """Return key and path of all files that the journal has recorded, and that mirrors have."""
+        heads = self._context.journal.heads().items()
+        paths = {key: WorkspacePath(head.path) for key, head in heads if head.version is not None and head.number > 0}
+        is_left_out = self._context.is_left_out
+        return {key: path for key, path in paths.items() if not is_left_out(path, is_directory=False)}
 
     async def _vanished(self, targets: Sequence[Target]) -> list[Target]:
         store = self._context.primary

@@ -37,3 +37,10 @@ async def test_several_processes_have_one_picture(tmp_path: Path) -> None:
     for seed in range(dose(1)):
         faults = await run_storm(tmp_path, 2000 + seed, workers=2)
         assert not faults, "\n".join(faults)
+
+
+@pytest.mark.parametrize("is_known", [True, False])
+async def test_where_nobody_watches_one_look_makes_all_pictures_one(is_known: bool, tmp_path: Path) -> None:
+    for seed in range(dose(1)):
+        faults = await run_storm(tmp_path, 3000 + seed, is_known=is_known, watch=False)
+        assert not faults, "\n".join(faults)

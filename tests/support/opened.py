@@ -92,6 +92,14 @@ async def until_watched(files: FileToolsFacade, root: Path) -> None:
         while heard[-1].name != "file:deleted":
             await asyncio.sleep(0.01)
     subscription.unsubscribe()
+    await until_looked_back(files)
+
+
+async def until_looked_back(files: FileToolsFacade) -> None:
+    """Wait until what happened before the root was watched is recorded."""
+    tasks = clerk_of(files)._tasks
+    await steps_until(lambda: any(task.get_name() == "filetools look back" for task in tasks))
+    await asyncio.wait([task for task in tasks if task.get_name() == "filetools look back"])
 
 
 @asynccontextmanager

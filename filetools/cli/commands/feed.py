@@ -10,9 +10,9 @@ from filetools.app import FileToolsFacade
 from filetools.cli import suggestions
 from filetools.cli.command import workspace_command
 from filetools.cli.desk import CHANGING, READING, Desk
-from filetools.cli.records import change_line, change_to_dict
+from filetools.cli.records import change_line, change_to_dict, print_unread
 from filetools.cli.terminal import STDOUT, print_json, print_note
-from filetools.models import ChangeRecord
+from filetools.models import ChangeRecord, LookResult
 
 _PANEL: Final = "Changes"
 
@@ -38,11 +38,13 @@ def log(
 ) -> None:
     """Print the newest changes, newest first.
 
-    Who did what: agents, people and programs that know nothing of filetools.
+    Who did what: agents, people and programs that know nothing of filetools. The tree, or the file, is looked at first: of
+    what changed while nobody watched the log says between which times.
     """
 
     async def work(files: FileToolsFacade) -> dict[str, Any]:
         where = None if path is None else desk.path(path)
+        seen = LookResult() if where is not None else await files.look()
         records = await files.latest_changes(number, path=where)
         if not records and where is not None:
             await files.file_info(where)  # raises if there is no such file either
@@ -51,8 +53,11 @@ def log(
                 STDOUT.print(change_line(record))
             if not records:
                 print_note("No change is recorded.")
+            if not seen.recorded:
+                print_note("What changed while nobody watched cannot be recorded: the state cannot be written.")
+            print_unread(seen.unread)
         epoch = (await files.status())["epoch"]
-        return {"changes": [change_to_dict(record, epoch) for record in records]}
+        return {"changes": [change_to_dict(record, epoch) for record in records], "unread": seen.unread}
 
     desk.perform(work, lambda _: None)
 

@@ -15,6 +15,7 @@ from filetools.cli.command import workspace_command
 from filetools.cli.commands.parameters import DryRun
 from filetools.cli.desk import CHANGING, Desk
 from filetools.cli.exit_codes import CONFLICT
+from filetools.cli.records import print_unread
 from filetools.cli.terminal import STDERR, print_line, print_note, printable
 from filetools.errors import EditConflictError, InvalidArgumentError
 from filetools.models import UndoConflict, UndoneFile, UndoResult
@@ -154,6 +155,7 @@ def _show(result: UndoResult, verb: str) -> None:
     for path in result.unknown:
         print_line(("unknown   ", "yellow"), printable(path), ("  nobody knows what was there before; it stays", "dim"))
     _show_conflicts(result.conflicts)
+    print_unread(result.unread)
     print_note(_summary(result, verb))
 
 

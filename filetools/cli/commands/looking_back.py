@@ -12,7 +12,7 @@ from filetools.cli.command import workspace_command
 from filetools.cli.commands.parameters import PathArgument, whole_version
 from filetools.cli.desk import READING, Desk
 from filetools.cli.exit_codes import DIFFERS
-from filetools.cli.records import actor_style, moment, verb_of
+from filetools.cli.records import actor_style, between, moment, verb_of
 from filetools.cli.terminal import STDERR, print_line, print_note, printable, printable_line
 from filetools.cli.tree_changes import change_line, compared, counted, required_checkpoint, unsure_lines
 from filetools.errors import FileToolsError
@@ -175,6 +175,7 @@ def _version_parts(entry: VersionEntry) -> list[tuple[str, str]]:
         (f"{verb_of(Operation(entry.operation)):<9}", ""),
         (f"{entry.version.removeprefix('sha256:')[:_SHORT]}  ", "" if entry.kept else "dim"),
         (size if entry.kept else f"{size}, no longer kept", "dim"),
+        (between(entry.between), "dim"),
     ]
 
 

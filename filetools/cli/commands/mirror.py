@@ -14,6 +14,7 @@ from filetools.app import FileToolsFacade
 from filetools.cli.command import workspace_command
 from filetools.cli.desk import CHANGING, Desk
 from filetools.cli.exit_codes import FAILED
+from filetools.cli.records import print_unread
 from filetools.cli.terminal import STDERR, STDOUT, fact_table, print_line, print_table, printable
 from filetools.cli.tree_changes import MOST_LISTED, actor_lines, change_lines, compared, newest_checkpoint, unsure_lines
 from filetools.models import SyncResult, TreeDiffResult
@@ -44,13 +45,15 @@ def register(app: typer.Typer) -> None:
 def status(desk: Desk) -> None:
     """Show the state of the workspace and its mirror, and what changed since the last checkpoint.
 
-    The changes are counted for each actor, then listed up to 20; 'filetools diff' shows all of them.
+    The whole tree is looked at first: what changed while nobody watched is recorded, and paths that nobody could look at
+    are named. The changes are counted for each actor, then listed up to 20; 'filetools diff' shows all of them.
     """
 
     async def work(files: FileToolsFacade) -> dict[str, Any]:
         name = await newest_checkpoint(files)
         changes = None if name is None else await files.diff_tree(name, limit=MOST_LISTED)
-        return await files.status() | {"changes": None if changes is None else changes.to_dict()}
+        unread = (await files.look()).unread if changes is None else changes.unread
+        return await files.status() | {"changes": None if changes is None else changes.to_dict(), "unread": unread}
 
     desk.perform(work, _show_status)
 
@@ -102,11 +105,13 @@ def _progress(files: FileToolsFacade) -> Iterator[None]:
 def _show_status(state: dict[str, Any]) -> None:
     table = fact_table()
     for name, value in state.items():
-        if name not in ("mirrors", "documents", "unrestored", "changes", "retention") and value is not None:
+        if name not in ("mirrors", "documents", "unrestored", "changes", "retention", "unread") and value is not None:
             table.add_row(name, printable(str(value)))
     table.add_row("retention", printable(_retention(state["retention"])))
     for path in state["unrestored"]:
         table.add_row("unrestored", printable(f"{path} (lost in a power cut, and tried again every second)"))
+    for path in state["unread"][:MOST_SHOWN] if state["changes"] is None else ():
+        table.add_row("unread", printable(f"{path} (it could not be looked at, or was changing)"))
     for document in state["documents"]:
         unsaved = "unsaved, " if document["dirty"] else ""
         table.add_row("open", printable(f"{document['path']} ({unsaved}{', '.join(document['editors'])})"))
@@ -152,6 +157,7 @@ def _show_sync(result: SyncResult) -> None:
         print_line(("failed    ", "bold red"), printable(f"{error['path']}: {error['error']}"))
     if len(result.errors) > MOST_SHOWN:
         print_line(("failed    ", "bold red"), (f"… and {len(result.errors) - MOST_SHOWN} more", "dim"))
+    print_unread(result.unread)
     done = "would be synchronised" if result.preview else "synchronised"
     count = result.total_files if result.preview else result.synced_files
     STDOUT.print(f"{count} {done}, {result.failed_files} failed, {result.duration_ms} ms")

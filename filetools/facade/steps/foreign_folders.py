@@ -7,6 +7,7 @@ from dataclasses import replace
 from functools import partial
 from itertools import takewhile
 
+from filetools.facade.dating import dated
 from filetools.facade.parts import Parts
 from filetools.facade.steps.folders import FolderStep, MoveFolder
 from filetools.facade.steps.parents import UnheldError, folder_change
@@ -67,7 +68,7 @@ def tell_of_new_folders(parts: Parts, steps: Sequence[Step], held: Container[str
         for folder in _untold_folders(parts, steps)
     ]
     if changes:
-        noticed(parts.journal.commit(changes, EXTERNAL))
+        noticed(parts.journal.commit(dated(parts, changes), EXTERNAL))
 
 
 def _untold_folders(parts: Parts, steps: Sequence[Step]) -> list[WorkspacePath]:
@@ -106,7 +107,8 @@ def tell_of_gone_folders(parts: Parts, active: Sequence[Step], noticed: Noticed)
         if not gone and innermost in coming and known[-1:] == [innermost]:
             raise HeadMovedError(innermost)
     if outermost:
-        noticed(parts.journal.commit([folder_deletion(parts, folder, since) for folder in outermost], EXTERNAL))
+        deletions = [folder_deletion(parts, folder, since) for folder in outermost]
+        noticed(parts.journal.commit(dated(parts, deletions), EXTERNAL))
         raise HeadMovedError(next(iter(outermost)))
 
 

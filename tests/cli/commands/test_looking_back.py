@@ -20,7 +20,7 @@ def test_who_shows_each_line_with_who_wrote_it_last(run: CommandLine) -> None:
     done = run("who", "src/app.py")
     assert [line[28:] for line in done.lines] == ["1  one", "2  2", "3  2b", "4  three", "5  four"]
     starts = [line[:28].split() for line in done.lines]
-    assert [start[:2] for start in starts] == [["before", "1"], ["2", "alice"], [], ["before", "1"], ["external"]]
+    assert [start[:2] for start in starts] == [["before", "1"], ["2", "alice"], [], ["before", "1"], ["3", "external"]]
     assert all(len(line) <= 80 for line in done.lines)
     assert run("who", "src/app.py", "--json").json["data"]["ranges"][1]["actor"] == {"kind": "agent", "id": "alice"}
 

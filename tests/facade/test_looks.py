@@ -1,0 +1,336 @@
+"""Looks at the whole tree: what changed while nobody watched is told, with the time in which it happened."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import filetools
+from filetools.facade import FileToolsFacade
+from filetools.journal import Looked
+from filetools.models import ChangeRecord
+from tests.support.mirror_worlds import Hang
+from tests.support.opened import (
+    ScriptedOpening,
+    all_seen,
+    clerk_of,
+    recorded,
+    refused,
+    steps_until,
+    until_looked_back,
+    watched,
+)
+from tests.support.unprivileged import as_nobody
+
+ALONE: dict[str, Any] = {"watch": False, "durability": "relaxed", "sync_after_seconds": 0.05}
+
+
+def run(root: Path, command: str) -> None:
+    subprocess.run(["sh", "-ec", command], cwd=root, check=True)
+
+
+def grow(root: Path) -> None:
+    run(root, "mkdir -p src docs empty; echo one > src/a.py; echo two > src/b.py; echo text > docs/note.md")
+
+
+async def look_once(root: Path) -> None:
+    async with filetools.open(root, settings=ALONE) as files:
+        await files.look()
+
+
+async def records_of(files: FileToolsFacade) -> dict[str, ChangeRecord]:
+    return {record.path: record for record in (await files.changes()).records}
+
+
+def spans(records: dict[str, ChangeRecord]) -> dict[str, tuple[float, float]]:
+    assert all(record.between is not None for record in records.values()), records
+    return {path: record.between for path, record in records.items() if record.between is not None}
+
+
+async def test_what_changed_while_nobody_watched_is_told_with_the_time_in_which_it_happened(tmp_path: Path) -> None:
+    grow(tmp_path)
+    await look_once(tmp_path)
+    before = time.time()
+    run(
+        tmp_path,
+        "sed -i s/one/ONE/ src/a.py; rm src/b.py; mv docs/note.md docs/n.md; rmdir empty; mkdir m; echo x > m/x",
+    )
+    changed = (tmp_path / "src/a.py").stat().st_ctime
+    await asyncio.sleep(0.02)
+    opened = time.time()
+    async with filetools.open(tmp_path, settings=ALONE) as files:
+        assert (await files.look()).unread == []
+        told = spans(await records_of(files))
+        assert set(told) == {"src/a.py", "src/b.py", "docs/n.md", "empty", "m", "m/x"}
+        assert all(since < before < until <= time.time() for since, until in told.values())
+        assert told["src/a.py"][1] == pytest.approx(changed, abs=1e-5)
+        # Of what is gone nobody can say more than that it was there at the last look.
+        assert told["src/b.py"][1] > opened > told["docs/n.md"][1]
+        (newest,) = [each for each in (await files.versions("src/a.py")).versions if each.number]
+        assert newest.between == told["src/a.py"]
+        watch = await files.watch_changes(f"{(await files.position()).split(':')[0]}:0")
+        assert {each.path: each.between for each in watch.changes} == told
+
+
+async def test_what_a_call_on_one_path_finds_has_its_time_too(tmp_path: Path) -> None:
+    grow(tmp_path)
+    await look_once(tmp_path)
+    run(tmp_path, "echo more >> src/a.py; echo more >> src/b.py; echo more >> docs/note.md")
+    async with filetools.open(tmp_path, settings=ALONE) as files:
+        await files.versions("src/a.py")
+        await files.write_file("src/b.py", "agent\n", on_stale="merge")
+        await files.provenance("docs/note.md")
+        found = {record.path: record for record in (await files.changes()).records if record.actor.kind == "external"}
+        assert set(spans(found)) == {"src/a.py", "src/b.py", "docs/note.md"}
+
+
+@pytest.mark.parametrize("ahead_seconds", [3600.0, 0.0])
+async def test_a_clock_that_was_set_back_says_nothing(tmp_path: Path, ahead_seconds: float) -> None:
+    grow(tmp_path)
+    async with filetools.open(tmp_path, settings=ALONE) as files:
+        await files.look()
+        index = files._parts.journal.tree_index
+        looked = index.looked()
+        assert looked is not None
+        moment = time.time() + ahead_seconds
+        index.complete(Looked(looked.position, moment, looked.scope, moment))
+        run(tmp_path, "echo more >> src/a.py; rm src/b.py")
+        await files.look()
+        told = await records_of(files)
+        assert {path: record.between is not None for path, record in told.items()} == {
+            "src/a.py": not ahead_seconds, "src/b.py": not ahead_seconds
+        }  # fmt: skip
+
+
+def test_a_look_that_could_not_read_a_file_says_nothing_of_when_it_changed(tmp_path: Path) -> None:
+    async def act() -> None:
+        async with filetools.open(tmp_path, settings=ALONE) as files:
+            await files.write_file("a.txt", "agent\n")
+            (tmp_path / "a.txt").chmod(0)
+            before = time.time()
+            assert (await files.look()).unread == ["a.txt"]
+            (tmp_path / "a.txt").chmod(0o644)
+            (tmp_path / "a.txt").write_text("program\n")
+            await files.look()
+            told = spans({record.path: record for record in (await files.latest_changes(1))})
+            assert told["a.txt"][0] < before
+
+    as_nobody(tmp_path, lambda: asyncio.run(act()))
+
+
+async def test_what_is_watched_is_told_without_and_what_was_before_with_its_time(tmp_path: Path) -> None:
+    grow(tmp_path)
+    await look_once(tmp_path)
+    run(tmp_path, "echo more >> src/a.py; rm src/b.py; echo new > new")
+    async with watched(tmp_path) as (files, told):
+        before = spans({path: one for path, one in (await records_of(files)).items() if path != "probe.tmp"})
+        assert set(before) == {"src/a.py", "src/b.py", "new"}
+        run(tmp_path, "echo more >> docs/note.md; rm new")
+        await all_seen(files, tmp_path, told)
+        await files.look()
+        later = {record.path: record.between for record in (await files.changes()).records}
+        assert (later["docs/note.md"], later["new"]) == (None, None)
+
+
+async def test_an_undo_of_a_span_takes_back_what_nobody_saw(tmp_path: Path) -> None:
+    grow(tmp_path)
+    async with filetools.open(tmp_path, settings=ALONE) as files:
+        await files.checkpoint("with its bytes")
+        since = await files.write_file("agent.txt", "agent\n")
+        run(tmp_path, "sed -i s/one/ONE/ src/a.py; rm docs/note.md")
+        await files.undo(since=since.number, actor="*")
+        assert (tmp_path / "src/a.py").read_text() == "one\n"
+        assert (tmp_path / "docs/note.md").read_text() == "text\n"
+        assert not (tmp_path / "agent.txt").exists()
+
+
+def test_an_undo_a_restore_and_a_verified_mirror_say_where_nobody_could_look(tmp_path: Path) -> None:
+    async def act() -> None:
+        (tmp_path / "root").mkdir()
+        async with filetools.open(tmp_path / "root", mirror=tmp_path / "mirror", settings=ALONE) as files:
+            await files.write_file("a.txt", "1\n")
+            await files.write_file("closed/b.txt", "1\n")
+            await files.checkpoint("first")
+            number = (await files.write_file("a.txt", "2\n")).number
+            (tmp_path / "root/closed").chmod(0)
+            assert (await files.undo(since=number, dry_run=True)).unread == ["closed"]
+            assert (await files.restore("first", dry_run=True)).unread == ["closed"]
+            assert (await files.sync_all(preview=True, verify=True)).unread == ["closed"]
+            (tmp_path / "root/closed").chmod(0o755)
+
+    as_nobody(tmp_path, lambda: asyncio.run(act()))
+
+
+async def test_a_verified_mirror_gets_what_nobody_saw_and_the_feed_tells_it(tmp_path: Path) -> None:
+    (tmp_path / "root").mkdir()
+    async with filetools.open(tmp_path / "root", mirror=tmp_path / "mirror", settings=ALONE) as files:
+        await files.write_file("a.txt", "1\n")
+        (tmp_path / "root/b.txt").write_text("program\n")
+        await files.look()
+        (tmp_path / "root/b.txt").write_text("program again\n")
+        await files.sync_all(verify=True)
+        assert (tmp_path / "mirror/b.txt").read_text() == "program again\n"
+        assert ("modify", "b.txt", "external") in await recorded(files)
+
+
+def test_where_nothing_can_be_recorded_nobody_looks_and_says_so(tmp_path: Path) -> None:
+    async def act() -> None:
+        (tmp_path / "a.txt").write_text("1\n")
+        tmp_path.chmod(0o555)
+        async with filetools.open(tmp_path, settings=ALONE) as files:
+            result = await files.look()
+            assert (result.recorded, result.unread) == (False, [])
+            assert files._parts.journal.tree_index.looked() is None
+        tmp_path.chmod(0o755)
+
+    as_nobody(tmp_path, lambda: asyncio.run(act()))
+
+
+async def test_a_closed_workspace_is_not_looked_at(tmp_path: Path) -> None:
+    async with filetools.open(tmp_path, settings=ALONE) as files:
+        pass
+    await refused("WORKSPACE_GONE", files.look())
+
+
+async def test_a_root_that_is_gone_is_no_tree_whose_files_were_deleted(tmp_path: Path) -> None:
+    root = tmp_path / "root"
+    root.mkdir()
+    async with filetools.open(root, state_dir=tmp_path / "state", settings=ALONE) as files:
+        await files.write_file("a.txt", "1\n")
+        await files.look()
+        shutil.rmtree(root)
+        await refused("WORKSPACE_GONE", files.look())
+        assert await recorded(files) == [("create", "a.txt", "agent")]
+
+
+async def test_neither_opening_nor_reading_nor_writing_waits_for_a_look(tmp_path: Path) -> None:
+    grow(tmp_path)
+    hang = Hang("scan")
+    opening = ScriptedOpening(tmp_path, settings={"watch": True}, before=hang)
+    hang.on()
+    async with opening as files:
+        await steps_until(hang.reached.is_set)
+        assert (await files.read_file("src/a.py")).content == "one\n"
+        await files.write_file("src/b.py", "agent\n")
+        hang.off()
+        await until_looked_back(files)
+        assert files._parts.journal.tree_index.looked() is not None
+
+
+async def test_closing_ends_a_look(tmp_path: Path) -> None:
+    grow(tmp_path)
+    reached, free, scans = threading.Event(), threading.Event(), list[str]()
+
+    def hold(method: str, path: str) -> None:
+        if method == "scan":
+            scans.append(path)
+            reached.set()
+            free.wait(60)
+
+    async with ScriptedOpening(tmp_path, before=hold) as files:
+        look = asyncio.create_task(files.look())
+        await steps_until(reached.is_set)
+        asyncio.get_running_loop().call_later(0.05, free.set)
+    await refused("WORKSPACE_GONE", look)
+    assert scans == [""]
+
+
+KILLED = """
+import asyncio, os, sys, filetools
+from filetools.facade import tree_look
+from tests.support.opened import steps_until
+def dying(self, *values):
+    os.kill(os.getpid(), 9)
+setattr(tree_look._Comparison, sys.argv[2], dying)
+async def main():
+    async with filetools.open(sys.argv[1], settings={"durability": "relaxed"}):
+        await asyncio.sleep(60)
+asyncio.run(main())
+"""
+
+
+@pytest.mark.parametrize("place", ["_scope", "_compare_names", "_save"])
+async def test_a_process_killed_in_its_first_look_leaves_everything_to_the_next(tmp_path: Path, place: str) -> None:
+    grow(tmp_path)
+    await look_once(tmp_path)
+    run(tmp_path, "sed -i s/one/ONE/ src/a.py; rm src/b.py; echo new > new")
+    killed = await asyncio.to_thread(subprocess.run, [sys.executable, "-c", KILLED, str(tmp_path), place], check=False)
+    assert killed.returncode == -signal.SIGKILL
+    async with filetools.open(tmp_path, settings=ALONE) as files:
+        await files.look()
+        await files.look()
+        assert sorted(await recorded(files)) == [
+            ("create", "new", "external"), ("delete", "src/b.py", "external"), ("modify", "src/a.py", "external")
+        ]  # fmt: skip
+
+
+async def test_short_openings_that_do_not_watch_do_not_look(tmp_path: Path) -> None:
+    grow(tmp_path)
+    async with filetools.open(tmp_path, settings=ALONE) as files:
+        await steps_until(lambda: clerk_of(files).is_keeper)
+        await files.read_file("src/a.py")
+        assert files._parts.journal.tree_index.looked() is None
+
+
+async def test_two_processes_that_look_at_once_tell_a_change_once(tmp_path: Path) -> None:
+    grow(tmp_path)
+    await look_once(tmp_path)
+    run(tmp_path, "sed -i s/one/ONE/ src/a.py; rm src/b.py; mv docs docs2; echo new > new")
+    async with filetools.open(tmp_path, settings=ALONE) as one, filetools.open(tmp_path, settings=ALONE) as two:
+        await asyncio.gather(one.look(), two.look(), one.look(), two.look())
+        assert sorted(await recorded(one)) == [
+            ("create", "new", "external"), ("delete", "src/b.py", "external"), ("modify", "src/a.py", "external"),
+            ("move_directory", "docs2", "external"),
+        ]  # fmt: skip
+
+
+async def test_a_nested_repository_is_a_folder_like_any_other(tmp_path: Path) -> None:
+    grow(tmp_path)
+    run(tmp_path, "mkdir inner; cd inner; git init -q; echo x > x; git add x")
+    await look_once(tmp_path)
+    run(tmp_path, "echo y >> inner/x; cd inner; git add x")
+    async with filetools.open(tmp_path, settings=ALONE) as files:
+        await files.look()
+        assert await recorded(files) == [("modify", "inner/x", "external")]
+
+
+async def test_a_mirror_that_is_filled_gets_recorded_files_that_are_away_for_an_instant(tmp_path: Path) -> None:
+    root, mirror = tmp_path / "root", tmp_path / "mirror"
+    root.mkdir()
+    async with filetools.open(root, settings=ALONE) as files:
+        await files.write_file("src/a.txt", "1\n")
+        await files.write_file("src/b.txt", "1\n")
+    run(root, "mv src ../away; mkdir src; echo other > src/b.txt")
+    async with filetools.open(root, mirror=mirror, settings=ALONE) as files:
+        async with asyncio.timeout(60):
+            while (await files.status())["mirrors"]["mirror"] != {"state": "ready", "behind": 0, "last_error": None}:
+                await asyncio.sleep(0.01)
+        run(root, "rm -r src; mv ../away src")
+        await files.look()
+        assert await recorded(files) == [
+            ("create_directory", "src", "agent"), ("create", "src/a.txt", "agent"), ("create", "src/b.txt", "agent")
+        ]  # fmt: skip
+        assert [(mirror / name).read_text() for name in ("src/a.txt", "src/b.txt")] == ["1\n", "1\n"]
+
+
+async def test_without_a_watcher_a_folder_that_a_program_removed_is_told_before_a_call_makes_it_again(
+    tmp_path: Path,
+) -> None:
+    async with filetools.open(tmp_path, settings=ALONE) as files:
+        await files.write_file("src/a.txt", "1\n")
+        run(tmp_path, "rm -r src")
+        await files.write_file("src/b.txt", "2\n")
+        assert await recorded(files) == [
+            ("create_directory", "src", "agent"), ("create", "src/a.txt", "agent"),
+            ("delete_directory", "src", "external"), ("create_directory", "src", "agent"),
+            ("create", "src/b.txt", "agent"),
+        ]  # fmt: skip
