@@ -558,3 +558,35 @@ async def test_a_folder_that_a_program_makes_anew_where_one_is_about_to_move_tak
             hints = await recorder.record(hints)
         records = (await files.changes(position)).records
         assert replayed(start, records) == (on_disk(tmp_path), [])
+
+
+@pytest.mark.parametrize("number", range(1, 13))
+async def test_a_folder_that_nobody_was_told_of_and_that_is_away_for_an_instant_is_told_before_it_moves(
+    tmp_path: Path, number: int
+) -> None:
+    left = number
+
+    def away_and_back(method: str, path: str) -> None:
+        nonlocal left
+        if threading.current_thread() is not threading.main_thread():
+            left -= 1
+            if left in (0, -1):
+                run(tmp_path, "mv new away" if left == 0 else "mv away new")
+
+    opening = ScriptedOpening(tmp_path, settings={"watch": True})
+    async with opening as files:
+        await until_watched(files, tmp_path)
+        clerk_of(files)._watcher._handover.close()  # its hints come by hand
+        start, position = on_disk(tmp_path), await files.position()
+        run(tmp_path, "mkdir new; echo one > new/a")
+        opening.script.before = away_and_back
+        await outcome_of(files.move_file("new", "moved"))
+        opening.script.before = lambda method, path: None
+        recorder = ForeignRecorder(files._parts, files._runner.tell)
+        hints = [
+            Hint("changed", name, is_directory="/" not in name) for name in ("new", "new/a", "moved", "moved/a", "away")
+        ]
+        while hints:
+            hints = await recorder.record(hints)
+        records = (await files.changes(position)).records
+        assert replayed(start, records)[1] == []

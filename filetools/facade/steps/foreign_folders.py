@@ -9,7 +9,7 @@ from itertools import takewhile
 
 from filetools.facade.dating import dated
 from filetools.facade.parts import Parts
-from filetools.facade.steps.folders import FolderStep, MoveFolder
+from filetools.facade.steps.folders import FolderStep, MoveFolder, RemoveFolder
 from filetools.facade.steps.parents import UnheldError, folder_change
 from filetools.facade.steps.step import Step
 from filetools.journal import Change, HeadMovedError, View
@@ -94,8 +94,12 @@ def tell_of_gone_folders(parts: Parts, active: Sequence[Step], noticed: Noticed)
 
     Raises:
         HeadMovedError: There were some; what was in them is gone, too, and has to be looked at again. Or one stands there
-            again, that was gone at the look: what is known of it would be taken for what comes there.
+            again, that was gone at the look: what is known of it would be taken for what comes there. Or one is to leave
+            that nobody was told of, as it was away for an instant.
     """
+    for leaving in (step.paths[0] for step in active if isinstance(step, MoveFolder | RemoveFolder)):
+        if _way(parts, leaving)[-1][1] == "absent":
+            raise HeadMovedError(leaving)
     coming = {step.paths[1] for step in active if isinstance(step, MoveFolder)}
     folders = {folder for step in active for folder in step.new_folders(parts)} | _folders_of(active)
     since = parts.journal.position()
