@@ -62,13 +62,13 @@ async def called(files: FileToolsFacade, chance: random.Random) -> str:
     return f"called {act} {one} {other}"
 
 
-@pytest.mark.parametrize("seed", range(dose(12)))
+@pytest.mark.parametrize("seed", range(dose(6)))
 async def test_what_programs_did_while_nobody_watched(tmp_path: Path, seed: int) -> None:
     async with filetools.open(tmp_path, settings=ALONE) as files:
         await there_and_back(files, tmp_path, seed, calls=False)
 
 
-@pytest.mark.parametrize("seed", range(dose(8)))
+@pytest.mark.parametrize("seed", range(dose(4)))
 async def test_what_programs_and_calls_did_while_nobody_watched(tmp_path: Path, seed: int) -> None:
     async with filetools.open(tmp_path, settings=ALONE) as files:
         await there_and_back(files, tmp_path, 10_000 + seed, calls=True)

@@ -135,7 +135,7 @@ async def test_a_folder_of_unseen_files_moved_by_filetools_is_one_record(tmp_pat
     (root / "big/inner").mkdir(parents=True)
     for number in range(5):
         (root / f"big/inner/{number}.txt").write_text(f"{number}\n")
-    async with watched(root, mirror) as (files, events):
+    async with watched(root, mirror, mirror_probe_seconds=0.05) as (files, events):
         await files.sync_all()
         before = names_in(root)
         await files.checkpoint("before")
@@ -192,7 +192,7 @@ async def test_a_backup_made_by_renaming_is_told_and_goes_when_the_time_before_i
     root.mkdir()
     (root / "a.txt").write_text("one\n")
     (root / "new.txt").write_text("new\n")
-    async with watched(root, mirror) as (files, events):
+    async with watched(root, mirror, mirror_probe_seconds=0.05) as (files, events):
         await files.sync_all()
         if is_known:
             await files.write_file("a.txt", "one\ntwo\n")
@@ -300,7 +300,7 @@ async def test_a_programs_chmod_is_told_mirrored_and_taken_back(tmp_path: Path) 
     def modes() -> list[int]:
         return [(place / "run.sh").stat().st_mode & 0o777 for place in (root, mirror)]
 
-    async with watched(root, mirror) as (files, events):
+    async with watched(root, mirror, mirror_probe_seconds=0.05) as (files, events):
         await files.write_file("run.sh", "#!/bin/sh\n")
         await files.checkpoint("before")
         os.chmod(root / "run.sh", 0o755)

@@ -114,13 +114,13 @@ async def test_a_change_is_done_where_the_checkpoint_fails_and_the_log_says_so(
     root: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     async with filetools.open(root, settings=ALONE) as files:
-        database: Any = files._parts.journal._database  # type: ignore[attr-defined]
-        write, full = database.write, [DiskFullError("journal.db")]
+        checkpoints: Any = files._parts.journal.checkpoints
+        database, write = checkpoints._database, checkpoints._database.write
 
-        def filled(*arguments: Any, **options: Any) -> Any:
-            if full:
-                raise full.pop()
-            return write(*arguments, **options)
+        def filled(work: Any, **options: Any) -> Any:
+            if work.__module__ == checkpoints.__module__:
+                raise DiskFullError("journal.db")
+            return write(work, **options)
 
         database.write = filled
         with caplog.at_level(logging.WARNING, "filetools"):

@@ -17,6 +17,7 @@ from filetools.facade import FileToolsFacade, tree_look
 from filetools.search import Survey
 from filetools.stores import Facts, FileStat, stat_of
 from tests.support.journals import put
+from tests.support.swapper import dose
 
 ALONE: dict[str, Any] = {"watch": False, "durability": "relaxed"}
 OLD_SECONDS = 0.05
@@ -79,7 +80,7 @@ async def deed_of_ours(files: FileToolsFacade, number: int) -> None:
         await files.undo()
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", range(dose(4)))
 async def test_a_look_says_what_one_without_memory_says(tmp_path: Path, seed: int) -> None:
     chance = random.Random(seed)
     grow(tmp_path)

@@ -145,7 +145,7 @@ async def test_what_is_not_understood_does_not_widen_what_is_undone(
 
 async def test_nothing_to_undo_changes_nothing(alice: FileToolsFacade) -> None:
     assert (await alice.undo()).to_dict() == {
-        "changes": [], "files": [], "conflicts": [], "unknown": [], "not_undone": [], "dry_run": False,
+        "changes": [], "files": [], "conflicts": [], "unknown": [], "not_undone": [], "unread": [], "dry_run": False,
         "mirror": "off", "warnings": [],
     }  # fmt: skip
     assert (await alice.redo()).changes == []
