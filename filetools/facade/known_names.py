@@ -77,7 +77,7 @@ class KnownNames:
         if known == "unknown":
             return Operation.FOUND
         if known != "file":
-            return Operation.FOUND if inventory is None and self._was_overlooked(stat) else Operation.CREATE
+            return Operation.FOUND if inventory is None and self._was_overlooked(path, stat) else Operation.CREATE
         # A program cannot set the time back at which an inode was changed.
         return Operation.MODIFY if stat.changed_ns > self._known_since_ns(path, inventory) else Operation.FOUND
 
@@ -112,10 +112,16 @@ class KnownNames:
         is_uncertain = head is None and (index.looked() is None or self.is_left_out(path))
         return "unknown" if is_uncertain else "absent"
 
-    def _was_overlooked(self, stat: FileStat) -> bool:
+    def _was_overlooked(self, path: str, stat: FileStat) -> bool:
         """Whether a file may have stood there at the last look, which left it out."""
-        looked = None if self._origin is not None else self._journal.tree_index.looked()
-        return looked is not None and stat.changed_ns < int(looked.time * 1e9) - CLOCK_TICK_NS
+        index = self._journal.tree_index
+        looked = None if self._origin is not None else index.looked()
+        if looked is None or stat.changed_ns >= int(looked.time * 1e9) - CLOCK_TICK_NS:
+            return False
+        above = path.rpartition("/")[0]
+        folder = index.get(self._key(above)) if above else None
+        # A folder that no look has met is new, and may have come with old files.
+        return not above or (folder is not None and folder.identity is not None)
 
     def _known_since_ns(self, path: str, inventory: Inventory | None) -> int:
         if inventory is not None:

@@ -38,6 +38,8 @@ _ADD_FOLDER: Final = (
     "INSERT INTO tree_index (key, path, kind) VALUES (?, ?, 'directory')"
     " ON CONFLICT (key) DO UPDATE SET path = excluded.path, kind = 'directory', version = NULL, gone = NULL"
 )
+_MAKE_FOLDER: Final = f"{_ADD_FOLDER}, device = NULL"
+"""Of one that stood there before, the facts are those of another folder."""
 _ADD_HEAD: Final = (
     # A file that was found has a head of number 0, until something happens to it: nothing is recorded of it.
     "INSERT OR IGNORE INTO heads (key, path, version, size, mode, number, applied) SELECT ?1, ?2, ?3, ?4, ?5, 0, 1"
@@ -230,7 +232,7 @@ def follow_folders(connection: sqlite3.Connection, change: Change, number: int) 
         if change.compensates is not None:
             # As after a deletion that failed: what was in it is there again.
             connection.execute("UPDATE tree_index SET gone = NULL WHERE gone = ?", (change.compensates,))
-        connection.execute(_ADD_FOLDER, (change.key, change.path))
+        connection.execute(_MAKE_FOLDER if change.compensates is None else _ADD_FOLDER, (change.key, change.path))
     elif change.operation is Operation.DELETE_DIRECTORY:
         gone = "UPDATE tree_index SET gone = ? WHERE gone IS NULL AND (key = ? OR key >= ? AND key < ?)"
         connection.execute(gone, (number, change.key, *bounds_below(change.key)))

@@ -334,3 +334,23 @@ async def test_without_a_watcher_a_folder_that_a_program_removed_is_told_before_
             ("delete_directory", "src", "external"), ("create_directory", "src", "agent"),
             ("create", "src/b.txt", "agent"),
         ]  # fmt: skip
+
+
+@pytest.mark.parametrize("is_made_anew", [True, False])
+async def test_an_old_file_that_came_with_a_folder_since_the_last_look_is_told_as_created(
+    tmp_path: Path, is_made_anew: bool
+) -> None:
+    root, elsewhere = tmp_path / "root", tmp_path / "elsewhere"
+    (root / "old").mkdir(parents=True)
+    elsewhere.mkdir()
+    (elsewhere / "a").write_text("old\n")
+    async with filetools.open(root, settings=ALONE) as files:
+        await asyncio.sleep(0.05)  # older than the tick of the clock that stamps files
+        await files.look()
+        position = await files.position()
+        if is_made_anew:
+            await files.delete_directory("old")
+        elsewhere.rename(root / ("old" if is_made_anew else "new"))
+        await files.delete_file("old/a" if is_made_anew else "new/a")
+        records = (await files.changes(position)).records
+        assert [str(record.operation.value) for record in records][-3:] == ["create_directory", "create", "delete"]
