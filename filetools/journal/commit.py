@@ -148,8 +148,18 @@ def _compare(connection: sqlite3.Connection, change: Change) -> None:
         _compare_view(connection, change.path, change.old_key, change.old_view)
     if change.document is not None and not is_at(connection, change.document):
         raise HeadMovedError(change.path)
-    if change.operation in DIRECTORY_REMOVALS and change.compensates is None and is_at_work_below(connection, change):
+    if change.operation not in DIRECTORY_REMOVALS or change.compensates is not None:
+        return
+    if is_at_work_below(connection, change) or _is_another_folder(connection, change):
         raise HeadMovedError(change.path)
+
+
+def _is_another_folder(connection: sqlite3.Connection, change: Change) -> bool:
+    """Whether the folder that shall go has gone already since it was looked at, or another one has its name."""
+    key, view = (change.key, change.view) if change.old_key is None else (change.old_key, change.old_view)
+    if view is None:
+        return False
+    return any(key in ends for ends in connection.execute(_REMOVALS_SINCE, (view.position,)))
 
 
 def _compare_view(connection: sqlite3.Connection, path: str, key: str, view: View) -> None:

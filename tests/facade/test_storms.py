@@ -1,7 +1,7 @@
 """Agents, editors, shell programs, undo and restore at once: one picture of the tree for all, and the first tree comes back.
 
-A failure prints its seed, all deeds and the feed. About one storm in a hundred may still fail, so that they run in `make soak`
-alone, 300 of the first kind and 100 of the others; `FILETOOLS_DOSE=10` runs a tenth of them by hand.
+A failure prints its seed, all deeds and the feed. `make long` runs 30 of the first kind and 10 of each other one, `make soak`
+300 and 100.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from tests.support.swapper import dose
 
 pytestmark = [
     pytest.mark.soak,
-    pytest.mark.skipif(dose(1) < 10, reason="a long dose: make soak runs it"),
+    pytest.mark.skipif(dose(1) < 10, reason="longer checks: make long runs them"),
     pytest.mark.timeout(7200),
 ]
 

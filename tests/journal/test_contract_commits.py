@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -105,6 +106,16 @@ def test_a_folder_deleted_since_the_look_refuses_what_was_below(journal: Journal
     late = draft(journal, "d/a", b"mine")
     journal.commit([delete_folder(journal, "d", applied=True)], ALICE)
     refused(journal, late)
+
+
+@pytest.mark.parametrize("first", [delete_folder, lambda journal, key: move_folder(journal, key, "x")])
+@pytest.mark.parametrize("second", [delete_folder, lambda journal, key: move_folder(journal, key, "y")])
+def test_a_folder_that_went_since_the_look_does_not_go_again(journal: Journal, first: Any, second: Any) -> None:
+    put(journal, "d/a", b"1")
+    changes = [replace(each(journal, "d"), applied=True) for each in (first, second)]
+    journal.commit(changes[:1], ALICE)
+    with pytest.raises(HeadMovedError):
+        journal.commit(changes[1:], ALICE)
 
 
 def test_a_folder_move_that_was_set_back_refuses_nothing(journal: Journal) -> None:
