@@ -353,6 +353,10 @@ class _Comparison:
             seen.heads = {**seen.heads, **known}
         # What is new has a row once it is told: until then it counts as absent.
         told = {key: row for key, row in self._changed.items() if self._looked is None or key not in arrived}
+        if is_unfinished := self._looked is not None and bool(seen.hints):
+            # Of a folder that nobody has looked at, what is in it is new until then.
+            unmet = {key for key in told if (old := self._old.get(key)) is not None and old.identity is None}
+            told = {key: row for key, row in told.items() if key not in unmet}
         gone = [key for key in self._missing if self._old[key].kind != "directory" or key in self._out]
         if not (index.found(self._found, seen.position) and index.save(told, gone, seen.position)):
             seen.hints.append(Hint("changed", next(iter({**self._old, **seen.rows}.values())).path))
@@ -360,7 +364,7 @@ class _Comparison:
         self._old.update(told)
         for key in gone:
             del self._old[key]
-        if self._looked is None or not seen.hints:
+        if not is_unfinished:
             # Else what is new, but could not be told yet, would count as overlooked the next time.
             # Of what it could not read it knows no more than the look before.
             began = seen.began if not seen.closed else self._looked.began if self._looked is not None else 0.0

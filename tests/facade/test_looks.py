@@ -16,6 +16,7 @@ import pytest
 
 import filetools
 from filetools.facade import FileToolsFacade
+from filetools.facade.tree_look import _Comparison
 from filetools.journal import Looked
 from filetools.models import ChangeRecord
 from tests.support.mirror_worlds import Hang
@@ -354,3 +355,25 @@ async def test_an_old_file_that_came_with_a_folder_since_the_last_look_is_told_a
         await files.delete_file("old/a" if is_made_anew else "new/a")
         records = (await files.changes(position)).records
         assert [str(record.operation.value) for record in records][-3:] == ["create_directory", "create", "delete"]
+
+
+async def test_what_is_in_a_new_folder_is_new_also_after_a_look_that_came_to_no_end(tmp_path: Path) -> None:
+    (tmp_path / "away").mkdir()
+    root = tmp_path / "root"
+    root.mkdir()
+    (tmp_path / "away/a").write_text("old\n")
+    async with filetools.open(root, settings=ALONE) as files:
+        await asyncio.sleep(0.05)  # older than the tick of the clock that stamps files
+        await files.look()
+        position = await files.position()
+        (tmp_path / "away").rename(root / "new")
+        await files.write_file("new/b", "1\n")  # tells of the folder
+        looker: Any = files._runner.look_at_tree.__self__  # type: ignore[attr-defined]
+        one_pass = _Comparison(looker._parts, looker._rules, looker._survey, None, looker._check_open)
+        assert (await files._parts.crew.run(one_pass.run)).hints
+        await files.delete_file("new/a")
+        records = (await files.changes(position)).records
+        assert [(str(record.operation.value), record.path) for record in records][-2:] == [
+            ("create", "new/a"),
+            ("delete", "new/a"),
+        ]

@@ -73,6 +73,11 @@ class Storm:
         faults += [f"the editor's tree and the disk differ at {path}" for path in shown.keys() ^ there.keys()]
         return faults + [f"left over: {name}" for name in leftovers(self.place.root)]
 
+    async def filled(self) -> None:
+        """Where nobody watches, wait for the mirror: what passes in an instant while it is filled is in no record."""
+        while not self.files.settings.watch and (await self.files.status())["mirrors"]["mirror"] != EQUAL:
+            await asyncio.sleep(0.01)
+
     async def told(self, faults: list[str], about: str) -> list[str]:
         """Return faults with the story that led to them, and the feed."""
         feed = [
@@ -108,11 +113,10 @@ async def brewed(folder: Path, seed: int, *, is_known: bool, watch: bool = True)
         if is_known:
             for path, text in START.items():
                 await files.write_file(path, text)
-            # What passes in an instant while a mirror is filled is in no record, where nobody watches.
-            while not watch and (await files.status())["mirrors"]["mirror"] != EQUAL:
-                await asyncio.sleep(0.01)
+            await storm.filled()
             await Shell(place).run(f"chmod 755 run.sh && {REPOSITORY}")
             place.faults += await storm.faults_at_rest()
+        await storm.filled()
         await files.checkpoint("first")
         storm.start, storm.position = on_disk(root), await files.position()
         yield storm
