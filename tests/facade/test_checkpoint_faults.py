@@ -111,7 +111,8 @@ def test_whenever_it_is_killed_nothing_is_named_and_the_next_one_is_whole(tmp_pa
     writes = asyncio.run(writes_of_a_checkpoint(tmp_path / "model"))
     assert writes > 8
     named: list[bool] = []
-    for number in range(1, writes + 3):
+    # What works in the background writes, too, so that not every run takes as many writes.
+    for number in range(1, writes + 100):
         root = tmp_path / str(number)
         first = grow(root)
         is_told = killed_at(root, number)
@@ -128,6 +129,8 @@ def test_whenever_it_is_killed_nothing_is_named_and_the_next_one_is_whole(tmp_pa
 
         named.append(asyncio.run(look_and_go_on(root, is_told, first)))
         shutil.rmtree(root)
+        if named.count(True) == 2:
+            break
     assert set(named) == {False, True}
 
 
