@@ -315,6 +315,8 @@ class Clerk:
         await watcher.ready()
         try:
             await self._runner.look_at_tree()
+        except WorkspaceGoneError:
+            return  # closed meanwhile: the next opening looks
         except FileToolsError as exc:
             _log.warning("what happened while nobody watched is recorded with the next look: %s", exc)
 
