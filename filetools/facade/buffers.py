@@ -18,7 +18,7 @@ from filetools.facade.runner import Runner
 from filetools.facade.saving import MOST_TRIES, Save, keep_and_close, text_to_open
 from filetools.facade.steps import PutFile
 from filetools.facade.way import Outcome
-from filetools.journal import Document
+from filetools.journal import Document, IndexRow
 from filetools.models import Actor, BufferChange, BufferClose, BufferResult, BufferSave, OnConflict
 from filetools.paths import WorkspacePath
 
@@ -173,9 +173,14 @@ class Buffers:
     def _open(self, where: WorkspacePath) -> tuple[str, OpenText]:
         parts = self._parts
         key = parts.workspace.key(where)
+        position = parts.journal.position()
         base, text_format, text = text_to_open(parts, where)
+        if base is not None and parts.journal.view(key).head is None:
+            # Only of a file with a head it can be told that it is another one than what the editor stands on.
+            met = IndexRow(where, "file", None, None, base)
+            parts.journal.tree_index.found({key: met}, position, by_look=False)
         handle, opened = parts.documents.open(key, where, self._actor, base=base, text_format=text_format, text=text)
-        if opened.document.base != base and follow_disk(parts, opened.document) == "level":
+        if follow_disk(parts, opened.document) == "level":
             _, opened = parts.documents.held(handle.name, self._actor)
         return handle.name, opened
 

@@ -336,7 +336,9 @@ class ForeignRecorder:
                 self._again.append(Hint("deleted", inner))
 
     def _is_ignored(self, path: WorkspacePath) -> bool:
-        """Whether ignore files leave a path out that filetools has never written."""
+        """Whether ignore files leave a path out that filetools has never written, and no editor has open."""
+        if self._parts.workspace.key(path) in self._parts.documents.open_keys:
+            return False
         parent = path.parent
         if parent not in self._stacks:
             self._stacks[parent] = stack_above(self._parts.store, path, self._ignores)

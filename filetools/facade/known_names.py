@@ -73,6 +73,8 @@ class KnownNames:
     def first_look(self, path: str, stat: FileStat) -> Operation:
         """Return what has happened to a file that the journal does not know: created, modified, or merely found."""
         inventory = self._current()
+        if self._origin is not None and self.is_watched(stat):
+            inventory = self._origin._current()
         known = self._indexed(path) if inventory is None else inventory.find(path)
         if known == "unknown":
             return Operation.FOUND

@@ -147,7 +147,7 @@ class _Comparison:
         self._seen.rows = {**rows, **beyond} if (beyond := self._beyond()) else rows
         self._missing = self._old.keys() - self._seen.rows.keys()
         self._seen.scope = self._scope(folders, beyond)
-        arrived = [(key, met.row) for key, met in self._met.items() if self._is_new(key, met.row, met.stat.changed_ns)]
+        arrived = [(key, met.row) for key, met in self._met.items() if self._is_new(key, met.row, met.stat)]
         self._compare_names(arrived)
         is_saved = self._save({key for key, _ in arrived})
         self.memory = self._remembered(folders, rows) if is_saved else None
@@ -233,9 +233,9 @@ class _Comparison:
             self._changed[key] = row
         return row
 
-    def _is_new(self, key: str, row: IndexRow, changed_ns: int) -> bool:
+    def _is_new(self, key: str, row: IndexRow, stat: FileStat) -> bool:
         """Have what differs looked at; returns whether nobody has heard of what stands there."""
-        head, old = self._seen.heads.get(key), self._old.get(key)
+        head, old, changed_ns = self._seen.heads.get(key), self._old.get(key), stat.changed_ns
         if row.kind == "directory":
             is_told = old is not None and old.kind == "directory"
             is_new = not is_told and (head is None or head.version is None)
@@ -247,6 +247,8 @@ class _Comparison:
             is_known = old is not None and old.kind != "directory"
             if self._looked is not None and not is_known and not self._was_overlooked(changed_ns):
                 return True
+            if self._looked is None and self._parts.names.is_watched(stat):
+                return True  # listeners are told of it, be this look quicker than the watcher or not
             self._found[key] = row
             return False
         if head.version is None:

@@ -109,7 +109,7 @@ class TreeIndex(Protocol):
     def save(self, met: Mapping[str, IndexRow], gone: Iterable[str], position: int) -> bool:
         """Write what a look has met, and drop the keys of what it has missed; False if folders have moved since `position`."""
 
-    def found(self, met: Mapping[str, IndexRow], position: int) -> bool:
+    def found(self, met: Mapping[str, IndexRow], position: int, *, by_look: bool = True) -> bool:
         """Give files that nobody has recorded their first heads; False if folders have moved since `position`."""
 
     def complete(self, looked: Looked) -> None:
@@ -183,12 +183,13 @@ class SqliteTreeIndex:
         dropped = (("DELETE FROM tree_index WHERE key = ?", several) for several in slices((key,) for key in gone))
         return all(self._write(statement, values, position) for statement, values in chain(added, dropped))
 
-    def found(self, met: Mapping[str, IndexRow], position: int) -> bool:
-        """Give files that nobody has recorded their first heads, at the version that a look has met.
+    def found(self, met: Mapping[str, IndexRow], position: int, *, by_look: bool = True) -> bool:
+        """Give files that nobody has recorded their first heads, at the version in which they were met.
 
         Args:
             met: Rows of files, with their versions.
-            position: Number of the newest record before the look.
+            position: Number of the newest record before they were met.
+            by_look: Whether a look at the tree has met them, and knows of it.
 
         Returns:
             False if a folder has been moved or deleted since, or is being so: paths may be others; then nothing was done.
@@ -201,6 +202,7 @@ class SqliteTreeIndex:
             ]
             if not self._write(_ADD_HEAD, values, position):
                 return False
+            self._writes -= not by_look and bool(values)
         return True
 
     def _write(self, statement: str, values: list[tuple[Any, ...]], position: int) -> bool:

@@ -19,6 +19,7 @@ from tests.support.crashing import leftovers
 from tests.support.facade_worker import RELAXED
 from tests.support.meddling import MeddlingOpening
 from tests.support.opened import watched
+from tests.support.people import EDITOR
 from tests.support.swapper import dose
 
 BURST = dose(1_000)
@@ -196,10 +197,15 @@ async def test_own_changes_are_told_once(tmp_path: Path) -> None:
         assert [event.path for event in told if event.source == "external"] == ["last"]
 
 
-async def test_ignored_and_excluded_files_are_not_told_unless_filetools_wrote_them(tmp_path: Path) -> None:
+async def test_ignored_and_excluded_files_are_told_only_if_filetools_wrote_them_or_has_them_open(
+    tmp_path: Path,
+) -> None:
     (tmp_path / ".gitignore").write_text("*.log\nbuild/\n")
+    (tmp_path / "open.log").write_text("1\n")
     async with watched(tmp_path) as (files, told):
         await files.write_file("kept.log", "agent\n")
+        opened = await files.for_actor(EDITOR).buffers.open("open.log")
+        (tmp_path / "open.log").write_text("2\n")
         (tmp_path / "node_modules").mkdir()
         (tmp_path / "node_modules/x.js").write_text("x")
         (tmp_path / "noise.log").write_text("x")
@@ -207,7 +213,8 @@ async def test_ignored_and_excluded_files_are_not_told_unless_filetools_wrote_th
         (tmp_path / "last").write_text("")
         await until(lambda: any(event.path == "last" for event in told))
         await until(lambda: any(event.path == "kept.log" and event.source == "external" for event in told))
-        assert {event.path for event in told if event.source == "external"} == {"kept.log", "last"}
+        assert {event.path for event in told if event.source == "external"} == {"kept.log", "last", "open.log"}
+        assert (await files.for_actor(EDITOR).buffers.read(opened.handle)).text == "2\n"
 
 
 async def test_a_burst_of_foreign_files_is_reported_completely(tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 import filetools
+from filetools.content.identity_cache import CLOCK_TICK_NS
 from filetools.facade import FileToolsFacade
 from filetools.facade.tree_look import _Comparison
 from filetools.journal import Looked
@@ -30,6 +31,7 @@ from tests.support.opened import (
     until_looked_back,
     watched,
 )
+from tests.support.people import EDITOR
 from tests.support.unprivileged import as_nobody
 
 ALONE: dict[str, Any] = {"watch": False, "durability": "relaxed", "sync_after_seconds": 0.05}
@@ -225,6 +227,46 @@ async def test_neither_opening_nor_reading_nor_writing_waits_for_a_look(tmp_path
         hang.off()
         await until_looked_back(files)
         assert files._parts.journal.tree_index.looked() is not None
+
+
+@pytest.mark.parametrize(("path", "told"), [("src/a.py", "file:modified"), ("src/new.py", "file:created")])
+async def test_what_a_program_changes_under_the_first_look_is_told_though_the_look_is_quicker(
+    tmp_path: Path, path: str, told: str
+) -> None:
+    grow(tmp_path)
+    hang = Hang("scan")
+    opening = ScriptedOpening(tmp_path, settings={"watch": True}, before=hang)
+    hang.on()
+    async with opening as files:
+        await steps_until(hang.reached.is_set)
+        events: list[tuple[str, str]] = []
+        files.on("file:*", lambda event: events.append((event.name, event.path)))
+        parts = files._parts
+        async with parts.locks.hold([parts.workspace.key(path)], path=path, owner="test", timeout_seconds=9):
+            # The watcher's recorder waits for the lock; the look reads without one.
+            time.sleep(2 * CLOCK_TICK_NS / 1e9)
+            (tmp_path / path).write_text("program\n")
+            hang.off()
+            await steps_until(lambda: parts.journal.tree_index.looked() is not None)
+        await steps_until(lambda: (told, path) in events)
+        await until_looked_back(files)
+        assert events == [(told, path)]
+
+
+async def test_a_document_follows_its_file_though_only_a_look_sees_what_happened(tmp_path: Path) -> None:
+    (tmp_path / "a.md").write_text("one\ntwo\nthree\n")
+    async with filetools.open(tmp_path, settings=ALONE) as files:
+        ann = files.for_actor(EDITOR)
+        opened = await ann.buffers.open("a.md")
+        await ann.buffers.change(opened.handle, buffer_version=1, text="ONE\ntwo\nthree\n")
+        (tmp_path / "a.md").write_text("one\ntwo\nTHREE\n")
+        merged = asyncio.Event()
+        ann.on("buffer:changed", lambda event: merged.set())
+        await files.look()
+        async with asyncio.timeout(60):
+            await merged.wait()
+        assert (await ann.buffers.read(opened.handle)).text == "ONE\ntwo\nTHREE\n"
+        assert await recorded(files) == [("modify", "a.md", "external")]
 
 
 async def test_closing_ends_a_look(tmp_path: Path) -> None:
