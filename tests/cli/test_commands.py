@@ -236,11 +236,12 @@ def test_ctrl_c_ends_what_waits_for_its_input_with_130(run: CommandLine, line: s
 
 
 def test_ctrl_c_in_the_middle_of_long_work_ends_with_130(run: CommandLine) -> None:
-    for number in range(40):
-        (run.folder / f"f{number}.txt").write_text("x" * 100_000)
+    count = 1500  # over a second of work, so that a slow test comes in time
+    for number in range(count):
+        (run.folder / f"f{number}.txt").write_text("x")
     with run.started("sync", "--mirror", "../backup", "--verify") as process:
         copied = run.folder.parent / "backup"
         process.until(lambda: any(copied.glob("f*.txt")))
         assert (process.interrupt(), process.error.read()) == (130, b"")
     assert run("sync", "--mirror", "../backup", "--verify").code == 0
-    assert sorted(path.name for path in copied.glob("f*.txt")) == sorted(f"f{number}.txt" for number in range(40))
+    assert sorted(path.name for path in copied.glob("f*.txt")) == sorted(f"f{number}.txt" for number in range(count))

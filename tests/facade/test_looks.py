@@ -20,6 +20,7 @@ from filetools.facade import FileToolsFacade
 from filetools.facade.tree_look import _Comparison
 from filetools.journal import Looked
 from filetools.models import ChangeRecord
+from filetools.paths import WorkspacePath
 from tests.support.mirror_worlds import Hang
 from tests.support.opened import (
     ScriptedOpening,
@@ -242,7 +243,9 @@ async def test_what_a_program_changes_under_the_first_look_is_told_though_the_lo
         events: list[tuple[str, str]] = []
         files.on("file:*", lambda event: events.append((event.name, event.path)))
         parts = files._parts
-        async with parts.locks.hold([parts.workspace.key(path)], path=path, owner="test", timeout_seconds=9):
+        async with parts.locks.hold(
+            [parts.workspace.key(WorkspacePath(path))], path=path, owner="test", timeout_seconds=9
+        ):
             # The watcher's recorder waits for the lock; the look reads without one.
             time.sleep(2 * CLOCK_TICK_NS / 1e9)
             (tmp_path / path).write_text("program\n")
