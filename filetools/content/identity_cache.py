@@ -12,6 +12,8 @@ Identity = tuple[int, int, int, int, int]
 
 CLOCK_TICK_NS: Final = 20_000_000
 """Longer than the tick of the clock that stamps files; within one tick a file can change and keep its identity."""
+WHOLE_TICK_NS: Final = 2_020_000_000
+"""The same on file systems that keep no fractions of a second; FAT keeps even seconds."""
 
 
 def is_settled(identity: Identity, taken_ns: int, *, tick_ns: int = CLOCK_TICK_NS) -> bool:
@@ -22,7 +24,20 @@ def is_settled(identity: Identity, taken_ns: int, *, tick_ns: int = CLOCK_TICK_N
         taken_ns: `time.time_ns()` before the bytes were read.
         tick_ns: Tick of the clock that stamps files; 0 where every change after a look has a stamp of its own.
     """
-    return tick_ns == 0 or taken_ns - max(identity[3], identity[4]) >= tick_ns
+    newest = max(identity[3], identity[4])
+    # A program may set the other time to a whole second.
+    tick_ns = tick_of(identity[4], tick_ns)
+    return tick_ns == 0 or taken_ns - newest >= tick_ns
+
+
+def tick_of(stamp_ns: int, tick_ns: int = CLOCK_TICK_NS) -> int:
+    """Return the tick of the clock that has given a time: a mount below a root may have a coarser one than the root.
+
+    Args:
+        stamp_ns: A file's time.
+        tick_ns: Tick of the root's clock.
+    """
+    return tick_ns if stamp_ns % 1_000_000_000 else max(tick_ns, WHOLE_TICK_NS)
 
 
 class IdentityCache(Generic[Value]):

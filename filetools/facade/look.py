@@ -228,20 +228,32 @@ def _read_once(parts: Parts, path: WorkspacePath, key: str, view: View) -> Look:
     return replace(seen, adoption=_adoption(parts, seen))
 
 
-def _hashed_look(parts: Parts, path: WorkspacePath, key: str, view: View) -> Look:
-    taken_ns = time.time_ns()
+def hashed(parts: Parts, path: WorkspacePath) -> tuple[str, FileStat]:
+    """Return version and facts of a file whose bytes are not held in memory.
+
+    Raises:
+        FileTooLargeError: It is larger than any file that filetools writes, such as a disk image full of holes.
+    """
     reader = parts.store.open(path)
     try:
+        if reader.stat.size > parts.settings.max_write_bytes:
+            raise FileTooLargeError(path, reader.stat.size, parts.settings.max_write_bytes)
         digest, offset = hashlib.sha256(), 0
-        while chunk := reader.read_at(offset, CHUNK_BYTES):
+        # What it has grown by since is of no account: its facts are others by then.
+        while offset < reader.stat.size and (chunk := reader.read_at(offset, CHUNK_BYTES)):
             digest.update(chunk)
             offset += len(chunk)
-        stat = reader.stat
+        return VERSION_PREFIX + digest.hexdigest(), reader.stat
     finally:
         reader.close()
+
+
+def _hashed_look(parts: Parts, path: WorkspacePath, key: str, view: View) -> Look:
+    taken_ns = time.time_ns()
+    version, stat = hashed(parts, path)
     seen = Look(
-        path=path, key=key, view=view, taken_ns=taken_ns, stat=stat, facts=None,
-        version=VERSION_PREFIX + digest.hexdigest(), content=None, adoption=None,
+        path=path, key=key, view=view, taken_ns=taken_ns, stat=stat, facts=None, version=version, content=None,
+        adoption=None,
     )  # fmt: skip
     return replace(seen, adoption=_adoption(parts, seen))
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import time
 from typing import Final
 
@@ -18,10 +17,9 @@ from filetools.errors import (
     PathNotFoundError,
     SymlinkNotAllowedError,
 )
-from filetools.facade.look import CHUNK_BYTES
+from filetools.facade.look import hashed
 from filetools.facade.parts import Parts
 from filetools.journal import IndexRow
-from filetools.models import VERSION_PREFIX
 from filetools.paths import WorkspacePath
 from filetools.stores import FileStat
 
@@ -63,17 +61,5 @@ def _version(parts: Parts, path: WorkspacePath, stat: FileStat) -> tuple[str, Fi
     try:
         content, stat = parts.store.read(path, limit=parts.settings.max_foreign_bytes)
     except FileTooLargeError:
-        return _hashed(parts, path)
+        return hashed(parts, path)
     return version_of(content), stat
-
-
-def _hashed(parts: Parts, path: WorkspacePath) -> tuple[str, FileStat]:
-    reader = parts.store.open(path)
-    try:
-        digest, offset = hashlib.sha256(), 0
-        while chunk := reader.read_at(offset, CHUNK_BYTES):
-            digest.update(chunk)
-            offset += len(chunk)
-        return VERSION_PREFIX + digest.hexdigest(), reader.stat
-    finally:
-        reader.close()

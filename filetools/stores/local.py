@@ -10,6 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
+from filetools.content.identity_cache import tick_of
 from filetools.errors import DirectoryNotFoundError, FileToolsError, InvalidArgumentError
 from filetools.paths import Workspace, WorkspacePath
 from filetools.settings import STATE_DIRECTORY
@@ -138,7 +139,7 @@ class LocalStore(LocalReading, LocalChanging):
         finally:
             os.close(descriptor)
         # A change within the clock's tick would show the same time; a clock that was set back, one in the future.
-        if taken_ns - found.st_ctime_ns > COARSE_TICK_NS:
+        if taken_ns - found.st_ctime_ns > tick_of(found.st_ctime_ns, COARSE_TICK_NS):
             if len(self._synced_folders) >= MOST_SYNCED_FOLDERS:
                 self._synced_folders.clear()
             self._synced_folders[folder] = state

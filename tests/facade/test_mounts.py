@@ -208,6 +208,52 @@ for name, back, whole in (
 )
 
 
+_WHOLE_SECONDS = """
+import asyncio, os, subprocess, sys, time
+from pathlib import Path
+import filetools
+top, where = Path(sys.argv[1]), sys.argv[2]
+root = top / "root"
+(root / "disk").mkdir(parents=True)
+with open(top / "image", "wb") as image:
+    image.truncate(16 << 20)
+# Inodes of 128 bytes have no room for fractions of seconds, as on old ext3.
+subprocess.run(["mke2fs", "-q", "-F", "-t", "ext2", "-I", "128", top / "image"], check=True, capture_output=True)
+subprocess.run(["mount", "-o", "loop", top / "image", root / "disk"], check=True)
+if where == "root":
+    root /= "disk"
+    name = "a"
+else:
+    name = "disk/a"
+
+def write(text):
+    (root / name).write_text(text)
+
+async def main():
+    async with filetools.open(root, settings={"watch": False}) as files:
+        alice = files.for_actor(filetools.Actor(kind="agent", id="alice", session="s"))
+        write("one")
+        time.sleep(1 - time.time() % 1 + 0.05)
+        write("two")
+        assert (root / name).stat().st_mtime_ns % 1_000_000_000 == 0
+        time.sleep(0.1)
+        first = await alice.read_file(name)
+        await alice.checkpoint("two")
+        write("six")
+        second = await alice.read_file(name)
+        await alice.look()
+        print(first.content, second.content, [record.operation.value for record in (await files.changes()).records])
+        write("ten")
+        try:
+            await alice.write_file(name, "own", expected_version=second.version)
+        except filetools.FileToolsError as refusal:
+            print(refusal.code, (root / name).read_text())
+        await alice.restore("two")
+        print((root / name).read_text(), time.time() % 1 < 0.95)
+asyncio.run(main())
+"""
+
+
 def _mounting(program: str, *arguments: object) -> list[str]:
     """Run a program that may mount; return its lines."""
     unshare = which("unshare")
@@ -264,3 +310,14 @@ def test_folders_on_a_mount_come_and_go_by_undo_and_redo(tmp_path: Path) -> None
 
 def test_a_death_amid_changes_of_folders_on_a_mount_leaves_all_or_nothing_of_them(tmp_path: Path) -> None:
     assert _mounting(_KILLED, tmp_path) == ["clear undo True", "delete True", "delete undo True"]
+
+
+@pytest.mark.parametrize("where", ["root", "mount below"])
+def test_where_times_are_whole_seconds_a_change_within_one_is_seen_all_the_same(tmp_path: Path, where: str) -> None:
+    if which("mke2fs") is None:
+        pytest.skip("mke2fs is not installed")
+    assert _mounting(_WHOLE_SECONDS, tmp_path, where) == [
+        "two six ['modify']",
+        "VERSION_MISMATCH ten",
+        "two True",
+    ]

@@ -8,6 +8,7 @@ from contextlib import suppress
 from dataclasses import replace
 
 from filetools.content import version_of
+from filetools.content.identity_cache import tick_of
 from filetools.errors import FileToolsError
 from filetools.facade.linked import names_of
 from filetools.facade.look import Look, keep_large, look
@@ -290,5 +291,5 @@ def is_same_file(parts: Parts, seen: Look, stat: FileStat) -> bool:
         return False
     same = (stat.inode, stat.size, stat.modified_ns) == (seen.stat.inode, seen.stat.size, seen.stat.modified_ns)
     # Within a tick of the file system's clock a file can change and keep its time; then only its bytes tell.
-    tick_ns = parts.store.tick_ns
+    tick_ns = tick_of(stat.modified_ns, parts.store.tick_ns)
     return same and (tick_ns == 0 or seen.taken_ns - stat.modified_ns > tick_ns)
