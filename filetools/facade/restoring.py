@@ -9,7 +9,7 @@ from functools import partial
 from filetools.errors import FileToolsError, InvalidArgumentError
 from filetools.facade.parts import Parts
 from filetools.facade.snapshots import Left, complete
-from filetools.facade.tree_look import TreeLook
+from filetools.facade.tree_memory import TreeLook
 from filetools.journal import SnapshotRow
 from filetools.models import ChangeRecord, Operation
 from filetools.paths import ROOT, WorkspacePath

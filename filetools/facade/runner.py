@@ -28,7 +28,7 @@ from filetools.facade.look import is_as_recorded, look
 from filetools.facade.others import nothing_precedes
 from filetools.facade.parts import CLOSED, Parts, UnderWay, finished
 from filetools.facade.steps import Step, UnheldError, UnsavedQuestion
-from filetools.facade.tree_look import TreeLook
+from filetools.facade.tree_memory import TreeLook
 from filetools.facade.way import MOST_TRIES, Beat, Outcome, adopt, go, no_beat
 from filetools.journal import HeadMovedError
 from filetools.locks import HeldLocks

@@ -14,7 +14,7 @@ from typing import Final, Literal
 from filetools.content import version_of
 from filetools.errors import AccessDeniedError, FileToolsError, VersionGoneError
 from filetools.facade.parts import Parts
-from filetools.facade.tree_look import TreeLook
+from filetools.facade.tree_memory import TreeLook
 from filetools.journal import Checkpoint, IndexRow, SnapshotRow
 from filetools.paths import ROOT, WorkspacePath
 from filetools.versions import DraftTree, Node, within

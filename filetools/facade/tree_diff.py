@@ -12,7 +12,7 @@ from filetools.content.names import quoted_name
 from filetools.errors import FileToolsError, InvalidArgumentError
 from filetools.facade.parts import Parts
 from filetools.facade.snapshots import snapshot_of
-from filetools.facade.tree_look import TreeLook
+from filetools.facade.tree_memory import TreeLook
 from filetools.journal import Checkpoint, SnapshotRow
 from filetools.models import Actor
 from filetools.models.tree_diff import ActorChanges, TreeChange, TreeDiffResult

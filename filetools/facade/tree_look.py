@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Final
 
 from filetools.content import version_of
@@ -17,7 +17,7 @@ from filetools.content.identity_cache import CLOCK_TICK_NS
 from filetools.errors import FileToolsError
 from filetools.facade.foreign import ForeignRecorder
 from filetools.facade.parts import Parts
-from filetools.facade.tree_memory import Folder, Memory, NewestSnapshot, recalled
+from filetools.facade.tree_memory import Folder, Memory, NewestSnapshot, TreeLook, recalled
 from filetools.facade.tree_rows import OTHERS_BY_NOW, read_row
 from filetools.journal import HeadFacts, IndexRow, Looked
 from filetools.paths import WorkspacePath
@@ -30,35 +30,6 @@ from filetools.watch import Hint
 MOST_PASSES: Final = 5
 """How often the tree is looked at until a look finds nothing that it has not told."""
 PAUSE_SECONDS: Final = 0.02
-
-
-@dataclass(slots=True)
-class TreeLook:
-    """What one look has met. Whatever is not named stands as the journal says."""
-
-    position: int
-    """Number of the newest record before the look."""
-    began: float = field(default_factory=time.time)
-    """In seconds since the epoch."""
-    rows: dict[str, IndexRow] = field(default_factory=dict)
-    """All that stands in the tree, by key."""
-    heads: dict[str, HeadFacts] = field(default_factory=dict)
-    closed: list[str] = field(default_factory=list)
-    """Paths that could not be read."""
-    moving: list[str] = field(default_factory=list)
-    """Paths that kept changing, or that somebody was at work on, while the tree was looked at."""
-    unnamed: list[str] = field(default_factory=list)
-    """Names that no call can say, such as those that are no UTF-8; escaped."""
-    scope: str = ""
-    """Version of what is left out: rules, ignore files, and what could not be read; equal for looks that see the same."""
-    hints: list[Hint] = field(default_factory=list)
-    snapshots: NewestSnapshot = field(default_factory=NewestSnapshot)
-    """Shared by the looks of a process."""
-
-    @property
-    def unread(self) -> list[str]:
-        """Paths of which nothing is known for sure."""
-        return sorted({*self.closed, *self.moving, *self.unnamed})
 
 
 class TreeLooker:
@@ -86,14 +57,18 @@ class TreeLooker:
     async def look(self) -> TreeLook:
         """Look until nothing is new, at most five times; returns what stands."""
         async with self._lock:
+            stirred: Mapping[str, set[str]] | None = None
             for number in range(MOST_PASSES):
-                comparison = _Comparison(self._parts, self._rules, self._survey, self._memory, self._check_open)
+                comparison = _Comparison(
+                    self._parts, self._rules, self._survey, self._memory, self._check_open, stirred
+                )  # fmt: skip
                 self._memory = None  # of a look that does not come to its end nothing is left
                 seen = await self._parts.crew.run(comparison.run)
                 self._memory = comparison.memory
                 seen.snapshots = self._snapshots
                 if not seen.hints:
                     return seen
+                stirred = _names_of(seen.hints)
                 again = await self._recorder.record(seen.hints)
                 if again:
                     await self._recorder.record(again)
@@ -117,16 +92,24 @@ class _Comparison:
     """The tree against index and heads, in a worker thread. Lives for one pass.
 
     Folders in which nothing differs from what the look before has met are taken as a whole; what differs, and what that
-    look could not settle, is compared one by one.
+    look could not settle, is compared one by one. Only the first pass of a look reads all folders; the others look at the names
+    of which the pass before had something to tell (`stirred`, by folder; None is everything), and at those with records since.
     """
 
     def __init__(
-        self, parts: Parts, rules: ExcludeRules, survey: Survey, memory: Memory | None, check_open: Callable[[], None]
+        self,
+        parts: Parts,
+        rules: ExcludeRules,
+        survey: Survey,
+        memory: Memory | None,
+        check_open: Callable[[], None],
+        stirred: Mapping[str, set[str]] | None = None,
     ) -> None:
         self._parts = parts
         self._rules = rules
         self._survey = survey
         self._check_open = check_open
+        self._stirred = stirred
         self.memory = memory
         """What the next look may rely on."""
 
@@ -157,7 +140,7 @@ class _Comparison:
         """Return what stands in the tree, by key, and its folders."""
         folders: dict[str, Folder] = {}
         is_same = True
-        for path, entries in self._survey.walk(self._close):
+        for path, entries in self._survey.walk(self._close, self._stirred_in):
             self._check_open()
             key = self._parts.workspace.key(path)
             folder = self._before.folders.get(key)
@@ -171,6 +154,12 @@ class _Comparison:
         for folder in folders.values():
             rows.update(folder.rows)
         return rows, folders
+
+    def _stirred_in(self, path: WorkspacePath) -> set[str] | None:
+        folder = self._before.folders.get(self._parts.workspace.key(path))
+        if self._stirred is None or folder is None:
+            return None
+        return folder.restless | self._stirred.get(path, set())
 
     def _compared(self, path: WorkspacePath, entries: Mapping[str, Facts], before: Folder) -> Folder:
         """Return a folder as it is, with what differs, or is not settled, still to be settled."""
@@ -386,6 +375,19 @@ class _Comparison:
                 folder.rows[key] = row
         before = self._before
         return Memory(before.position, before.writes, self._old, self._seen.heads, folders, rows)
+
+
+def _names_of(hints: Iterable[Hint]) -> dict[str, set[str]] | None:
+    """Return the names of what hints are about, by folder; None if they are about folders, too."""
+    names: dict[str, set[str]] = {}
+    for hint in hints:
+        if hint.is_directory:
+            return None
+        for path in (hint.path, hint.old_path):
+            if path is not None:
+                folder, _, name = path.rpartition("/")
+                names.setdefault(folder, set()).add(name)
+    return names
 
 
 def _inode(row: IndexRow) -> tuple[int, int] | None:

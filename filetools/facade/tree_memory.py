@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from filetools.facade.parts import Parts
 from filetools.journal import HeadFacts, IndexRow, SnapshotRow
 from filetools.stores import Facts
+from filetools.watch import Hint
 
 
 @dataclass(slots=True)
@@ -50,6 +52,35 @@ class NewestSnapshot:
 
     last: tuple[Mapping[str, IndexRow], str, dict[str, SnapshotRow]] | None = None
     """The rows, the scope, and the rows of the snapshot."""
+
+
+@dataclass(slots=True)
+class TreeLook:
+    """What one look has met. Whatever is not named stands as the journal says."""
+
+    position: int
+    """Number of the newest record before the look."""
+    began: float = field(default_factory=time.time)
+    """In seconds since the epoch."""
+    rows: dict[str, IndexRow] = field(default_factory=dict)
+    """All that stands in the tree, by key."""
+    heads: dict[str, HeadFacts] = field(default_factory=dict)
+    closed: list[str] = field(default_factory=list)
+    """Paths that could not be read."""
+    moving: list[str] = field(default_factory=list)
+    """Paths that kept changing, or that somebody was at work on, while the tree was looked at."""
+    unnamed: list[str] = field(default_factory=list)
+    """Names that no call can say, such as those that are no UTF-8; escaped."""
+    scope: str = ""
+    """Version of what is left out: rules, ignore files, and what could not be read; equal for looks that see the same."""
+    hints: list[Hint] = field(default_factory=list)
+    snapshots: NewestSnapshot = field(default_factory=NewestSnapshot)
+    """Shared by the looks of a process."""
+
+    @property
+    def unread(self) -> list[str]:
+        """Paths of which nothing is known for sure."""
+        return sorted({*self.closed, *self.moving, *self.unnamed})
 
 
 def recalled(parts: Parts, memory: Memory | None, position: int) -> Memory:

@@ -155,6 +155,7 @@ class SqliteCheckpoints:
     def __init__(self, database: Database) -> None:
         self._database = database
         self._newest: _Newest | None = None
+        self._counts: tuple[Mapping[str, SnapshotRow], int, int] | None = None
 
     def save(
         self,
@@ -178,10 +179,10 @@ class SqliteCheckpoints:
                 called when the rows are written, from which on retention leaves them alone. Where it raises there is no
                 checkpoint.
         """
+        files, size = self._counted(tree)
         draft = Checkpoint(
-            name=name, number=number, time=0.0, files=sum(row.kind == "file" for row in tree.values()),
-            bytes=sum(row.size or 0 for row in tree.values()), rows=len(tree), automatic=automatic,
-        )  # fmt: skip
+            name=name, number=number, time=0.0, files=files, bytes=size, rows=len(tree), automatic=automatic
+        )
         while replace or self.get(name) is None:
             known = self._newest
             snapshot = self._database.write(_reserve, durable=False)
@@ -262,6 +263,13 @@ class SqliteCheckpoints:
         """
         row = self._database.row(_EXPIRED, (before,))
         return row is not None and self.remove(row[0])
+
+    def _counted(self, tree: Mapping[str, SnapshotRow]) -> tuple[int, int]:
+        """Return the number and the bytes of the files in a tree, which most often is the one counted last."""
+        if self._counts is None or self._counts[0] is not tree:
+            files = sum(row.kind == "file" for row in tree.values())
+            self._counts = (tree, files, sum(row.size or 0 for row in tree.values()))
+        return self._counts[1:]
 
     def _has_open(self, count: int) -> bool:
         """Whether there are so many open rows, none of which was lost to damage."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import stat
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
@@ -51,7 +51,11 @@ class Survey:
         self._ignores = IgnoreCache()
         self._kept: dict[WorkspacePath, _Folder] = {}
 
-    def walk(self, on_closed: Callable[[WorkspacePath], None]) -> Iterator[tuple[WorkspacePath, Mapping[str, Facts]]]:
+    def walk(
+        self,
+        on_closed: Callable[[WorkspacePath], None],
+        stirred: Callable[[WorkspacePath], Collection[str] | None] = lambda _: None,
+    ) -> Iterator[tuple[WorkspacePath, Mapping[str, Facts]]]:
         """Yield each folder with the facts of everything in it that neither rules nor ignore files leave out.
 
         Folders come before those in them; links are not followed; what vanishes on the way is left out. As long as nothing in
@@ -59,13 +63,17 @@ class Survey:
 
         Args:
             on_closed: Told of each folder that may not be read.
+            stirred: The names in a folder that are looked at again, where all else may be taken as the walk before has met it;
+                None has the folder read.
         """
         kept, self._kept = self._kept, {}
         pending = [(ROOT, IgnoreStack())]
         while pending:
             path, stack = pending.pop()
+            folder = kept.get(path)
+            names = None if folder is None else stirred(path)
             try:
-                found = self._entries(path)
+                found = self._entries(path) if folder is None or names is None else self._again(path, folder, names)
             except AccessDeniedError:
                 on_closed(path)
                 continue
@@ -74,12 +82,17 @@ class Survey:
             if (entry := found.get(IGNORE_FILE)) is not None and stat.S_ISREG(entry[-1]):
                 ignored = load_rules(self._store, path, self._ignores)
                 stack = stack if ignored is None else stack.push(ignored)
-            folder = kept.get(path)
             if folder is None or folder.levels != stack.levels or not _is_followed(folder, found):
                 folder = self._sifted(path, found, stack)
             self._kept[path] = folder
             yield path, folder.shown
             pending += [(inner, stack) for inner in folder.folders]
+
+    def _again(self, path: WorkspacePath, folder: _Folder, names: Collection[str]) -> Mapping[str, Facts]:
+        if not names:
+            return folder.found
+        found = {name: facts for name, facts in folder.found.items() if name not in names}
+        return found | {name: facts for name in names if (facts := self._facts(path.child(name))) is not None}
 
     def _entries(self, path: WorkspacePath) -> dict[str, Facts]:
         if self._scans is not None:
@@ -111,7 +124,7 @@ class Survey:
 
 def _is_followed(folder: _Folder, found: Mapping[str, Facts]) -> bool:
     """Have a folder in which no name and no kind has changed follow its facts; whether that is so."""
-    if folder.found == found:
+    if folder.found is found or folder.found == found:
         return True
     if folder.found.keys() != found.keys():
         return False

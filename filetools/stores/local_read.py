@@ -118,11 +118,11 @@ class LocalReading:
         descriptor = workspace.open_directory(path)
         found = {}
         try:
-            with Explained(workspace, path), os.scandir(descriptor) as entries:
-                for entry in entries:
+            with Explained(workspace, path):
+                for name in os.listdir(descriptor):
                     try:
                         # No record for each: of most entries nobody wants more than whether they are as they were.
-                        found[entry.name] = to_facts(entry.stat(follow_symlinks=False))
+                        found[name] = to_facts(os.stat(name, dir_fd=descriptor, follow_symlinks=False))
                     except FileNotFoundError:
                         continue
         finally:

@@ -14,8 +14,10 @@ import pytest
 
 import filetools
 from filetools.facade import FileToolsFacade, tree_look
+from filetools.facade.tree_memory import TreeLook
+from filetools.paths import WorkspacePath
 from filetools.search import Survey
-from filetools.stores import Facts, FileStat, stat_of
+from filetools.stores import Facts, FileStat, LocalStore, stat_of
 from tests.support.journals import put
 from tests.support.swapper import dose
 
@@ -55,13 +57,13 @@ def grow(root: Path, files: int = 20) -> None:
     os.sync()
 
 
-def facts(seen: tree_look.TreeLook) -> tuple[Any, ...]:
+def facts(seen: TreeLook) -> tuple[Any, ...]:
     """Return what a look has met, without the stamps of what was too young to be trusted."""
     rows = {key: (row.path, row.kind, row.mode, row.version) for key, row in seen.rows.items()}
     return rows, seen.heads, sorted(seen.closed), sorted(seen.unnamed), seen.scope, seen.hints
 
 
-def afresh(files: FileToolsFacade) -> tree_look.TreeLook:
+def afresh(files: FileToolsFacade) -> TreeLook:
     """Look at the tree as one who remembers nothing."""
     looker: Any = files._runner.look_at_tree
     looker = looker.__self__
@@ -120,6 +122,29 @@ async def test_a_look_costs_what_has_changed(tmp_path: Path, files_there: int, m
         await files._runner.look_at_tree()
         # What differs, and the same once more, to see that it is told; the folder's own stamp has not moved.
         assert len(compared) == 2
+
+
+async def test_to_see_that_everything_is_told_a_look_does_not_read_the_tree_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    grow(tmp_path)
+    await asyncio.sleep(OLD_SECONDS)
+    read: list[str] = []
+    scan = LocalStore.scan_facts
+
+    def counted(store: LocalStore, path: WorkspacePath) -> dict[str, Facts]:
+        read.append(path)
+        return scan(store, path)
+
+    async with filetools.open(tmp_path, settings=ALONE) as files:
+        await files.checkpoint("first")
+        run(tmp_path, "echo more >> d/w; echo more >> a/x; mv d/y b/y; rm d/file3; echo new > top2")
+        await asyncio.sleep(OLD_SECONDS)
+        monkeypatch.setattr(LocalStore, "scan_facts", counted)
+        seen = await files._runner.look_at_tree()
+        assert sorted(read) == ["", "a", "b", "d"]
+        assert facts(seen) == facts(await files._parts.crew.run(lambda: afresh(files)))
+        assert len((await files.changes()).records) == 5
 
 
 async def test_folders_and_looks_of_others_are_not_overlooked(tmp_path: Path) -> None:
