@@ -175,8 +175,9 @@ class Buffers:
         key = parts.workspace.key(where)
         position = parts.journal.position()
         base, text_format, text = text_to_open(parts, where)
-        if base is not None and parts.journal.view(key).head is None:
-            # Only of a file with a head it can be told that it is another one than what the editor stands on.
+        if base is not None and parts.journal.view(key).head is None and parts.names.find(where) != "absent":
+            # Only of a file with a head it can be told that it is another one than what the editor stands on. What is new
+            # gets its head with the record that says so.
             met = IndexRow(where, "file", None, None, base)
             parts.journal.tree_index.found({key: met}, position, by_look=False)
         handle, opened = parts.documents.open(key, where, self._actor, base=base, text_format=text_format, text=text)

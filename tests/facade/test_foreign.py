@@ -15,6 +15,7 @@ import pytest
 import filetools
 from filetools.facade import FileToolsFacade
 from filetools.models import ChangeRecord
+from filetools.paths import WorkspacePath
 from tests.support.crashing import leftovers
 from tests.support.facade_worker import RELAXED
 from tests.support.meddling import MeddlingOpening
@@ -215,6 +216,16 @@ async def test_ignored_and_excluded_files_are_told_only_if_filetools_wrote_them_
         await until(lambda: any(event.path == "kept.log" and event.source == "external" for event in told))
         assert {event.path for event in told if event.source == "external"} == {"kept.log", "last", "open.log"}
         assert (await files.for_actor(EDITOR).buffers.read(opened.handle)).text == "2\n"
+
+
+async def test_a_new_file_is_told_as_created_though_an_editor_is_quicker_to_open_it(tmp_path: Path) -> None:
+    async with watched(tmp_path) as (files, told):
+        parts, path = files._parts, WorkspacePath("new.txt")
+        async with parts.locks.hold([parts.workspace.key(path)], path=path, owner="test", timeout_seconds=9):
+            (tmp_path / path).write_text("1\n")
+            await files.for_actor(EDITOR).buffers.open(path)
+        await until(lambda: bool(told))
+        assert [(event.name, event.path) for event in told] == [("file:created", path)]
 
 
 async def test_a_burst_of_foreign_files_is_reported_completely(tmp_path: Path) -> None:
