@@ -3,11 +3,13 @@ from __future__ import annotations
 import os
 import re
 import signal
+import subprocess
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
+from tests.support.storms.pictures import on_disk
 from tests.support.terminal import CommandLine, Running
 
 DATE = r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d"
@@ -136,6 +138,31 @@ def test_a_command_that_outlives_ctrl_c_is_waited_for(run: CommandLine) -> None:
         os.killpg(process.pid, signal.SIGINT)
         (run.folder / "go").touch()
         assert process.wait() == 3
+
+
+def test_what_shell_and_git_did_to_a_project_is_taken_back_and_done_again(run: CommandLine) -> None:
+    git = "git -c user.name=ann -c user.email=ann@example.org"
+
+    def program(script: str) -> None:
+        subprocess.run(["sh", "-ec", script], cwd=run.folder, check=True, capture_output=True)
+
+    # Another branch, and what git leaves out: neither has filetools ever heard of.
+    program(f"{git} init -q -b main; printf '*.log\n' > .gitignore; {git} add -A; {git} commit -qm first")
+    program(f"{git} checkout -qb other; {git} mv src lib; echo other > notes.md; {git} add -A; {git} commit -qm other")
+    program(f"{git} checkout -q main; echo noise > build.log; mkdir -p empty/inner; chmod 755 notes.md")
+    before = on_disk(run.folder)
+    assert run("checkpoint", "before").code == 0
+    program(
+        "find . -path ./.git -prune -o -path ./.filetools -prune -o -type f ! -name '*.log' -exec sed -i s/o/0/g {} +"
+    )
+    program(f"rm -r src empty; {git} checkout -qf other; echo new > new.txt")
+    after = on_disk(run.folder)
+    assert before != after
+    assert run("status").code == 0
+    assert run("restore", "before").code == 0
+    assert on_disk(run.folder) == before
+    assert run("redo").code == 0
+    assert on_disk(run.folder) == after
 
 
 def test_status_says_who_changed_what_since_the_last_checkpoint(run: CommandLine) -> None:
