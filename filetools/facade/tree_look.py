@@ -58,10 +58,10 @@ class TreeLooker:
         """Look until nothing is new, at most five times; returns what stands."""
         async with self._lock:
             stirred: Mapping[str, set[str]] | None = None
+            began = time.time()
             for number in range(MOST_PASSES):
-                comparison = _Comparison(
-                    self._parts, self._rules, self._survey, self._memory, self._check_open, stirred
-                )  # fmt: skip
+                given = (self._parts, self._rules, self._survey, self._memory, self._check_open)
+                comparison = _Comparison(*given, began, stirred)
                 self._memory = None  # of a look that does not come to its end nothing is left
                 seen = await self._parts.crew.run(comparison.run)
                 self._memory = comparison.memory
@@ -103,12 +103,14 @@ class _Comparison:
         survey: Survey,
         memory: Memory | None,
         check_open: Callable[[], None],
+        began: float,
         stirred: Mapping[str, set[str]] | None = None,
     ) -> None:
         self._parts = parts
         self._rules = rules
         self._survey = survey
         self._check_open = check_open
+        self._began = began
         self._stirred = stirred
         self.memory = memory
         """What the next look may rely on."""
@@ -118,7 +120,7 @@ class _Comparison:
         parts = self._parts
         parts.journal.marks.flush()
         self._looked = parts.journal.tree_index.looked()
-        self._seen = TreeLook(position=parts.journal.position())
+        self._seen = TreeLook(position=parts.journal.position(), began=self._began)
         self._before = recalled(parts, self.memory, self._seen.position)
         self._old, self._seen.heads = self._before.old, self._before.heads
         self._met: dict[str, _Met] = {}

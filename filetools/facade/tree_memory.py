@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -60,8 +59,8 @@ class TreeLook:
 
     position: int
     """Number of the newest record before the look."""
-    began: float = field(default_factory=time.time)
-    """In seconds since the epoch."""
+    began: float
+    """When the first pass began, in seconds since the epoch: the others do not read everything again."""
     rows: dict[str, IndexRow] = field(default_factory=dict)
     """All that stands in the tree, by key."""
     heads: dict[str, HeadFacts] = field(default_factory=dict)

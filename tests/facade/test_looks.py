@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,10 +18,12 @@ import pytest
 import filetools
 from filetools.content.identity_cache import CLOCK_TICK_NS
 from filetools.facade import FileToolsFacade
+from filetools.facade.foreign import ForeignRecorder
 from filetools.facade.tree_look import _Comparison
 from filetools.journal import Looked
 from filetools.models import ChangeRecord
 from filetools.paths import WorkspacePath
+from filetools.watch import Hint
 from tests.support.mirror_worlds import Hang
 from tests.support.opened import (
     ScriptedOpening,
@@ -143,6 +146,30 @@ async def test_what_is_watched_is_told_without_and_what_was_before_with_its_time
         await files.look()
         later = {record.path: record.between for record in (await files.changes()).records}
         assert (later["docs/note.md"], later["new"]) == (None, None)
+
+
+async def test_what_changes_between_the_passes_of_a_look_has_changed_since_the_first(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    grow(tmp_path)
+    await look_once(tmp_path)
+    record, changed = ForeignRecorder.record, list[float]()
+
+    async def recording(recorder: ForeignRecorder, hints: Sequence[Hint]) -> list[Hint]:
+        if not changed:
+            run(tmp_path, "echo more >> docs/note.md")
+            changed.append((tmp_path / "docs/note.md").stat().st_ctime)
+        again = await record(recorder, hints)
+        await asyncio.sleep(0.05)
+        return again
+
+    monkeypatch.setattr(ForeignRecorder, "record", recording)
+    async with filetools.open(tmp_path, settings=ALONE) as files:
+        run(tmp_path, "echo more >> src/a.py")
+        await files.look()
+        await files.look()
+        since, until = spans(await records_of(files))["docs/note.md"]
+        assert since <= changed[0] <= until + 0.02
 
 
 async def test_an_undo_of_a_span_takes_back_what_nobody_saw(tmp_path: Path) -> None:
@@ -414,7 +441,7 @@ async def test_what_is_in_a_new_folder_is_new_also_after_a_look_that_came_to_no_
         (tmp_path / "away").rename(root / "new")
         await files.write_file("new/b", "1\n")  # tells of the folder
         looker: Any = files._runner.look_at_tree.__self__  # type: ignore[attr-defined]
-        one_pass = _Comparison(looker._parts, looker._rules, looker._survey, None, looker._check_open)
+        one_pass = _Comparison(looker._parts, looker._rules, looker._survey, None, looker._check_open, 0.0)
         assert (await files._parts.crew.run(one_pass.run)).hints
         await files.delete_file("new/a")
         records = (await files.changes(position)).records

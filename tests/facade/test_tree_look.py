@@ -68,7 +68,7 @@ def afresh(files: FileToolsFacade) -> TreeLook:
     looker: Any = files._runner.look_at_tree
     looker = looker.__self__
     survey = Survey(files._parts.store, looker._rules)
-    return tree_look._Comparison(looker._parts, looker._rules, survey, None, files._runner.check_open).run()
+    return tree_look._Comparison(looker._parts, looker._rules, survey, None, files._runner.check_open, 0.0).run()
 
 
 async def deed_of_ours(files: FileToolsFacade, number: int) -> None:
