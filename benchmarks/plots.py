@@ -22,7 +22,7 @@ def draw(rows: Sequence[Row], folder: Path) -> list[str]:
     try:
         import matplotlib as mpl
     except ImportError:
-        print("matplotlib is not installed: no plots (pip install 'filetools[dev]')")
+        print("matplotlib is not installed: no plots (pip install 'agent-filetools[dev]')")
         return []
     mpl.use("svg")
     # Text as text, and nothing that differs from run to run but the figures.

@@ -5,6 +5,8 @@ from __future__ import annotations
 import sys
 from typing import Final
 
+from filetools.distribution import install_command
+
 NEEDED: Final = ("typer", "rich", "platformdirs")
 """What the extra `cli` brings; without it the library works, and the command says what to install."""
 
@@ -17,7 +19,7 @@ def main() -> None:
         if exc.name is None or exc.name.partition(".")[0] not in NEEDED:
             raise
         print(f"error: the command line needs the package {exc.name!r}", file=sys.stderr)  # noqa: T201 - no console yet
-        print("hint: pip install 'filetools[cli]'", file=sys.stderr)  # noqa: T201 - no console yet
+        print(f"hint: {install_command('cli')}", file=sys.stderr)  # noqa: T201 - no console yet
         sys.exit(1)
     except KeyboardInterrupt:
         sys.exit(130)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -14,7 +15,7 @@ import pytest
 import filetools
 from filetools import errors
 from filetools.errors import FileToolsError
-from tests.support.declared import REPOSITORY, extra_names
+from tests.support.declared import REPOSITORY, extra_names, project
 
 PROMISED = {
     "open": "function",
@@ -144,6 +145,53 @@ async def main():
 print(json.dumps(asyncio.run(main())))
 """
     assert run_python(program, tmp_path) == "one"
+
+
+def test_an_import_that_lacks_an_extra_is_one_line_that_says_what_to_install(tmp_path: Path) -> None:
+    """Every package of ours is imported where no extra is installed: it works, or names its extra."""
+    program = f"""
+import importlib, json, pkgutil, sys
+class Refusing:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in {sorted(extra_names())!r}:
+            raise ModuleNotFoundError(f"No module named {{name!r}}", name=name)
+sys.meta_path.insert(0, Refusing())
+import filetools
+lacking = {{}}
+for module in pkgutil.walk_packages(filetools.__path__, "filetools.", onerror=lambda name: None):
+    try:
+        importlib.import_module(module.name)
+    except ImportError as error:
+        lacking[module.name] = [str(error), error.name]
+for name in ("filetools.servers.mcp.door", "filetools.cli.commands.reading"):  # a module below one that cannot be imported
+    try:
+        importlib.import_module(name)
+    except ImportError as error:
+        lacking[name] = [str(error), error.name]
+print(json.dumps(lacking))
+"""
+    install = "pip install 'agent-filetools[{}]'".format
+    cli = [f"filetools.cli needs the package 'typer': {install('cli')}", "typer"]
+    mcp = [f"filetools.servers.mcp needs the package 'mcp': {install('mcp')}", "mcp"]
+    assert run_python(program, tmp_path) == {
+        "filetools.cli": cli,
+        "filetools.cli.commands.reading": cli,
+        "filetools.servers.http": [
+            f"filetools.servers.http needs the package 'fastapi': {install('server')}", "fastapi",
+        ],
+        "filetools.servers.mcp": mcp,
+        "filetools.servers.mcp.door": mcp,
+    }  # fmt: skip
+
+
+def test_every_install_command_names_the_distribution() -> None:
+    """On the package index `filetools` is another project."""
+    shown = [*REPOSITORY.glob("*.md"), *REPOSITORY.glob("docs/**/*.md"), *REPOSITORY.glob("filetools/**/*.py")]
+    commands = re.compile(r"(?:pip install|uv add|uvx|pipx run|--from)\s+['\"]?([\w.-]+)")
+    named = {name for page in shown for name in commands.findall(page.read_text(encoding="utf-8"))}
+    assert "agent-filetools" in named
+    assert [name for name in named if name == "filetools"] == []
+    assert project()["name"] == "agent-filetools"
 
 
 def test_all_names_are_documented_and_all_documented_names_are_there() -> None:

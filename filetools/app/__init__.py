@@ -2,7 +2,7 @@
 
 from filetools.app.folders import Folder, folder_at, outermost
 from filetools.app.health import Health, Repair, Rescue, examine, repair
-from filetools.app.installation import extras, facts, installation, package_version
+from filetools.app.installation import extras, facts, installation
 from filetools.app.opening import Opening, open_workspace
 from filetools.app.surroundings import Check, look_around
 from filetools.app.token import TOKEN_FILE, own_token, read_token
@@ -53,7 +53,6 @@ __all__ = [
     "open_workspace",
     "outermost",
     "own_token",
-    "package_version",
     "read_token",
     "repair",
 ]

@@ -8,11 +8,12 @@ import sqlite3
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
-from importlib.metadata import PackageNotFoundError, requires, version
+from importlib.metadata import requires
 from shutil import which
 from typing import Final
 
 from filetools.app.surroundings import Check
+from filetools.distribution import DISTRIBUTION, install_command, installed_version
 from filetools.search import find_ripgrep
 
 _REQUIREMENT: Final = re.compile(r"([\w.-]+)(?:\[[^]]*\])?[^;]*;\s*extra\s*==\s*['\"]([\w-]+)['\"]")
@@ -43,13 +44,13 @@ class Extra:
     @property
     def install(self) -> str:
         """The command that installs it."""
-        return f"pip install 'filetools[{self.name}]'"
+        return install_command(self.name)
 
 
 def facts() -> dict[str, str | None]:
     """Return the versions of what everything else stands on."""
     return {
-        "filetools": package_version("filetools"),
+        "filetools": installed_version(),
         "python": f"{platform.python_version()} ({sys.implementation.name})",
         "platform": platform.platform(terse=True),
         "sqlite": sqlite3.sqlite_version,
@@ -62,7 +63,7 @@ def programs() -> list[Check]:
     return [
         Check(name="rg", state="ok", text="found")
         if rg
-        else Check(name="rg", state="note", text="searching is slower", remedy="pip install 'filetools[search]'"),
+        else Check(name="rg", state="note", text="searching is slower", remedy=install_command("search")),
         Check(name="git", state="ok", text="found")
         if git
         else Check(
@@ -74,12 +75,12 @@ def programs() -> list[Check]:
 def extras() -> Iterator[Extra]:
     """Yield each optional extra with the packages of it that are installed, and those that are missing."""
     wanted: dict[str, list[str]] = {}
-    for requirement in requires("filetools") or ():
+    for requirement in requires(DISTRIBUTION) or ():
         match = _REQUIREMENT.fullmatch(requirement)
-        if match and match[2] not in _NOT_OFFERED and match[1] != "filetools":
+        if match and match[2] not in _NOT_OFFERED and match[1] != DISTRIBUTION:
             wanted.setdefault(match[2], []).append(match[1])
     for name, packages in wanted.items():
-        present = tuple(package for package in packages if package_version(package) is not None)
+        present = tuple(package for package in packages if installed_version(package) is not None)
         yield Extra(
             name=name, present=present, missing=tuple(package for package in packages if package not in present)
         )
@@ -88,14 +89,6 @@ def extras() -> Iterator[Extra]:
 def installation() -> list[Check]:
     """Return what is installed, and how to install the rest."""
     return [*programs(), *(_check(extra) for extra in extras())]
-
-
-def package_version(package: str) -> str | None:
-    """Return the version of an installed package, or None."""
-    try:
-        return version(package)
-    except PackageNotFoundError:
-        return None
 
 
 def _check(extra: Extra) -> Check:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from importlib.metadata import version as package_version
 from typing import Annotated, Final
 
 import typer
@@ -28,6 +27,7 @@ from filetools.cli.commands import (
 )
 from filetools.cli.help_page import PagedGroup
 from filetools.cli.terminal import use_terminal
+from filetools.distribution import installed_version
 
 app: Final = typer.Typer(
     name="filetools",
@@ -64,5 +64,5 @@ app.callback()(shared_before_commands(_start))
 
 def _show(wanted: bool) -> None:
     if wanted:
-        typer.echo(f"filetools {package_version('filetools')}")
+        typer.echo(f"filetools {installed_version() or '0'}")
         raise typer.Exit

@@ -2,7 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from filetools.app import extras, installation, package_version
+from filetools.app import extras, installation
+from filetools.distribution import installed_version
 from tests.support.declared import project
 
 
@@ -14,7 +15,7 @@ def test_every_extra_says_what_it_is_for_and_how_it_is_installed() -> None:
     assert [name for name, check in checks.items() if not check.text] == []
     for extra in extras():
         remedy = checks[extra.name].remedy
-        assert remedy == (f"pip install 'filetools[{extra.name}]'" if extra.missing else None)
+        assert remedy == (f"pip install 'agent-filetools[{extra.name}]'" if extra.missing else None)
 
 
 def test_a_program_that_is_missing_says_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -25,5 +26,5 @@ def test_a_program_that_is_missing_says_what_to_do(monkeypatch: pytest.MonkeyPat
 
 
 def test_a_package_that_is_missing_has_no_version() -> None:
-    assert package_version("a-package-that-nobody-has") is None
-    assert package_version("pydantic") is not None
+    assert installed_version("a-package-that-nobody-has") is None
+    assert installed_version("pydantic") is not None

@@ -22,7 +22,7 @@ def test_a_missing_extra_names_the_install_command() -> None:
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr.splitlines() == [
         "error: the command line needs the package 'typer'",
-        "hint: pip install 'filetools[cli]'",
+        "hint: pip install 'agent-filetools[cli]'",
     ]
 
 

@@ -43,5 +43,5 @@ def project() -> dict[str, Any]:
 
 def _import_names(requirements: list[str]) -> frozenset[str]:
     found = [_NAME.match(requirement) for requirement in requirements]
-    names = [match[0].lower() for match in found if match is not None and match[0] != "filetools"]
+    names = [match[0].lower() for match in found if match is not None and match[0] != "agent-filetools"]
     return frozenset().union(*(IMPORT_NAMES.get(name, {name.replace("-", "_")}) for name in names))

@@ -22,7 +22,7 @@ TOP: Final = "__init__"
 """The unit of `filetools/__init__.py`, which stands above all floors."""
 
 FLOORS: Final[tuple[tuple[str, ...], ...]] = (
-    ("errors", "models", "settings"),
+    ("distribution", "errors", "models", "settings"),
     ("paths", "content"),
     ("stores", "locks", "journal", "events", "permissions"),
     ("sync", "versions", "editors", "watch", "search", "descriptors", "project", "sessions"),
@@ -45,9 +45,9 @@ SIDEWAYS: Final[Mapping[tuple[str, str], str]] = {
 """The imports within one floor that are allowed, each with its reason."""
 
 DOORS: Final[Mapping[str, frozenset[str]]] = {
-    "servers": frozenset({"app", "tools", "adapters", "errors", "models", "settings"}),
-    "cli": frozenset({"app", "tools", "adapters", "errors", "models", "settings", "servers"}),
-    "__main__": frozenset({"cli"}),
+    "servers": frozenset({"app", "tools", "adapters", "distribution", "errors", "models", "settings"}),
+    "cli": frozenset({"app", "tools", "adapters", "distribution", "errors", "models", "settings", "servers"}),
+    "__main__": frozenset({"cli", "distribution"}),
 }
 """What doors may use: they translate, and reach nothing below the app but the shared vocabulary."""
 

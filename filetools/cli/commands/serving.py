@@ -16,6 +16,7 @@ from filetools.cli.command import workspace_command
 from filetools.cli.desk import Desk
 from filetools.cli.exit_codes import FAILED
 from filetools.cli.terminal import print_note
+from filetools.distribution import install_command
 from filetools.errors import InvalidArgumentError
 from filetools.models import Preset
 from filetools.settings import Settings
@@ -77,7 +78,7 @@ def mcp(
     A client starts this command by itself, once for each of its windows; any number may serve one root.
     """
     if importlib.util.find_spec("mcp") is None:
-        print_note("error: serving MCP needs the package 'mcp'\nhint: pip install 'filetools[mcp]'")
+        print_note(f"error: serving MCP needs the package 'mcp'\nhint: {install_command('mcp')}")
         raise typer.Exit(FAILED)
     # Half a second to import, and only this command needs it.
     from filetools.servers.mcp import DoorOptions

@@ -18,6 +18,7 @@ from filetools.cli.commands.serving import Groups
 from filetools.cli.desk import Desk, user_name
 from filetools.cli.exit_codes import FAILED
 from filetools.cli.terminal import print_line, print_note, printable
+from filetools.distribution import install_command
 from filetools.models import Preset
 from filetools.settings import STATE_DIRECTORY
 
@@ -59,7 +60,7 @@ def serve(
     """
     for package in ("fastapi", "uvicorn", "mcp"):
         if importlib.util.find_spec(package) is None:
-            print_note(f"error: serving HTTP needs the package {package!r}\nhint: pip install 'filetools[server]'")
+            print_note(f"error: serving HTTP needs the package {package!r}\nhint: {install_command('server')}")
             raise typer.Exit(FAILED)
     # A second to import, and only this command needs it.
     from filetools.servers.http import HttpOptions, Listener, ServerApplication, is_loopback, listen

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+from filetools.distribution import require_extra
+
+require_extra("server", "filetools.servers.http", "fastapi", "starlette", "uvicorn", "mcp", "mcp_types", "anyio")
+
+# ruff: noqa: E402 - without the extra nothing below can be imported
 from filetools.servers.http.application import ServerApplication, http_application
 from filetools.servers.http.hosts import is_host_name, is_loopback
 from filetools.servers.http.options import HttpOptions, Limits

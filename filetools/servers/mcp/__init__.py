@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+from filetools.distribution import require_extra
+
+require_extra("mcp", "filetools.servers.mcp", "mcp", "mcp_types", "anyio")
+
+# ruff: noqa: E402 - without the extra nothing below can be imported
 from filetools.servers.mcp.door import Door
 from filetools.servers.mcp.options import DoorOptions
 from filetools.servers.mcp.roots_door import RootsDoor

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from importlib.metadata import PackageNotFoundError, version
 from types import TracebackType
 from typing import Any, Final
 
@@ -12,6 +11,7 @@ from mcp.server.models import InitializationOptions
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from filetools.app import FileToolsFacade, own_token
+from filetools.distribution import installed_version
 from filetools.servers.mcp.asking import Asking
 from filetools.servers.mcp.callers import Callers, Request
 from filetools.servers.mcp.calls import Calls
@@ -96,7 +96,4 @@ class Door:
 
 def product_version() -> str:
     """Return the version of what serves."""
-    try:
-        return version("filetools")
-    except PackageNotFoundError:  # run from a checkout that was never installed
-        return "0"
+    return installed_version() or "0"  # run from a checkout that was never installed
