@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import importlib.util
+import logging
+import os
+import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Final, NoReturn
 
 import typer
 
@@ -96,6 +99,7 @@ def mcp(
     )
     options.selected()
     asyncio.run(_serve(desk, folders, options, "read_only" if read_only else permissions))
+    _leave()
 
 
 async def _serve(desk: Desk, folders: Sequence[Folder], options: DoorOptions, permissions: Preset | None) -> None:
@@ -111,6 +115,17 @@ async def _serve(desk: Desk, folders: Sequence[Folder], options: DoorOptions, pe
         return
     async with opening(folders[0].given) as files:
         await serve_stdio(files, options)
+
+
+def _leave() -> NoReturn:
+    """End the process now that everything is closed.
+
+    Taking an interpreter with so many modules apart takes a second, for which a client that closes would have to wait.
+    """
+    logging.shutdown()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(0)
 
 
 def _folder(name: str) -> Folder:

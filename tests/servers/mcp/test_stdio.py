@@ -76,6 +76,16 @@ def test_nothing_but_the_protocol_is_on_standard_output_and_the_end_of_input_end
     assert [json.loads(line)["jsonrpc"] for line in rest.splitlines()] in ([], ["2.0"])
 
 
+def test_a_process_whose_input_is_closed_does_not_take_itself_apart(root: Path) -> None:
+    program = "import atexit; atexit.register(print, 'taken apart'); from filetools.__main__ import main; main()"
+    ended = subprocess.run(
+        [sys.executable, "-c", program, "mcp", str(root)],
+        input=f"{json.dumps(HELLO)}\n", capture_output=True, text=True, timeout=60, check=False,
+    )  # fmt: skip
+    assert ended.returncode == 0
+    assert [json.loads(line)["id"] for line in ended.stdout.splitlines()] == [1]
+
+
 @pytest.mark.parametrize("mode", ERAS)
 async def test_a_process_reads_and_writes_for_a_client_of_either_era(root: Path, mode: str) -> None:
     async with Client(process(root), mode=mode) as client:
