@@ -118,7 +118,8 @@ class KnownNames:
         """Whether a file may have stood there at the last look, which left it out."""
         index = self._journal.tree_index
         looked = None if self._origin is not None else index.looked()
-        if looked is None or stat.changed_ns >= int(looked.time * 1e9) - CLOCK_TICK_NS:
+        # What was made while the tree was looked at may have come after its folder was read.
+        if looked is None or stat.changed_ns >= int((looked.began or looked.time) * 1e9) - CLOCK_TICK_NS:
             return False
         above = path.rpartition("/")[0]
         folder = index.get(self._key(above)) if above else None

@@ -9,7 +9,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -148,28 +148,48 @@ async def test_what_is_watched_is_told_without_and_what_was_before_with_its_time
         assert (later["docs/note.md"], later["new"]) == (None, None)
 
 
-async def test_what_changes_between_the_passes_of_a_look_has_changed_since_the_first(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    grow(tmp_path)
-    await look_once(tmp_path)
-    record, changed = ForeignRecorder.record, list[float]()
+def during_a_look(monkeypatch: pytest.MonkeyPatch, deed: Callable[[], None]) -> None:
+    """Have something done once, after a look has read the tree and before it ends."""
+    record, waiting = ForeignRecorder.record, [deed]
 
     async def recording(recorder: ForeignRecorder, hints: Sequence[Hint]) -> list[Hint]:
-        if not changed:
-            run(tmp_path, "echo more >> docs/note.md")
-            changed.append((tmp_path / "docs/note.md").stat().st_ctime)
+        if waiting:
+            waiting.pop()()
         again = await record(recorder, hints)
         await asyncio.sleep(0.05)
         return again
 
     monkeypatch.setattr(ForeignRecorder, "record", recording)
+
+
+async def test_what_changes_between_the_passes_of_a_look_has_changed_since_the_first(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    grow(tmp_path)
+    await look_once(tmp_path)
+    during_a_look(monkeypatch, lambda: run(tmp_path, "echo more >> docs/note.md"))
     async with filetools.open(tmp_path, settings=ALONE) as files:
         run(tmp_path, "echo more >> src/a.py")
         await files.look()
+        changed = (tmp_path / "docs/note.md").stat().st_ctime
         await files.look()
         since, until = spans(await records_of(files))["docs/note.md"]
-        assert since <= changed[0] <= until + 0.02
+        assert since <= changed <= until + 0.02
+
+
+async def test_what_is_made_during_a_look_is_told_as_created_before_a_call_changes_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    grow(tmp_path)
+    await look_once(tmp_path)
+    during_a_look(monkeypatch, lambda: run(tmp_path, "echo new > docs/new.md"))
+    async with filetools.open(tmp_path, settings=ALONE) as files:
+        run(tmp_path, "echo more >> src/a.py")
+        await files.look()
+        await files.append_file("docs/new.md", "ours\n")
+        assert [fact for fact in await recorded(files) if fact[1] == "docs/new.md"] == [
+            ("create", "docs/new.md", "external"), ("modify", "docs/new.md", "agent")
+        ]  # fmt: skip
 
 
 async def test_an_undo_of_a_span_takes_back_what_nobody_saw(tmp_path: Path) -> None:
