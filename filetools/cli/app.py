@@ -27,6 +27,7 @@ from filetools.cli.commands import (
 )
 from filetools.cli.help_page import PagedGroup
 from filetools.cli.terminal import use_terminal
+from filetools.cli.usage import run
 from filetools.distribution import installed_version
 
 app: Final = typer.Typer(
@@ -47,7 +48,7 @@ for part in (
 def main() -> None:
     """Run the command line with the arguments of the process; ends the process with its exit code."""
     use_terminal()
-    app(prog_name="filetools")
+    run(app)
 
 
 def _start(

@@ -17,8 +17,9 @@ from filetools.app import FileToolsFacade, Opening, open_workspace
 from filetools.cli.asking import Asker, open_terminal
 from filetools.cli.exit_codes import exit_code_of
 from filetools.cli.terminal import STDERR, print_error, print_json, print_warnings
+from filetools.cli.words import hint_of
 from filetools.cli.workplace import Workplace, find_workplace, refuse_file
-from filetools.errors import FileToolsError
+from filetools.errors import DirectoryNotFoundError, FileToolsError, PathNotFoundError
 from filetools.models import Actor, Durability, Result
 from filetools.settings import STATE_DIRECTORY, Settings, load_settings
 from filetools.tools import success_envelope
@@ -103,7 +104,12 @@ class Desk:
         async def opened() -> None:
             async with self._opening(watch) as files:
                 self._let_ask(files)
-                result = await work(files.for_actor(self._actor()))
+                own = files.for_actor(self._actor())
+                try:
+                    result = await work(own)
+                except (PathNotFoundError, DirectoryNotFoundError) as error:
+                    await self.suggest(own, error)
+                    raise
                 if result is not None:
                     self.show(result, show)
 
@@ -149,6 +155,15 @@ class Desk:
         """Print an error; the command ends with the exit code of its first."""
         print_error(error, as_json=self.options.as_json)
         self.note_failure(exit_code_of(error))
+
+    async def suggest(self, files: FileToolsFacade, error: PathNotFoundError | DirectoryNotFoundError) -> None:
+        """Add to an error the path that was probably meant, as it is typed where the shell stands."""
+        from filetools.tools.nearby import similar_paths  # only what fails needs it
+
+        found = await similar_paths(files, error.path or "")
+        if found:
+            error.details["similar"] = found
+            error.suggested_action = f"Did you mean {self.workplace.typed(found[0])!r}? {hint_of(error)}"
 
     def note_failure(self, code: int) -> None:
         """Remember the exit code of a failure that is shown already."""

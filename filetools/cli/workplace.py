@@ -37,6 +37,10 @@ class Workplace:
                 return "" if inside == "." else inside
         raise AbsolutePathError(raw_path) if os.path.isabs(raw_path) else PathTraversalError(raw_path)
 
+    def typed(self, path: str) -> str:
+        """Return how a path of the workspace is typed on the command line: what `path` makes that path of."""
+        return os.path.relpath(self._real_root / path, self.folder) if self.is_inside else path
+
     @property
     def is_inside(self) -> bool:
         """Whether the working folder lies in the root."""

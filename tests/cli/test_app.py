@@ -42,6 +42,54 @@ def test_what_is_misspelt_is_answered_with_the_nearest(run: CommandLine, argumen
     assert (done.code, nearest in done.error) == (2, True)
 
 
+@pytest.mark.parametrize(
+    ("arguments", "sentence", "hint"),
+    [
+        (("grpe", "x"), "No such command 'grpe'", "Did you mean 'grep'? Usage: filetools [OPTIONS] COMMAND [ARGS]...;"),
+        (("ls", "--jsn"), "No such option: --jsn", "Did you mean '--json'? Usage: filetools ls [OPTIONS] [PATH];"),
+        (
+            ("read",),
+            "Missing argument 'PATH'",
+            "Usage: filetools read [OPTIONS] PATH; 'filetools read -h' explains it.",
+        ),
+        (
+            ("write", "a", "--content", "x", "--from", "b"),
+            "Give --content or --from, not both",
+            "Usage: filetools write",
+        ),
+        (("read", "a", "--version"), "Option '--version' requires an argument", "'filetools -h' lists the commands."),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, tuple) else None,
+)
+def test_wrong_usage_looks_like_every_other_failure(
+    run: CommandLine, arguments: tuple[str, ...], sentence: str, hint: str
+) -> None:
+    done = run(*arguments)
+    first, second = done.error.splitlines()
+    assert (done.code, done.text, first) == (2, "", f"error INVALID_ARGUMENT: {sentence}")
+    assert second.startswith(f"hint: {hint}")
+    told = run("--json", *arguments)
+    assert (told.code, told.error) == (2, "")
+    assert (told.json["success"], told.json["error_code"], told.json["error"]) == (False, "INVALID_ARGUMENT", sentence)
+    assert told.json["suggested_action"].startswith(hint)
+
+
+def test_what_follows_two_dashes_asks_for_no_json(run: CommandLine) -> None:
+    done = run("ls", "--bogus", "--", "--json")
+    assert (done.code, done.text) == (2, "")
+
+
+def test_a_path_that_is_misspelt_is_answered_with_the_nearest_as_it_is_typed(run: CommandLine) -> None:
+    assert run("read", "src/ap.py").error.splitlines()[1] == (
+        "hint: Did you mean 'src/app.py'? Look for it with 'filetools ls'."
+    )
+    assert "Did you mean 'app.py'?" in run("rm", "ap.py", cwd=run.folder / "src").error
+    assert "Did you mean '../notes.md'?" in run("info", "notes.md", cwd=run.folder / "src").error
+    told = run("ls", "scr", "--json").json
+    assert told["suggested_action"].startswith("Did you mean 'src'? ")
+    assert told["details"]["similar"] == ["src"]
+
+
 def test_a_product_error_is_a_sentence_and_a_hint_without_a_traceback(run: CommandLine) -> None:
     done = run("read", "nope.txt")
     assert (done.code, done.text) == (1, "")

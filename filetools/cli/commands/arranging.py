@@ -70,6 +70,8 @@ def rm(
             try:
                 desk.show(await remove(files, desk.path(path)), _show_deleted)
             except FileToolsError as error:
+                if isinstance(error, PathNotFoundError):
+                    await desk.suggest(files, error)
                 desk.fail(error)
 
     desk.perform(work, lambda _: None)
