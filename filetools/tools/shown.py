@@ -10,8 +10,10 @@ from filetools.tools.bodies import Body, body_of, short
 from filetools.tools.clipping import TextLimits, clipped
 from filetools.tools.media import FileLink, media_of
 from filetools.tools.seen import Shown
+from filetools.tools.summaries import summary_of
 from filetools.tools.tool import AnyTool
 
+_EDITORS: Final = "editor"
 NEWS: Final = ("warnings", "changed_since_read", "changed_since_read_more")
 """What an envelope tells beside its data."""
 
@@ -23,16 +25,16 @@ def shown(tool: AnyTool, envelope: Mapping[str, Any], limits: TextLimits, *, str
         tool: The tool that was called.
         envelope: What its call returned.
         limits: Most lines and characters of the text.
-        structured: Whether tools that return a body give it to programs, too.
+        structured: Whether programs asked for results as JSON, too.
     """
     if tool.present is not None:
         return tool.present(envelope, limits)
     if not envelope["success"]:
         return shown_failure(envelope, limits)
     facts = {**envelope["data"], **{name: envelope[name] for name in NEWS if name in envelope}}
-    program = facts if structured or has_schema(tool) else None
+    program = facts if has_schema(tool, structured=structured) else None
     if not tool.has_body:
-        return Shown(text=_compact(_without_text(facts) if tool.group == "editor" else facts), structured=program)
+        return Shown(text=_summary(tool, facts, envelope), structured=program)
     media, links = media_of(envelope["data"])
     body = body_of(envelope["data"], limits)
     cut = (FileLink.of(envelope["data"]),) if body.is_cut and not links and "size" in envelope["data"] else ()
@@ -45,9 +47,16 @@ def shown_failure(envelope: Mapping[str, Any], limits: TextLimits) -> Shown:
     return Shown(text=failure_text(envelope, limits), is_error=True)
 
 
-def has_schema(tool: AnyTool) -> bool:
-    """Whether a tool's result is small enough to be told twice, as text and to programs."""
-    return tool.result is not None and not tool.has_body
+def has_schema(tool: AnyTool, *, structured: bool = False) -> bool:
+    """Whether a tool's result goes to programs, too: always to editors, which are programs, else where it was asked for."""
+    return tool.result is not None and (structured or tool.group == _EDITORS)
+
+
+def _summary(tool: AnyTool, facts: Mapping[str, Any], envelope: Mapping[str, Any]) -> str:
+    known = None if tool.result is None else summary_of(tool.result, envelope["data"])
+    if known is not None:
+        return _joined(known, list(news_lines(envelope)))
+    return _compact(_without_text(facts) if tool.group == _EDITORS else facts)
 
 
 def failure_text(envelope: Mapping[str, Any], limits: TextLimits) -> str:

@@ -84,7 +84,7 @@ class Tool(Generic[P]):
     is_additive: bool = False
     """Whether it only adds: nothing that stood there before goes away."""
     has_body: bool = False
-    """Whether it returns a body, which travels once and without an output schema."""
+    """Whether it returns a body, which a model gets as text."""
     result: type[Result] | None = None
     """The shape of its data, where that is a model."""
     time_limit_seconds: float | None = None

@@ -94,8 +94,12 @@ def test_news_stand_below_the_facts() -> None:
         "changed since you read it: c.txt by external external, deleted",
         "changed since you read them: 3 more files",
     ]
-    small = seen("delete_file", {"path": "a.txt"}, **beside)
-    assert small.structured == {"path": "a.txt", **beside}
+    assert seen("delete_file", {"path": "a.txt"}, **beside).text.splitlines() == [
+        "[a.txt · deleted · 1 entry]", *result.text.splitlines()[2:]
+    ]  # fmt: skip
+    envelope = {"success": True, "data": {"path": "a.txt"}, **beside}
+    asked = shown(TOOLS["delete_file"], envelope, LIMITS, structured=True)
+    assert asked.structured == {"path": "a.txt", **beside}
 
 
 def test_a_page_shows_kinds_sizes_and_where_to_go_on() -> None:

@@ -70,7 +70,7 @@ def mcp(
     permissions: Annotated[Preset | None, typer.Option(help="What agents may do where no rule speaks.")] = None,
     read_only: Annotated[bool, typer.Option("--read-only", help="Offer and allow only what reads.")] = False,
     structured: Annotated[
-        bool, typer.Option("--structured", help="Give bodies to programs, too, with an output schema.")
+        bool, typer.Option("--structured", help="Give results to programs, too, as JSON with an output schema.")
     ] = False,
     editor: Annotated[
         bool, typer.Option("--editor", help="The client is an editor that you use: its calls are yours.")

@@ -39,7 +39,7 @@ class Calls:
         callers: Who calls.
         tools: What is published.
         asking: Brings questions to the client.
-        structured: Whether bodies go to programs, too.
+        structured: Whether programs asked for results as JSON, too.
     """
 
     def __init__(

@@ -29,7 +29,7 @@ class DoorOptions:
     only_reads: bool = False
     """Whether tools that change something are left out; that they are refused, too, is for the permissions."""
     structured: bool = False
-    """Whether bodies go to programs, too, with an output schema."""
+    """Whether results go to programs, too, as JSON with an output schema."""
     asks: bool = True
     """Whether questions go to the person at the client; for clients that are trusted to show them to one."""
     file_root: Path | None = None

@@ -38,7 +38,7 @@ def mcp_tools(tools: Iterable[AnyTool], *, structured: bool = False) -> list[dic
 
     Args:
         tools: What is published.
-        structured: Whether tools that return a body have an output schema, too.
+        structured: Whether all have an output schema, as the client takes results as JSON.
     """
     return [mcp_tool(tool, structured=structured) for tool in tools]
 
@@ -80,15 +80,19 @@ def _output_schema(tool: AnyTool, *, structured: bool) -> dict[str, Any] | None:
     if tool.published is not None:
         exact = tool.published.output_schema
         return None if exact is None else dict(exact)
-    return output_schema(tool.result) if tool.result is not None and (has_schema(tool) or structured) else None
+    if tool.result is None or not has_schema(tool, structured=structured):
+        return None
+    return output_schema(tool.result)
 
 
 def _hints(tool: AnyTool) -> dict[str, Any]:
+    """Return what differs from the protocol's own defaults; whoever only reads destroys nothing."""
+    is_change = tool.effect != "read"
     return {
         "title": tool.name.replace("_", " ").capitalize(),
-        "readOnlyHint": tool.effect == "read",
-        "destructiveHint": tool.effect != "read" and not tool.is_additive,
-        "idempotentHint": tool.is_idempotent,
+        **({} if is_change else {"readOnlyHint": True}),
+        **({"destructiveHint": False} if is_change and tool.is_additive else {}),
+        **({"idempotentHint": True} if is_change and tool.is_idempotent else {}),
         "openWorldHint": False,
     }
 

@@ -25,7 +25,7 @@ from tests.support.live_clients import (
     live,
     socket_of,
 )
-from tests.support.mcp_clients import facts, process, text
+from tests.support.mcp_clients import process, text
 
 
 @pytest.mark.parametrize("origin", ["http://evil.example", "null", "http://127.0.0.1", ""])
@@ -112,7 +112,7 @@ async def test_an_agent_over_mcp_and_an_editor_see_each_others_changes(server: H
 async def test_what_agents_change_at_once_is_told_to_all_once_and_in_order(server: HttpServer) -> None:
     async with live(server.address) as one, live(server.address) as two, Client(f"{server.address}/mcp") as agent:
         names = [f"burst/{number}.txt" for number in range(30)]
-        await asyncio.gather(*(facts(agent, "write_file", path=name, content="") for name in names))
+        await asyncio.gather(*(text(agent, "write_file", path=name, content="") for name in names))
 
         def seen(client: LiveClient) -> list[str]:
             return [each["path"] for each in client.events("file:created") if each["path"].startswith("burst/")]
@@ -131,8 +131,8 @@ async def test_reconnecting_with_a_position_misses_nothing_and_repeats_nothing(s
             position = first.heard[0]["position"]
         for part in range(4):
             async with live(server.address, since=position) as client:
-                await facts(agent, "write_file", path=f"again/{part}-a.txt", content="")
-                await facts(agent, "write_file", path=f"again/{part}-b.txt", content="")
+                await text(agent, "write_file", path=f"again/{part}-a.txt", content="")
+                await text(agent, "write_file", path=f"again/{part}-b.txt", content="")
                 # Cut off in the middle: what was read last decides where to go on.
                 got = await some_events(client)
             position = got[-1]["position"]

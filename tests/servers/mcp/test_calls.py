@@ -17,12 +17,15 @@ from filetools.events import Event
 from filetools.models import Actor
 from filetools.servers.mcp import Door, DoorOptions
 from filetools.tools import FILE_TOOLS
+from filetools.tools.summaries import MOST_HUNK_LINES
 from tests.support.mcp_clients import ERAS, facts, failure, opened_door, refused, text, text_of
 from tests.support.opened import ScriptedOpening, assert_at_rest, steps_until, told
 
 PNG = base64.b64decode(
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
 )
+MOST_LIST_BYTES = 6_500
+"""Of the answer to `tools/list` as it travels: every model reads it in every conversation."""
 EDITOR = Actor(kind="editor", id="ann")
 
 
@@ -53,7 +56,7 @@ async def test_replacing_a_file_needs_its_version(root: Path) -> None:
         present = version_of(b"notes\n")
         assert f"current_version: {present}" in told
         short = present.removeprefix("sha256:")[:12]
-        assert (await facts(client, "write_file", path="notes.md", content="new\n", expected_version=short))["number"]
+        await text(client, "write_file", path="notes.md", content="new\n", expected_version=short)
     assert (root / "notes.md").read_text() == "new\n"
 
 
@@ -73,10 +76,12 @@ async def test_every_tool_says_what_it_does_to_the_tree(root: Path, mode: str) -
     for tool in FILE_TOOLS:
         hints = published[tool.name].annotations
         assert hints is not None
+        is_change = tool.effect != "read"
+        # What is left out has the protocol's default: a tool changes and destroys, and a second call does it again.
         assert (hints.read_only_hint, hints.destructive_hint, hints.idempotent_hint, hints.open_world_hint) == (
-            tool.effect == "read",
-            tool.effect != "read" and not tool.is_additive,
-            tool.is_idempotent,
+            None if is_change else True,
+            False if is_change and tool.is_additive else None,
+            True if is_change and tool.is_idempotent else None,
             False,
         )
         assert hints.title
@@ -92,14 +97,47 @@ async def test_a_body_travels_once(root: Path) -> None:
         assert read.structured_content is None
         version = version_of(b"one\ntwo\nthree\n")[7:19]
         assert text_of(read) == f"two\n[src/app.py · lines 2\u20132 of 3 · version {version} · next_offset 3]"
-        assert schemas["write_file"] is not None
+        assert set(schemas.values()) == {None}
 
 
-async def test_small_results_tell_models_and_programs_the_same(root: Path) -> None:
+@pytest.mark.parametrize("mode", ERAS)
+async def test_the_list_of_the_default_tools_is_short(root: Path, mode: str) -> None:
+    async with opened_door(root, mode) as (client, _):
+        result = (await client.list_tools()).model_dump(by_alias=True, exclude_none=True, mode="json")
+    frame = {"jsonrpc": "2.0", "id": 1, "result": result}
+    assert len(json.dumps(frame, separators=(",", ":"), ensure_ascii=False).encode()) <= MOST_LIST_BYTES
+
+
+async def test_a_large_change_answers_with_its_facts_and_a_few_lines(root: Path) -> None:
+    (root / "big.txt").write_text("".join(f"line {number} foo\n" for number in range(20_000)))
+    patch = "*** Begin Patch\n*** Update File: big.txt\n@@\n-line 7 bar\n+line 7\n*** End Patch\n"
+    calls: list[tuple[str, dict[str, Any]]] = [
+        ("edit_file", {"path": "big.txt", "old_string": "foo", "new_string": "bar", "replace_all": True}),
+        ("apply_patch", {"patch": patch}),
+        ("undo_changes", {"path": "big.txt", "dry_run": True}),
+        ("undo_changes", {"path": "big.txt"}),
+    ]
     async with opened_door(root) as (client, _):
-        result = await client.call_tool("write_file", {"path": "new.txt", "content": "new\n"})
-        assert json.loads(text_of(result)) == result.structured_content
-        assert result.structured_content["created"] is True
+        results = [await client.call_tool(name, given) for name, given in calls]
+    for result in results:
+        assert not result.is_error
+        assert result.structured_content is None
+        assert len(text_of(result).splitlines()) <= MOST_HUNK_LINES + 3
+    shown = text_of(results[0]).splitlines()
+    assert shown[0] == "@@ -1,20000 +1,20000 @@"
+    assert [line for line in shown if "more" in line] == ["-\u2026 19988 more", "+\u2026 19988 more"]
+    assert shown[-1].startswith("[big.txt · 20000 replaced · version ")
+    assert text_of(results[1]).splitlines()[4:6] == ["-line 7 bar", "+line 7"]
+
+
+async def test_results_go_to_programs_that_ask_for_them(root: Path) -> None:
+    given = {"path": "new.txt", "content": "new\n"}
+    async with opened_door(root, structured=True) as (client, _):
+        result = await client.call_tool("write_file", given)
+    assert result.structured_content is not None
+    assert result.structured_content["created"] is True
+    assert "structured" not in text_of(result)
+    assert text_of(result).startswith("[new.txt · created · 4 bytes · version ")
 
 
 async def test_programs_can_have_bodies_with_a_schema(root: Path) -> None:

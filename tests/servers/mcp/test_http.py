@@ -19,7 +19,7 @@ from mcp_types import ResourceUpdatedNotification
 import filetools
 from filetools.facade import FileToolsFacade
 from filetools.servers.mcp import DoorOptions, http_application
-from tests.support.mcp_clients import ERAS, RELAXED, facts, refused, text
+from tests.support.mcp_clients import ERAS, RELAXED, refused, text
 from tests.support.opened import steps_until
 
 NOTES = "filetools:///files/notes.md"
@@ -71,7 +71,7 @@ async def test_other_hosts_and_origins_are_refused(root: Path) -> None:
 async def test_a_header_names_the_session(root: Path, mode: str) -> None:
     async with served(root) as (url, files), httpx2.AsyncClient(headers={"Filetools-Session": "mine"}) as http:
         async with Client(streamable_http_client(url, http_client=http), mode=mode) as client:
-            await facts(client, "write_file", path="new.txt", content="")
+            await text(client, "write_file", path="new.txt", content="")
         [record] = [each for each in (await files.changes()).records if each.path == "new.txt"]
         assert record.actor.session == "mine"
 

@@ -51,7 +51,7 @@ def test_schemas_of_all_tools_are_portable(root: Path, era: str) -> None:
 @pytest.mark.parametrize("era", ERAS)
 def test_files_are_written_read_and_listed(root: Path, era: str) -> None:
     written = inspected(root, era, *call("write_file", path="new.txt", content="new\n"))
-    assert written["structuredContent"]["created"] is True
+    assert written["content"][0]["text"].startswith("[new.txt · created · 4 bytes · version ")
     assert inspected(root, era, *call("read_file", path="new.txt"))["content"][0]["text"].startswith("new\n[new.txt")
     listed = inspected(root, era, "--method", "resources/list")["resources"]
     assert "filetools:///files/new.txt" in [each["uri"] for each in listed]

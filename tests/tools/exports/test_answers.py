@@ -152,11 +152,10 @@ async def test_strict_calls_give_a_null_for_every_parameter_left_out(tools: Tool
         assert '"success": false' not in told
 
 
-async def test_small_results_go_to_programs_too_over_mcp(tools: ToolRegistry) -> None:
+async def test_a_result_travels_once_over_mcp(tools: ToolRegistry) -> None:
     result = await answer(tools, request("write_file", {"path": "b.txt", "content": "b"}))
-    text_of(result)
-    assert result["structuredContent"]["created"] is True
-    assert json.loads(result["content"][0]["text"]) == result["structuredContent"]
+    assert text_of(result).startswith("[b.txt · created · 1 byte · version ")
+    assert "structuredContent" not in result
 
 
 async def test_the_id_of_a_call_stands_in_the_log_and_undoes_it(tools: ToolRegistry) -> None:

@@ -139,8 +139,8 @@ def test_mcp_takes_the_definitions(structured: bool) -> None:
         taken = mcp_types.Tool.model_validate(definition)
         assert taken.model_dump(by_alias=True, exclude_none=True, mode="json") == definition
     with_output = {each["name"] for each in definitions if "outputSchema" in each}
-    assert ("read_file" in with_output) is structured
-    assert "write_file" in with_output
+    assert ("read_file" in with_output) is ("write_file" in with_output) is structured
+    assert "buffer_open" in with_output
 
 
 def test_the_schema_of_a_call_tells_right_calls_from_wrong_ones() -> None:

@@ -1,0 +1,119 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from filetools.tools import FILE_TOOLS, TextLimits, shown
+from filetools.tools.summaries import MOST_HUNK_LINES, MOST_LINE_CHARACTERS, MOST_ROWS
+
+NEW = f"sha256:{'a' * 64}"
+OLD = f"sha256:{'b' * 64}"
+TOOLS = {tool.name: tool for tool in FILE_TOOLS}
+ACTOR = {"kind": "agent", "id": "bob"}
+
+
+def told(name: str, /, **data: Any) -> str:
+    return shown(TOOLS[name], {"success": True, "data": data}, TextLimits()).text
+
+
+def hunk(*lines: str, at: int = 1) -> dict[str, Any]:
+    old, new = (sum(line[0] in signs for line in lines) for signs in (" -", " +"))
+    return {"oldStart": at, "oldLines": old, "newStart": at, "newLines": new, "lines": list(lines)}
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "text"),
+    [
+        ("write_file", {"path": "a", "bytes_written": 1, "created": True, "version": NEW, "number": 3, "mirror": "in_sync"},
+         "[a · created · 1 byte · version aaaaaaaaaaaa · change 3]"),
+        ("write_file", {"path": "a", "bytes_written": 2, "created": False, "version": NEW, "replaced_version": OLD,
+                        "mirror": "pending"},
+         "[a · written · 2 bytes · version aaaaaaaaaaaa · was bbbbbbbbbbbb · mirror pending]"),
+        ("write_file", {"path": "a", "bytes_written": 2, "created": False, "version": NEW, "unchanged": True},
+         "[a · unchanged · 2 bytes · version aaaaaaaaaaaa]"),
+        ("write_file", {"path": "a", "bytes_written": 2, "created": False, "version": NEW, "merged": True,
+                        "foreign": [hunk(" x", "+theirs")]},
+         "@@ -1,1 +1,2 @@\n x\n+theirs\n"
+         "[a · written · 2 bytes · version aaaaaaaaaaaa · merged with what others wrote, shown above]"),
+        ("edit_file", {"path": "a", "version": NEW, "replaced_version": OLD, "counts": [1, 2], "number": 4,
+                       "structured_patch": [hunk("-x", "+y"), hunk("-x", "+y", at=9)]},
+         "@@ -1,1 +1,1 @@\n-x\n+y\n@@ -9,1 +9,1 @@\n-x\n+y\n"
+         "[a · 3 replaced · version aaaaaaaaaaaa · was bbbbbbbbbbbb · change 4]"),
+        ("insert_lines", {"path": "a", "version": NEW, "replaced_version": OLD, "dry_run": True, "in_buffer": True,
+                          "disk_version": OLD, "structured_patch": []},
+         "[a · changed · version aaaaaaaaaaaa · was bbbbbbbbbbbb · dry run: nothing was written"
+         " · in the unsaved text of an editor, not in the file · version of the file bbbbbbbbbbbb]"),
+        ("apply_patch", {"files": [{"path": "a", "kind": "update", "version": NEW, "structured_patch": [hunk("-x", "+y")]}],
+                         "number": 5},
+         "@@ -1,1 +1,1 @@\n-x\n+y\n[a · updated · version aaaaaaaaaaaa · change 5]"),
+        ("apply_patch", {"files": [
+            {"path": "a", "kind": "add", "version": NEW, "structured_patch": [hunk("+sent")]},
+            {"path": "c", "kind": "move", "old_path": "b", "version": NEW},
+            {"path": "d", "kind": "delete"},
+        ], "dry_run": True},
+         "a · added · version aaaaaaaaaaaa\nb → c · moved · version aaaaaaaaaaaa\nd · deleted\n"
+         "[3 files · dry run: nothing was written]"),
+        ("undo_changes", {"changes": [], "files": []}, "[nothing to undo]"),
+        ("undo_changes", {
+            "changes": [{"outcome": "undone"}, {"outcome": "kept"}],
+            "files": [{"path": "a", "action": "write", "version": OLD, "replaced_version": NEW,
+                       "structured_patch": [hunk("-y", "+x")]}],
+            "conflicts": [{"path": "b", "reason": "others changed it"}],
+            "not_undone": [{"path": "c", "reason": "others use it"}], "unread": ["d"], "number": 6,
+        },
+         "a · write · version bbbbbbbbbbbb · was aaaaaaaaaaaa\n@@ -1,1 +1,1 @@\n-y\n+x\nin the way: b: others changed it\n"
+         "stays: c: others use it\ncould not be read: d\n[1 of 2 changes undone · change 6]"),
+        ("move_file", {"source": "a", "destination": "b", "version": NEW, "replaced_version": OLD, "number": 7},
+         "[a → b · moved · version aaaaaaaaaaaa · was bbbbbbbbbbbb · change 7]"),
+        ("delete_file", {"path": "a", "deleted_version": OLD, "entries": 1}, "[a · deleted · was bbbbbbbbbbbb]"),
+        ("delete_file", {"path": "a", "entries": 3}, "[a · deleted · 3 entries]"),
+        ("create_directory", {"path": "a", "created": False}, "[a · there already]"),
+        ("write_multiple", {"results": [{"path": "a", "bytes_written": 0, "created": True, "version": NEW}], "number": 8},
+         "a · created · 0 bytes · version aaaaaaaaaaaa\n[1 file · change 8]"),
+        ("delete_multiple", {"results": [{"path": "a", "entries": 1}, {"path": "b", "entries": 1}]},
+         "a · deleted · 1 entry\nb · deleted · 1 entry\n[2 files]"),
+        ("file_info", {"path": "", "name": "", "type": "directory", "modified": "2026-01-02T03:04:05Z", "mode": "755"},
+         "[. · directory · modified 2026-01-02T03:04:05Z · mode 755]"),
+        ("file_info", {"path": "a", "name": "a", "type": "file", "size": 3, "modified": "2026-01-02T03:04:05.6Z",
+                       "mode": "644", "version": NEW, "encoding": "utf-8", "newline": "crlf", "bom": True, "total_lines": 1,
+                       "is_binary": False, "links": 2, "locked": True, "last_change": {"number": 9, "actor": ACTOR}},
+         "[a · file · 3 bytes · utf-8 with BOM · 1 line · crlf line ends · version aaaaaaaaaaaa · modified"
+         " 2026-01-02T03:04:05Z · mode 644 · 2 hard links · being written just now · last change 9 by agent bob]"),
+        ("watch_changes", {"path": "", "position": "e:9", "resync": True, "changes": [
+            {"number": 9, "operation": "delete", "path": "a", "actor": ACTOR, "time": 0.5},
+        ]},
+         "9 delete a · by agent bob · 1970-01-01T00:00:00Z\n"
+         "[. · 1 change · too much has changed to tell: look at the files again · position e:9]"),
+    ],
+)  # fmt: skip
+def test_a_result_is_one_line_of_facts_below_what_changed(name: str, data: dict[str, Any], text: str) -> None:
+    assert told(name, **data) == text
+
+
+def test_of_many_lines_both_sides_are_shown_and_the_rest_is_counted() -> None:
+    hunks = [hunk(*(f"-{at}" for at in range(50)), *(f"+{at}" for at in range(30))), hunk(*["+x"] * 30, at=70)]
+    lines = told("edit_file", path="a", version=NEW, replaced_version=OLD, structured_patch=hunks).splitlines()
+    assert lines[12:14] == ["-11", "-\u2026 38 more"]
+    assert lines[25:27] == ["+11", "+\u2026 18 more"]
+    assert lines[27:29] == ["@@ -70,0 +70,30 @@", "+x"]
+    assert lines[MOST_HUNK_LINES:-1] == ["\u2026 18 more lines of the change"]
+
+
+def test_a_long_line_is_cut() -> None:
+    text = told("edit_file", path="a", version=NEW, replaced_version=OLD, structured_patch=[hunk("+" + "x" * 9999)])
+    assert text.splitlines()[1] == "+" + "x" * (MOST_LINE_CHARACTERS - 1) + "\u2026"
+
+
+def test_of_many_files_the_rest_is_counted() -> None:
+    files = [{"path": f"{at}", "kind": "update", "structured_patch": [hunk("-x", "+y")]} for at in range(MOST_ROWS + 5)]
+    lines = told("apply_patch", files=files).splitlines()
+    assert lines[-3:] == [
+        "\u2026 260 more lines of the change", "\u2026 5 more", f"[{MOST_ROWS + 5} files]",
+    ]  # fmt: skip
+    assert len(lines) == MOST_HUNK_LINES + MOST_ROWS + 3
+
+
+def test_all_changes_are_told_to_who_watches() -> None:
+    changes = [{"number": at, "operation": "modify", "path": "a", "actor": ACTOR, "time": 1.0} for at in range(1000)]
+    assert len(told("watch_changes", path="", position="e:9", changes=changes).splitlines()) == 1001
