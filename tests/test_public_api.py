@@ -8,13 +8,14 @@ import re
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 
 import filetools
 from filetools import errors
 from filetools.errors import FileToolsError
+from filetools.tools import exports
 from tests.support.declared import REPOSITORY, extra_names, project
 
 PROMISED = {
@@ -26,6 +27,11 @@ PROMISED = {
     "Settings": "class",
 }
 """Names that code outside the product has used from its first day on."""
+
+PROMISED_EXPORTS = {
+    "FORMATS", "ExportFormat", "answer", "answers", "anthropic_tools", "call_schema", "exported", "mcp_tool", "mcp_tools",
+    "openai_chat_tools", "openai_responses_tools", "openapi_document",
+}  # fmt: skip
 
 CODES = """
 INVALID_ARGUMENT INVALID_PATH ABSOLUTE_PATH PATH_TRAVERSAL PATH_TOO_LONG SYMLINK_NOT_ALLOWED SYMLINK_ESCAPE
@@ -197,17 +203,25 @@ def test_every_install_command_names_the_distribution() -> None:
 def test_all_names_are_documented_and_all_documented_names_are_there() -> None:
     lines = (REPOSITORY / "docs/embedding.md").read_text(encoding="utf-8").splitlines()
     start = lines.index("## Public names")
-    rows = [line for line in lines[start:] if line.startswith("| `")]
-    documented = [row.split("`")[1].removeprefix("filetools.") for row in rows]
-    assert documented == sorted(documented, key=str.casefold)
-    assert sorted(documented) == sorted(filetools.__all__)
-    for name in filetools.__all__:
-        assert hasattr(filetools, name)
+    documented = [line.split("`")[1] for line in lines[start:] if line.startswith("| `")]
+    for prefix, module in (("filetools.", filetools), ("exports.", exports)):
+        names = [name.removeprefix(prefix) for name in documented if name.startswith(prefix)]
+        assert names == sorted(names, key=str.casefold)
+        assert sorted(names) == sorted(module.__all__)
+        for name in names:
+            assert hasattr(module, name)
 
 
 def test_the_promised_names_are_what_they_were_promised_to_be() -> None:
     kinds = {name: "class" if inspect.isclass(getattr(filetools, name)) else "function" for name in PROMISED}
     assert kinds == PROMISED
+
+
+def test_the_exports_are_what_they_were_promised_to_be() -> None:
+    assert set(exports.__all__) >= PROMISED_EXPORTS
+    for name, first in (("answer", "tools"), ("answers", "tools"), ("exported", "tools"), ("anthropic_tools", "tools")):
+        assert next(iter(inspect.signature(getattr(exports, name)).parameters)) == first
+    assert set(get_args(exports.ExportFormat)) == set(exports.FORMATS)
 
 
 def test_open_takes_the_promised_options() -> None:

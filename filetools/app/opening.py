@@ -24,7 +24,7 @@ from filetools.facade import Clerk, Crew, Feed, FileToolsFacade, KnownNames, Par
 from filetools.journal import Journal, SqliteJournal
 from filetools.locks import LockTable
 from filetools.models import Actor, Durability, MirrorPolicy, Preset
-from filetools.paths import Workspace, WorkspacePath
+from filetools.paths import AnyPath, Workspace, WorkspacePath
 from filetools.paths.patterns import compile_patterns
 from filetools.permissions import Approvals, Gatekeeper, Notice, PermissionPolicy, RuleFile
 from filetools.search import IgnoreCache, stack_above
@@ -37,8 +37,6 @@ from filetools.watch import Bell, Excluded
 from filetools.watch.exclusion import is_left_out_below
 
 _log = logging.getLogger(__name__)
-
-AnyPath = str | os.PathLike[str]
 
 
 class Closable(Protocol):

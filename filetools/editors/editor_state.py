@@ -28,6 +28,7 @@ from filetools.events import (
     Subscription,
 )
 from filetools.models import Actor, BufferResult
+from filetools.paths import AnyPath, plain_path
 
 KEPT_CHANGES: Final = 32
 """Changes kept of a document that waits for its text; if more come meanwhile, it asks again."""
@@ -104,7 +105,7 @@ class EditorState:
 
     def look(
         self,
-        path: str,
+        path: AnyPath,
         *,
         carets: Sequence[int] | None = None,
         selections: Sequence[Selection] | None = None,
@@ -121,14 +122,15 @@ class EditorState:
         Raises:
             InvalidArgumentError: The document is not shown, or a place or line is not in its text.
         """
+        path = plain_path(path)
         if path not in self._documents:
             raise InvalidArgumentError(f"No document {path!r} is shown", path=path)
         self._documents[path] = self._documents[path].placed(carets, selections, first_line)
         return self._documents[path]
 
-    def close(self, path: str) -> None:
+    def close(self, path: AnyPath) -> None:
         """Show a document no longer; without effect if it is not shown."""
-        self._documents.pop(path, None)
+        self._documents.pop(plain_path(path), None)
 
     def apply(self, event: Event) -> None:
         """Take in one event; events about other things, or known already, change nothing."""

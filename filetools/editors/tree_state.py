@@ -12,6 +12,7 @@ from filetools.editors.tree_nodes import is_within, parent_of
 from filetools.errors import DirectoryNotFoundError, InvalidArgumentError, PathNotDirectoryError
 from filetools.events import Event, EventBus, Resync, Subscription, TreeEvent
 from filetools.models import EntryType, ListResult
+from filetools.paths import AnyPath, plain_path
 from filetools.settings import DEFAULT_EXCLUDES
 
 FOLLOWED: Final = (
@@ -95,12 +96,13 @@ class TreeState:
             found.append(TreeEntry(path=path, type=node.type, is_expanded=node.is_expanded))
         return found
 
-    def expand(self, path: str, *, is_expanded: bool = True) -> None:
+    def expand(self, path: AnyPath, *, is_expanded: bool = True) -> None:
         """Expand or close a folder.
 
         Raises:
             InvalidArgumentError: There is no such folder in the tree.
         """
+        path = plain_path(path)
         node = self._tree.nodes.find(path)
         if node is None or node.type != "directory":
             raise InvalidArgumentError(f"No folder {path!r} is in the tree", path=path)

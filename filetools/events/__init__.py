@@ -39,7 +39,7 @@ from filetools.events.bus import BusStatistics, EventBus
 from filetools.events.listeners import Listener
 from filetools.events.queries import Responder
 from filetools.events.records import from_record
-from filetools.events.subscriptions import Subscription
+from filetools.events.subscriptions import Subscription, known_pattern
 from filetools.events.types import (
     ContentEvent,
     ContentLoader,
@@ -105,4 +105,5 @@ __all__ = [
     "ToolStarted",
     "TreeEvent",
     "from_record",
+    "known_pattern",
 ]

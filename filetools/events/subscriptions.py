@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from difflib import get_close_matches
 from inspect import isawaitable
+from typing import Final
 
 from filetools.errors import InvalidArgumentError
 from filetools.events.listeners import Lane, Listener, Tally
 from filetools.events.types import Event
+
+LONGEST_COMPARED: Final = 100
 
 LaneMaker = Callable[[Awaitable[None] | None], Lane]
 """Starts a lane for the listener; given the awaitable of a call already made, awaits that first."""
@@ -62,7 +66,7 @@ class Route(Subscription):
 
     def matches(self, name: str) -> bool:
         """Whether events of this name are meant."""
-        return name.startswith(self.pattern[:-1]) if self.pattern.endswith("*") else name == self.pattern
+        return matches(self.pattern, name)
 
     def _only_first(self, deliver: Callable[[Event], None]) -> Callable[[Event], None]:
         remaining = [deliver]
@@ -91,6 +95,44 @@ class Route(Subscription):
             self.lane = self._make_lane(answer)
             if self._detach is None:
                 self.lane.finish(drop=True)  # the listener ended itself before there was a lane to end
+
+
+def known_pattern(pattern: str) -> str:
+    """Return a pattern that an event there is may match: one of filetools, or of a class derived from `Event`.
+
+    Raises:
+        InvalidArgumentError: There is none; names the nearest.
+    """
+    if not isinstance(given := pattern, str):
+        raise InvalidArgumentError(f"An event is named by text such as 'file:modified', not by {type(given).__name__}")
+    names = event_names()
+    if any(matches(pattern, name) for name in names):
+        return pattern
+    topic = pattern.rpartition(":")[0]
+    of_topic = sorted(name for name in names if name.rpartition(":")[0] == topic)
+    known = of_topic or [*names, *{f"{name.rpartition(':')[0]}:*" for name in names}]
+    # Bounded: the comparison is quadratic in the length of what a caller gave.
+    nearest = get_close_matches(pattern[:LONGEST_COMPARED], sorted(known), n=1, cutoff=0.5)
+    hints = [f"did you mean {each!r}?" for each in nearest]
+    if of_topic or not nearest:
+        hints.append(f"there are {', '.join(of_topic or sorted(names))}")
+    raise InvalidArgumentError(f"There is no event {pattern!r}; {' '.join(hints)}")
+
+
+def event_names() -> set[str]:
+    """Return the names of all events there are."""
+    found, classes = set(), [Event]
+    while classes:
+        event = classes.pop()
+        classes += event.__subclasses__()
+        if "name" in vars(event) and event is not Event:
+            found.add(event.name)
+    return found
+
+
+def matches(pattern: str, name: str) -> bool:
+    """Whether a pattern means the events of a name."""
+    return name.startswith(pattern[:-1]) if pattern.endswith("*") else name == pattern
 
 
 def checked_pattern(pattern: str) -> str:

@@ -16,6 +16,7 @@ from filetools.facade.steps import PutFile, RemoveFile
 from filetools.facade.way import Beat
 from filetools.facade.writing import decide_write, put_step
 from filetools.models import Actor, BatchResult, ReadBatchResult, ReadItem, ReadResult
+from filetools.paths import AnyPath, plain_path
 
 _WRITE_FIELDS = frozenset(
     {"path", "content", "expected_version", "encoding", "newline", "create_parents", "on_stale", "require_read"}
@@ -25,11 +26,11 @@ _WRITE_FIELDS = frozenset(
 class Reads(Protocol):
     """What reads one file."""
 
-    async def read_file(self, path: str) -> ReadResult:
+    async def read_file(self, path: AnyPath) -> ReadResult:
         """Return the file."""
 
 
-async def read_multiple(files: Reads, paths: Sequence[str], beat: Beat) -> ReadBatchResult:
+async def read_multiple(files: Reads, paths: Sequence[AnyPath], beat: Beat) -> ReadBatchResult:
     """Read files one after the other.
 
     Raises:
@@ -41,7 +42,7 @@ async def read_multiple(files: Reads, paths: Sequence[str], beat: Beat) -> ReadB
     for done, path in enumerate(paths):
         beat(done, len(paths))
         try:
-            items.append(ReadItem(path=path, result=await files.read_file(path)))
+            items.append(ReadItem(path=plain_path(path), result=await files.read_file(path)))
         except AbortedError:
             raise
         except FileToolsError as exc:
@@ -73,7 +74,7 @@ def write_steps(
     return steps
 
 
-def delete_steps(runner: Runner, paths: Sequence[str], actor: Actor) -> list[RemoveFile]:
+def delete_steps(runner: Runner, paths: Sequence[AnyPath], actor: Actor) -> list[RemoveFile]:
     """Return a step for each path.
 
     Raises:

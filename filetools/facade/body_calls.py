@@ -14,13 +14,14 @@ from filetools.facade.uploads import Upload
 from filetools.facade.write_calls import WriteCalls
 from filetools.facade.writing import decide_replace
 from filetools.models import EditResult, WriteResult
+from filetools.paths import AnyPath
 
 
 class BodyCalls(WriteCalls):
     """Calls on files as they are on disk, byte for byte."""
 
     @asynccontextmanager
-    async def open_file(self, path: str) -> AsyncIterator[OpenedFile]:
+    async def open_file(self, path: AnyPath) -> AsyncIterator[OpenedFile]:
         """Hold a file open for a block, whatever its size: its version, and its bytes, of one moment.
 
         Args:
@@ -45,7 +46,7 @@ class BodyCalls(WriteCalls):
         self._runner.check_open()
         return Upload(self._parts)
 
-    async def replace_file(self, path: str, content: bytes, *, expected_version: str | None = None) -> WriteResult:
+    async def replace_file(self, path: AnyPath, content: bytes, *, expected_version: str | None = None) -> WriteResult:
         """Create or replace a file with exactly these bytes, whatever this actor knows of it.
 
         What is replaced stays readable by its version. Only text that an editor has not saved is merged with, if the bytes
@@ -64,7 +65,7 @@ class BodyCalls(WriteCalls):
         return await self._put("write_file", path, request, decide_replace, None)
 
     async def patch_file(
-        self, path: str, diff: str, *, expected_version: str | None = None, dry_run: bool = False
+        self, path: AnyPath, diff: str, *, expected_version: str | None = None, dry_run: bool = False
     ) -> EditResult:
         """Apply a unified diff of one file, whatever name it gives it. Otherwise as `edit_file`.
 

@@ -20,7 +20,7 @@ from filetools.facade.steps import PutFile
 from filetools.facade.way import Outcome
 from filetools.journal import Document, IndexRow
 from filetools.models import Actor, BufferChange, BufferClose, BufferResult, BufferSave, OnConflict
-from filetools.paths import WorkspacePath
+from filetools.paths import AnyPath, WorkspacePath
 
 Authorise = Callable[..., Awaitable[Any]]
 
@@ -41,7 +41,7 @@ class Buffers:
         self._actor = actor
         self._authorise = authorise
 
-    async def open(self, path: str) -> BufferResult:
+    async def open(self, path: AnyPath) -> BufferResult:
         """Open the document of a path, or join those who have it open. The file need not exist yet.
 
         Raises:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from os import PathLike, fspath
 from typing import Any, Protocol
 
-from filetools.events import Listener, Subscription
+from filetools.events import Listener, Subscription, known_pattern
 from filetools.facade import information
 from filetools.facade.body_calls import BodyCalls
 from filetools.facade.buffers import Buffers
@@ -20,9 +21,10 @@ from filetools.facade.runner import Runner
 from filetools.facade.search_calls import SearchCalls
 from filetools.facade.transactions import Transaction
 from filetools.facade.tree_calls import TreeCalls
-from filetools.facade.watching import concerns
+from filetools.facade.watching import concerns, filtered, listed, wanted
 from filetools.locks import LockInfo
 from filetools.models import Actor, ChangedFile, ChangeRecord, LookResult, OnConflict, SyncResult
+from filetools.paths import AnyPath
 from filetools.permissions import ApprovalRequest, Approver, Attendance
 
 
@@ -89,19 +91,42 @@ class FileToolsFacade(ReadCalls, SearchCalls, BodyCalls, TreeCalls, HistoryCalls
         return Transaction(self._runner, self._feed, self.actor, require_version=self._require_version)
 
     def on(self, pattern: str, listener: Listener, *, once: bool = False) -> Subscription:
-        """Call `listener` for events whose name matches, such as "file:modified" or "file:*"."""
-        return self._parts.bus.subscribe(pattern, listener, once=once)
-
-    async def changes(self, since: str | None = None, *, limit: int = 1000, path: str | None = None) -> FeedPage:
-        """Return recorded changes after a position; None starts with the oldest kept.
+        """Call `listener` for events whose name matches, such as "file:modified" or "file:*".
 
         Raises:
-            InvalidArgumentError: The position is malformed.
+            InvalidArgumentError: There is no event of such a name; names the nearest.
+        """
+        return self._parts.bus.subscribe(known_pattern(pattern), listener, once=once)
+
+    async def changes(
+        self,
+        since: str | None = None,
+        *,
+        limit: int = 1000,
+        path: AnyPath | None = None,
+        paths: Sequence[AnyPath] | None = None,
+        actors: Sequence[Actor | str] | None = None,
+    ) -> FeedPage:
+        """Return recorded changes after a position; None starts with the oldest kept.
+
+        Args:
+            since: `position` of the page before.
+            limit: Most changes, 1 to 1000.
+            path: Only changes of this path, found by the journal's index.
+            paths: Only changes of these files, or in these folders and below.
+            actors: Only changes by these: actors, in all their sessions if they name none, or ids.
+
+        Raises:
+            InvalidArgumentError: The position is malformed, or an option is out of range.
         """
         where = None if path is None else self._runner.resolve(path)
-        return await self._feed.page(since, limit=limit, path=where)
+        if paths is None and actors is None:
+            return await self._feed.page(since, limit=limit, path=where)
+        below = None if paths is None else [self._runner.resolve(each, allow_root=True) for each in listed(paths)]
+        is_wanted = wanted(below, None if actors is None else listed(actors), self._parts.workspace.key)
+        return await filtered(self._feed, since, is_wanted, limit=limit, path=where)
 
-    async def latest_changes(self, limit: int = 20, *, path: str | None = None) -> tuple[ChangeRecord, ...]:
+    async def latest_changes(self, limit: int = 20, *, path: AnyPath | None = None) -> tuple[ChangeRecord, ...]:
         """Return the newest recorded changes, newest first, of all paths, or of one, which is looked at first.
 
         Raises:
@@ -116,7 +141,7 @@ class FileToolsFacade(ReadCalls, SearchCalls, BodyCalls, TreeCalls, HistoryCalls
         """Yield every change after a position, then those to come; None starts now."""
         return self._feed.follow(since)
 
-    async def follow_pages(self, since: str | None = None, *, path: str = "") -> AsyncGenerator[FeedPage, None]:
+    async def follow_pages(self, since: str | None = None, *, path: AnyPath = "") -> AsyncGenerator[FeedPage, None]:
         """Yield the changes after a position in pages, then those to come; None starts now. For doors with many readers.
 
         Args:
@@ -150,8 +175,12 @@ class FileToolsFacade(ReadCalls, SearchCalls, BodyCalls, TreeCalls, HistoryCalls
         The callback stands for a person: whoever opened the workspace decides who that is. An agent's token never does.
 
         Args:
-            approver: Gets a request, returns an answer, or an `ApprovalDecision` with the text to be written instead.
+            approver: Gets a request, returns an answer, or an `ApprovalDecision` with the text to be written instead. A
+                plain function answers at once; one that asks a person is async, so that others go on meanwhile.
             everywhere: Whether it is asked about the calls of other processes on the root, too.
+
+        Raises:
+            InvalidArgumentError: The approver cannot be called.
         """
         return self._parts.gatekeeper.approvals.listen(approver, everywhere=everywhere)
 
@@ -200,12 +229,12 @@ class FileToolsFacade(ReadCalls, SearchCalls, BodyCalls, TreeCalls, HistoryCalls
         approvals = self._parts.gatekeeper.approvals
         await approvals.answer(approval_id, answer, by=self.actor, edited_text=edited_text)
 
-    async def is_locked(self, path: str) -> bool:
+    async def is_locked(self, path: AnyPath) -> bool:
         """Whether anybody holds a path's lock, in this process or another."""
         key = self._parts.workspace.key(self._runner.resolve(path))
         return await self._parts.crew.run(lambda: self._parts.locks.is_locked(key))
 
-    async def lock_info(self, path: str) -> LockInfo | None:
+    async def lock_info(self, path: AnyPath) -> LockInfo | None:
         """Return who holds a path's lock, or None."""
         key = self._parts.workspace.key(self._runner.resolve(path))
         return await self._parts.crew.run(lambda: self._parts.locks.lock_info(key))
@@ -244,7 +273,12 @@ class FileToolsFacade(ReadCalls, SearchCalls, BodyCalls, TreeCalls, HistoryCalls
     async def call_tool(
         self, name: str, arguments: Mapping[str, Any], *, tool_call_id: str | None = None
     ) -> dict[str, Any]:
-        """Run a tool by name, as an agent does; returns the envelope and never raises."""
+        """Run a tool by name, as an agent does; returns the envelope and never raises.
+
+        Arguments are JSON-compatible; a `pathlib.Path` counts as its text.
+        """
+        if isinstance(arguments, Mapping):
+            arguments = {name: fspath(each) if isinstance(each, PathLike) else each for name, each in arguments.items()}
         if self._tools is None:
             self._tools = self._make_tools(self)
         return await self._tools.call(name, arguments, tool_call_id=tool_call_id)

@@ -19,7 +19,7 @@ from filetools.facade.undoing import Choose, make_plan
 from filetools.journal import Checkpoint, RelationKind
 from filetools.models import Actor, DiffResult, LookResult, TreeDiffResult, VersionsResult
 from filetools.models.history import CheckpointResult, CheckpointsResult, ProvenanceResult, UndoResult
-from filetools.paths import ROOT
+from filetools.paths import ROOT, AnyPath
 from filetools.versions import Clash, Moment, UndoRequest, changes_after, choose
 
 T = TypeVar("T")
@@ -31,7 +31,7 @@ LONGEST_NAME = 200
 class HistoryCalls(Calls):
     """Calls that look back, or go back."""
 
-    async def versions(self, path: str, *, limit: int = 100) -> VersionsResult:
+    async def versions(self, path: AnyPath, *, limit: int = 100) -> VersionsResult:
         """Return the versions that a path has had, newest first; also those of other programs and those displaced.
 
         Args:
@@ -48,7 +48,7 @@ class HistoryCalls(Calls):
         await self._runner.observe(where)
         return await self._parts.crew.run(partial(information.history, self._parts, where, limit))
 
-    async def diff(self, path: str, old_version: str | None = None, new_version: str | None = None) -> DiffResult:
+    async def diff(self, path: AnyPath, old_version: str | None = None, new_version: str | None = None) -> DiffResult:
         """Return what changed between two versions of a path, as a unified diff.
 
         Args:
@@ -67,7 +67,7 @@ class HistoryCalls(Calls):
         return await self._parts.crew.run(work)
 
     async def diff_tree(
-        self, old: str, new: str | None = None, *, path: str = "", patch: bool = False, limit: int = 1000
+        self, old: str, new: str | None = None, *, path: AnyPath = "", patch: bool = False, limit: int = 1000
     ) -> TreeDiffResult:
         """Return the net changes between two checkpoints, or between one and what stands there now.
 
@@ -112,7 +112,7 @@ class HistoryCalls(Calls):
         session: str | None = None,
         since: Moment | None = None,
         until: Moment | None = None,
-        path: str | None = None,
+        path: AnyPath | None = None,
         actor: Actor | str | None = None,
         numbers: Sequence[int] | None = None,
         dry_run: bool = False,
@@ -205,7 +205,7 @@ class HistoryCalls(Calls):
         return _checkpoint_result(found)
 
     async def restore(
-        self, name: str, path: str | None = None, *, dry_run: bool = False, partial: bool = False
+        self, name: str, path: AnyPath | None = None, *, dry_run: bool = False, partial: bool = False
     ) -> UndoResult:
         """Have the tree, or a part of it, be as it was at a checkpoint, whoever changed what: bytes, modes, links, folders.
 
@@ -243,7 +243,7 @@ class HistoryCalls(Calls):
         )  # fmt: skip
         return result.model_copy(update={"unread": unread})
 
-    async def provenance(self, path: str) -> ProvenanceResult:
+    async def provenance(self, path: AnyPath) -> ProvenanceResult:
         """Return who wrote each line of a file last, as far back as the journal's texts reach.
 
         Raises:

@@ -14,7 +14,7 @@ from filetools.facade.progress import Abort, Progress, beat_of
 from filetools.facade.requests import OnLocked, ReadRequest, View
 from filetools.facade.streaming import stream
 from filetools.models import InfoResult, ListResult, ReadBatchResult, ReadResult
-from filetools.paths import WorkspacePath
+from filetools.paths import AnyPath, WorkspacePath
 from filetools.search import ListOptions, list_page
 
 _BEING_WRITTEN: Final = "File is being modified by another operation. Please wait."
@@ -25,7 +25,7 @@ class ReadCalls(Calls):
 
     async def read_file(
         self,
-        path: str,
+        path: AnyPath,
         *,
         offset: int | None = None,
         limit: int | None = None,
@@ -73,7 +73,7 @@ class ReadCalls(Calls):
             self._parts.bus.publish(FileRead(path=where, actor=self.actor, version=result.version))
         return result
 
-    async def stream_file(self, path: str, *, offset: int = 0, count: int | None = None) -> AsyncIterator[bytes]:
+    async def stream_file(self, path: AnyPath, *, offset: int = 0, count: int | None = None) -> AsyncIterator[bytes]:
         """Yield a file's bytes in chunks of at most 256 KiB, whatever its size; all from one moment's file.
 
         Args:
@@ -91,14 +91,14 @@ class ReadCalls(Calls):
             yield chunk
 
     async def read_multiple(
-        self, paths: Sequence[str], *, abort: Abort | None = None, progress: Progress | None = None
+        self, paths: Sequence[AnyPath], *, abort: Abort | None = None, progress: Progress | None = None
     ) -> ReadBatchResult:
         """Read several files; one that fails does not stop the others."""
         return await batches.read_multiple(self, paths, beat_of(abort, progress))
 
     async def list_files(
         self,
-        path: str = "",
+        path: AnyPath = "",
         *,
         recursive: bool = False,
         limit: int = 1000,
@@ -128,7 +128,7 @@ class ReadCalls(Calls):
         page = partial(list_page, self._parts.store, where, options, cursor, abort=abort)
         return await self._parts.crew.run(page)
 
-    async def file_info(self, path: str, *, times: bool = False) -> InfoResult:
+    async def file_info(self, path: AnyPath, *, times: bool = False) -> InfoResult:
         """Return what is known of a path; a link is described, not followed.
 
         With `times` it tells `created` and `accessed`, too.
@@ -140,7 +140,7 @@ class ReadCalls(Calls):
         await self._authorise("file_info", [where], {}, change=False)
         return await self._parts.crew.run(partial(information.describe, self._parts, where, times=times))
 
-    async def real_path(self, path: str) -> str:
+    async def real_path(self, path: AnyPath) -> str:
         """Return where a path leads in the workspace: itself, or with `follow_symlinks` what its links lead to.
 
         The answer may be outdated at once.
@@ -152,7 +152,7 @@ class ReadCalls(Calls):
         await self._authorise("file_info", [where], {}, change=False)
         return await self._parts.crew.run(partial(self._parts.workspace.locate, where))
 
-    async def exists(self, path: str) -> bool:
+    async def exists(self, path: AnyPath) -> bool:
         """Whether anything stands at a path."""
         where = self._runner.resolve(path, allow_root=True)
         await self._authorise("exists", [where], {}, change=False)

@@ -17,7 +17,6 @@ from filetools.errors import (
     AbortedError,
     ChangedMeanwhileError,
     FileToolsError,
-    InvalidArgumentError,
     LockTimeoutError,
     StateDamagedError,
     WorkspaceGoneError,
@@ -33,7 +32,7 @@ from filetools.facade.way import MOST_TRIES, Beat, Outcome, adopt, go, no_beat
 from filetools.journal import HeadMovedError
 from filetools.locks import HeldLocks
 from filetools.models import Actor, ChangeRecord, LookResult
-from filetools.paths import WorkspacePath
+from filetools.paths import AnyPath, WorkspacePath, plain_path
 from filetools.permissions import current_watch, uncounted
 
 T = TypeVar("T")
@@ -91,24 +90,20 @@ class Runner:
         await self.parts.locks.aclose()
         await self._changes.none()
 
-    def resolve(self, raw_path: str, *, allow_root: bool = False) -> WorkspacePath:
+    def resolve(self, raw_path: AnyPath, *, allow_root: bool = False) -> WorkspacePath:
         """Return the normal form of a caller's path, links followed where the settings say so.
 
         Raises:
             WorkspaceGoneError: The workspace was closed.
         """
         self.check_open()
-        if not isinstance(raw_path, str):
-            raise InvalidArgumentError(f"A path is text, not {type(raw_path).__name__}")
-        path = self.parts.workspace.resolve(raw_path, allow_root=allow_root)
+        path = self.parts.workspace.resolve(plain_path(raw_path), allow_root=allow_root)
         return self.parts.workspace.locate(path) if self.parts.workspace.follow_symlinks else path
 
-    def resolve_name(self, raw_path: str, *, allow_root: bool = False) -> WorkspacePath:
+    def resolve_name(self, raw_path: AnyPath, *, allow_root: bool = False) -> WorkspacePath:
         """As `resolve`, but a link at the end stands for itself: for what takes a name away, as unlink and rename do."""
         self.check_open()
-        if not isinstance(raw_path, str):
-            raise InvalidArgumentError(f"A path is text, not {type(raw_path).__name__}")
-        path = self.parts.workspace.resolve(raw_path, allow_root=allow_root)
+        path = self.parts.workspace.resolve(plain_path(raw_path), allow_root=allow_root)
         return path if path.is_root else self.parts.workspace.locate(path.parent).child(path.name)
 
     async def look(self) -> LookResult:

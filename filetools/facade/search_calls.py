@@ -9,6 +9,7 @@ from filetools.facade.progress import Abort
 from filetools.facade.searching import grep, stoppable
 from filetools.facade.watching import watch
 from filetools.models import GrepResult, SearchResult, WatchResult
+from filetools.paths import AnyPath
 from filetools.search import GrepOptions, ListOptions, OutputMode, search_files
 
 PAGE_MATCHES = 100
@@ -21,7 +22,7 @@ class SearchCalls(Calls):
         self,
         pattern: str,
         *,
-        path: str = "",
+        path: AnyPath = "",
         all: bool = False,  # noqa: A002 - the word of the tool
         limit: int = PAGE_MATCHES,
         cursor: str | None = None,
@@ -54,7 +55,7 @@ class SearchCalls(Calls):
         self,
         pattern: str,
         *,
-        path: str = "",
+        path: AnyPath = "",
         all: bool = False,  # noqa: A002 - the word of the tool
         limit: int = PAGE_MATCHES,
         cursor: str | None = None,
@@ -67,7 +68,7 @@ class SearchCalls(Calls):
         self,
         pattern: str,
         *,
-        path: str = "",
+        path: AnyPath = "",
         glob: str | None = None,
         output_mode: OutputMode = "content",
         ignore_case: bool = False,
@@ -118,7 +119,7 @@ class SearchCalls(Calls):
         return await stoppable(self._parts.crew, partial(grep, self._parts, self.actor, where, options, cursor), abort)
 
     async def watch_changes(
-        self, since: str | None = None, *, path: str = "", wait_seconds: float = 0, limit: int = PAGE_MATCHES
+        self, since: str | None = None, *, path: AnyPath = "", wait_seconds: float = 0, limit: int = PAGE_MATCHES
     ) -> WatchResult:
         """Return recorded changes after a position, oldest first, waiting for the first one if there is none yet.
 

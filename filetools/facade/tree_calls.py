@@ -14,7 +14,7 @@ from filetools.facade.preconditions import permit_move, permit_removal, record_s
 from filetools.facade.progress import Abort, Progress, beat_of
 from filetools.facade.steps import MakeFolder, MoveFile, MoveFolder, RemoveFile, RemoveFolder
 from filetools.models import BatchResult, DeleteResult, DirectoryResult, MoveResult
-from filetools.paths import WorkspacePath
+from filetools.paths import AnyPath, WorkspacePath
 
 _STAYS: Final = {
     "code": DiskFullError.code,
@@ -26,7 +26,7 @@ _STAYS: Final = {
 class TreeCalls(Calls):
     """Calls that go the way of a write without new bytes."""
 
-    async def delete_file(self, path: str, *, expected_version: str | None = None) -> DeleteResult:
+    async def delete_file(self, path: AnyPath, *, expected_version: str | None = None) -> DeleteResult:
         """Delete a file; its bytes stay readable by `read_file(version=…)`.
 
         Raises:
@@ -48,7 +48,7 @@ class TreeCalls(Calls):
         return delete_result(step, outcome)
 
     async def delete_multiple(
-        self, paths: Sequence[str], *, abort: Abort | None = None, progress: Progress | None = None
+        self, paths: Sequence[AnyPath], *, abort: Abort | None = None, progress: Progress | None = None
     ) -> BatchResult:
         """Delete several files, all or nothing.
 
@@ -59,7 +59,7 @@ class TreeCalls(Calls):
         await self._authorise("delete_multiple", [step.path for step in steps], {}, change=True)
         return await batches.run(self._runner, steps, self.actor, beat_of(abort, progress))
 
-    async def move_file(self, source: str, destination: str, *, overwrite: bool = False) -> MoveResult:
+    async def move_file(self, source: AnyPath, destination: AnyPath, *, overwrite: bool = False) -> MoveResult:
         """Move a file or a folder; bytes, mode and attributes are untouched, missing parents are created.
 
         Raises:
@@ -91,7 +91,7 @@ class TreeCalls(Calls):
         outcome = await self._runner.change([step], self.actor, happened=happened)
         return move_result(step, outcome)
 
-    async def create_directory(self, path: str) -> DirectoryResult:
+    async def create_directory(self, path: AnyPath) -> DirectoryResult:
         """Create a folder and its missing parents; one that exists is no error.
 
         Raises:
@@ -101,7 +101,7 @@ class TreeCalls(Calls):
         await self._authorise("create_directory", [where], {}, change=True)
         return directory_result(where, await self._runner.change([MakeFolder(where)], self.actor))
 
-    async def delete_directory(self, path: str, *, recursive: bool = False) -> DeleteResult:
+    async def delete_directory(self, path: AnyPath, *, recursive: bool = False) -> DeleteResult:
         """Delete a folder, with `recursive` also all that is in it.
 
         Raises:

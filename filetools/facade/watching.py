@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import asdict
-from typing import Final
+from typing import Final, TypeVar
 
 from filetools.errors import InvalidArgumentError
-from filetools.facade.feed import Feed, FeedPage
-from filetools.models import ChangeEntry, ChangeRecord, WatchResult
+from filetools.facade.feed import PAGE_RECORDS, Feed, FeedPage
+from filetools.models import Actor, ChangeEntry, ChangeRecord, WatchResult
 from filetools.paths import WorkspacePath
 
 LONGEST_WAIT_SECONDS: Final = 50.0
 
 Key = Callable[[WorkspacePath], str]
+T = TypeVar("T")
 
 
 async def watch(
@@ -43,6 +44,55 @@ async def watch(
                 async with asyncio.timeout_at(deadline):
                     await growth.wait()
         position = page.position
+
+
+def listed(given: Sequence[T]) -> list[T]:
+    """Return a list that a caller gave; a text is none, though it is a sequence of letters.
+
+    Raises:
+        InvalidArgumentError: It is none.
+    """
+    if isinstance(given, str | bytes) or not isinstance(given, Iterable):
+        raise InvalidArgumentError(f"paths and actors are lists, not {given!r}")
+    return list(given)
+
+
+def wanted(
+    below: Sequence[WorkspacePath] | None, actors: Sequence[Actor | str] | None, key: Key
+) -> Callable[[ChangeRecord], bool]:
+    """Return what says of a change whether it is in one of the folders and by one of the actors; None is all."""
+
+    def is_wanted(record: ChangeRecord) -> bool:
+        in_place = below is None or any(concerns(record, each, key) for each in below)
+        return in_place and (actors is None or any(_is_by(record.actor, each) for each in actors))
+
+    return is_wanted
+
+
+def _is_by(actor: Actor, named: Actor | str) -> bool:
+    if isinstance(named, str):
+        return actor.id == named
+    return (actor.kind, actor.id) == (named.kind, named.id) and named.session in (None, actor.session)
+
+
+async def filtered(
+    feed: Feed, since: str | None, is_wanted: Callable[[ChangeRecord], bool], *, limit: int, path: WorkspacePath | None
+) -> FeedPage:
+    """Return the first changes after a position that are wanted; fewer than `limit` only where there are no more."""
+    page = await feed.page(since, limit=limit, path=path)
+    records = [record for record in page.records if is_wanted(record)]
+    resync = page.resync
+    while len(records) < limit:
+        former, page = page.position, await feed.page(page.position, limit=PAGE_RECORDS, path=path)
+        records += [record for record in page.records if is_wanted(record)]
+        resync = resync or page.resync
+        if page.position == former or page.resync:
+            break
+    if len(records) <= limit:
+        return FeedPage(records=tuple(records), position=page.position, resync=resync)
+    kept = records[:limit]
+    epoch = page.position.partition(":")[0]
+    return FeedPage(records=tuple(kept), position=f"{epoch}:{kept[-1].number}", resync=resync)
 
 
 def concerns(record: ChangeRecord, below: WorkspacePath, key: Key) -> bool:

@@ -16,10 +16,10 @@ from filetools.facade.conflict_calls import ConflictCalls
 from filetools.facade.editing import (
     PatchCall,
     TextChange,
+    chosen_edits,
     edit_result,
     edits_change,
     insertion,
-    refuse_other_than_edits,
 )
 from filetools.facade.outcomes import write_result
 from filetools.facade.preconditions import record_steps
@@ -28,6 +28,7 @@ from filetools.facade.requests import NewlineChoice, OnStale, WriteRequest
 from filetools.facade.steps import PutFile, UnsavedQuestion
 from filetools.facade.writing import DecideWrite, decide_append, decide_copy, decide_create, decide_write
 from filetools.models import BatchResult, EditResult, OnConflict, PatchResult, WriteResult
+from filetools.paths import AnyPath, plain_path
 
 
 class WriteCalls(ConflictCalls):
@@ -35,7 +36,7 @@ class WriteCalls(ConflictCalls):
 
     async def write_file(
         self,
-        path: str,
+        path: AnyPath,
         content: str | bytes,
         *,
         expected_version: str | None = None,
@@ -82,13 +83,15 @@ class WriteCalls(ConflictCalls):
         )  # fmt: skip
         return await self._put("write_file", path, request, decide_write, lock_timeout_seconds)
 
-    async def create_file(self, path: str, content: str | bytes = "", *, encoding: str | None = None) -> WriteResult:
+    async def create_file(
+        self, path: AnyPath, content: str | bytes = "", *, encoding: str | None = None
+    ) -> WriteResult:
         """Create a file; raises PathExistsError if something stands there. Otherwise as `write_file`."""
         request = WriteRequest(content=content, encoding=encoding)
         return await self._put("create_file", path, request, decide_create, None)
 
     async def append_file(
-        self, path: str, content: str | bytes, *, expected_version: str | None = None, encoding: str | None = None
+        self, path: AnyPath, content: str | bytes, *, expected_version: str | None = None, encoding: str | None = None
     ) -> WriteResult:
         """Add to the end of a file under its lock, creating it if missing. Otherwise as `write_file`."""
         request = WriteRequest(content=content, encoding=encoding, expected_version=expected_version)
@@ -96,9 +99,12 @@ class WriteCalls(ConflictCalls):
 
     async def edit_file(
         self,
-        path: str,
-        edits: Sequence[Edit],
+        path: AnyPath,
+        edits: Sequence[Edit] | None = None,
         *,
+        old: str | None = None,
+        new: str | None = None,
+        replace_all: bool = False,
         expected_version: str | None = None,
         dry_run: bool = False,
         context_lines: int = 3,
@@ -110,7 +116,10 @@ class WriteCalls(ConflictCalls):
 
         Args:
             path: Workspace-relative path.
-            edits: What to replace; each must match as often as it says.
+            edits: What to replace; each must match as often as it says. In place of a single one `old` and `new`.
+            old: The text to replace, which stands there once.
+            new: What stands there afterwards.
+            replace_all: Replace `old` wherever it stands.
             expected_version: Refuse unless this version stands there.
             dry_run: Only say what would change.
             context_lines: Unchanged lines around each change in `structured_patch`.
@@ -120,14 +129,14 @@ class WriteCalls(ConflictCalls):
             EditAmbiguousError: With the line of every match.
             PathNotFoundError, VersionMismatchError, EncodingError, InvalidArgumentError
         """
-        refuse_other_than_edits(edits)
+        edits = chosen_edits(edits, old, new, replace_all=replace_all)
         where = self._runner.resolve(path)
         change = edits_change(where, edits, self.actor, expected_version=expected_version, context_lines=context_lines)
         arguments = {"edits": [[edit.old, edit.new, edit.count, edit.replace_all] for edit in edits]}
         return await self._change_text("edit_file", change, arguments, dry_run=dry_run)
 
     async def insert_lines(
-        self, path: str, line: int, text: str, *, expected_version: str | None = None, dry_run: bool = False
+        self, path: AnyPath, line: int, text: str, *, expected_version: str | None = None, dry_run: bool = False
     ) -> EditResult:
         """Insert text after a line; 0 inserts before the first. Otherwise as `edit_file`."""
         where = self._runner.resolve(path)
@@ -136,7 +145,7 @@ class WriteCalls(ConflictCalls):
 
     async def change_text(
         self,
-        path: str,
+        path: AnyPath,
         compute: Compute,
         *,
         arguments: Mapping[str, Any],
@@ -187,7 +196,7 @@ class WriteCalls(ConflictCalls):
         outcome = await self._runner.change(call.steps, self.actor, happened=happened)
         return call.result(outcome)
 
-    async def copy_file(self, source: str, destination: str, *, overwrite: bool = False) -> WriteResult:
+    async def copy_file(self, source: AnyPath, destination: AnyPath, *, overwrite: bool = False) -> WriteResult:
         """Copy a file's bytes and mode.
 
         Raises:
@@ -213,12 +222,13 @@ class WriteCalls(ConflictCalls):
         Raises:
             BatchFailedError: One of them was refused; names the file and the cause. Nothing was changed.
         """
+        items = [{**item, "path": plain_path(item["path"])} if "path" in item else item for item in items]
         steps = batches.write_steps(self._runner, items, self.actor, require_version=self._require_version)
         await self._authorise("write_multiple", [step.path for step in steps], {"items": items}, change=True)
         return await batches.run(self._runner, steps, self.actor, beat_of(abort, progress))
 
     async def _put(
-        self, tool: str, path: str, request: WriteRequest, decide: DecideWrite, lock_timeout_seconds: float | None
+        self, tool: str, path: AnyPath, request: WriteRequest, decide: DecideWrite, lock_timeout_seconds: float | None
     ) -> WriteResult:
         where = self._runner.resolve(path)
         arguments = {"content": request.content, "encoding": request.encoding}

@@ -6,11 +6,13 @@ import os
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import PurePath
 from typing import Final
 
 from filetools.errors import (
     AbsolutePathError,
     AccessDeniedError,
+    InvalidArgumentError,
     InvalidPathError,
     PathTooLongError,
     PathTraversalError,
@@ -26,6 +28,25 @@ MAX_NAME_BYTES: Final = 255
 _CLEAN_NAME: Final = rf"[A-Za-z0-9_][A-Za-z0-9_.\-]{{0,{MAX_NAME_BYTES - 1}}}+"
 _CLEAN: Final = re.compile(f"{_CLEAN_NAME}(?:/{_CLEAN_NAME})*+")
 _DRIVE: Final = re.compile(r"[A-Za-z]:")
+
+
+AnyPath = str | os.PathLike[str]
+"""A path as callers in Python may give it: text, or a `pathlib.Path`."""
+
+
+def plain_path(given: AnyPath) -> str:
+    """Return a path as text.
+
+    Raises:
+        InvalidArgumentError: It is none.
+    """
+    if isinstance(given, PurePath):
+        return given.as_posix()
+    # Bytes, too, are refused: a name that is no UTF-8 has no text.
+    text: object = os.fspath(given) if isinstance(given, os.PathLike) else given
+    if not isinstance(text, str):
+        raise InvalidArgumentError(f"A path is text or a pathlib.Path, not {type(given).__name__}")
+    return text
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
+from inspect import isawaitable
 
+from filetools.errors import InvalidArgumentError
 from filetools.permissions.requests import ApprovalDecision, decided
 from filetools.permissions.tickets import Approver, Ticket, Tickets
 
@@ -61,7 +63,13 @@ class Audience:
         return self._attending > 0 or any(self._approvers.values())
 
     def listen(self, approver: Approver, *, everywhere: bool) -> Attendance:
-        """Let a callback answer every request from now on, or only those of this process."""
+        """Let a callback answer every request from now on, or only those of this process.
+
+        Raises:
+            InvalidArgumentError: It cannot be called.
+        """
+        if not callable(given := approver):
+            raise InvalidArgumentError(f"An approver is a function that gets a request, not {type(given).__name__}")
         self._approvers[approver] = everywhere
 
         def leave() -> None:
@@ -118,7 +126,8 @@ class Audience:
 
     async def _ask_one(self, approver: Approver, ticket: Ticket) -> None:
         try:
-            decision = decided(await approver(ticket.request), ticket.request)
+            answer = approver(ticket.request)
+            decision = decided(await answer if isawaitable(answer) else answer, ticket.request)
             if ticket.decision is None and not ticket.is_over:
                 await self._on_answer(ticket, decision)
         except Exception:  # a callback is foreign code; what it raises is no answer, and others may still give one

@@ -19,7 +19,9 @@ from filetools.permissions.requests import (
     digest_of,
 )
 
-Approver = Callable[[ApprovalRequest], Awaitable[ApprovalAnswer | ApprovalDecision]]
+Approved = ApprovalAnswer | ApprovalDecision
+Approver = Callable[[ApprovalRequest], Approved | Awaitable[Approved]]
+"""Answers a request; plain or async. A plain one is called on the event loop, so it answers at once."""
 REMEMBERED_ENDS: Final = 1024
 
 

@@ -23,7 +23,7 @@ from filetools.facade.transactions.view import OverlayStore
 from filetools.facade.way import FIRST_PAUSE_SECONDS, MOST_TRIES, Beat, Outcome, no_beat
 from filetools.journal import HeadMovedError, Journal, View
 from filetools.models import Actor, ChangeRecord, Operation
-from filetools.paths import WorkspacePath
+from filetools.paths import AnyPath, WorkspacePath
 from filetools.stores import Store
 from filetools.sync import Recovery
 
@@ -93,7 +93,7 @@ class BufferingRunner(Runner):
             pass
 
     @contextmanager
-    def strictly(self, raw_paths: Sequence[str]) -> Iterator[None]:
+    def strictly(self, raw_paths: Sequence[AnyPath]) -> Iterator[None]:
         """Have files that a block changes first refuse at the exit what others change there meanwhile.
 
         Args:

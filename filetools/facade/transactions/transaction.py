@@ -28,7 +28,7 @@ from filetools.facade.tree_calls import TreeCalls
 from filetools.facade.write_calls import WriteCalls
 from filetools.facade.writing import DecideWrite
 from filetools.models import Actor, BatchResult, EditResult, WriteResult
-from filetools.paths import WorkspacePath
+from filetools.paths import AnyPath, WorkspacePath, plain_path
 from filetools.permissions import Permit
 from filetools.stores import FileStat
 
@@ -98,7 +98,7 @@ class Transaction(ReadCalls, WriteCalls, TreeCalls):
         """
         raise InvalidArgumentError(_NESTED)
 
-    async def stream_file(self, path: str, *, offset: int = 0, count: int | None = None) -> AsyncIterator[bytes]:
+    async def stream_file(self, path: AnyPath, *, offset: int = 0, count: int | None = None) -> AsyncIterator[bytes]:
         """Yield a file's bytes in chunks of at most 256 KiB; one that the transaction changed comes from memory.
 
         Raises:
@@ -119,20 +119,22 @@ class Transaction(ReadCalls, WriteCalls, TreeCalls):
         self, items: Sequence[Mapping[str, Any]], *, abort: Abort | None = None, progress: Progress | None = None
     ) -> BatchResult:
         """Write several files; as outside of a transaction."""
-        named = [str(item.get("path")) for item in items if item.get("expected_version") is not None]
+        named = [
+            plain_path(item["path"]) for item in items if "path" in item and item.get("expected_version") is not None
+        ]
         with self._buffer.strictly(named):
             return await super().write_multiple(items, abort=abort, progress=progress)
 
-    async def copy_file(self, source: str, destination: str, *, overwrite: bool = False) -> WriteResult:
+    async def copy_file(self, source: AnyPath, destination: AnyPath, *, overwrite: bool = False) -> WriteResult:
         """Copy a file's bytes and mode; as outside of a transaction."""
         with self._buffer.strictly([destination]):
             return await super().copy_file(source, destination, overwrite=overwrite)
 
     async def _put(
-        self, tool: str, path: str, request: WriteRequest, decide: DecideWrite, lock_timeout_seconds: float | None
+        self, tool: str, path: AnyPath, request: WriteRequest, decide: DecideWrite, lock_timeout_seconds: float | None
     ) -> WriteResult:
         if request.on_conflict != "merge":
-            raise InvalidArgumentError(_UNSAVED, path=path)
+            raise InvalidArgumentError(_UNSAVED, path=plain_path(path))
         is_strict = request.expected_version is not None and request.on_stale != "merge"
         with self._buffer.strictly([path] if is_strict else []):
             return await super()._put(tool, path, request, decide, lock_timeout_seconds)
