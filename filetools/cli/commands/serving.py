@@ -16,7 +16,7 @@ import typer
 
 from filetools.app import Folder, Opening, folder_at, open_workspace
 from filetools.cli.command import workspace_command
-from filetools.cli.desk import Desk
+from filetools.cli.desk import Desk, SharedOptions
 from filetools.cli.exit_codes import FAILED
 from filetools.cli.terminal import print_note
 from filetools.distribution import install_command
@@ -87,8 +87,8 @@ def mcp(
     from filetools.servers.mcp import DoorOptions
 
     spoken = None if dialect is None else dialect_named(dialect)
-    folders = [_folder(root) for root in roots or ()]
-    _refuse_number(desk, spoken, len(folders))
+    folders = _folders(roots or ())
+    _refuse_number(desk, spoken, len(roots or ()))
     options = DoorOptions(
         tools=None if tools is None else tuple(name.strip() for name in tools.split(",") if name.strip()),
         dialect=spoken,
@@ -107,7 +107,8 @@ async def _serve(desk: Desk, folders: Sequence[Folder], options: DoorOptions, pe
 
     def opening(place: Path) -> Opening:
         settings = _settings(desk, place, options.dialect, permissions)
-        shared = desk.options
+        # Roots that a client tells are other folders than the one that a mirror and a state directory were given for.
+        shared = desk.options if any(place == folder.given for folder in folders) else SharedOptions()
         return open_workspace(place, mirror=shared.mirror, state_dir=shared.state_dir, settings=settings)
 
     if options.dialect is not None and options.dialect.takes_several_roots:
@@ -128,11 +129,15 @@ def _leave() -> NoReturn:
     os._exit(0)
 
 
-def _folder(name: str) -> Folder:
-    found = folder_at(name)
-    if found is None:
-        raise typer.BadParameter(f"There is no directory {name!r}.", param_hint="ROOT")
-    return found
+def _folders(names: Sequence[str]) -> list[Folder]:
+    """Return the folders of the command line; of several, those that are missing are left out with a warning."""
+    found = {name: folder_at(name) for name in names}
+    missing = [name for name, folder in found.items() if folder is None]
+    if missing and len(missing) == len(found):
+        raise typer.BadParameter(f"There is no directory {missing[0]!r}.", param_hint="ROOT")
+    for name in missing:
+        print_note(f"warning: {name!r} is no folder and is not served")
+    return [folder for folder in found.values() if folder is not None]
 
 
 def _refuse_number(desk: Desk, dialect: Dialect | None, count: int) -> None:

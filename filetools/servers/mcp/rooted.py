@@ -36,21 +36,18 @@ MOST_ROOTS: Final = 50
 ANSWER_SECONDS: Final = 30.0
 """How long a client may take to tell its roots."""
 _NONE_SERVED: Final = "no folder is served"
-_SERVE_ONE: Final = (
-    "Start the server with a folder, or, without any, from a client that tells its roots. Of a server's folders a client"
-    " that tells roots is served what lies in both."
-)
+_SERVE_ONE: Final = "Start the server with a folder, or from a client that tells its roots."
 
 
 class RootedCallers:
     """The callers of one door with several roots, all over one connection; lives as long as the door.
 
-    The folders of the command line bound what is served, and a client that tells its own roots only narrows them. Without
-    any on the command line, those of the client are served.
+    As with the original, the roots that a client tells count, and the folders of the command line where it tells none
+    that is there.
 
     Args:
         workspaces: What is open.
-        bound: The folders of the command line; None if there are none.
+        usual: The folders of the command line.
         dialect: Whose tools they call.
         options: What sort of party they are.
         tools: What they may call.
@@ -59,13 +56,13 @@ class RootedCallers:
     def __init__(
         self,
         workspaces: Workspaces,
-        bound: Roots | None,
+        usual: Roots,
         dialect: Dialect,
         options: DoorOptions,
         tools: Sequence[AnyTool],
     ) -> None:
         self._workspaces = workspaces
-        self._bound = bound
+        self._usual = usual
         self._dialect = dialect
         self._options = options
         self._tools = tools
@@ -113,12 +110,8 @@ class RootedCallers:
 
     async def _find(self, request: Request) -> Roots:
         told = await _told_roots(request)
-        if not told:
-            return self._bound or Roots([])
         folders = [folder for uri in told[:MOST_ROOTS] if (folder := _folder_of(uri)) is not None]
-        if self._bound is not None:
-            return self._bound.narrowed(folder.spellings for folder in folders)
-        return await self._workspaces.roots(folders, is_lenient=True)
+        return await self._workspaces.roots(folders) if folders else self._usual
 
 
 async def _told_roots(request: Request) -> list[str]:

@@ -27,7 +27,7 @@ class RootsDoor:
 
     Args:
         opener: Opens the workspace of a folder.
-        folders: What is served; empty if the client's own roots are.
+        folders: What is served to a client that tells no roots of its own.
         options: What the client may do.
 
     Raises:
@@ -48,12 +48,13 @@ class RootsDoor:
         """Open the folders.
 
         Raises:
-            FileToolsError: One of them cannot be opened.
+            FileToolsError: None of them can be opened.
         """
         async with AsyncExitStack() as opened:
             await opened.enter_async_context(self._workspaces)
-            bound = await self._workspaces.roots(self._folders) if self._folders else None
-            callers = RootedCallers(self._workspaces, bound, self._dialect, self._options, self._tools)
+            # Before any client tells roots: one inside these folders shares their journal then, and their mirror.
+            usual = await self._workspaces.roots(self._folders)
+            callers = RootedCallers(self._workspaces, usual, self._dialect, self._options, self._tools)
             calls = Calls(callers, self._tools, Asking(self._workspaces.all, self._options))
             opened.push_async_callback(calls.aclose)
             self._stack = opened.pop_all()

@@ -48,12 +48,12 @@ async def serve_roots_stdio(opener: OpenFolder, folders: Sequence[Folder], optio
 
     Args:
         opener: Opens the workspace of a folder.
-        folders: What is served; empty if the client's own roots are.
+        folders: What is served to a client that tells no roots of its own.
         options: What the client may do.
 
     Raises:
         InvalidArgumentError: The options name no dialect of several roots, or a tool that there is none of.
-        FileToolsError: A folder cannot be opened.
+        FileToolsError: None of the folders can be opened.
     """
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     async with RootsDoor(opener, folders, options) as server, _standard_streams() as (incoming, outgoing):

@@ -34,31 +34,31 @@ class Workspaces:
         """Return those that are open."""
         return list(self._open.values())
 
-    async def roots(self, folders: Sequence[Folder], *, is_lenient: bool = False) -> Roots:
+    async def roots(self, folders: Sequence[Folder]) -> Roots:
         """Return folders as roots; those that lie in one another, or in what is open, are parts of one workspace.
 
-        Args:
-            folders: The folders.
-            is_lenient: Whether a folder that cannot be opened is left out, and only logged.
+        A folder that cannot be opened is left out, and the log tells.
 
         Raises:
-            FileToolsError: A folder cannot be opened.
+            FileToolsError: None of them can be opened.
         """
         # Whoever is cancelled while it waits must not leave a workspace half open.
-        return await asyncio.shield(asyncio.create_task(self._roots(folders, is_lenient=is_lenient)))
+        return await asyncio.shield(asyncio.create_task(self._roots(folders)))
 
-    async def _roots(self, folders: Sequence[Folder], *, is_lenient: bool) -> Roots:
+    async def _roots(self, folders: Sequence[Folder]) -> Roots:
         whole: dict[Path, Root] = {}
+        failed: list[FileToolsError] = []
         async with self._turn:
             for folder in outermost(folders):
                 try:
                     holder = await self._holder(folder)
                 except FileToolsError as error:
-                    if not is_lenient:
-                        raise
+                    failed.append(error)
                     logger.warning("%s is not served: %s", folder.given, error.message)
                 else:
                     whole[holder] = Root.of(self._open[holder])
+        if failed and not whole:
+            raise failed[0]
         return Roots(list(whole.values())).narrowed(folder.spellings for folder in folders)
 
     async def _holder(self, folder: Folder) -> Path:

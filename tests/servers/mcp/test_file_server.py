@@ -34,6 +34,13 @@ CASES = [
     case("directory_tree", path="{r}", excludePatterns=["node_modules", "*.txt", "src/sub"]),
     case("directory_tree", path="{r}", excludePatterns=["deep.py", "**/x"]),
     case("directory_tree", "errors", path="{r}/a.txt"),
+    case("list_directory", path="{r}/folder"),
+    case("directory_tree", path="{r}/folder"),
+    case("search_files", path="{r}/folder", pattern="**/*.py"),
+    case("read_text_file", path="{r}/src/sub/U\u0308nïcode name.txt"),
+    case("write_file", path="{r}/src/sub/neu-ü.txt", content="1\n"),
+    case("write_file", path="{r}/src/sub/neu-u\u0308.txt", content="2\n"),
+    case("search_files", path="{r}/src/sub", pattern="neu*"),
     *(
         case("search_files", path="{r}", pattern=pattern)
         for pattern in (

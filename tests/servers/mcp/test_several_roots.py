@@ -6,6 +6,7 @@ import asyncio
 import json
 import subprocess
 import sys
+import tempfile
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -14,6 +15,7 @@ from typing import Any
 import mcp_types as wire
 import pytest
 from mcp import Client
+from mcp.client.stdio import stdio_client
 
 import filetools
 from filetools.app import Folder, Opening, folder_at, outermost
@@ -126,23 +128,23 @@ async def test_folders_in_one_another_share_one_journal(places: tuple[Path, Path
     assert [each.parent for each in first.rglob(".filetools")] == [first]
 
 
-async def test_roots_of_the_client_only_narrow_what_the_command_line_allows(places: tuple[Path, Path]) -> None:
+async def test_roots_of_the_client_win_over_the_command_line(places: tuple[Path, Path]) -> None:
     first, second = places
-    telling = TellingRoots(first / "sub", second.parent / "elsewhere", second.parent, "file://host/x", "file:///etc")
+    telling = TellingRoots(first / "sub", second.parent / "elsewhere", "file://host/x")
     async with connected(first, roots=telling) as client:
-        assert await allowed(client) == [str(first / "sub"), str(first)]
-        telling.folders = (first / "sub", second)
-        await client.send_roots_list_changed()
         assert await allowed(client) == [str(first / "sub")]
         assert await text(client, "read_text_file", path="in.txt") == "in\n"
-        for path in (first / "a.txt", second / "b.txt"):
-            assert (await failure(client, "read_text_file", path=str(path))).startswith("ABSOLUTE_PATH: ")
+        assert (await failure(client, "read_text_file", path=f"{first}/a.txt")).startswith("ABSOLUTE_PATH: ")
         assert (await failure(client, "read_text_file", path="up")).startswith("SYMLINK_ESCAPE: ")
-        telling.folders = (second,)
+        telling.folders = (first / "sub", second)
         await client.send_roots_list_changed()
-        assert (await failure(client, "list_allowed_directories")).startswith("WORKSPACE_GONE: ")
+        assert await allowed(client) == [str(first / "sub"), str(second)]
+        assert await text(client, "read_text_file", path=f"{second}/b.txt") == "b\n"
+        telling.folders = (second.parent / "elsewhere",)
+        await client.send_roots_list_changed()
+        assert await allowed(client) == [str(first)]
     assert telling.asked == 3
-    assert not (second / ".filetools").exists()
+    assert not (first / "sub" / ".filetools").exists()
 
 
 async def test_a_client_without_roots_of_its_own_is_served_those_of_the_command_line(places: tuple[Path, Path]) -> None:
@@ -186,8 +188,10 @@ async def test_a_root_that_cannot_be_opened_is_left_out_and_the_others_are_serve
     (first / ".filetools").write_text("no folder")
     async with connected(roots=TellingRoots(first, second)) as client:
         assert await allowed(client) == [str(second)]
+    async with connected(first, second) as client:
+        assert await allowed(client) == [str(second)]
     with pytest.raises(filetools.FileToolsError):
-        async with connected(first, second):
+        async with connected(first):
             pass
 
 
@@ -198,6 +202,14 @@ async def test_a_process_serves_several_folders_to_a_client_of_either_era(places
             await text(client, "read_text_file", path=f"{places[1]}/b.txt")
             await text(client, "write_file", path=f"{places[1]}/b.txt", content=f"{mode}\n")
     assert (places[1] / "b.txt").read_text() == "legacy\n"
+
+
+async def test_of_several_folders_a_missing_one_is_a_warning(places: tuple[Path, Path]) -> None:
+    with tempfile.TemporaryFile("w+") as told:
+        async with Client(stdio_client(ours(places[0], places[0] / "missing", places[1]), errlog=told)) as client:
+            assert await allowed(client) == [str(place) for place in places]
+        told.seek(0)
+        assert "missing' is no folder" in told.read().replace("\n", " ")
 
 
 def test_the_outermost_of_some_folders_are_told(places: tuple[Path, Path]) -> None:

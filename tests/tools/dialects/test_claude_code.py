@@ -44,6 +44,15 @@ def session(files: FileToolsFacade) -> Session:
     return Session(files, CLAUDE_CODE)
 
 
+async def test_a_path_outside_is_told_the_root_and_the_files_that_are_like_it(session: Session, root: Path) -> None:
+    told = await session.refuses("ABSOLUTE_PATH", "Read", file_path="/home/ann/shop/src/app.py")
+    assert f"root: {root}" in told
+    assert "Did you mean 'src/app.py'?" in told
+    assert 'similar: ["src/app.py"]' in told
+    told = await session.refuses("ABSOLUTE_PATH", "Glob", pattern="/elsewhere/*.py")
+    assert f"root: {root}" in told
+
+
 REFUSED: list[tuple[str, dict[str, Any], str, str]] = [
     ("Read", {}, "INVALID_ARGUMENT", "Missing parameter 'file_path'"),
     ("Read", {"file_path": "src/app.py", "lines": 3}, "INVALID_ARGUMENT", "Unknown parameter 'lines'"),

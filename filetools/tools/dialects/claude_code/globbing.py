@@ -37,8 +37,8 @@ class Glob(Parameters):
 async def glob(context: ToolContext, given: Glob) -> dict[str, Any]:
     """Return the newest files whose paths match."""
     started = time.perf_counter()
-    place = located(context, given.path)
-    pattern = _from_root(context, given.pattern, place)
+    place = await located(context, given.path)
+    pattern = await _from_root(context, given.pattern, place)
     async with own_hints(place):
         found, is_complete = await _found(context, place, pattern, everywhere=False)
         if not found:
@@ -56,11 +56,11 @@ async def glob(context: ToolContext, given: Glob) -> dict[str, Any]:
     }
 
 
-def _from_root(context: ToolContext, pattern: str, place: Place) -> str:
+async def _from_root(context: ToolContext, pattern: str, place: Place) -> str:
     """Return a pattern of a folder as one from the root, which the engine compares with whole paths."""
     if pattern.startswith("/"):
         fixed = _WILD.split(pattern, maxsplit=1)[0].rpartition("/")[0]
-        place, pattern = located(context, fixed), f".{pattern[len(fixed) :]}"
+        place, pattern = await located(context, fixed), f".{pattern[len(fixed) :]}"
     if ".." in pattern.split("/"):
         raise InvalidArgumentError("A pattern cannot have '..' segments; give the folder as path")
     # A pattern without slash is compared with names at any depth, one with a slash with whole paths.

@@ -54,7 +54,7 @@ class Grep(Parameters):
 async def grep(context: ToolContext, given: Grep) -> dict[str, Any]:
     """Search contents."""
     window = Window(offset=given.offset, limit=given.head_limit or MOST_ROWS)
-    search = _Search(context, given)
+    search = _Search(context, given, await located(context, given.path))
     async with own_hints(search.place):
         if given.output_mode == "content":
             data = await _content(search, given, window)
@@ -100,10 +100,10 @@ async def _files(search: _Search, given: Grep, window: Window) -> dict[str, Any]
 class _Search:
     """One search, page by page; lives for one call."""
 
-    def __init__(self, context: ToolContext, given: Grep) -> None:
+    def __init__(self, context: ToolContext, given: Grep, place: Place) -> None:
         self._context = context
         self._given = given
-        self.place: Place = located(context, given.path)
+        self.place = place
         self.warnings: list[dict[str, Any]] = []
         self._glob, self.wants = _wanted(given)
 

@@ -107,7 +107,7 @@ async def edit_notebook(context: ToolContext, given: NotebookEdit) -> dict[str, 
         raise InvalidArgumentError("NotebookEdit edits notebooks (.ipynb); use Edit for other files")
     if given.edit_mode == "insert" and given.cell_type is None:
         raise InvalidArgumentError("cell_type is needed to insert a cell")
-    place = located(context, given.notebook_path)
+    place = await located(context, given.notebook_path)
     change = CellChange(given, place.path)
     async with own_hints(place):
         await place.files.change_text(

@@ -7,6 +7,7 @@ from contextlib import asynccontextmanager
 from typing import Final
 
 from filetools.errors import (
+    AbsolutePathError,
     DirectoryNotFoundError,
     EditAmbiguousError,
     EditNotFoundError,
@@ -22,13 +23,21 @@ from filetools.tools.tool import ToolContext
 GROUP: Final = "claude-code"
 
 
-def located(context: ToolContext, raw_path: str | None) -> Place:
+async def located(context: ToolContext, raw_path: str | None) -> Place:
     """Return what a path names: an absolute one inside the root, or one relative to it; None is the root.
 
     Raises:
-        AbsolutePathError: It lies outside.
+        AbsolutePathError: It lies outside; names the root, and files in it that are like it.
     """
-    return context.roots.locate(raw_path or "")
+    try:
+        return context.roots.locate(raw_path or "")
+    except AbsolutePathError as error:
+        root = context.roots.first
+        found = await similar_paths(root.files, (raw_path or "").replace("\\", "/").strip("/"))
+        error.details.update({"root": root.absolute("")} | ({"similar": found} if found else {}))
+        hint = f"Did you mean {found[0]!r}? " if found else ""
+        error.suggested_action = f"{hint}Use a path relative to the root, or one below it."
+        raise
 
 
 @asynccontextmanager

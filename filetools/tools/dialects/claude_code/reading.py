@@ -39,7 +39,7 @@ class Read(Parameters):
 
 async def read(context: ToolContext, given: Read) -> dict[str, Any]:
     """Read a file, or some of its lines."""
-    place = located(context, given.file_path)
+    place = await located(context, given.file_path)
     is_notebook = place.path.endswith(".ipynb") and given.offset is None and given.limit is None
     # Lines that no model is shown must not count as read; a file that has fewer is read as a whole all the same.
     limit = given.limit or (None if is_notebook else place.files.settings.max_text_lines)

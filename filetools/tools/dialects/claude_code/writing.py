@@ -52,7 +52,7 @@ class EditText(Parameters):
 
 async def write(context: ToolContext, given: Write) -> dict[str, Any]:
     """Create or replace a file."""
-    place = located(context, given.file_path)
+    place = await located(context, given.file_path)
     async with own_hints(place):
         made = await place.files.write_file(place.path, given.content, require_read=context.require_read)
     return await _written(place, given.content, made)
@@ -62,7 +62,7 @@ async def edit(context: ToolContext, given: EditText) -> dict[str, Any]:
     """Replace exact text in a file."""
     if given.old_string == given.new_string:
         raise InvalidArgumentError("No changes to make: old_string and new_string are exactly the same.")
-    place = located(context, given.file_path)
+    place = await located(context, given.file_path)
     if not given.old_string:
         return await _created(place, given.new_string)
     change = Edit(old=given.old_string, new=given.new_string, replace_all=given.replace_all)

@@ -90,7 +90,9 @@ async def search_files(context: ToolContext, given: Search) -> Mapping[str, Any]
     """Find files and folders whose path below a folder fits a glob."""
     place = await place_of(context, given.path)
     wanted, leaves_out = PathGlob(given.pattern), Exclusion(given.exclude_patterns)
-    start = place.absolute.rstrip("/")
+    with told_as(given.path):
+        real = await real_path(place.root, place.path)
+    start = (place.absolute if real == place.path else place.root.absolute(real)).rstrip("/")
     entered, found = {""}, []
     async for path, entry in _paced(await _entries(context, given.path, recursive=True)):
         if path.rpartition("/")[0] not in entered or leaves_out.excludes(path):
@@ -125,11 +127,13 @@ async def _paced(items: Iterable[T]) -> AsyncIterator[T]:
 
 
 async def _listed(context: ToolContext, place: Place, *, recursive: bool) -> AsyncIterator[tuple[str, Entry]]:
-    base = len(place.path) + 1 if place.path else 0
+    # Entries are told by where they really lie, which differs below a linked folder.
+    real = await real_path(place.root, place.path)
+    base = len(real) + 1 if real else 0
     cursor: str | None = None
     while True:
         page = await place.files.list_files(
-            place.path, recursive=recursive, all=True, details=not recursive, cursor=cursor, abort=context.is_aborted
+            real, recursive=recursive, all=True, details=not recursive, cursor=cursor, abort=context.is_aborted
         )
         for entry in page.entries:
             yield entry.path[base:], entry
