@@ -70,8 +70,14 @@ class KnownNames:
             way.append(self._indexed("/".join(names[:depth])) if is_known else way[-1])
         return way
 
-    def first_look(self, path: str, stat: FileStat) -> Operation:
-        """Return what has happened to a file that the journal does not know: created, modified, or merely found."""
+    def first_look(self, path: str, stat: FileStat, folder: Callable[[], FileStat | None]) -> Operation:
+        """Return what has happened to a file that the journal does not know: created, modified, or merely found.
+
+        Args:
+            path: Where it is.
+            stat: What it is.
+            folder: Returns what the folder is that it is in.
+        """
         inventory = self._current()
         if self._origin is not None and self.is_watched(stat):
             inventory = self._origin._current()
@@ -79,7 +85,8 @@ class KnownNames:
         if known == "unknown":
             return Operation.FOUND
         if known != "file":
-            return Operation.FOUND if inventory is None and self._was_overlooked(path, stat) else Operation.CREATE
+            is_old = inventory is None and self._was_overlooked(path, stat, folder)
+            return Operation.FOUND if is_old else Operation.CREATE
         # A program cannot set the time back at which an inode was changed.
         return Operation.MODIFY if stat.changed_ns > self._known_since_ns(path, inventory) else Operation.FOUND
 
@@ -114,7 +121,7 @@ class KnownNames:
         is_uncertain = head is None and (index.looked() is None or self.is_left_out(path))
         return "unknown" if is_uncertain else "absent"
 
-    def _was_overlooked(self, path: str, stat: FileStat) -> bool:
+    def _was_overlooked(self, path: str, stat: FileStat, folder: Callable[[], FileStat | None]) -> bool:
         """Whether a file may have stood there at the last look, which left it out."""
         index = self._journal.tree_index
         looked = None if self._origin is not None else index.looked()
@@ -122,9 +129,13 @@ class KnownNames:
         if looked is None or stat.changed_ns >= int((looked.began or looked.time) * 1e9) - CLOCK_TICK_NS:
             return False
         above = path.rpartition("/")[0]
-        folder = index.get(self._key(above)) if above else None
-        # A folder that no look has met is new, and may have come with old files.
-        return not above or (folder is not None and folder.identity is not None)
+        if not above:
+            return True
+        # A folder that no look has met is new, and so is another one in its place; it may have come with old files.
+        row, found = index.get(self._key(above)), folder()
+        if row is None or row.identity is None or found is None:
+            return False
+        return row.identity[:2] == (found.device, found.inode)
 
     def _known_since_ns(self, path: str, inventory: Inventory | None) -> int:
         if inventory is not None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import time
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Final
 
 from filetools.content import ContentFacts, inspect, version_of
@@ -274,7 +275,7 @@ def _adoption(parts: Parts, seen: Look) -> Change | None:
     if head is not None and head.version == seen.version and head.mode in (None, stat.mode):
         return None
     if head is None:
-        operation = parts.names.first_look(seen.path, stat)
+        operation = parts.names.first_look(seen.path, stat, partial(parts.store.stat, seen.path.parent))
     else:
         operation = Operation.CREATE if head.version is None else Operation.MODIFY
     return Change(

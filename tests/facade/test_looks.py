@@ -449,6 +449,20 @@ async def test_an_old_file_that_came_with_a_folder_since_the_last_look_is_told_a
         assert [str(record.operation.value) for record in records][-3:] == ["create_directory", "create", "delete"]
 
 
+async def test_an_old_file_that_came_with_a_folder_in_the_place_of_another_is_told_as_created(tmp_path: Path) -> None:
+    grow(tmp_path)
+    run(tmp_path, "mkdir other; echo old > other/came.md")
+    await look_once(tmp_path)
+    async with filetools.open(tmp_path, settings=ALONE) as files:
+        await asyncio.sleep(0.05)  # older than the tick of the clock that stamps files
+        await files.look()
+        run(tmp_path, "rm -r docs; mv other docs")
+        await files.append_file("docs/came.md", "ours\n")
+        assert [fact for fact in await recorded(files) if fact[1] == "docs/came.md"] == [
+            ("create", "docs/came.md", "external"), ("modify", "docs/came.md", "agent")
+        ]  # fmt: skip
+
+
 async def test_what_is_in_a_new_folder_is_new_also_after_a_look_that_came_to_no_end(tmp_path: Path) -> None:
     (tmp_path / "away").mkdir()
     root = tmp_path / "root"
