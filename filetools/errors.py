@@ -353,14 +353,16 @@ class EditNotFoundError(FileToolsError, ValueError):
         Args:
             path: Workspace-relative path of the file.
             what: What was looked for and how often it was there.
-            closest: Where the file is most like it: `start_line`, `end_line`, `text`, `shown`, `why`.
+            closest: Where the file is most like it: `start_line`, `end_line`, `text`, `why`, `difference`.
             lines: Lines, from 1, of the matches there are.
             number: Which edit or hunk of the call failed, from 1.
         """
         near = ""
         if closest is not None:
-            place = f"lines {closest['start_line']}-{closest['end_line']}"
-            near = f"; closest are {place}, which differ in {', '.join(closest['why'])}:\n{closest['shown']}"
+            first, last = closest["start_line"], closest["end_line"]
+            place = f"is line {first}, which differs" if first == last else f"are lines {first}-{last}, which differ"
+            difference = f" ({closest['difference']})" if closest["difference"] else ""
+            near = f"; closest {place} in {', '.join(closest['why'])}{difference}:\n{closest['text']}".rstrip("\r\n")
         super().__init__(
             f"{what}{f' in {path}' if path else ''}{near}",
             path=path,

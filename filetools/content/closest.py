@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+import itertools
+import math
 import re
+import unicodedata
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final, TypedDict
 
 from filetools.content.ends import end_of, split_lines, without_end
+from filetools.content.normalizing import without_line_numbers
 
 _MAX_CHARACTERS: Final = 4 * 1024 * 1024
 _MAX_LINES: Final = 50_000
 """A line costs far more than its characters: it is changed and compared in every way there is."""
+_LEAST_SHARE: Final = 0.25
+"""Of the groups of letters of a text that lines must have to be called like it."""
+_SHORT_CHARACTERS: Final = 12
 _MAX_SHOWN_LINES: Final = 60
 _MAX_SHOWN_CHARACTERS: Final = 6000
-_WORD: Final = re.compile(r"\w+")
 _BLANKS: Final = re.compile(r"[ \t\u00a0]+")
 _TYPOGRAPHY: Final = str.maketrans(
     {"\u2026": "..."}
@@ -33,10 +39,10 @@ class ClosestRegion(TypedDict):
     end_line: int
     text: str
     """The lines as they are, ready to be copied."""
-    shown: str
-    """The same with tabs as →, trailing blanks as · and CR as ␍."""
     why: list[str]
     """What differs: line ends, trailing blanks, indentation, blanks, case, typographic characters, or the text."""
+    difference: str
+    """The first difference that the eye may miss; "" if there is none."""
 
 
 _Change = Callable[[str], str]
@@ -66,14 +72,21 @@ def closest_region(old: str, text: str) -> ClosestRegion | None:
     if end_of(lines[-1]):
         # As in the wanted text, nothing stands behind the last end.
         bare.append("")
-    wanted = old.split("\n")
+    plain = without_line_numbers(old)
+    wanted = (old if plain is None else plain).split("\n")
     size = len(wanted) - (len(wanted) > 1 and not wanted[-1])
+    numbers = "" if plain is None else "your text holds line numbers"
     for names in [[name] for name in _CHANGES] + [list(_CHANGES)]:
         at = _place_after(names, wanted, bare)
         if at is not None:
-            return _region(lines, at, size, _needed(names, wanted, bare))
+            difference = numbers or _difference(wanted[:size], bare[at : at + size], at + 1)
+            return _region(lines, at, size, ["line numbers"] if numbers else _needed(names, wanted, bare), difference)
+    if size < len(wanted) and (at := _place_after(list(_CHANGES), wanted[:size], bare)) is not None:
+        is_last = at + size == len(lines) and text.casefold().endswith(wanted[size - 1].strip().casefold())
+        why = f"line {at + size} {'is the last and has no line end' if is_last else 'goes on behind your text'}"
+        return _region(lines, at, size, ["line ends"], numbers or why)
     at = _likest(wanted, bare)
-    return None if at is None else _region(lines, min(at, len(lines) - 1), size, ["text"])
+    return None if at is None else _region(lines, min(at, len(lines) - 1), size, ["text"], numbers)
 
 
 def _hidden_return(line: str) -> str:
@@ -105,11 +118,16 @@ def _changed(names: Iterable[str], lines: Sequence[str]) -> list[str]:
 
 
 def _likest(wanted: Sequence[str], lines: Sequence[str]) -> int | None:
-    """Return the line, from 0, where the same number of lines shares the most words with the wanted ones."""
-    words = [set(_WORD.findall(line.casefold())) for line in lines]
-    frequency = Counter(word for found in words for word in found)
-    asked = {word for line in wanted for word in _WORD.findall(line.casefold())}
-    weights = [sum(1 / frequency[word] for word in found & asked) for found in words]
+    """Return the line, from 0, where the same number of lines has the most groups of letters of the wanted ones.
+
+    A part of a line, or a word with a letter wrong, is found by them, and a word that many lines have leads nowhere.
+    """
+    # Of a word or two there are too few long groups.
+    letters = 3 if sum(map(len, wanted)) > _SHORT_CHARACTERS else 2
+    asked = set().union(*(_groups(line, letters) for line in wanted))
+    shared = [asked & _groups(line, letters) for line in lines]
+    frequency = Counter(group for found in shared for group in found)
+    weights = [sum(math.log1p(len(lines) / frequency[group]) for group in found) for found in shared]
     size = min(len(wanted), len(lines))
     score = sum(weights[:size])
     best, best_score = 0, score
@@ -118,36 +136,55 @@ def _likest(wanted: Sequence[str], lines: Sequence[str]) -> int | None:
         # The sum runs up and down; what is left of rounding must not count as better.
         if score > best_score + 1e-9:
             best, best_score = start, score
-    return best if best_score > 1e-9 else _likest_by_letters(wanted, lines)
+    found = set().union(*shared[best : best + size])
+    return best if found and len(found) >= _LEAST_SHARE * len(asked) else None
 
 
-def _likest_by_letters(wanted: Sequence[str], lines: Sequence[str]) -> int | None:
-    longest = max(range(len(wanted)), key=lambda at: len(wanted[at].strip()))
-    asked = _pairs(wanted[longest])
-    scores = [2 * len(asked & pairs) / (len(asked) + len(pairs) or 1) for pairs in map(_pairs, lines)]
-    best = max(range(len(scores)), key=scores.__getitem__)
-    return max(0, best - longest) if scores[best] > 0.3 else None
+def _groups(line: str, letters: int) -> set[str]:
+    plain = " ".join(line.casefold().split())
+    return {plain[at : at + letters] for at in range(max(1, len(plain) - letters + 1))} if plain else set()
 
 
-def _pairs(line: str) -> set[str]:
-    plain = line.strip().casefold()
-    return {plain[at : at + 2] for at in range(len(plain) - 1)}
-
-
-def _region(lines: Sequence[str], start: int, count: int, why: list[str]) -> ClosestRegion:
+def _region(lines: Sequence[str], start: int, count: int, why: list[str], difference: str) -> ClosestRegion:
     end = min(start + min(count, _MAX_SHOWN_LINES), len(lines))
-    found = lines[start:end]
     return {
         "start_line": start + 1,
         "end_line": end,
-        "text": "".join(found)[:_MAX_SHOWN_CHARACTERS],
-        "shown": "\n".join(map(_shown, found))[:_MAX_SHOWN_CHARACTERS],
+        "text": "".join(lines[start:end])[:_MAX_SHOWN_CHARACTERS],
         "why": why,
+        "difference": difference,
     }
 
 
-def _shown(line: str) -> str:
-    bare = without_end(line)
-    kept = bare.rstrip(" \t")
-    trailing = bare[len(kept) :].replace(" ", "·")
-    return (kept + trailing).replace("\t", "→") + ("␍" if "\r" in end_of(line) else "")
+def _difference(wanted: Sequence[str], there: Sequence[str], first: int) -> str:
+    """Return in words the first difference of lines that look alike."""
+    for number, (line, now) in enumerate(zip(wanted, there, strict=False), first):
+        indent, its = _indent(line), _indent(now)
+        if indent != its and (number > first or indent):
+            return f"line {number} begins with {_named(its)}, your text with {_named(indent)}"
+        odd, its_odd = _odd(line, now), _odd(now, line)
+        if odd or its_odd:
+            return f"line {number} has {its_odd or 'none of it'}, your text {odd or 'a plain character'}"
+        end, its_end = line[len(line.rstrip()) :], now[len(now.rstrip()) :]
+        if end != its_end and len(line.rstrip()) > 0 and (end or number < first + len(wanted) - 1):
+            return f"line {number} ends with {_named(its_end)} behind its text, your text with {_named(end)}"
+    return ""
+
+
+def _indent(line: str) -> str:
+    return line[: len(line) - len(line.lstrip(" \t\u00a0"))]
+
+
+def _odd(line: str, other: str) -> str:
+    """Return by name the first character of a line that the other has not, and that looks like another one."""
+    found = next(
+        (each for each in line if each not in other and each not in "\r\t" and not each.isalnum() and each > "~"), ""
+    )
+    return f"a {unicodedata.name(found, 'strange character').lower()}" if found else ""
+
+
+def _named(blanks: str) -> str:
+    """Return in words of what blanks a text consists."""
+    names = {" ": "blank", "\t": "tab", "\u00a0": "no-break space", "\r": "CR"}
+    runs = [(names.get(each, "blank"), len(list(run))) for each, run in itertools.groupby(blanks)]
+    return " and ".join(f"{count} {name}{'s' if count > 1 else ''}" for name, count in runs) or "none"

@@ -1,4 +1,6 @@
-r"""Edits: old text replaced by new, exactly, all or nothing.
+r"""Edits: old text replaced by new, all or nothing.
+
+An old text stands exactly, or, where it does not, as the one text that `normalizing` takes it for.
 
 LF in the old text matches any line end of the file; CR in it is taken literally. New text without CR takes the line
 ends of the file: a line that the edit keeps has its own, a new one its neighbour's. New text with CR is literal.
@@ -8,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any, Final
 
 from filetools.content.around import lines_around
 from filetools.content.closest import closest_region
@@ -16,9 +19,13 @@ from filetools.content.ends import end_after, end_before, end_of, ends_like, spl
 from filetools.content.formats import TextFormat, decode
 from filetools.content.lines import newline_of
 from filetools.content.matching import lines_at, matches_of
+from filetools.content.normalizing import meant_by
 from filetools.content.text_edits import TextEdit, apply_text_edits, composed, splice
 from filetools.errors import EditAmbiguousError, EditNotFoundError, InvalidArgumentError
 from filetools.models import Newline
+
+MOST_REFUSALS: Final = 5
+"""Edits that one refusal tells of besides the first."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,6 +51,8 @@ class EditOutcome:
     """What changed, in the places of the text before all edits: in order, not overlapping."""
     counts: tuple[int, ...]
     """How many matches each edit replaced."""
+    repairs: tuple[str, ...] = ()
+    """Where a text did not stand as it was sent and was taken for what it means: a sentence each."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,15 +79,42 @@ def apply_edits(text: str, edits: Sequence[Edit], *, path: str | None = None) ->
     _check(edits)
     spans: list[TextEdit] = []
     counts: list[int] = []
+    repairs: list[str] = []
+    refusals: list[EditNotFoundError | EditAmbiguousError] = []
     current = text
     for number, edit in enumerate(edits, 1):
-        found = _found(current, edit, number, path)
+        try:
+            found, new, why = _found(current, edit, number, path)
+        except (EditNotFoundError, EditAmbiguousError) as exc:
+            refusals.append(exc)
+            continue
         counts.append(len(found))
+        if why:
+            repairs.append(f"The old text of edit {number} was found but for {why}")
         if edit.old != edit.new:
-            made = _replacements(current, found, edit.new)
+            made = _replacements(current, found, new)
             current = apply_text_edits(current, made)
             spans = composed(spans, made)
-    return EditOutcome(text=current, spans=tuple(spans), counts=tuple(counts))
+    if refusals:
+        raise joined(refusals)
+    return EditOutcome(text=current, spans=tuple(spans), counts=tuple(counts), repairs=tuple(repairs))
+
+
+def joined(
+    refusals: Sequence[EditNotFoundError | EditAmbiguousError],
+) -> EditNotFoundError | EditAmbiguousError:
+    """Return the first of some refusals, which tells the others, too."""
+    first = refusals[0]
+    if len(refusals) > 1:
+        others = [other.message for other in refusals[1 : MOST_REFUSALS + 1]]
+        first.message = "\n".join([first.message, *others])
+        rest = [{"number": each.details["number"], **_repair_data(each)} for each in refusals[1 : MOST_REFUSALS + 1]]
+        first.details["others"] = rest
+    return first
+
+
+def _repair_data(error: EditNotFoundError | EditAmbiguousError) -> dict[str, Any]:
+    return {name: error.details[name] for name in ("closest", "lines") if error.details.get(name)}
 
 
 def apply_edits_to_bytes(content: bytes, text_format: TextFormat, edits: Sequence[Edit], *, path: str) -> BytesOutcome:
@@ -143,21 +179,26 @@ def _check(edits: Sequence[Edit]) -> None:
     for number, edit in enumerate(edits, 1):
         if not edit.old:
             raise InvalidArgumentError(
-                f"Edit {number} has an empty old text; use insert_lines or write_file instead",
+                f"Edit {number} has an empty old text",
                 suggested_action="Give a line next to the place as the old text, and repeat it in the new text.",
             )
         if edit.count < 1 and not edit.replace_all:
             raise InvalidArgumentError(f"Edit {number} has a count of {edit.count}; it must be at least 1")
 
 
-def _found(text: str, edit: Edit, number: int, path: str | None) -> list[tuple[int, int]]:
+def _found(text: str, edit: Edit, number: int, path: str | None) -> tuple[list[tuple[int, int]], str, str]:
+    """Return where an edit stands, what is to stand there, and in what the text was another, if it was."""
     found = matches_of(edit.old, text)
     lines = lines_at(text, [start for start, _ in found]) if len(found) != edit.count else []
     what = f"The old text of edit {number}"
+    if not found and (edit.count == 1 or edit.replace_all):
+        meant = meant_by(edit.old, edit.new, text)
+        if meant is not None:
+            return [(meant.start, meant.end)], meant.new, meant.why
     if not found:
         raise EditNotFoundError(path, f"{what} was not found", closest=closest_region(edit.old, text), number=number)
     if edit.replace_all or len(found) == edit.count:
-        return found
+        return found, edit.new, ""
     if len(found) < edit.count:
         said = f"{what} was found {len(found)} times instead of {edit.count}"
         raise EditNotFoundError(path, said, lines=lines, number=number)

@@ -263,8 +263,13 @@ def edit_result(change: TextChange, outcome: Outcome | None, before: str) -> Edi
         disk_version=None if unsaved is None or unsaved.disk_version == change.version else unsaved.disk_version,
         number=number_of(record),
         mirror=outcome.mirror if outcome is not None else "off",
-        warnings=list(outcome.warnings) if outcome is not None else [],
+        warnings=[*repaired(change.outcome.repairs), *(outcome.warnings if outcome is not None else ())],
     )
+
+
+def repaired(repairs: Sequence[str]) -> list[dict[str, Any]]:
+    """Return the warnings that tell what was taken for what it means."""
+    return [{"code": "REPAIRED", "message": repair} for repair in repairs]
 
 
 class PatchCall:

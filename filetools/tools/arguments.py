@@ -6,28 +6,50 @@ import difflib
 import json
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, Final, TypeVar, get_args
+from typing import Any, Final, Generic, TypeVar, get_args
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails
 
 from filetools.errors import InvalidArgumentError
+from filetools.tools.conversion import converted, from_json
 
-ALIASES: Final = {
-    "file_path": "path",
-    "filename": "path",
-    "old_str": "old_string",
-    "new_str": "new_string",
-    "query": "pattern",
-    "length": "limit",
-    "patch_text": "patch",
-    "input": "patch",
-}
-"""Names that models trained on other tools use; each counts only where the tool has the right-hand parameter."""
+_SYNONYMS: Final = (
+    (
+        "path", "file_path", "filepath", "filename", "file_name", "file", "target_file", "absolute_path", "relative_path",
+        "directory", "folder", "dir",
+    ),
+    ("old_string", "old_str", "old_text", "old", "old_content", "search_string"),
+    ("new_string", "new_str", "new_text", "new", "new_content", "replacement"),
+    ("content", "contents", "file_text", "file_content", "text", "body"),
+    ("pattern", "query", "regex", "search", "search_pattern"),
+    ("limit", "length", "head_limit", "max_results", "max_count", "num_lines", "line_count"),
+    ("offset", "start_line", "line_start", "first_line"),
+    ("patch", "patch_text", "diff", "input"),
+    ("source", "src", "from", "from_path", "source_path", "old_path"),
+    ("destination", "dest", "dst", "to", "to_path", "destination_path", "new_path", "target"),
+    ("ignore_case", "case_insensitive", "-i", "i"),
+    ("context", "context_lines", "-C", "C"),
+    ("glob", "include", "file_pattern", "include_pattern"),
+    ("output_mode", "mode"),
+    ("all", "include_hidden", "hidden"),
+    ("edits", "changes", "replacements"),
+    ("expected_version", "version", "base_version"),
+    ("max_depth", "depth"),
+    ("overwrite", "force"),
+    ("dry_run", "preview"),
+)  # fmt: skip
+"""Names that models trained on other tools use for the same; one counts where the tool has exactly one of its row."""
+_ROWS: Final = {name: row for row in _SYNONYMS for name in row}
+_VALUES: Final = {"files_with_matches": "files", "files": "files_with_matches"}
+"""Choices that other tools call so, where the tool has no choice of that name."""
 
 MAX_SHOWN_CHARACTERS: Final = 80
+MOST_PROBLEMS: Final = 8
+"""Wrong parameters that an error names; of more it tells the number."""
 _CAPITAL: Final = re.compile(r"(?<=[a-z0-9])[A-Z]")
 _EXPECTED: Final = {
     "string_type": "a string",
@@ -42,7 +64,7 @@ _EXPECTED: Final = {
 
 
 class Parameters(BaseModel):
-    """Base of the parameters of tools: nothing is converted, nothing unknown is taken.
+    """Base of the parameters of tools: nothing unknown is taken, and nothing that could mean two things.
 
     A field with an alias, such as "oldText" or "-A", is published, and told of in errors, by that alone.
     """
@@ -61,50 +83,123 @@ class NoParameters(Parameters):
 P = TypeVar("P", bound=Parameters)
 
 
+@dataclass(frozen=True, slots=True)
+class Parsed(Generic[P]):
+    """Parameters of a call, and what was understood of them that was not said so."""
+
+    parameters: P
+    repairs: tuple[str, ...] = ()
+    """A clause each, such as "'limit' is 4, not '4'"."""
+
+
 def parse_arguments(model: type[P], arguments: object) -> P:
-    """Return the parameters that arguments stand for.
+    """Return the parameters that arguments stand for; as `read_arguments`."""
+    return read_arguments(model, arguments).parameters
+
+
+def read_arguments(model: type[P], arguments: object) -> Parsed[P]:
+    """Return the parameters that arguments stand for, and what was repaired in them.
 
     Args:
         model: The tool's parameters.
         arguments: What came with the call.
 
     Raises:
-        InvalidArgumentError: Not an object, an unknown or missing parameter, one given twice under two names with
-            different values, or a value of a wrong type or range; names the parameter, what was expected, what came.
+        InvalidArgumentError: Not an object, unknown or missing parameters, one given twice under two names with
+            different values, or values of a wrong type or range; names every such parameter, what was expected, what came.
     """
-    named = _canonical(model, arguments, "")
+    reader = _Reader()
+    named = reader.object(model, arguments, "")
     try:
-        return model.model_validate(named)
+        parameters = model.model_validate(named)
     except ValidationError as exc:
-        problems = [_sentence(error) for error in exc.errors(include_url=False)]
-        raise InvalidArgumentError(
-            problems[0], suggested_action="Correct the arguments and call again.", details={"problems": problems}
-        ) from exc
+        found = exc.errors(include_url=False)
+        reader.problems += [each for error in found if (each := _sentence(error)) not in reader.problems]
+        raise reader.refusal() from exc
+    if reader.problems:
+        raise reader.refusal()
+    return Parsed(parameters, tuple(reader.repairs))
 
 
-def _canonical(model: type[BaseModel], arguments: object, where: str) -> dict[str, Any]:
-    if not isinstance(arguments, Mapping):
-        what = f"Parameter {where!r}" if where else "Arguments"
-        raise InvalidArgumentError(
-            f"{what}: expected an object, got {_shown(arguments)}{_why_no_json(arguments)}",
+class _Reader:
+    """Reads the arguments of one call, and goes on behind what is wrong with them, so that all is told at once."""
+
+    def __init__(self) -> None:
+        self.problems: list[str] = []
+        self.repairs: list[str] = []
+        self._details: dict[str, Any] = {}
+
+    def refusal(self) -> InvalidArgumentError:
+        """Return the error that tells all that is wrong."""
+        more = len(self.problems) - 1
+        told = self.problems[0] if not more else "; ".join(self.problems[:MOST_PROBLEMS])
+        return InvalidArgumentError(
+            told + (f"; and {more + 1 - MOST_PROBLEMS} more" if more >= MOST_PROBLEMS else ""),
             suggested_action="Correct the arguments and call again.",
+            details=self._details,
         )
-    named: dict[str, Any] = {}
-    given: dict[str, str] = {}
-    for raw_name, value in arguments.items():
-        name = _known_name(model, str(raw_name), where)
-        if name in given and not _is_repeated(named[name], value):
-            raise InvalidArgumentError(
-                f"Parameter {where + name!r} is given twice with different values, as {given[name]!r} and {raw_name!r}"
-            )
-        if named.get(name) is None:
-            named[name], given[name] = value, str(raw_name)
-    fields = _published(model)
-    return {
-        name: _canonical_value(fields[name], value, where + name)
-        for name, value in named.items()
-        if value is not None or fields[name].is_required()
-    }
+
+    def object(self, model: type[BaseModel], arguments: object, where: str) -> dict[str, Any]:
+        """Return the arguments of an object by the names of its parameters."""
+        if isinstance(arguments, str) and isinstance(said := from_json(arguments), Mapping):
+            self.repairs.append(f"{where.rstrip('.') or 'the object'} came as JSON text")
+            arguments = said
+        if not isinstance(arguments, Mapping):
+            what = f"Parameter {where.rstrip('.')!r}" if where else "Arguments"
+            self.problems.append(f"{what}: expected an object, got {_shown(arguments)}{_why_no_json(arguments)}")
+            raise self.refusal()
+        named: dict[str, Any] = {}
+        given: dict[str, str] = {}
+        for raw_name, value in arguments.items():
+            name = self._known_name(model, str(raw_name), where)
+            if name is None:
+                continue
+            if name in given and not _is_repeated(named[name], value):
+                self.problems.append(
+                    f"Parameter {where + name!r} is given twice with different values, as {given[name]!r} and {raw_name!r}"
+                )
+            if named.get(name) is None:
+                named[name], given[name] = value, str(raw_name)
+        fields = _published(model)
+        return {
+            name: self._value(fields[name], value, where + name)
+            for name, value in named.items()
+            if value is not None or fields[name].is_required()
+        }
+
+    def _value(self, field: FieldInfo, value: Any, where: str) -> Any:
+        """Return a value in the form of the declared type, if it means one; go on inside objects and lists of them."""
+        made = converted(field.annotation, value)
+        choices = get_args(field.annotation)
+        if isinstance(made, str) and made not in choices and _VALUES.get(made) in choices:
+            made = _VALUES[made]
+        if made is not value:
+            self.repairs.append(f"{where!r} was taken as {_brief(made)} instead of {_shown(value)}")
+        nested = _item_model(field)
+        if nested is not None and isinstance(made, Mapping):
+            return self.object(nested, made, f"{where}.")
+        if nested is None or not isinstance(made, list):
+            return made
+        return [self.object(nested, item, f"{where}[{index}].") for index, item in enumerate(made)]
+
+    def _known_name(self, model: type[BaseModel], raw_name: str, where: str) -> str | None:
+        fields = _published(model)
+        if raw_name in fields:
+            return raw_name
+        by_field = {name: field.alias or name for name, field in model.model_fields.items()}
+        snake = _CAPITAL.sub(lambda match: f"_{match[0].lower()}", raw_name[:MAX_SHOWN_CHARACTERS]).replace("-", "_")
+        if found := by_field.get(raw_name) or by_field.get(snake) or (snake if snake in fields else None):
+            return found
+        row = _ROWS.get(raw_name) or _ROWS.get(snake) or ()
+        meant = [name for name in fields if name in row or _snake(name) in row]
+        if len(meant) == 1:
+            self.repairs.append(f"{where + raw_name!r} was taken as {meant[0]!r}")
+            return meant[0]
+        nearest = nearest_name(snake, list(fields))
+        hint = f"did you mean {nearest!r}?" if nearest else f"known are {', '.join(fields) or 'none'}"
+        self.problems.append(f"Unknown parameter {where + raw_name[:MAX_SHOWN_CHARACTERS]!r}; {hint}")
+        self._details = {"parameters": list(fields), **({"nearest": nearest} if nearest else {})}
+        return None
 
 
 @lru_cache(maxsize=1000)
@@ -113,14 +208,12 @@ def _published(model: type[BaseModel]) -> Mapping[str, FieldInfo]:
     return {field.alias or name: field for name, field in model.model_fields.items()}
 
 
-def _canonical_value(field: FieldInfo, value: Any, where: str) -> Any:
-    """Go on inside objects and lists of objects; every other value is for the validator."""
-    nested = _item_model(field)
-    if nested is not None and isinstance(value, Mapping):
-        return _canonical(nested, value, f"{where}.")
-    if nested is None or not isinstance(value, list):
-        return value
-    return [_canonical(nested, item, f"{where}[{index}].") for index, item in enumerate(value)]
+def _snake(name: str) -> str:
+    return _CAPITAL.sub(lambda match: f"_{match[0].lower()}", name)
+
+
+def _brief(value: object) -> str:
+    return json.dumps(value) if isinstance(value, bool | int | float | str) else _shown(value)
 
 
 def _item_model(field: FieldInfo) -> type[BaseModel] | None:
@@ -132,26 +225,6 @@ def _model_in(annotation: object) -> type[BaseModel] | None:
     if isinstance(annotation, type) and not get_args(annotation):
         return annotation if issubclass(annotation, BaseModel) else None
     return next((found for each in get_args(annotation) if (found := _model_in(each))), None)
-
-
-def _known_name(model: type[BaseModel], raw_name: str, where: str) -> str:
-    fields = _published(model)
-    if raw_name in fields:
-        return raw_name
-    by_field = {name: field.alias or name for name, field in model.model_fields.items()}
-    snake = _CAPITAL.sub(lambda match: f"_{match[0].lower()}", raw_name[:MAX_SHOWN_CHARACTERS])
-    for name in (raw_name, snake, ALIASES.get(snake, "")):
-        if name in fields:
-            return name
-        if name in by_field:
-            return by_field[name]
-    nearest = nearest_name(snake, list(fields))
-    hint = f"did you mean {nearest!r}?" if nearest else f"known are {', '.join(fields) or 'none'}"
-    raise InvalidArgumentError(
-        f"Unknown parameter {where + raw_name[:MAX_SHOWN_CHARACTERS]!r}; {hint}",
-        suggested_action="Correct the arguments and call again.",
-        details={"parameters": list(fields), **({"nearest": nearest} if nearest else {})},
-    )
 
 
 def nearest_name(name: str, known: list[str]) -> str | None:

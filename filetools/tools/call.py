@@ -20,7 +20,7 @@ from filetools.errors import (
 from filetools.models import Result
 from filetools.permissions import watched
 from filetools.tools.abort import AbortSignal
-from filetools.tools.arguments import Parameters, parse_arguments
+from filetools.tools.arguments import Parameters, read_arguments
 from filetools.tools.call_log import CallLog
 from filetools.tools.call_report import CallReport
 from filetools.tools.deadline import WARNING_SHARE, Deadline
@@ -85,10 +85,14 @@ class ToolCall:
         self._report = CallReport(desk.log, desk.files.bus, name, call_id, progress=progress)
         self._deadline: Deadline | None = None
         self._retrier: Retrier | None = None
+        self._repairs: tuple[str, ...] = ()
 
     async def run(self, arguments: object) -> dict[str, Any]:
         """Return the envelope of the call; raises nothing but CancelledError."""
         envelope = await self._enveloped(arguments)
+        if self._repairs and envelope["success"]:
+            told = {"code": "REPAIRED", "message": f"Arguments: {'; '.join(self._repairs)}"}
+            envelope["warnings"] = [told, *envelope.get("warnings", ())]
         return envelope | news_of(self._desk.known.changed_since_read())
 
     async def _enveloped(self, arguments: object) -> dict[str, Any]:
@@ -127,7 +131,8 @@ class ToolCall:
 
     async def _perform(self, arguments: object) -> Result | Mapping[str, Any]:
         tool = self._desk.find(self._name)
-        parameters = parse_arguments(tool.parameters, arguments)
+        parsed = read_arguments(tool.parameters, arguments)
+        parameters, self._repairs = parsed.parameters, parsed.repairs
         self._report.path = parameters.about()
         if tool.level == "block":
             raise ToolBlockedError(tool.name, self._report.path, "this tool is switched off")

@@ -16,6 +16,8 @@ from filetools.tools.tool import AnyTool
 _EDITORS: Final = "editor"
 NEWS: Final = ("warnings", "changed_since_read", "changed_since_read_more")
 """What an envelope tells beside its data."""
+IN_SENTENCE: Final = ("closest", "others")
+"""Details for programs, of which the sentence of the error has all."""
 
 
 def shown(tool: AnyTool, envelope: Mapping[str, Any], limits: TextLimits, *, structured: bool = False) -> Shown:
@@ -71,6 +73,8 @@ def repair_lines(envelope: Mapping[str, Any]) -> Iterator[str]:
     if action := envelope.get("suggested_action"):
         yield f"hint: {action}"
     for name, value in envelope["details"].items():
+        if name in IN_SENTENCE or value in (None, []):
+            continue
         if isinstance(value, str) and "\n" in value:
             yield f"{name}:"
             yield value.rstrip("\n")

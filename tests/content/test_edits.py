@@ -22,8 +22,7 @@ def test_bad_edits_are_refused(edits: list[Edit]) -> None:
     ("old", "lines", "why"),
     [
         ('def f():\n    return "x"', (1, 2), ["indentation"]),
-        ("return “x”", (2, 2), ["quotes or typographic characters"]),
-        ('return "x"\n', (2, 2), ["trailing blanks"]),
+        ("return \u2018x\u2019", (2, 2), ["quotes or typographic characters"]),
         ("CLASS a", (4, 4), ["case"]),
         ("class  A:", (4, 4), ["blanks"]),
         ("class A:\r\n", (4, 4), ["line ends"]),
@@ -40,19 +39,100 @@ def test_a_text_that_is_not_there_names_the_closest_lines_and_why(
     closest = caught.value.details["closest"]
     assert (closest["start_line"], closest["end_line"], closest["why"]) == (*lines, why)
     assert caught.value.path == "a.py"
-    assert closest["shown"] in caught.value.message
+    assert caught.value.message.count(closest["text"].rstrip()) == 1
 
 
-def test_blanks_of_the_closest_lines_are_made_visible() -> None:
+def test_the_difference_that_the_eye_misses_is_told() -> None:
     with pytest.raises(EditNotFoundError) as caught:
         apply_edits('\treturn "x" \t\r\n', [Edit(old="  return 'x'", new="y")])
     assert caught.value.details["closest"] == {
         "start_line": 1,
         "end_line": 1,
         "text": '\treturn "x" \t\r\n',
-        "shown": '→return "x"·→␍',
         "why": ["indentation", "quotes or typographic characters"],
+        "difference": "line 1 begins with 1 tab, your text with 2 blanks",
     }
+
+
+@pytest.mark.parametrize(
+    ("text", "old", "line", "difference"),
+    [
+        ("a\n\tb(1)\n\tc\n", "    b(1)\n    c\n", 2, "line 2 begins with 1 tab, your text with 4 blanks"),
+        (
+            "a\nx\u00a0=\u00a01\nx\u00a0=\u00a01\n",
+            "x = 1",
+            2,
+            "line 2 has a no-break space, your text a plain character",
+        ),
+        ("a\n\tb(1)\n\tb(1)\n", "2\t\tb(1)", 2, "your text holds line numbers"),
+        ("a\nfoo(\n\nb) foo(1)", "B) foo(1)\n", 4, "line 4 is the last and has no line end"),
+        ("a\nfoo(1).bar\n", "A\nfoo(1)\n", 1, "line 2 goes on behind your text"),
+    ],
+)
+def test_the_first_difference_of_the_closest_lines_is_told(text: str, old: str, line: int, difference: str) -> None:
+    with pytest.raises(EditNotFoundError) as caught:
+        apply_edits(text, [Edit(old=old, new="y")])
+    closest = caught.value.details["closest"]
+    assert (closest["start_line"], closest["difference"]) == (line, difference)
+    assert difference in caught.value.message
+
+
+def test_a_part_of_a_line_with_a_letter_wrong_finds_its_line() -> None:
+    others = [f"    def dispatch_{number}(self): full = {number}" for number in range(900)]
+    text = "\n".join(
+        [*others[:400], "    def full_dispatch_request(self, ctx: AppContext) -> Response:", *others[400:]]
+    )
+    with pytest.raises(EditNotFoundError) as caught:
+        apply_edits(text, [Edit(old="def full_dispatch_reqest", new="y")])
+    assert caught.value.details["closest"]["start_line"] == 401
+
+
+def test_all_edits_that_do_not_fit_are_told_at_once() -> None:
+    edits = [Edit(old="alfa", new="x"), Edit(old="beta", new="y"), Edit(old="g", new="z")]
+    with pytest.raises(EditNotFoundError) as caught:
+        apply_edits("alpha\nbeta\ng g\n", edits, path="f")
+    assert "edit 1 was not found in f; closest is line 1" in caught.value.message
+    assert "edit 3 matches 2 times in f: at lines 3, 3" in caught.value.message
+    assert "edit 2" not in caught.value.message
+
+
+@pytest.mark.parametrize(
+    ("text", "old", "new", "expected", "why"),
+    [
+        ("a\n\tf(1)\nb\n", "     2\t\tf(1)\n     3\tb\n", "     2\t\tf(2)\n     3\tb\n", "a\n\tf(2)\nb\n", "line numbers"),
+        ("a\n\tf(1)\nb\n", "2: \tf(1)", "\tf(3)", "a\n\tf(3)\nb\n", "line numbers"),
+        ("a\nf\nb\n", "```python\nf\n```", "```python\ng\n```", "a\ng\nb\n", "a code fence"),
+        ("a\nf\nb\n", "```\nf\n```", "g\n", "a\ng\nb\n", "a code fence"),
+        ("if x < 3 && y:\n", "if x &lt; 3 &amp;&amp; y:", "if x &lt; 4 &amp;&amp; y:", "if x < 4 && y:\n", "HTML escapes"),
+        ("“a” \u2013 b\u2019s\n", "\"a\" - b's", "\"a\" - c's", "“a” \u2013 c\u2019s\n", "quotes, dashes or no-break spaces"),
+        ("x = '1'\n", "x = \u20181\u2019", "x = \u20182\u2019", "x = '2'\n", "quotes, dashes or no-break spaces"),
+        ("x\u00a0= 1\n", "x = 1", "x = 2", "x\u00a0= 2\n", "quotes, dashes or no-break spaces"),
+        ("a\r\nb\r\nc \r\n", "b\nc\n", "b\nd\ne\n", "a\r\nb\r\nd\r\ne\r\n", "blanks at line ends"),
+        ("a  \nb\n", "a\nb", "a\nX\nb", "a  \nX\nb\n", "blanks at line ends"),
+        ("a\nb\n", "a \nb", "a \nc", "a\nc\n", "blanks at line ends"),
+        ("a\nlast", "a\nlast\n", "a\nend\n", "a\nend", "the last line end"),
+    ],
+)  # fmt: skip
+def test_a_text_that_means_one_place_is_taken_for_it(text: str, old: str, new: str, expected: str, why: str) -> None:
+    outcome = apply_edits(text, [Edit(old=old, new=new)])
+    assert (outcome.text, outcome.repairs) == (expected, (f"The old text of edit 1 was found but for {why}",))
+
+
+@pytest.mark.parametrize(
+    ("text", "old"),
+    [
+        ("foobar\n", "foo "),
+        ("“a”\n“a”\n", '"a"'),
+        ("a\n11: f\n", "10: f"),
+        ("b\nb\n", "1: b"),
+        ("a b\na b\n", "```\na b\n```"),
+        ("&lt;\n", "&amp;gt;"),
+        ("\tf\n", "    f"),
+    ],
+)
+def test_a_text_that_may_mean_several_places_or_none_is_refused(text: str, old: str) -> None:
+    with pytest.raises(EditNotFoundError):
+        apply_edits(text, [Edit(old=old, new="x")])
 
 
 def test_a_text_like_nothing_in_the_file_has_no_closest_lines() -> None:

@@ -135,8 +135,8 @@ def with_place(told: str) -> tuple[str, Arguments]:
 
 
 def _closest(told: str) -> str:
-    found: str = json.loads(re.findall(r"^closest: (.+)$", told, re.MULTILINE)[-1])["text"]
-    return found
+    found: list[str] = re.findall(r"; closest [^\n]+:\n(.*?)\nhint: ", told, re.DOTALL)
+    return f"{found[-1]}\n"
 
 
 async def bob_writes(files: FileToolsFacade, root: Path) -> None:
@@ -181,8 +181,6 @@ ARGUMENT: Final = "INVALID_ARGUMENT"
 NAMES_AND_TYPES: Final = [
     _of("misspelled parameter", "read_file", {"pth": "notes.md"}, ARGUMENT, "'pth' | did you mean 'path'",
         renamed("read_file", "pth", pth="notes.md")),
-    _of("camelCase of an unknown name", "write_file", {"path": "n.md", "fileContent": "x"}, ARGUMENT, "'fileContent' | content",
-        renamed("write_file", "fileContent", path="n.md", fileContent="x")),
     _of("parameter of another tool", "move_file", {"path": "win.txt", "destination": "w.txt"}, ARGUMENT,
         "Unknown parameter 'path' | source", again("move_file", source="win.txt", destination="w.txt")),
     _of("parameter that nobody knows", "grep_files", {"pattern": "two", "case_sensitive": False}, ARGUMENT,
@@ -192,18 +190,8 @@ NAMES_AND_TYPES: Final = [
         "given twice | 'path' | 'file_path'", READ),
     _of("null where a value is needed", "write_file", {"path": "n.md", "content": None}, ARGUMENT,
         "'content' | expected a string, got null", again("write_file", path="n.md", content="")),
-    _of("number as text", "read_file", {"path": "src/app.py", "offset": "2"}, ARGUMENT, "'offset' | an integer | '2'",
-        again("read_file", path="src/app.py", offset=2)),
-    _of("boolean as text", "delete_file", {"path": "src", "recursive": "true"}, ARGUMENT, "'recursive' | a boolean",
-        again("delete_file", path="src", recursive=True)),
     _of("object as content", "write_file", {"path": "n.json", "content": {"a": 1}}, ARGUMENT,
         "'content' | a string | an object", again("write_file", path="n.json", content='{"a": 1}')),
-    _of("one edit that is no list", "edit_file", {"path": "src/app.py", "edits": {"old_string": "x", "new_string": "y"}},
-        ARGUMENT, "'edits' | an array | an object", again("edit_file", path="src/app.py", edits=[
-            {"old_string": "print('two')", "new_string": "pass"}])),
-    _of("wrong name inside a list", "edit_file", {"path": "src/app.py", "edits": [{"old": "x", "new_string": "y"}]},
-        ARGUMENT, "'edits[0].old' | old_string", again("edit_file", path="src/app.py", edits=[
-            {"old_string": "print('two')", "new_string": "pass"}])),
     _of("both ways of editing", "edit_file", {**_edit("print('two')"), "edits": []}, ARGUMENT, "not both",
         again("edit_file", **_edit("print('two')"))),
     _of("half an edit", "edit_file", {"path": "src/app.py", "old_string": "print('two')"}, ARGUMENT,
@@ -305,13 +293,7 @@ WRITING: Final = [
     _of("spaces for tabs", "edit_file", _edit("    print('two')"), "EDIT_NOT_FOUND", "indentation | closest",
         with_closest(**_edit(""))),
     _of("other quotes", "edit_file", _edit('print("two")'), "EDIT_NOT_FOUND", "quotes", with_closest(**_edit(""))),
-    _of("straight for curly quotes", "edit_file", _edit("She said \"hello\" - it's fine.", "x", "docs/curly.md"),
-        "EDIT_NOT_FOUND", "typographic characters", with_closest(**_edit("", "x\n", "docs/curly.md"))),
     _of("other case", "edit_file", _edit("PRINT('two')"), "EDIT_NOT_FOUND", "case", with_closest(**_edit(""))),
-    _of("blank that is not there", "edit_file", _edit("a\nb \n", "x\n", "win.txt"), "EDIT_NOT_FOUND", "trailing blanks",
-        with_closest(**_edit("", "x\n", "win.txt"))),
-    _of("blank that is there", "edit_file", _edit("b\nc\n", "x\n", "win.txt"), "EDIT_NOT_FOUND", "trailing blanks",
-        with_closest(**_edit("", "x\n", "win.txt"))),
     _of("text that was changed", "edit_file", _edit("print('three')"), "EDIT_NOT_FOUND", "closest",
         again("read_file", path="src/app.py")),
     _of("text that is there twice: one of them", "edit_file", _edit("print('one')"), "EDIT_AMBIGUOUS", "lines 2, 7",

@@ -6,7 +6,7 @@ import pytest
 from pydantic import Field
 
 from filetools.errors import InvalidArgumentError
-from filetools.tools.arguments import NoParameters, Parameters, parse_arguments
+from filetools.tools.arguments import NoParameters, Parameters, parse_arguments, read_arguments
 
 
 class Item(Parameters):
@@ -31,24 +31,23 @@ class Sample(Parameters):
     [
         (None, "Arguments: expected an object, got null"),
         ([1], "Arguments: expected an object, got an array of 1"),
-        ('{"path": "a"}', """Arguments: expected an object, got '{"path": "a"}' (a string)"""),
         ({}, "Missing parameter 'path'"),
         ({"path": None}, "Parameter 'path': expected a string, got null"),
         ({"path": 1}, "Parameter 'path': expected a string, got 1 (an integer)"),
         ({"path": ["a"]}, "Parameter 'path': expected a string, got an array of 1"),
         ({"path": {"a": 1}}, "Parameter 'path': expected a string, got an object"),
         ({"path": b"a"}, "Parameter 'path': expected a string, got b'a' (bytes)"),
-        ({"path": "a", "limit": "5"}, "Parameter 'limit': expected an integer, got '5' (a string)"),
-        ({"path": "a", "limit": 5.0}, "Parameter 'limit': expected an integer, got 5.0 (a number)"),
+        ({"path": "a", "limit": "five"}, "Parameter 'limit': expected an integer, got 'five' (a string)"),
+        ({"path": "a", "limit": 5.5}, "Parameter 'limit': expected an integer, got 5.5 (a number)"),
+        ({"path": "a", "recursive": "yes"}, "Parameter 'recursive': expected a boolean, got 'yes' (a string)"),
+        ({"path": "a", "names": 2}, "Parameter 'names': expected an array, got 2 (an integer)"),
         ({"path": "a", "limit": True}, "Parameter 'limit': expected an integer, got true (a boolean)"),
         ({"path": "a", "limit": 0}, "Parameter 'limit': expected greater than or equal to 1, got 0 (an integer)"),
         ({"path": "a", "limit": -(10**5000)}, "expected greater than or equal to 1, got a very large integer"),
-        ({"path": "a", "recursive": "true"}, "Parameter 'recursive': expected a boolean, got 'true' (a string)"),
         ({"path": "a", "recursive": 1}, "Parameter 'recursive': expected a boolean, got 1 (an integer)"),
-        ({"path": "a", "names": "b"}, "Parameter 'names': expected an array, got 'b' (a string)"),
         ({"path": "a", "names": ["b", 2]}, "Parameter 'names[1]': expected a string, got 2 (an integer)"),
         ({"path": "a", "items": [{}]}, "Missing parameter 'items[0].path'"),
-        ({"path": "a", "items": ["b"]}, "Parameter 'items[0].': expected an object, got 'b' (a string)"),
+        ({"path": "a", "items": ["b"]}, "Parameter 'items[0]': expected an object, got 'b' (a string)"),
         ({"path": "a", "items": [{"path": "b"}] * 3}, "Parameter 'items': expected at most 2 items, got an array of 3"),
         ({"path": "a", "recursiv": True}, "Unknown parameter 'recursiv'; did you mean 'recursive'?"),
         ({"path": "a", "xyzzy": 1}, "Unknown parameter 'xyzzy'; known are path, limit, recursive"),
@@ -70,12 +69,48 @@ def test_arguments_that_are_wrong_are_refused_saying_why(arguments: object, mess
 
 def test_all_problems_are_told_at_once() -> None:
     with pytest.raises(InvalidArgumentError) as caught:
-        parse_arguments(Sample, {"limit": "x", "recursive": 1})
-    assert caught.value.details["problems"] == [
+        parse_arguments(Sample, {"pth": "a", "limit": "x", "recursive": 1, "items": [{"pat": "b"}], "xyzzy": 1})
+    assert caught.value.message.split("; ") == [
+        "Unknown parameter 'pth'",
+        "did you mean 'path'?",
+        "Unknown parameter 'xyzzy'",
+        "known are path, limit, recursive, expected_version, old_string, pattern, items, names, parts",
+        "Unknown parameter 'items[0].pat'",
+        "did you mean 'path'?",
         "Missing parameter 'path'",
         "Parameter 'limit': expected an integer, got 'x' (a string)",
         "Parameter 'recursive': expected a boolean, got 1 (an integer)",
+        "Missing parameter 'items[0].path'",
     ]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected", "told"),
+    [
+        ({"path": "a", "limit": "5"}, {"path": "a", "limit": 5}, "'limit' was taken as 5 instead of '5' (a string)"),
+        ({"path": "a", "limit": 5.0}, {"path": "a", "limit": 5}, "'limit' was taken as 5 instead of 5.0 (a number)"),
+        ({"path": "a", "limit": " 5.0 "}, {"path": "a", "limit": 5}, "'limit' was taken as 5"),
+        ({"path": "a", "recursive": "True"}, {"path": "a", "recursive": True}, "'recursive' was taken as true"),
+        ({"path": "a", "names": '["b", "c"]'}, {"path": "a", "names": ["b", "c"]}, "'names' was taken as an array of 2"),
+        ({"path": "a", "names": "b"}, {"path": "a", "names": ["b"]}, "'names' was taken as an array of 1"),
+        ({"path": "a", "items": {"file": "b"}}, {"path": "a", "items": [{"path": "b"}]}, "'items[0].file' was taken as 'path'"),
+        ({"path": "a", "parts": '[{"path": "b"}]'}, {"path": "a", "parts": [{"path": "b"}]}, "'parts' was taken as"),
+        ({"path": "a", "items": ['{"path": "b"}']}, {"path": "a", "items": [{"path": "b"}]}, "items[0] came as JSON text"),
+        ('{"path": "a"}', {"path": "a"}, "came as JSON text"),
+        ({"target_file": "a"}, {"path": "a"}, "'target_file' was taken as 'path'"),
+    ],
+)  # fmt: skip
+def test_what_has_one_meaning_is_done_and_told(arguments: object, expected: dict[str, Any], told: str) -> None:
+    parsed = read_arguments(Sample, arguments)
+    assert parsed.parameters == Sample.model_validate(expected)
+    assert told in "; ".join(parsed.repairs)
+
+
+def test_what_came_as_declared_is_told_of_with_no_word() -> None:
+    given = {"path": "a", "limit": 5, "recursive": True, "names": ["4"], "items": [{"path": "true"}]}
+    parsed = read_arguments(Sample, given)
+    assert parsed.parameters == Sample.model_validate(given)
+    assert parsed.repairs == ()
 
 
 def test_long_values_and_names_are_shown_shortened() -> None:

@@ -30,5 +30,5 @@ async def test_a_mistake_is_mended_with_what_the_error_says(tmp_path: Path, mist
 
 
 def test_there_are_enough_of_them_and_each_has_a_name_of_its_own() -> None:
-    assert len({mistake.name for mistake in MISTAKES}) == len(MISTAKES) >= 80
+    assert len({mistake.name for mistake in MISTAKES}) == len(MISTAKES) >= 70
     assert len({mistake.code for mistake in MISTAKES}) >= 20

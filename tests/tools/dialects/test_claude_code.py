@@ -56,7 +56,7 @@ async def test_a_path_outside_is_told_the_root_and_the_files_that_are_like_it(se
 REFUSED: list[tuple[str, dict[str, Any], str, str]] = [
     ("Read", {}, "INVALID_ARGUMENT", "Missing parameter 'file_path'"),
     ("Read", {"file_path": "src/app.py", "lines": 3}, "INVALID_ARGUMENT", "Unknown parameter 'lines'"),
-    ("Read", {"file_path": "src/app.py", "limit": "3"}, "INVALID_ARGUMENT", "expected an integer"),
+    ("Read", {"file_path": "src/app.py", "limit": "three"}, "INVALID_ARGUMENT", "expected an integer"),
     ("Read", {"file_path": "src/no.py"}, "FILE_NOT_FOUND", "find the file with Glob"),
     ("Read", {"file_path": "src"}, "IS_A_DIRECTORY", "Use Glob"),
     ("Read", {"file_path": "data.bin"}, "INVALID_ARGUMENT", "cannot show binary files"),

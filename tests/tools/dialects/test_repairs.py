@@ -89,7 +89,7 @@ MISTAKES = [
         repair=lambda given, envelope, _: given | {"path": envelope["details"]["similar"][0]},
     ),
     Mistake(
-        dialect="claude-code", tool="Read", arguments={"filepath": "app.py"}, code="INVALID_ARGUMENT", repair=nearest
+        dialect="claude-code", tool="Read", arguments={"file_pth": "app.py"}, code="INVALID_ARGUMENT", repair=nearest
     ),
     Mistake(
         dialect="claude-code",
