@@ -426,10 +426,14 @@ class VersionMismatchError(FileToolsError):
             reason: What is wrong, where that is not plain.
             diff: What has changed since the version that the caller named or knew.
         """
-        now = "it does not exist" if current is None else f"it is at {current}"
-        text = reason or f"expected version {expected}, but {now}"
+        if reason is not None:
+            text = f"{path}: {reason}"
+        elif current is None:
+            text = f"{path} does not exist, so it is not at version {expected}"
+        else:
+            text = f"{path} has changed: expected version {expected}, but it is at {current}"
         super().__init__(
-            f"{path} has changed: {text}",
+            text,
             path=path,
             suggested_action="Leave expected_version out to create it, or check the path." if current is None else None,
             details={"expected_version": expected, "current_version": current, **({"diff": diff} if diff else {})},

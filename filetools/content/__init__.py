@@ -19,6 +19,7 @@ from filetools.content.edits import (
     insert_lines,
     insert_lines_in_bytes,
 )
+from filetools.content.elision import left_out
 from filetools.content.ends import ends_like, split_lines, with_ends
 from filetools.content.facts import ContentFacts, FactsCache, describe, inspect, text_of, version_of
 from filetools.content.file_patch import FileHunk, FilePatch, PatchLine
@@ -81,6 +82,7 @@ __all__ = [
     "insert_lines_in_bytes",
     "inspect",
     "inverse",
+    "left_out",
     "merge",
     "merge_bytes",
     "merge_keeping",

@@ -68,7 +68,7 @@ def write_steps(
             raise InvalidArgumentError(f"An item of write_multiple is wrong: {reason}")
         options = {name: value for name, value in item.items() if name != "path"}
         request = WriteRequest(**options, require_version=require_version)
-        where = runner.resolve(item["path"])
+        where = runner.resolve_new(item["path"])
         steps.append(put_step(where, request, actor, decide_write))
     _refuse_repeats(runner, steps)
     return steps

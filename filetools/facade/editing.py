@@ -341,6 +341,9 @@ class PatchCall:
     def _add(self, patch: FilePatch) -> None:
         leaves = patch.kind == "delete" or patch.move_to is not None
         where = (self._runner.resolve_name if leaves else self._runner.resolve)(patch.path)
+        for made in (patch.path if patch.kind == "add" else None, patch.move_to):
+            if made is not None:
+                self._runner.resolve_new(made, as_name=True)
         if patch.kind == "delete":
             self._take(RemoveFile(where, partial(permit_removal, self._runner.parts, self._actor, None)), None)
         elif patch.kind == "add":

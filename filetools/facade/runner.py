@@ -32,7 +32,7 @@ from filetools.facade.way import MOST_TRIES, Beat, Outcome, adopt, go, no_beat
 from filetools.journal import HeadMovedError
 from filetools.locks import HeldLocks
 from filetools.models import Actor, ChangeRecord, LookResult
-from filetools.paths import AnyPath, WorkspacePath, plain_path
+from filetools.paths import AnyPath, WorkspacePath, plain_path, refuse_unmeant
 from filetools.permissions import current_watch, uncounted
 
 T = TypeVar("T")
@@ -105,6 +105,16 @@ class Runner:
         self.check_open()
         path = self.parts.workspace.resolve(plain_path(raw_path), allow_root=allow_root)
         return path if path.is_root else self.parts.workspace.locate(path.parent).child(path.name)
+
+    def resolve_new(self, raw_path: AnyPath, *, as_name: bool = False) -> WorkspacePath:
+        """As `resolve`, or `resolve_name`, for what may be made there: a path that makes a junk folder is refused.
+
+        Raises:
+            InvalidPathError, AbsolutePathError
+        """
+        path = (self.resolve_name if as_name else self.resolve)(raw_path)
+        refuse_unmeant(self.parts.workspace, plain_path(raw_path), path)
+        return path
 
     async def look(self) -> LookResult:
         """Look at the whole tree before something is said of all of it; where nothing can be recorded, nobody looks.

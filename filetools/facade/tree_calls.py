@@ -67,7 +67,7 @@ class TreeCalls(Calls):
             PathExistsError: The destination exists, and is a folder or `overwrite` is False.
             InvalidArgumentError: A folder was to be moved into itself.
         """
-        origin, where = self._runner.resolve_name(source), self._runner.resolve_name(destination)
+        origin, where = self._runner.resolve_name(source), self._runner.resolve_new(destination, as_name=True)
         inside = await self._parts.crew.run(partial(folders.survey, self._parts, origin, where))
         allowed = await self._authorise(
             "move_file",
@@ -97,7 +97,7 @@ class TreeCalls(Calls):
         Raises:
             PathExistsError: A file stands there.
         """
-        where = self._runner.resolve(path)
+        where = self._runner.resolve_new(path)
         await self._authorise("create_directory", [where], {}, change=True)
         return directory_result(where, await self._runner.change([MakeFolder(where)], self.actor))
 

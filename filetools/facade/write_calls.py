@@ -203,7 +203,7 @@ class WriteCalls(ConflictCalls):
             PathNotFoundError: There is no source.
             PathExistsError: The destination exists and `overwrite` is False.
         """
-        origin, where = self._runner.resolve(source), self._runner.resolve(destination)
+        origin, where = self._runner.resolve(source), self._runner.resolve_new(destination)
         await self._authorise("read_file", [origin], {}, change=False)
         await self._authorise("copy_file", [where], {"source": origin, "overwrite": overwrite}, change=True)
         step = PutFile(where, partial(decide_copy, source=origin, actor=self.actor, overwrite=overwrite))
@@ -230,7 +230,7 @@ class WriteCalls(ConflictCalls):
     async def _put(
         self, tool: str, path: AnyPath, request: WriteRequest, decide: DecideWrite, lock_timeout_seconds: float | None
     ) -> WriteResult:
-        where = self._runner.resolve(path)
+        where = self._runner.resolve_new(path)
         arguments = {"content": request.content, "encoding": request.encoding}
         preview = partial(appended_text if decide is decide_append else whole_text, request)
         permit = await self._authorise(tool, [where], arguments, change=True, preview=preview)

@@ -4,11 +4,22 @@ from __future__ import annotations
 
 import base64
 import binascii
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Final, Protocol
+from typing import Any, Final, Protocol
 
-from filetools.content import ContentFacts, TextFormat, describe, encode, format_named, inspect, sniff, version_of
+from filetools.content import (
+    ContentFacts,
+    TextFormat,
+    describe,
+    encode,
+    format_named,
+    inspect,
+    left_out,
+    sniff,
+    version_of,
+)
 from filetools.editors import OpenText
 from filetools.errors import (
     EditConflictError,
@@ -97,7 +108,18 @@ def decide_write(parts: Parts, seen: Look, request: WriteRequest, actor: Actor) 
         plain = _rebased(parts, seen, request, actor, plain, text=new.text, base=base)
     if plain.facts.version == seen.version and opened is None:
         return replace(plain, warnings=same_change(parts, seen, actor, base))
-    return plain
+    return replace(plain, warnings=(*plain.warnings, *_left_out(parts, seen, new.text)))
+
+
+def _left_out(parts: Parts, seen: Look, text: str | None) -> Iterator[dict[str, Any]]:
+    """Yield the warning for a writer who left most of a file out and said that it stays."""
+    line = None if text is None or seen.version is None else left_out(partial(disk_text, parts, seen), text)
+    if line is not None:
+        message = (
+            f"Line {line} says that the rest is unchanged, but this text is now the whole file and most of what stood"
+            f" there is gone. Undo this call, or write the whole text."
+        )
+        yield {"code": "LEFT_OUT", "path": seen.path, "line": line, "message": message}
 
 
 def decide_unsaved(

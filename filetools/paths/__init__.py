@@ -3,7 +3,17 @@
 from filetools.paths.lexical import AnyPath, plain_path
 from filetools.paths.protected import matches_protected
 from filetools.paths.root import ResolverChoice
+from filetools.paths.unmeant import refuse_unmeant
 from filetools.paths.workspace import Workspace
 from filetools.paths.workspace_path import ROOT, WorkspacePath
 
-__all__ = ["ROOT", "AnyPath", "ResolverChoice", "Workspace", "WorkspacePath", "matches_protected", "plain_path"]
+__all__ = [
+    "ROOT",
+    "AnyPath",
+    "ResolverChoice",
+    "Workspace",
+    "WorkspacePath",
+    "matches_protected",
+    "plain_path",
+    "refuse_unmeant",
+]

@@ -10,9 +10,10 @@ from typing import Any
 
 import pytest
 
+import filetools
 from filetools.facade import FileToolsFacade
 from filetools.models import WriteResult
-from tests.support.crashing import grow, leftovers, snapshot
+from tests.support.crashing import QUIET, grow, leftovers, snapshot
 from tests.support.opened import names_of, recorded, refused, told, version
 
 
@@ -241,3 +242,12 @@ async def test_base64_that_no_encoder_writes_is_refused(files: FileToolsFacade, 
 async def test_base64_of_any_length_is_taken(files: FileToolsFacade, root: Path, content: bytes) -> None:
     await files.write_file("z", base64.b64encode(content).decode(), encoding="base64")
     assert (root / "z").read_bytes() == content
+
+
+async def test_a_writer_who_left_most_of_a_file_out_is_warned(tmp_path: Path) -> None:
+    (tmp_path / "a.py").write_text("".join(f"x{number} = {number}\n" for number in range(50)))
+    async with filetools.open(tmp_path, settings=QUIET) as files:
+        made = await files.write_file("a.py", "x0 = 1\n# ... rest of the file unchanged ...\n")
+        assert [(each["code"], each["line"]) for each in made.warnings] == [("LEFT_OUT", 2)]
+        assert (await files.write_file("a.py", "x0 = 2\n")).warnings == []
+        assert (await files.write_file("new.py", "# ... rest of the file unchanged ...\n")).warnings == []

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Final
 
 from pydantic import Field
@@ -69,9 +69,14 @@ async def edit(context: ToolContext, given: EditText) -> dict[str, Any]:
     async with own_hints(place):
         made = await place.files.edit_file(place.path, [change])
     original = await _version(place, made.replaced_version)
-    return _edited(place, given, None if original is None else original.content, made.structured_patch) | (
-        {"inBuffer": True} if made.in_buffer else {}
-    )
+    edited = _edited(place, given, None if original is None else original.content, made.structured_patch)
+    return edited | ({"inBuffer": True} if made.in_buffer else {}) | _told(made.warnings)
+
+
+def _told(warnings: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Return what a model must know of its own text: what was taken for what it means, and what it left out."""
+    told = [each for each in warnings if each["code"] in ("REPAIRED", "LEFT_OUT")]
+    return {"warnings": told} if told else {}
 
 
 async def _created(place: Place, content: str) -> dict[str, Any]:
@@ -110,6 +115,7 @@ async def _written(place: Place, content: str, made: WriteResult) -> dict[str, A
         "originalFile": None if original is None else original.content,
         "userModified": not is_as_sent,
         **({"merged": True} if made.merged else {}),
+        **_told(made.warnings),
         **({"inBuffer": True} if made.in_buffer else {}),
     }
 
