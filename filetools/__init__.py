@@ -6,7 +6,7 @@ async with filetools.open("project", mirror="backup") as files:
 """
 
 from filetools import errors, events, models
-from filetools.app import ApprovalAnswer, ApprovalDecision, ApprovalRequest
+from filetools.app import ApprovalAnswer, ApprovalDecision, ApprovalRequest, BlockingFacade, open_sync
 from filetools.app import open_workspace as open  # noqa: A004 - read as filetools.open(), like io.open()
 from filetools.content import Edit, TextEdit
 from filetools.editors import EditorState, Selection, TreeState
@@ -22,6 +22,7 @@ __all__ = [
     "ApprovalAnswer",
     "ApprovalDecision",
     "ApprovalRequest",
+    "BlockingFacade",
     "Edit",
     "EditorState",
     "FileToolsError",
@@ -37,4 +38,5 @@ __all__ = [
     "events",
     "models",
     "open",
+    "open_sync",
 ]

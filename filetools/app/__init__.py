@@ -1,5 +1,6 @@
 """Building an opened workspace from its settings, and what doors need to know of it."""
 
+from filetools.app.blocking import BlockingFacade, open_sync
 from filetools.app.folders import Folder, folder_at, outermost
 from filetools.app.health import Health, Repair, Rescue, examine, repair
 from filetools.app.installation import extras, facts, installation
@@ -24,6 +25,7 @@ __all__ = [
     "ApprovalAnswer",
     "ApprovalDecision",
     "ApprovalRequest",
+    "BlockingFacade",
     "BufferEvent",
     "Check",
     "Edit",
@@ -50,6 +52,7 @@ __all__ = [
     "from_record",
     "installation",
     "look_around",
+    "open_sync",
     "open_workspace",
     "outermost",
     "own_token",

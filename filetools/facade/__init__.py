@@ -1,6 +1,7 @@
 """The facade: what agents, editors and servers call. `way.py` is the one way by which anything changes."""
 
 from filetools.facade.aside import keep_aside
+from filetools.facade.buffers import Buffers
 from filetools.facade.clerk import Clerk
 from filetools.facade.facade import FileToolsFacade, ToolCaller
 from filetools.facade.feed import Feed, FeedPage
@@ -13,6 +14,7 @@ from filetools.facade.uploads import Upload
 from filetools.facade.watching import change_entry
 
 __all__ = [
+    "Buffers",
     "Clerk",
     "Crew",
     "Feed",

@@ -18,6 +18,7 @@ from filetools.errors import FileToolsError
 from filetools.settings import Settings
 from filetools.tools.registry import FILE_TOOLS
 from filetools.tools.tool import AnyTool
+from tests.support import blocking_stub
 from tests.support.declared import REPOSITORY
 from tests.support.house_rules import FLOORS, modules
 
@@ -149,3 +150,4 @@ def _sentence(text: str) -> str:
 
 if __name__ == "__main__":
     write(FOLDER)
+    (REPOSITORY / "filetools" / blocking_stub.PLACE).write_text(blocking_stub.stub(), encoding="utf-8")

@@ -1,0 +1,95 @@
+"""The facade for programs without an event loop: the same calls, each of which waits for its end.
+
+Its methods are made from those of the async classes. `blocking.pyi` tells type checkers and editors of them; it is made by
+`python -m tests.support.reference`, and a test compares it.
+"""
+
+from __future__ import annotations
+
+import functools
+from contextlib import suppress
+from types import TracebackType
+from typing import Any
+
+from filetools.app.fronts import Front, shown
+from filetools.app.loop_thread import LoopThread
+from filetools.app.opening import Opening, open_workspace
+from filetools.errors import InvalidArgumentError, WorkspaceGoneError
+from filetools.events import EventBus, Subscription
+from filetools.facade import Buffers, FileToolsFacade, OpenedFile, Transaction, Upload
+from filetools.permissions import Attendance
+
+
+class BlockingFacade(Front, of=FileToolsFacade):
+    """File tools of one actor on one opened workspace, for any thread. Lives until the workspace is closed.
+
+    Its methods are those of `FileToolsFacade`, and raise what they raise.
+    """
+
+
+class BlockingTransaction(Front, of=Transaction):
+    """The calls of one actor, done together: `with files.transaction() as tx:`."""
+
+
+class BlockingBuffers(Front, of=Buffers):
+    """The documents that one editor has open; `files.buffers`."""
+
+
+class BlockingFile(Front, of=OpenedFile):
+    """A file that is held open: `with files.open_file(path) as file:`."""
+
+
+class BlockingUpload(Front, of=Upload):
+    """Takes in bytes that come slowly: `with files.upload() as upload:`."""
+
+
+class BlockingBus(Front, of=EventBus):
+    """The event bus of the workspace; `files.bus`."""
+
+
+class BlockingSubscription(Front, of=Subscription):
+    """What `on` and `subscribe` return."""
+
+    @functools.wraps(Subscription.unsubscribe)
+    def unsubscribe(self) -> None:  # noqa: D102 - the docstring of the async one
+        with suppress(WorkspaceGoneError):  # it has ended with the workspace
+            self._thread.call(self._target.unsubscribe)
+
+
+class BlockingAttendance(Front, of=Attendance):
+    """That somebody is there to answer approvals; lives until closed."""
+
+    @functools.wraps(Attendance.close)
+    def close(self) -> None:  # noqa: D102 - the docstring of the async one
+        with suppress(WorkspaceGoneError):  # it has ended with the workspace
+            self._thread.call(self._target.close)
+
+
+class BlockingOpening:
+    """A workspace on its way to being open; enter it once."""
+
+    def __init__(self, opening: Opening) -> None:
+        self._opening = opening
+        self._thread: LoopThread | None = None
+
+    def __enter__(self) -> Any:
+        if self._thread is not None:
+            raise InvalidArgumentError("An opening is entered once; call filetools.open_sync again for another")
+        self._thread = LoopThread()
+        return shown(self._thread, self._thread.enter(self._opening))
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._thread is not None:
+            self._thread.leave()
+
+
+@functools.wraps(open_workspace, assigned=())
+def open_sync(*arguments: Any, **options: Any) -> BlockingOpening:
+    """Open a directory as a workspace for a program without an event loop: `with filetools.open_sync("project") as files:`.
+
+    The workspace lives on the loop of a thread of its own; any thread may call it. Listeners and approvers run in threads in
+    which they may call it, too, and take their time. Otherwise as `filetools.open`.
+    """
+    return BlockingOpening(open_workspace(*arguments, **options))
