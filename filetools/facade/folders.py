@@ -30,6 +30,8 @@ class Survey:
     is_folder: bool
     protected: tuple[WorkspacePath, ...]
     """Protected paths inside; each needs an approval of its own."""
+    count: int = 0
+    """How much is in it."""
     is_link: bool = False
 
 
@@ -46,9 +48,11 @@ def survey(parts: Parts, path: WorkspacePath, destination: WorkspacePath | None 
         return Survey(is_folder=False, protected=(), is_link=stat is not None and stat.type == "symlink")
     patterns = parts.settings.protected_paths
     inside = [below for below, _ in walk_tree(parts.store, path)]
+    count = len(inside)
     if destination is not None:
         inside += [moved(below, path, destination) for below in inside]
-    return Survey(is_folder=True, protected=tuple(below for below in inside if matches_protected(below, patterns)))
+    protected = tuple(below for below in inside if matches_protected(below, patterns))
+    return Survey(is_folder=True, protected=protected, count=count)
 
 
 def moved(path: WorkspacePath, folder: WorkspacePath, destination: WorkspacePath) -> WorkspacePath:

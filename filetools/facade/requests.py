@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, Literal, get_args
 
+from filetools.content import Edit
 from filetools.errors import InvalidArgumentError
 from filetools.models import OnConflict
 
@@ -123,3 +125,27 @@ class WriteRequest:
             raise InvalidArgumentError(f"content must be text or bytes, not {type(self.content).__name__}")
         if not isinstance(self.expected_version, str | None):
             raise InvalidArgumentError(f"expected_version must be text, not {type(self.expected_version).__name__}")
+
+
+def chosen_edits(
+    edits: Sequence[Edit] | None, old: str | None, new: str | None, *, replace_all: bool
+) -> Sequence[Edit]:
+    """Return the edits that a call asks for: a list, or the one of `old` and `new`.
+
+    Raises:
+        InvalidArgumentError: It is something else, or both, or neither.
+    """
+    if edits is None:
+        if not isinstance(old, str) or not isinstance(new, str):
+            raise InvalidArgumentError(f"edits, or the texts old and new are needed, not {_kinds(old, new)}")
+        return [Edit(old=old, new=new, replace_all=replace_all)]
+    if old is not None or new is not None or replace_all:
+        raise InvalidArgumentError("Give either edits, or old and new; replace_all of an edit is its own")
+    given: object = edits
+    if isinstance(given, str) or not isinstance(given, Sequence) or not all(isinstance(each, Edit) for each in given):
+        raise InvalidArgumentError("edits must be a list of filetools.Edit")
+    return edits
+
+
+def _kinds(old: object, new: object) -> str:
+    return f"old={type(old).__name__}, new={type(new).__name__}"

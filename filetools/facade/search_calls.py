@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 from filetools.facade.calls import Calls
-from filetools.facade.progress import Abort
+from filetools.facade.progress import Abort, Looked, paced
 from filetools.facade.searching import grep, stoppable
 from filetools.facade.watching import watch
 from filetools.models import GrepResult, SearchResult, WatchResult
@@ -27,6 +27,7 @@ class SearchCalls(Calls):
         limit: int = PAGE_MATCHES,
         cursor: str | None = None,
         abort: Abort | None = None,
+        progress: Looked | None = None,
     ) -> SearchResult:
         """Return one page of the files and folders whose path fits a pattern, in the order of listings.
 
@@ -38,6 +39,7 @@ class SearchCalls(Calls):
             limit: Most matches, 1 to 1000.
             cursor: `next_cursor` of the page before; it stays valid while files come and go.
             abort: Asked now and then; True stops the search.
+            progress: Told ten times a second how many names have been looked at.
 
         Raises:
             DirectoryNotFoundError, PathNotDirectoryError, InvalidArgumentError, AbortedError
@@ -48,7 +50,7 @@ class SearchCalls(Calls):
             recursive=True, limit=limit, include_hidden=all, use_gitignore=not all,
             default_excludes=() if all else self.settings.exclude,
         )  # fmt: skip
-        work = partial(search_files, self._parts.store, where, pattern, options, cursor)
+        work = partial(search_files, self._parts.store, where, pattern, options, cursor, looked=paced(progress))
         return await stoppable(self._parts.crew, work, abort)
 
     async def glob_files(
@@ -60,9 +62,12 @@ class SearchCalls(Calls):
         limit: int = PAGE_MATCHES,
         cursor: str | None = None,
         abort: Abort | None = None,
+        progress: Looked | None = None,
     ) -> SearchResult:
         """Do the same as `search_files`, under the name that others give it."""
-        return await self.search_files(pattern, path=path, all=all, limit=limit, cursor=cursor, abort=abort)
+        return await self.search_files(
+            pattern, path=path, all=all, limit=limit, cursor=cursor, abort=abort, progress=progress
+        )
 
     async def grep_files(
         self,
@@ -80,6 +85,7 @@ class SearchCalls(Calls):
         limit: int = PAGE_MATCHES,
         cursor: str | None = None,
         abort: Abort | None = None,
+        progress: Looked | None = None,
     ) -> GrepResult:
         """Return one page of the lines in which a pattern matches, in the order of listings; unsaved text counts.
 
@@ -104,6 +110,7 @@ class SearchCalls(Calls):
             limit: Most matches, or files, 1 to 1000.
             cursor: `next_cursor` of the page before; it stays valid while files come and go.
             abort: Asked now and then; True stops the search.
+            progress: Told ten times a second how many files have been searched.
 
         Raises:
             PathNotFoundError, NotRegularFileError, InvalidArgumentError, AbortedError
@@ -116,7 +123,8 @@ class SearchCalls(Calls):
             multiline=multiline, context=context, only_matching=only_matching, all=all, limit=limit,
             default_excludes=self.settings.exclude, max_file_bytes=self.settings.max_read_bytes,
         )  # fmt: skip
-        return await stoppable(self._parts.crew, partial(grep, self._parts, self.actor, where, options, cursor), abort)
+        work = partial(grep, self._parts, self.actor, where, options, cursor, looked=paced(progress))
+        return await stoppable(self._parts.crew, work, abort)
 
     async def watch_changes(
         self, since: str | None = None, *, path: AnyPath = "", wait_seconds: float = 0, limit: int = PAGE_MATCHES

@@ -8,7 +8,7 @@ from functools import partial
 from typing import Protocol, TypeVar
 
 from filetools.facade.parts import Crew, Parts, finished
-from filetools.facade.progress import Abort
+from filetools.facade.progress import Abort, Looked, no_look
 from filetools.models import Actor, GrepResult
 from filetools.paths import WorkspacePath
 from filetools.search import GrepOptions, OpensDirectories, Ripgrep, Unsaved, find_ripgrep, grep_page
@@ -39,7 +39,14 @@ async def stoppable(crew: Crew, work: Stoppable[T], abort: Abort | None) -> T:
 
 
 def grep(
-    parts: Parts, actor: Actor, path: WorkspacePath, options: GrepOptions, cursor: str | None, *, abort: Abort
+    parts: Parts,
+    actor: Actor,
+    path: WorkspacePath,
+    options: GrepOptions,
+    cursor: str | None,
+    *,
+    abort: Abort,
+    looked: Looked = no_look,
 ) -> GrepResult:
     """Return one page of the matches in files and in unsaved documents, for a worker thread."""
     program = find_ripgrep() if isinstance(parts.store, OpensDirectories) else None
@@ -53,7 +60,7 @@ def grep(
 
     return grep_page(
         parts.store, path, options, cursor, unsaved=_unsaved(parts, path), abort=abort, candidates=candidates,
-        is_withheld=is_withheld if policy.rules else None,
+        is_withheld=is_withheld if policy.rules else None, looked=looked,
     )  # fmt: skip
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections import defaultdict
+from collections.abc import Callable
 
 from filetools.errors import FileToolsError, NotRegularFileError, PathNotDirectoryError, SymlinkNotAllowedError
 from filetools.facade.parts import Parts
@@ -18,12 +19,15 @@ MOST_RECORDS = 2000
 ALL_RECORDS = 1_000_000
 
 
-def sync_files(parts: Parts, folder: WorkspacePath | None = None) -> int:
+def sync_files(
+    parts: Parts, folder: WorkspacePath | None = None, told: Callable[[int, int], None] = lambda _done, _total: None
+) -> int:
     """Sync what applied records changed; returns how many records are settled by it. Call it in a worker thread.
 
     Args:
         parts: The workspace.
         folder: Sync what is in this folder, all of it; None syncs what has waited longest.
+        told: Told before each path how many are done, of how many; what it raises ends the work.
     """
     parts.journal.marks.flush()  # what is applied, but only in memory, is to be synced as well
     records = parts.journal.marks.unsynced(MOST_RECORDS if folder is None else ALL_RECORDS)
@@ -36,7 +40,8 @@ def sync_files(parts: Parts, folder: WorkspacePath | None = None) -> int:
             by_path[path].append(record.number)
     failed: set[int] = set()
     synced: set[WorkspacePath] = set()
-    for path, numbers in by_path.items():
+    for done, (path, numbers) in enumerate(by_path.items()):
+        told(done, len(by_path))
         try:
             _sync(parts, path, synced)
         except FileToolsError as exc:

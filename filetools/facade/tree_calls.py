@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from functools import partial
 from typing import Final
 
-from filetools.errors import DiskFullError
+from filetools.errors import AbortedError, DiskFullError
 from filetools.facade import batches, folders
 from filetools.facade.calls import Calls
 from filetools.facade.outcomes import delete_result, directory_result, move_result
@@ -101,11 +102,20 @@ class TreeCalls(Calls):
         await self._authorise("create_directory", [where], {}, change=True)
         return directory_result(where, await self._runner.change([MakeFolder(where)], self.actor))
 
-    async def delete_directory(self, path: AnyPath, *, recursive: bool = False) -> DeleteResult:
+    async def delete_directory(
+        self, path: AnyPath, *, recursive: bool = False, abort: Abort | None = None, progress: Progress | None = None
+    ) -> DeleteResult:
         """Delete a folder, with `recursive` also all that is in it.
+
+        Args:
+            path: Workspace-relative path.
+            recursive: Whether all that is in it goes, too.
+            abort: Asked of every entry; True stops the call before anything is changed.
+            progress: Told from 0 to 100.
 
         Raises:
             DirectoryNotFoundError, PathNotDirectoryError, DirectoryNotEmptyError
+            AbortedError: `abort` said so; nothing was changed.
         """
         where = self._runner.resolve_name(path)
         inside = await self._parts.crew.run(partial(folders.survey, self._parts, where))
@@ -114,9 +124,12 @@ class TreeCalls(Calls):
         allowed = await self._authorise(
             "delete_directory", [where, *inside.protected], {"recursive": recursive}, change=True, taken=[(where, None)]
         )
-        step = RemoveFolder(where, recursive=recursive)
+        beat = beat_of(abort, progress)
+        step = RemoveFolder(where, recursive=recursive, inside=inside.count, beat=beat)
         if allowed is not None:
             step.bind(allowed.check)
-        outcome = await self._runner.change([step], self.actor)
+        outcome = await self._runner.change([step], self.actor, beat=beat)
         await self._parts.crew.run(partial(record_steps, self._parts, self.actor, [step]))
+        with suppress(AbortedError):  # it is done, and too late to stop it
+            beat(1, 1)
         return delete_result(step, outcome)

@@ -207,6 +207,8 @@ def _prepare_and_commit(
         drafts = [step.drafts() for step in active]
         changes = [*dated(parts, adoptions), *(change for several in drafts for change in several)]
         _refuse_folder_made_twice(changes)
+        # A large file takes long to prepare; from here on the change happens.
+        beat(2 * len(active) - 1, 2 * len(active))
         records = parts.journal.commit(changes, actor)
     except Exception:
         _abandon(parts, active)

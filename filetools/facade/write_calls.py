@@ -16,7 +16,6 @@ from filetools.facade.conflict_calls import ConflictCalls
 from filetools.facade.editing import (
     PatchCall,
     TextChange,
-    chosen_edits,
     edit_result,
     edits_change,
     insertion,
@@ -24,7 +23,7 @@ from filetools.facade.editing import (
 from filetools.facade.outcomes import write_result
 from filetools.facade.preconditions import record_steps
 from filetools.facade.progress import Abort, Progress, beat_of
-from filetools.facade.requests import NewlineChoice, OnStale, WriteRequest
+from filetools.facade.requests import NewlineChoice, OnStale, WriteRequest, chosen_edits
 from filetools.facade.steps import PutFile, UnsavedQuestion
 from filetools.facade.writing import DecideWrite, decide_append, decide_copy, decide_create, decide_write
 from filetools.models import BatchResult, EditResult, OnConflict, PatchResult, WriteResult

@@ -59,7 +59,9 @@ async def delete_file(context: ToolContext, given: DeleteFile) -> DeleteResult:
     """Delete a file, or with `recursive` a folder with all that is in it."""
     # Looking first, and only where it matters: trying the file first would ask a person twice about a folder.
     if given.recursive and (await context.files.file_info(given.path)).type == "directory":
-        return await context.files.delete_directory(given.path, recursive=True)
+        return await context.files.delete_directory(
+            given.path, recursive=True, abort=context.is_aborted, progress=context.percent
+        )
     try:
         return await context.files.delete_file(given.path)
     except PathIsDirectoryError as exc:

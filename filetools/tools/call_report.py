@@ -12,6 +12,7 @@ from filetools.events import EventBus, ToolCompleted, ToolFailed, ToolProgress, 
 from filetools.models import Actor
 from filetools.tools.abort import AbortSignal
 from filetools.tools.call_log import CallLog, CallRecord, CallStatus
+from filetools.tools.pace import Pace
 from filetools.tools.redaction import facts_of, summarised
 from filetools.tools.tool import ReportProgress
 
@@ -42,6 +43,7 @@ class CallReport:
         self._started = time.perf_counter()
         self._arguments: Mapping[str, Any] = {}
         self._row = 0
+        self._pace = Pace()
         self.path: str | None = None
         self.approval: str | None = None
 
@@ -90,7 +92,9 @@ class CallReport:
         )
 
     def progress(self, current: int, total: int | None, message: str | None) -> None:
-        """Tell how far the call is."""
+        """Tell how far the call is, unless that has been told often enough: work reports as it likes."""
+        if not self._pace.allows((current, total, message), is_last=total is not None and current >= total):
+            return
         self._bus.publish(ToolProgress(tool_call_id=self._id, current=current, total=total, message=message))
         if self._progress is not None:
             try:

@@ -35,6 +35,7 @@ from filetools.settings import Settings
 
 IsAborted = Callable[[], bool]
 Percent = Callable[[int], None]
+Looked = Callable[[int], None]
 
 
 class OpenDocuments(Protocol):
@@ -148,7 +149,9 @@ class Files(Protocol):
     async def create_directory(self, path: str) -> DirectoryResult:
         """Create a folder and its parents."""
 
-    async def delete_directory(self, path: str, *, recursive: bool = False) -> DeleteResult:
+    async def delete_directory(
+        self, path: str, *, recursive: bool = False, abort: IsAborted | None = None, progress: Percent | None = None
+    ) -> DeleteResult:
         """Delete a folder."""
 
     async def move_file(self, source: str, destination: str, *, overwrite: bool = False) -> MoveResult:
@@ -197,6 +200,7 @@ class Files(Protocol):
         limit: int = 100,
         cursor: str | None = None,
         abort: IsAborted | None = None,
+        progress: Looked | None = None,
     ) -> SearchResult:
         """Return one page of the files and folders whose path fits a pattern."""
 
@@ -216,6 +220,7 @@ class Files(Protocol):
         limit: int = 100,
         cursor: str | None = None,
         abort: IsAborted | None = None,
+        progress: Looked | None = None,
     ) -> GrepResult:
         """Return one page of the lines in which a pattern matches."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from typing import Annotated, Literal
 
@@ -52,19 +53,46 @@ class WatchChanges(Parameters):
     limit: Limit = 100
 
 
+class Told:
+    """Tells how much a search in several pages has looked at; lives as long as its call."""
+
+    def __init__(self, context: ToolContext, what: str) -> None:
+        self._context = context
+        self._what = what
+        self._count = 0
+
+    def page(self) -> Callable[[int], None]:
+        """Return what the next page tells its count."""
+        before = self._count
+
+        def tell(count: int) -> None:
+            self._count = before + count
+            self._context.report(self._count, None, f"{self._count:,} {self._what}")
+
+        return tell
+
+
 async def search_files(context: ToolContext, given: SearchFiles) -> SearchResult:
     """Return one page of the files and folders whose path fits a pattern."""
     search = partial(
         context.files.search_files, given.pattern, path=given.path, all=given.all, abort=context.is_aborted
     )
-    return await in_parts(context, given.limit, given.cursor, lambda limit, cursor: search(limit=limit, cursor=cursor))
+    told = Told(context, "names looked at")
+    return await in_parts(
+        context, given.limit, given.cursor,
+        lambda limit, cursor: search(limit=limit, cursor=cursor, progress=told.page()),
+    )  # fmt: skip
 
 
 async def grep_files(context: ToolContext, given: GrepFiles) -> GrepResult:
     """Return one page of the lines in which a pattern matches."""
     options = given.model_dump(exclude={"limit", "cursor"})
     grep = partial(context.files.grep_files, **options, abort=context.is_aborted)
-    return await in_parts(context, given.limit, given.cursor, lambda limit, cursor: grep(limit=limit, cursor=cursor))
+    told = Told(context, "files searched")
+    return await in_parts(
+        context, given.limit, given.cursor,
+        lambda limit, cursor: grep(limit=limit, cursor=cursor, progress=told.page()),
+    )  # fmt: skip
 
 
 async def watch_changes(context: ToolContext, given: WatchChanges) -> WatchResult:

@@ -242,7 +242,8 @@ with filetools.open_sync({str(tmp_path)!r}) as files:
 @pytest.mark.skipif(sys.platform == "win32", reason="no such signal")
 def test_an_interrupt_ends_a_call_that_waits(tmp_path: Path) -> None:
     program = f"""
-import filetools, sys
+import filetools, signal, sys
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell has its background jobs ignore it
 with filetools.open_sync({str(tmp_path)!r}) as files:
     files.write_file("a.txt", "1")
     try:

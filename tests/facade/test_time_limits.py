@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 import filetools
+from filetools.tools import AbortSignal, ToolRegistry
 from tests.support.crashing import QUIET
 from tests.support.opened import ScriptedOpening, refused
 
@@ -53,6 +54,30 @@ async def test_what_is_done_is_told_as_done_and_the_rest_is_not_begun(tmp_path: 
             assert (envelope["error_code"], made, held.count) == ("TIMEOUT", [], 1)
         else:
             assert (envelope["success"], len(made)) == (True, 40)
+
+
+@pytest.mark.parametrize("method", ["prepare", "Prepared.exchange"])
+async def test_an_aborted_write_stops_before_its_commit_or_says_that_it_is_done(tmp_path: Path, method: str) -> None:
+    held, signal = Held(method), AbortSignal()
+    root = tmp_path / "root"
+    root.mkdir()
+    large = "0123456789abcdef" * 65536
+    async with ScriptedOpening(root, before=held, settings={}) as files, asyncio.timeout(60):
+        since = await files.position()
+        writing = ToolRegistry(files).call("write_file", {"path": "a.txt", "content": large}, abort=signal)
+        call = asyncio.ensure_future(writing)
+        while not held.count:
+            await asyncio.sleep(0.005)
+        signal.abort()
+        asyncio.get_running_loop().call_later(0.1, held.passed.set)
+        envelope = await call
+        changes = [record.path for record in (await files.changes(since, actors=[files.actor])).records]
+        if method == "prepare":
+            assert (envelope["error_code"], changes) == ("ABORTED", [])
+            assert not (root / "a.txt").exists()
+        else:
+            assert (envelope["success"], changes) == (True, ["a.txt"])
+            assert (root / "a.txt").read_text() == large
 
 
 async def test_a_patch_is_bounded_as_every_batch(tmp_path: Path) -> None:

@@ -291,7 +291,14 @@ class MemoryFiles:
         self.tree.folders.update((path, *_parents(path)))
         return DirectoryResult(path=path, created=created)
 
-    async def delete_directory(self, path: str, *, recursive: bool = False) -> DeleteResult:
+    async def delete_directory(
+        self,
+        path: str,
+        *,
+        recursive: bool = False,
+        abort: Callable[[], bool] | None = None,
+        progress: Callable[[int], None] | None = None,
+    ) -> DeleteResult:
         await self._enter("delete_directory")
         if path not in self.tree.folders:
             raise DirectoryNotFoundError(path)
@@ -380,6 +387,7 @@ class MemoryFiles:
         limit: int = 100,
         cursor: str | None = None,
         abort: Callable[[], bool] | None = None,
+        progress: Callable[[int], None] | None = None,
     ) -> SearchResult:
         await self._enter("search_files")
         page = await self.list_files(path, recursive=True)
@@ -411,6 +419,7 @@ class MemoryFiles:
         limit: int = 100,
         cursor: str | None = None,
         abort: Callable[[], bool] | None = None,
+        progress: Callable[[int], None] | None = None,
     ) -> GrepResult:
         await self._enter("grep_files")
         expression = re.compile(re.escape(pattern) if literal else pattern, re.IGNORECASE if ignore_case else 0)

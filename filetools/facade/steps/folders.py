@@ -159,8 +159,18 @@ class MakeFolder(FolderStep):
 class RemoveFolder(FolderStep):
     """Takes a folder and everything in it out of the tree, into the trash; implements `Step`."""
 
-    def __init__(self, path: WorkspacePath, *, recursive: bool) -> None:
+    def __init__(
+        self,
+        path: WorkspacePath,
+        *,
+        recursive: bool,
+        inside: int = 0,
+        beat: Callable[[int, int], None] = lambda _done, _total: None,
+    ) -> None:
+        """Take a folder out; `beat` is told of everything in it, of about `inside` entries, and may raise to stop."""
         super().__init__(path)
+        self._total = 2 * (inside + 1)
+        self._beat = beat
         self._path = path
         self.is_recursive = recursive
         self._view: View | None = None
@@ -178,7 +188,10 @@ class RemoveFolder(FolderStep):
         self._view = _free_view(parts, self._path, self._key)
         stat = parts.store.stat(self._path)
         self._mode = None if stat is None else stat.mode
-        self.entries = 1 + sum(1 for _ in walk_tree(parts.store, self._path))
+        self.entries = 1
+        for _ in walk_tree(parts.store, self._path):
+            self.entries += 1
+            self._beat(min(self.entries, self._total // 2), self._total)
         self._see_inside(parts)
 
     def decide(self, parts: Parts) -> bool:
@@ -190,7 +203,8 @@ class RemoveFolder(FolderStep):
 
     def prepare(self, parts: Parts) -> None:
         """Sync what is in it: in the trash recovery restores nothing, and an undo takes it as it is."""
-        sync_files(parts, self._path)
+        half = self._total // 2
+        sync_files(parts, self._path, lambda done, total: self._beat(half + half * done // total, self._total))
 
     def drafts(self) -> Sequence[Change]:
         """One record for the whole folder."""

@@ -33,7 +33,7 @@ MOST_WARNINGS: Final = 20
 MOST_COUNTED: Final = 1_000_000
 _START_AGAIN: Final = "Pass next_cursor with the arguments of the first page, or leave it out to start again."
 
-
+Looked = Callable[[int], None]
 IsWithheld = Callable[[WorkspacePath], bool]
 
 
@@ -47,6 +47,7 @@ def grep_page(
     abort: Abort | None = None,
     candidates: Candidates | None = None,
     is_withheld: IsWithheld | None = None,
+    looked: Looked | None = None,
 ) -> GrepResult:
     """Return one page of the matches in files, for a worker thread.
 
@@ -61,6 +62,7 @@ def grep_page(
         abort: Asked for every file and while a text is matched; True stops the search.
         candidates: What tells quickly which files need not be read; never changes a result.
         is_withheld: Asked for every file below the path; True leaves it out, unsaved text and all.
+        looked: Told of each file how many there were so far.
 
     Raises:
         InvalidArgumentError: The pattern is not valid, an option is out of range, or the cursor is of another search.
@@ -69,6 +71,7 @@ def grep_page(
         AbortedError: `abort` said so.
     """
     page = _Page(store, path, options, unsaved or Unsaved(), abort, candidates or Candidates(), is_withheld)
+    page.looked = looked
     return page.build(cursor)
 
 
@@ -97,6 +100,7 @@ class _Page:
         self._left_out = 0
         self._after: tuple[str, int] | None = None
         self._found = 0
+        self.looked: Looked | None = None
 
     def build(self, cursor: str | None) -> GrepResult:
         """Return the page behind `cursor`."""
@@ -123,10 +127,14 @@ class _Page:
             return
         if facts is not None and facts.type not in ("directory", "file"):
             raise NotRegularFileError(self._path)
+        count = 0
         for path, _, kind in self._walked(stack):
             if kind != "file" or (self._globs and not any(glob.matches(path) for glob in self._globs)):
                 continue
             if self._is_withheld is None or not self._is_withheld(WorkspacePath(path)):
+                count += 1
+                if self.looked is not None:
+                    self.looked(count)
                 yield path, self._unsaved.has(path)
 
     def _walked(self, stack: ExitStack) -> Iterator[Row]:

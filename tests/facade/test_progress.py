@@ -1,0 +1,117 @@
+"""Searches and deletions of folders tell how far they are, and stop when their caller says so."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+import filetools
+from filetools.events import ToolProgress
+from filetools.facade import FileToolsFacade, progress
+from tests.support.crashing import QUIET, grow
+from tests.support.opened import refused
+from tests.support.people import ALICE
+
+FILES = 600
+
+
+@pytest.fixture
+async def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[FileToolsFacade]:
+    monkeypatch.setattr(progress, "PAUSE_SECONDS", 0.0)
+    grow(tmp_path, {f"docs/{number % 7}/{number}.txt": b"text\n" for number in range(FILES)})
+    async with filetools.open(tmp_path, settings=QUIET) as opened:
+        yield opened.for_actor(ALICE)
+
+
+async def test_a_search_in_contents_tells_how_many_files_it_has_searched(files: FileToolsFacade) -> None:
+    told: list[int] = []
+    await files.grep_files("no such text", progress=told.append)
+    await asyncio.sleep(0)
+    assert told == sorted(set(told))
+    assert told[-1] == FILES
+
+
+async def test_a_search_of_names_tells_how_many_it_has_looked_at(files: FileToolsFacade) -> None:
+    told: list[int] = []
+    await files.search_files("*.none", progress=told.append)
+    await files.glob_files("*.none", progress=told.append)
+    await asyncio.sleep(0)
+    assert told == [256, 512, 256, 512]
+
+
+async def test_work_that_reports_often_is_heard_ten_times_a_second(monkeypatch: pytest.MonkeyPatch) -> None:
+    now, told = [0.0], list[int]()
+    monkeypatch.setattr("filetools.facade.progress.time", SimpleNamespace(monotonic=lambda: now[0]))
+    step = progress.paced(told.append)
+    for count in range(1000):
+        now[0] = count / 1000
+        step(count)
+    monkeypatch.undo()
+    await asyncio.sleep(0)
+    assert len(told) == 9
+    assert told[0] == 100
+
+
+async def test_a_quick_search_tells_nothing(tmp_path: Path) -> None:
+    grow(tmp_path, {"a.txt": b"a"})
+    told: list[int] = []
+    async with filetools.open(tmp_path, settings=QUIET) as opened:
+        await opened.grep_files("a", progress=told.append)
+    assert told == []
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments", "what"),
+    [
+        ("grep_files", {"pattern": "no such text"}, "files searched"),
+        ("search_files", {"pattern": "none"}, "names looked at"),
+        ("delete_file", {"path": "docs", "recursive": True}, None),
+    ],
+)
+async def test_the_tools_tell_it_as_events(
+    files: FileToolsFacade, tool: str, arguments: dict[str, object], what: str | None
+) -> None:
+    events: list[ToolProgress] = []
+    files.on("tool:progress", events.append)
+    answer = await files.call_tool(tool, arguments)
+    assert answer["success"]
+    await asyncio.sleep(0)  # what the worker told last is on its way through the loop
+    assert 1 <= len(events) <= 10  # all within a second, or as many as fit into it
+    currents = [event.current for event in events]
+    assert currents == sorted(set(currents))
+    if what is None:
+        assert (events[-1].current, events[-1].total) == (100, 100)
+    else:
+        assert events[-1].message == f"{events[-1].current:,} {what}"
+
+
+async def test_deleting_a_folder_goes_from_0_to_100(files: FileToolsFacade, tmp_path: Path) -> None:
+    told: list[int] = []
+    await files.delete_directory("docs", recursive=True, progress=told.append)
+    await asyncio.sleep(0)
+    assert told == sorted(set(told))
+    assert (told[0], told[-1]) == (0, 100)
+    assert len(told) > 40
+    assert not (tmp_path / "docs").exists()
+
+
+async def test_deleting_a_folder_stops_when_it_is_told_to_and_leaves_all(
+    files: FileToolsFacade, tmp_path: Path
+) -> None:
+    since = await files.position()
+    told: list[int] = []
+    asked = iter(range(1000))
+    error = await refused(
+        "ABORTED",
+        files.delete_directory("docs", recursive=True, abort=lambda: next(asked) > 300, progress=told.append),
+    )
+    assert error.details["done"] == 0
+    assert len(list((tmp_path / "docs").rglob("*.txt"))) == FILES
+    assert (await files.changes(since)).records == ()
+    assert max(told) < 50
+    await files.delete_directory("docs", recursive=True)
+    assert not (tmp_path / "docs").exists()
