@@ -156,6 +156,12 @@ class Desk:
         print_error(error, as_json=self.options.as_json)
         self.note_failure(exit_code_of(error))
 
+    async def refuse(self, files: FileToolsFacade, error: FileToolsError) -> None:
+        """Print the error of one of several paths, with the path that was probably meant; the command goes on."""
+        if isinstance(error, PathNotFoundError):
+            await self.suggest(files, error)
+        self.fail(error)
+
     async def suggest(self, files: FileToolsFacade, error: PathNotFoundError | DirectoryNotFoundError) -> None:
         """Add to an error the path that was probably meant, as it is typed where the shell stands."""
         from filetools.tools.nearby import similar_paths  # only what fails needs it

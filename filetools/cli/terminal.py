@@ -20,6 +20,7 @@ from filetools.errors import FileToolsError
 
 LONGEST_LINE: Final = 100
 LEAST_COLUMN: Final = 20
+_DIFF_STYLES: Final = {"+": "green", "-": "red", "@": "cyan"}
 _REORDERING: Final = r"\u202a-\u202e\u2066-\u2069"
 """Characters that show a name in another order than it has."""
 _SEPARATING: Final = r"\u2028\u2029\ud800-\udfff"
@@ -75,6 +76,11 @@ def printable_line(text: str) -> str:
     return printable_text(text.expandtabs() if STDOUT.is_terminal else text).replace("\n", "\\n")
 
 
+def amount(count: int, thing: str, things: str | None = None) -> str:
+    """Return a number with its unit, such as "1 byte" or "1,024 bytes"."""
+    return f"{count:,} {thing if count == 1 else things or f'{thing}s'}"
+
+
 def print_line(*parts: str | tuple[str, str] | Text) -> None:
     """Print one line to standard output; a pair is text with its style."""
     line = Text.assemble(*parts)
@@ -82,6 +88,14 @@ def print_line(*parts: str | tuple[str, str] | Text) -> None:
         STDOUT.print(line)
     else:
         sys.stdout.write(f"{line.plain}\n")  # rich makes blanks of tabs, and of a patch no patch
+
+
+def print_diff(diff: str) -> None:
+    """Print a diff, its lines in their colours."""
+    is_head = True
+    for line in diff.split("\n")[:-1]:
+        is_head = not line.startswith("@@") and (is_head or line.startswith("diff --git "))
+        print_line((printable_line(line), "bold" if is_head else _DIFF_STYLES.get(line[:1], "")))
 
 
 def line_width() -> int:

@@ -43,7 +43,7 @@ async def required_checkpoint(files: FileToolsFacade, given: str | None) -> str:
     if name is None:
         raise InvalidArgumentError(
             "There is no checkpoint to compare with",
-            suggested_action="Make one with 'filetools checkpoint', or name a file.",
+            suggested_action="Make one with 'filetools checkpoint', or name a file; 'filetools log -p' shows each change.",
         )
     return name
 

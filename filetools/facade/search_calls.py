@@ -79,6 +79,7 @@ class SearchCalls(Calls):
         ignore_case: bool = False,
         literal: bool = False,
         multiline: bool = False,
+        whole_words: bool = False,
         context: int = 0,
         only_matching: bool = False,
         all: bool = False,  # noqa: A002 - the word of the tool
@@ -103,9 +104,10 @@ class SearchCalls(Calls):
             ignore_case: Whether letters match in any case.
             literal: Whether every character of the pattern stands for itself.
             multiline: Whether a match may go over several lines; then `.` matches line ends, too.
+            whole_words: Whether a match has no character of a word right before or behind it.
             context: Lines above and below each match, 0 to 20.
-            only_matching: Whether each line comes with every match in it that is not empty, as `matched`; lines that
-                have none are left out.
+            only_matching: Whether each line comes with every match in it that is not empty, as `matched`, and where each
+                begins, as `columns`; lines that have none are left out.
             all: Whether ignored, hidden and binary files, and those that listings leave out, are searched too.
             limit: Most matches, or files, 1 to 1000.
             cursor: `next_cursor` of the page before; it stays valid while files come and go.
@@ -121,7 +123,7 @@ class SearchCalls(Calls):
         options = GrepOptions(
             pattern=pattern, glob=glob, output_mode=output_mode, ignore_case=ignore_case, literal=literal,
             multiline=multiline, context=context, only_matching=only_matching, all=all, limit=limit,
-            default_excludes=self.settings.exclude, max_file_bytes=self.settings.max_read_bytes,
+            whole_words=whole_words, default_excludes=self.settings.exclude, max_file_bytes=self.settings.max_read_bytes,
         )  # fmt: skip
         work = partial(grep, self._parts, self.actor, where, options, cursor, looked=paced(progress))
         return await stoppable(self._parts.crew, work, abort)

@@ -42,6 +42,8 @@ class GrepMatch(Result):
     """Lines below."""
     matched: list[str] | None = None
     """With `only_matching` every match that begins in the line."""
+    columns: list[int] | None = None
+    """Where each of them begins, in characters of the line from 1."""
     origin: Literal["disk", "buffer"] = "disk"
     """"buffer" if it stands in text that an editor has not saved; such a line may not be in the file."""
 

@@ -92,3 +92,26 @@ def test_a_process_of_its_own_finds_the_same(monkeypatch: pytest.MonkeyPatch) ->
         assert apart.find(text, "t", most=99, every=True) == expected
         assert len(expected) == 10
         assert apart._process is not None
+
+
+def test_every_match_has_its_column(store: DirectStore) -> None:
+    (found, _) = grep(store, "x[0-9]+", glob="a.txt").matches
+    assert (found.matched, found.columns) == (["x1", "x22"], [1, 4])
+
+
+@pytest.mark.parametrize(
+    ("pattern", "options", "matched"),
+    [
+        ("x1|x2", {}, ["x1"]),
+        ("x2|x22", {}, ["x22"]),
+        ("1", {}, []),
+        ("(?i)X1", {}, ["x1"]),
+        (" ", {}, []),
+        ("x1 ", {}, []),
+    ],
+)
+def test_a_whole_word_has_no_word_beside_it(
+    store: DirectStore, pattern: str, options: dict[str, Any], matched: list[str]
+) -> None:
+    rows = grep(store, pattern, glob="a.txt", whole_words=True, **options).matches
+    assert [text for row in rows for text in row.matched or ()] == matched

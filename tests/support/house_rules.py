@@ -91,6 +91,7 @@ DISK: Final[Mapping[str, str]] = {
     "cli/asking.py": "asks at the terminal of the process",
     "cli/workplace.py": "finds the root above the working folder",
     "app/installation.py": "looks for programs and says what is missing",
+    "cli/commands/editing.py": "reads the patch that it is given, inside or outside the root",
     "cli/commands/writing.py": "reads the file that --from names, inside or outside the root",
     "servers/mcp/pipes.py": "reads and writes standard input and output of the process",
     "cli/demo/": "plays the stranger, and counts on the disk itself what is left",

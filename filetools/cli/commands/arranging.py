@@ -11,7 +11,7 @@ from filetools.cli import suggestions
 from filetools.cli.command import workspace_command
 from filetools.cli.commands.parameters import ExpectedVersion, Force
 from filetools.cli.desk import CHANGING, Desk
-from filetools.cli.terminal import print_line, printable
+from filetools.cli.terminal import amount, print_line, printable
 from filetools.errors import FileToolsError, PathNotFoundError
 from filetools.models import DeleteResult, DirectoryResult, MoveResult, WriteResult
 
@@ -70,9 +70,7 @@ def rm(
             try:
                 desk.show(await remove(files, desk.path(path)), _show_deleted)
             except FileToolsError as error:
-                if isinstance(error, PathNotFoundError):
-                    await desk.suggest(files, error)
-                desk.fail(error)
+                await desk.refuse(files, error)
 
     desk.perform(work, lambda _: None)
 
@@ -125,7 +123,7 @@ async def _is_folder(files: FileToolsFacade, path: str) -> bool:
 
 
 def _show_deleted(result: DeleteResult) -> None:
-    count = f"  {result.entries} entries" if result.entries > 1 else ""
+    count = f"  {amount(result.entries, 'entry', 'entries')}" if result.entries > 1 else ""
     print_line(("deleted   ", "red"), printable(result.path), (count, "dim"))
 
 
@@ -134,7 +132,7 @@ def _show_moved(result: MoveResult) -> None:
 
 
 def _show_copied(result: WriteResult) -> None:
-    print_line(("copied    ", "green"), printable(result.path), (f"  {result.bytes_written} bytes", "dim"))
+    print_line(("copied    ", "green"), printable(result.path), (f"  {amount(result.bytes_written, 'byte')}", "dim"))
 
 
 def _show_made(result: DirectoryResult) -> None:

@@ -14,7 +14,16 @@ from filetools.app import Check, Health, Repair, Rescue, examine, extras, facts,
 from filetools.cli.command import workspace_command
 from filetools.cli.desk import CHECKING, Desk
 from filetools.cli.exit_codes import FAILED
-from filetools.cli.terminal import STDOUT, print_beside, print_error, print_json, print_line, print_table, printable
+from filetools.cli.terminal import (
+    STDOUT,
+    amount,
+    print_beside,
+    print_error,
+    print_json,
+    print_line,
+    print_table,
+    printable,
+)
 from filetools.settings import Settings
 
 _PANEL: Final = "Workspace"
@@ -146,7 +155,12 @@ def _print_journal(health: Health) -> None:
     journal = health.journal
     assert journal is not None
     size = journal.database_bytes + journal.wal_bytes
-    _print_row("ok", "green", "journal", f"opens; {journal.records:,} records, schema {journal.schema}, {size:,} bytes")
+    _print_row(
+        "ok",
+        "green",
+        "journal",
+        f"opens; {amount(journal.records, 'record')}, schema {journal.schema}, {amount(size, 'byte')}",
+    )
     _print_row("", "", "", f"{'a process has' if health.is_open else 'nobody has'} the root open now")
     if journal.pending:
         _print_row("--", "dim", "pending", f"{journal.pending} changes that the next opening settles")

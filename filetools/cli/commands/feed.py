@@ -10,8 +10,8 @@ from filetools.app import FileToolsFacade
 from filetools.cli import suggestions
 from filetools.cli.command import workspace_command
 from filetools.cli.desk import CHANGING, READING, Desk
-from filetools.cli.records import change_line, change_to_dict, print_unread
-from filetools.cli.terminal import STDOUT, print_json, print_note
+from filetools.cli.records import change_line, change_to_dict, patch_of, print_unread
+from filetools.cli.terminal import STDOUT, print_diff, print_json, print_line, print_note
 from filetools.models import ChangeRecord, LookResult
 
 _PANEL: Final = "Changes"
@@ -20,7 +20,10 @@ _PANEL: Final = "Changes"
 def register(app: typer.Typer) -> None:
     """Add the commands of this file."""
     workspace_command(
-        app, READING, panel=_PANEL, examples=("filetools log", "filetools log src/app.py -n 5", "filetools log --json")
+        app,
+        READING,
+        panel=_PANEL,
+        examples=("filetools log", "filetools log src/app.py -p -n 5", "filetools log --json"),
     )(log)
     workspace_command(
         app, CHANGING, panel=_PANEL,
@@ -35,6 +38,7 @@ def log(
     ] = None,
     *,
     number: Annotated[int, typer.Option("-n", "--number", min=1, max=1000, help="Most changes.")] = 20,
+    patch: Annotated[bool, typer.Option("-p", "--patch", help="Also show what each did to the text.")] = False,
 ) -> None:
     """Print the newest changes, newest first.
 
@@ -48,18 +52,30 @@ def log(
         records = await files.latest_changes(number, path=where)
         if not records and where is not None:
             await files.file_info(where)  # raises if there is no such file either
+        patches = [await patch_of(files, record) if patch else None for record in records]
         if not desk.options.as_json:
-            for record in records:
+            for record, text in zip(records, patches, strict=True):
                 STDOUT.print(change_line(record))
+                _show_patch(text)
             if not records:
                 print_note("No change is recorded.")
             if not seen.recorded:
                 print_note("What changed while nobody watched cannot be recorded: the state cannot be written.")
             print_unread(seen.unread)
         epoch = (await files.status())["epoch"]
-        return {"changes": [change_to_dict(record, epoch) for record in records], "unread": seen.unread}
+        changes = [
+            change_to_dict(record, epoch) | ({} if text is None else {"diff": text})
+            for record, text in zip(records, patches, strict=True)
+        ]
+        return {"changes": changes, "unread": seen.unread}
 
     desk.perform(work, lambda _: None)
+
+
+def _show_patch(text: str | None) -> None:
+    if text is not None:
+        print_diff(text)
+        print_line()
 
 
 def follow(
@@ -75,7 +91,9 @@ def follow(
     """
 
     async def work(files: FileToolsFacade) -> None:
-        epoch = (await files.status())["epoch"]
+        status = await files.status()
+        epoch = status["epoch"]
+        start = since or f"{epoch}:{status['position']}"
         if since is not None and (await files.changes(since, limit=1)).resync:
             print_note("Some changes since that position are no longer known: read the tree again.")
 
@@ -85,7 +103,8 @@ def follow(
             else:
                 STDOUT.print(change_line(record))
 
-        async for record in files.follow(since):
+        print_note("Following; every change is a line from now on. Ctrl-C ends it.")
+        async for record in files.follow(start):
             show(record)
 
     desk.perform(work, lambda _: None, watch=True)

@@ -13,7 +13,7 @@ from filetools.cli.commands.parameters import PathArgument, whole_version
 from filetools.cli.desk import READING, Desk
 from filetools.cli.exit_codes import DIFFERS
 from filetools.cli.records import actor_style, between, moment, verb_of
-from filetools.cli.terminal import STDERR, print_line, print_note, printable, printable_line
+from filetools.cli.terminal import STDERR, amount, print_diff, print_line, print_note, printable, printable_line
 from filetools.cli.tree_changes import change_line, compared, counted, required_checkpoint, unsure_lines
 from filetools.errors import FileToolsError
 from filetools.models import (
@@ -29,7 +29,6 @@ from filetools.models import (
 
 _PANEL: Final = "Changes"
 _SHORT: Final = 12
-_DIFF_STYLES: Final = {"+": "green", "-": "red", "@": "cyan"}
 _MOST_VERSIONS: Final = 1000
 _MOST_CHANGES: Final = 10_000
 
@@ -168,7 +167,7 @@ def _show_versions(result: VersionsResult) -> None:
 
 
 def _version_parts(entry: VersionEntry) -> list[tuple[str, str]]:
-    size = "" if entry.size is None else f"{entry.size} bytes"
+    size = "" if entry.size is None else amount(entry.size, "byte")
     return [
         (f"{entry.number:>6}  {moment(entry.time)}  ", "dim"),
         (f"{printable(str(entry.actor['id'])):<10} ", actor_style(str(entry.actor["kind"]))),
@@ -187,7 +186,7 @@ def _show(result: Result) -> None:
 
 
 def _show_diff(result: DiffResult) -> None:
-    _print_diff(result.diff)
+    print_diff(result.diff)
     if not result.diff:
         print_note("No difference.")
 
@@ -198,7 +197,7 @@ def _show_tree_diff(result: TreeDiffResult) -> None:
             why = "" if change.diff_omitted is None else f"  no diff: {change.diff_omitted}"
             print_line(change_line(change), (why, "dim"))
         else:
-            _print_diff(change.diff)
+            print_diff(change.diff)
     for line in unsure_lines(result):
         STDERR.print(line)
     if result.total > len(result.changes):
@@ -206,14 +205,6 @@ def _show_tree_diff(result: TreeDiffResult) -> None:
     print_note(
         f"{counted(result.counts)} {compared(result)}." if result.total else f"No difference {compared(result)}."
     )
-
-
-def _print_diff(diff: str) -> None:
-    is_head = True
-    for line in diff.split("\n")[:-1]:
-        is_head = not line.startswith("@@") and (is_head or line.startswith("diff --git "))
-        style = "bold" if is_head else _DIFF_STYLES.get(line[:1], "")
-        print_line((printable_line(line), style))
 
 
 def _show_lines(result: ProvenanceResult, content: str) -> None:

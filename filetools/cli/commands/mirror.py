@@ -14,12 +14,15 @@ from filetools.app import FileToolsFacade
 from filetools.cli.command import workspace_command
 from filetools.cli.desk import CHANGING, Desk
 from filetools.cli.exit_codes import FAILED
-from filetools.cli.records import print_unread
-from filetools.cli.terminal import STDERR, STDOUT, fact_table, print_line, print_table, printable
+from filetools.cli.records import actor_style, change_to_dict, print_unread, verb_of
+from filetools.cli.terminal import STDERR, STDOUT, amount, fact_table, print_line, print_table, printable
 from filetools.cli.tree_changes import MOST_LISTED, actor_lines, change_lines, compared, newest_checkpoint, unsure_lines
-from filetools.models import SyncResult, TreeDiffResult
+from filetools.models import Operation, SyncResult, TreeDiffResult
 
 _PANEL: Final = "Workspace"
+MOST_LATEST: Final = 10
+"""Changes that the status shows where there is no checkpoint."""
+_INTERNAL: Final = ("epoch", "position", "pending", "durability", "permissions")
 MOST_SHOWN: Final = 50
 """Paths of each sort that a synchronisation prints; JSON has all of them."""
 
@@ -42,8 +45,16 @@ def register(app: typer.Typer) -> None:
     )(sync)  # fmt: skip
 
 
-def status(desk: Desk) -> None:
-    """Show the state of the workspace and its mirror, and what changed since the last checkpoint.
+def status(
+    desk: Desk,
+    *,
+    verbose: Annotated[
+        bool, typer.Option("-v", "--verbose", help="Also what the journal holds, and settings.")
+    ] = False,
+) -> None:
+    """Show what changed since the last checkpoint, what is unsaved, and what waits for you.
+
+    Without a checkpoint, the newest changes; and of a mirror whether it is level.
 
     The whole tree is looked at first: what changed while nobody watched is recorded, and paths that nobody could look at
     are named. The changes are counted for each actor, then listed up to 20; 'filetools diff' shows all of them.
@@ -53,9 +64,16 @@ def status(desk: Desk) -> None:
         name = await newest_checkpoint(files)
         changes = None if name is None else await files.diff_tree(name, limit=MOST_LISTED)
         unread = (await files.look()).unread if changes is None else changes.unread
-        return await files.status() | {"changes": None if changes is None else changes.to_dict(), "unread": unread}
+        state = await files.status()
+        latest = [] if changes is not None else await files.latest_changes(MOST_LATEST)
+        return state | {
+            "changes": None if changes is None else changes.to_dict(),
+            "latest": [change_to_dict(record, state["epoch"]) for record in latest],
+            "approvals": [request.id for request in await files.approvals()],
+            "unread": unread,
+        }
 
-    desk.perform(work, _show_status)
+    desk.perform(work, lambda state: _show_status(state, verbose=verbose))
 
 
 def sync(
@@ -102,12 +120,17 @@ def _progress(files: FileToolsFacade) -> Iterator[None]:
                 subscription.unsubscribe()
 
 
-def _show_status(state: dict[str, Any]) -> None:
+def _show_status(state: dict[str, Any], *, verbose: bool) -> None:
     table = fact_table()
+    shown = ("root", "problem", "read_only", *(_INTERNAL if verbose else ()))
     for name, value in state.items():
-        if name not in ("mirrors", "documents", "unrestored", "changes", "retention", "unread") and value is not None:
+        if name in shown and value is not None:
             table.add_row(name, printable(str(value)))
-    table.add_row("retention", printable(_retention(state["retention"])))
+    if verbose or state["retention"]["held_over_limit"]:
+        table.add_row("retention", printable(_retention(state["retention"])))
+    if state["approvals"]:
+        waiting = amount(len(state["approvals"]), "approval")
+        table.add_row("waiting", f"{waiting} for your answer; see 'filetools approvals'")
     for path in state["unrestored"]:
         table.add_row("unrestored", printable(f"{path} (lost in a power cut, and tried again every second)"))
     for path in state["unread"][:MOST_SHOWN] if state["changes"] is None else ():
@@ -116,13 +139,33 @@ def _show_status(state: dict[str, Any]) -> None:
         unsaved = "unsaved, " if document["dirty"] else ""
         table.add_row("open", printable(f"{document['path']} ({unsaved}{', '.join(document['editors'])})"))
     for name, mirror in state["mirrors"].items():
-        behind = f", {mirror['behind']} paths behind" if mirror["behind"] else ""
+        behind = f", {amount(mirror['behind'], 'path')} behind" if mirror["behind"] else ""
         table.add_row(name, mirror["state"].replace("_", " ") + behind)
         if mirror["last_error"]:
             table.add_row("", printable(mirror["last_error"]))
     print_table(table)
     if state["changes"] is not None:
         _show_changes(TreeDiffResult.model_validate(state["changes"]))
+    else:
+        _show_latest(state["latest"])
+
+
+def _show_latest(latest: list[dict[str, Any]]) -> None:
+    print_line()
+    if not latest:
+        print_line(("No change is recorded yet.", "bold"))
+        return
+    print_line(
+        ("The newest changes ", "bold"), ("'filetools log' shows all, 'filetools checkpoint' marks a start", "dim")
+    )
+    for each in latest:
+        operation = Operation(each["operation"])
+        origin = "" if "old_path" not in each else f"{printable(each['old_path'])} → "
+        actor = each["actor"]
+        print_line(
+            f"{verb_of(operation):<9} {origin}{printable(each['path'])}  ",
+            (printable(actor["id"]), actor_style(actor["kind"])),
+        )
 
 
 def _retention(held: dict[str, Any]) -> str:

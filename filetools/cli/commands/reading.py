@@ -18,6 +18,8 @@ from filetools.cli.commands.parameters import PathArgument, whole_version
 from filetools.cli.desk import READING, Desk
 from filetools.cli.exit_codes import FAILED
 from filetools.cli.terminal import (
+    STDOUT,
+    amount,
     fact_table,
     print_line,
     print_note,
@@ -29,6 +31,7 @@ from filetools.cli.terminal import (
 from filetools.models import VERSION_PREFIX, Entry, InfoResult, ListResult, ReadResult
 
 _PANEL: Final = "Files"
+_PAGE: Final = 1000
 _MARKS: Final = (
     ("utf-32-le", codecs.BOM_UTF32_LE),
     ("utf-32-be", codecs.BOM_UTF32_BE),
@@ -91,7 +94,10 @@ def ls(
     *,
     recursive: Annotated[bool, typer.Option("-R", "--recursive", help="Also everything below.")] = False,
     long: Annotated[bool, typer.Option("-l", "--long", help="Show size and time, too.")] = False,
-    limit: Annotated[int, typer.Option(min=1, max=1000, help="Most entries of a page.")] = 1000,
+    limit: Annotated[
+        int | None,
+        typer.Option(min=1, max=1000, help="Most entries of a page; else 1000, and into a pipe all of them."),
+    ] = None,
     cursor: Annotated[str | None, typer.Option(metavar="CURSOR", help="Go on where a page ended.")] = None,
     all_pages: Annotated[bool, typer.Option("--all-pages", help="Print every page, not only one.")] = False,
 ) -> None:
@@ -100,13 +106,18 @@ def ls(
     Folders come first, then files by name; paths are relative to the root.
     """
 
+    # Nobody sits at a pipe to ask for more; whoever names a page gets that page.
+    goes_on = all_pages or (limit is None and cursor is None and not STDOUT.is_terminal)
+
     async def work(files: FileToolsFacade) -> None:
         where, following = desk.path(path), cursor
         while True:
-            page = await files.list_files(where, recursive=recursive, limit=limit, cursor=following, details=long)
+            page = await files.list_files(
+                where, recursive=recursive, limit=limit or _PAGE, cursor=following, details=long
+            )
             desk.show(page, lambda page: _show_page(page, long=long))
             following = page.next_cursor
-            if following is None or not all_pages:
+            if following is None or not goes_on:
                 break
         if following is not None and not desk.options.as_json:
             print_note(f"More follows: add --cursor {following}, or --all-pages.")
@@ -126,7 +137,7 @@ def info(desk: Desk, path: PathArgument) -> None:
 def _show_content(desk: Desk, result: ReadResult, *, from_start: bool) -> None:
     if sys.stdout.isatty():
         if result.is_binary:
-            what = f"{result.path} is binary ({result.mime_type}, {result.size} bytes)"
+            what = f"{result.path} is binary ({result.mime_type}, {amount(result.size, 'byte')})"
             print_refusal(what, f"Write it to a file: filetools read {shlex.quote(result.path)} > FILE")
             desk.note_failure(FAILED)
             return
@@ -177,7 +188,7 @@ def _facts(result: InfoResult) -> list[tuple[str, Any]]:
     known = [
         ("path", result.path or "."),
         ("type", result.type),
-        ("size", None if result.size is None else f"{result.size} bytes"),
+        ("size", None if result.size is None else amount(result.size, "byte")),
         ("modified", f"{result.modified.astimezone():%Y-%m-%d %H:%M:%S}"),
         ("mode", result.mode),
         ("version", result.version and result.version.removeprefix(VERSION_PREFIX)),

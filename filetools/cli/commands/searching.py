@@ -2,24 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from itertools import groupby
+from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import Annotated, Final, Literal
 
 import typer
-from rich.text import Text
 
 from filetools.app import FileToolsFacade
 from filetools.cli import suggestions
 from filetools.cli.command import workspace_command
 from filetools.cli.desk import READING, Desk
 from filetools.cli.exit_codes import FAILED
-from filetools.cli.terminal import STDOUT, print_line, print_note, printable, printable_line
-from filetools.errors import InvalidArgumentError
-from filetools.models import GrepMatch, GrepResult, SearchResult
+from filetools.cli.matches import MatchPrinter, RowForm, never_matches_nothing
+from filetools.cli.terminal import STDOUT, print_line, print_note, printable
+from filetools.errors import AccessDeniedError, InvalidArgumentError, PathNotFoundError
+from filetools.models import GrepResult, SearchResult
 
 _PANEL: Final = "Files"
 _PAGE: Final = 1000
+Search = Callable[..., Awaitable[GrepResult]]
 _MARKS: Final = {"directory": "/", "symlink": "@"}
 
 All = Annotated[bool, typer.Option("-a", "--all", help="Also what is ignored, hidden or binary.")]
@@ -39,7 +40,8 @@ def register(app: typer.Typer) -> None:
     )(find)  # fmt: skip
     workspace_command(
         app, READING, panel=_PANEL,
-        examples=("filetools grep 'def \\w+'", "filetools grep -F 'a[0]' src", "filetools grep -il todo -g '*.{py,js}'"),
+        examples=("filetools grep 'def \\w+'", "filetools grep -F 'a[0]' src", "filetools grep -il todo -g '*.{py,js}'",
+                  "filetools grep -nw -A2 class src tests"),
     )(grep)  # fmt: skip
 
 
@@ -73,15 +75,30 @@ def find(
 def grep(
     desk: Desk,
     pattern: Annotated[str, typer.Argument(metavar="PATTERN", help="Regular expression without look-around.")],
-    path: Below = ".",
+    paths: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="PATH", help="Where to search, relative to the working folder.", autocompletion=suggestions.paths
+        ),
+    ] = None,
     *,
     glob: Annotated[str | None, typer.Option("-g", "--glob", metavar="GLOB", help="Only files that fit.")] = None,
     ignore_case: Annotated[bool, typer.Option("-i", "--ignore-case", help="Letters match in any case.")] = False,
     literal: Annotated[bool, typer.Option("-F", "--literal", help="The pattern is a text, no expression.")] = False,
+    whole_words: Annotated[bool, typer.Option("-w", "--word", help="Match whole words only.")] = False,
     multiline: Annotated[bool, typer.Option("-U", "--multiline", help="Matches may go over several lines.")] = False,
+    after: Annotated[int | None, typer.Option("-A", "--after", min=0, max=20, help="Lines below; else -C.")] = None,
+    before: Annotated[int | None, typer.Option("-B", "--before", min=0, max=20, help="Lines above; else -C.")] = None,
     context: Annotated[int, typer.Option("-C", "--context", min=0, max=20, help="Lines above and below.")] = 0,
+    only_matching: Annotated[bool, typer.Option("-o", "--only-matching", help="Print only what matches.")] = False,
     files_only: Annotated[bool, typer.Option("-l", "--files", help="Print only the paths of files.")] = False,
     count: Annotated[bool, typer.Option("-c", "--count", help="Print how many lines of each file match.")] = False,
+    numbers: Annotated[
+        bool, typer.Option("-n", "--line-number", help="Show numbers of lines, as is done anyway.")
+    ] = False,
+    habits: Annotated[
+        bool, typer.Option("-r", "-R", "-E", "-H", "-I", hidden=True, help="Understood; it is so anyway.")
+    ] = False,
     everything: All = False,
     limit: Limit = None,
 ) -> None:
@@ -90,25 +107,45 @@ def grep(
     At a terminal each file has its heading; a pipe gets path:line:text. Exit code 1 if nothing is found.
     """
     mode: Literal["content", "files", "count"] = "files" if files_only else "count" if count else "content"
+    above, below = (context if each is None else each for each in (before, after))
+    form = RowForm(before=above, after=below, only_matching=only_matching)
 
     async def work(files: FileToolsFacade) -> None:
         if files_only and count:
             raise InvalidArgumentError("Give -l or -c, not both")
-        where, cursor, found = desk.path(path), None, 0
-        printer = _Printer()
-        while True:
-            wanted = min(_PAGE, _PAGE if limit is None else limit - found)
-            page = await files.grep_files(
-                pattern, path=where, glob=glob, output_mode=mode, ignore_case=ignore_case, literal=literal,
-                multiline=multiline, context=context, all=everything, limit=wanted, cursor=cursor,
-            )  # fmt: skip
-            desk.show(page, printer.show)
-            cursor, found = page.next_cursor, found + len(page.matches) + len(page.files)
-            if cursor is None or found == limit:
-                break
-        _end(desk, found, is_complete=cursor is None)
+        is_highlighted = STDOUT.is_terminal and not multiline and never_matches_nothing(pattern, literal=literal)
+        search = partial(
+            files.grep_files, pattern, glob=glob, output_mode=mode, ignore_case=ignore_case, literal=literal,
+            multiline=multiline, whole_words=whole_words, context=0 if only_matching else max(above, below),
+            only_matching=mode == "content" and (only_matching or is_highlighted), all=everything,
+        )  # fmt: skip
+        await _search_all(desk, files, paths or ["."], search, limit, form)
 
     desk.perform(work, lambda _: None)
+
+
+async def _search_all(
+    desk: Desk, files: FileToolsFacade, paths: list[str], search: Search, limit: int | None, form: RowForm
+) -> None:
+    """Search one path after the other; one that is not there is told, and keeps the others from nothing."""
+    printer, found, is_complete = MatchPrinter(form), 0, True
+    for path in paths:
+        if found == limit:
+            is_complete = False
+            break
+        try:
+            where, cursor = desk.path(path), None
+            while True:
+                wanted = min(_PAGE, _PAGE if limit is None else limit - found)
+                page = await search(path=where, limit=wanted, cursor=cursor)
+                desk.show(page, printer.show)
+                cursor, found = page.next_cursor, found + len(page.matches) + len(page.files)
+                if cursor is None or found == limit:
+                    break
+            is_complete = cursor is None
+        except (PathNotFoundError, AccessDeniedError) as error:
+            await desk.refuse(files, error)
+    _end(desk, found, is_complete=is_complete)
 
 
 def _end(desk: Desk, found: int, *, is_complete: bool) -> None:
@@ -122,59 +159,3 @@ def _show_names(page: SearchResult) -> None:
     for entry in page.entries:
         style = "bold blue" if entry.type == "directory" else ""
         print_line((printable(entry.path), style), (_MARKS.get(entry.type, ""), "dim"))
-
-
-class _Printer:
-    """Prints the pages of one search as one."""
-
-    def __init__(self) -> None:
-        self._path: str | None = None
-        self._last = 0
-
-    def show(self, page: GrepResult) -> None:
-        for file in page.files:
-            number = "" if file.count is None else f":{file.count}"
-            print_line((printable(file.path), "magenta"), (number, "green"), _origin(file.origin))
-        for path, matches in groupby(page.matches, key=lambda match: match.path):
-            if STDOUT.is_terminal and path != self._path:
-                self._head(path)
-            for match in matches:
-                self._show_match(match)
-
-    def _head(self, path: str) -> None:
-        if self._path is not None:
-            print_line()
-        self._path, self._last = path, 0
-        print_line((printable(path), "bold magenta"))
-
-    def _show_match(self, match: GrepMatch) -> None:
-        before, after = match.before or [], match.after or []
-        has_gap = self._last and match.line - len(before) > self._last + 1
-        if (before or after) and has_gap and STDOUT.is_terminal:
-            print_line(("--", "dim"))
-        last = match.end_line or match.line
-        for number, sign, text in _lines(match, before, after):
-            if number > self._last or not STDOUT.is_terminal:
-                self._show_line(match, number, sign, text)
-        self._last = last + len(after)
-
-    def _show_line(self, match: GrepMatch, number: int, sign: str, text: str) -> None:
-        shown = Text(printable_line(text))
-        is_match = sign == ":"
-        origin = _origin(match.origin) if is_match else Text()
-        if STDOUT.is_terminal:
-            print_line((str(number), "green" if is_match else "dim"), sign, shown, origin)
-        else:
-            print_line(f"{printable(match.path)}{sign}{number}{sign}", shown)
-
-
-def _lines(match: GrepMatch, before: list[str], after: list[str]) -> Iterator[tuple[int, str, str]]:
-    rows = [("-", line) for line in before]
-    rows += [(":", line) for line in match.text.split("\n")]
-    rows += [("-", line) for line in after]
-    for number, (sign, line) in enumerate(rows, match.line - len(before)):
-        yield number, sign, line
-
-
-def _origin(origin: str) -> Text:
-    return Text("  (not saved)" if origin == "buffer" and STDOUT.is_terminal else "", style="yellow")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Final
 
@@ -12,11 +13,12 @@ from filetools.app import FileToolsFacade
 from filetools.cli.command import workspace_command
 from filetools.cli.commands.parameters import ExpectedVersion, PathArgument
 from filetools.cli.desk import CHANGING, Desk
-from filetools.cli.terminal import print_line, print_note, printable
-from filetools.errors import InvalidArgumentError
+from filetools.cli.terminal import amount, print_line, print_note, printable
+from filetools.errors import FileTooLargeError, InvalidArgumentError, PathNotFoundError, VersionMismatchError
 from filetools.models import WriteResult
 
 _PANEL: Final = "Files"
+_MOST_TRIES: Final = 5
 Content = Annotated[
     str | None, typer.Option(metavar="TEXT", help="The content itself; keeps the encoding and line ends of the file.")
 ]
@@ -33,6 +35,7 @@ def register(app: typer.Typer) -> None:
             "git show HEAD:notes.md | filetools write notes.md",
             "filetools write notes.md --content 'Hello' --mirror ../backup",
             "filetools write notes.md --from draft.md --expected-version sha256:…",
+            "filetools write notes.md --from draft.md --force",
         ),
     )(write)  # fmt: skip
     workspace_command(
@@ -48,15 +51,22 @@ def write(
     content: Content = None,
     source: Source = None,
     expected_version: ExpectedVersion = None,
+    force: Annotated[
+        bool, typer.Option("-f", "--force", help="Replace what others wrote meanwhile, and unsaved text of editors.")
+    ] = False,
 ) -> None:
     """Create or replace a file.
 
     The content comes from standard input, or --content, or --from. The file is replaced in one step; mode, owner and
-    attributes stay, missing folders are made.
+    attributes stay, missing folders are made. What it replaces stays readable by version.
     """
+    if force and expected_version is not None:
+        raise typer.BadParameter("give --force or --expected-version, not both")
     given = _given(content, source)
 
     async def work(files: FileToolsFacade) -> WriteResult:
+        if force:
+            return await _replace(files, desk.path(path), given)
         return await files.write_file(desk.path(path), given, expected_version=expected_version)
 
     desk.perform(work, _show)
@@ -82,6 +92,23 @@ def append(
     desk.perform(work, lambda result: _show(result, appended=True))
 
 
+async def _replace(files: FileToolsFacade, path: str, content: str | bytes) -> WriteResult:
+    """Write over whatever stands there."""
+    for _ in range(_MOST_TRIES):
+        with suppress(VersionMismatchError):  # somebody was quicker; then that is what is replaced
+            # A version that was read is replaced; any other would be merged with.
+            version = await _version_read(files, path)
+            return await files.write_file(path, content, expected_version=version, on_conflict="allow")
+    return await files.write_file(path, content, on_conflict="allow")
+
+
+async def _version_read(files: FileToolsFacade, path: str) -> str | None:
+    try:
+        return (await files.read_file(path, limit=1)).version
+    except (PathNotFoundError, FileTooLargeError):
+        return None
+
+
 def _given(content: str | None, source: Path | None) -> str | bytes:
     """Return what shall be written: text is fitted to the file's encoding, bytes are taken as they are."""
     if content is not None and source is not None:
@@ -105,5 +132,5 @@ def _show(result: WriteResult, *, appended: bool = False) -> None:
         verb, style = "created", "green"
     else:
         verb, style = ("appended" if appended else "modified"), ""
-    print_line((f"{verb:<9} ", style), printable(result.path), (f"  {result.bytes_written} bytes", "dim"))
+    print_line((f"{verb:<9} ", style), printable(result.path), (f"  {amount(result.bytes_written, 'byte')}", "dim"))
     print_line((f"  {result.version}", "dim"))

@@ -180,10 +180,10 @@ class _Page:
 
     def _add_matched(self, text: str, spans: Sequence[int], path: str, facts: dict[str, Any], skipped: int) -> None:
         """Add a row for every line in which a match begins, with all that do."""
-        for span, matched in by_line(text, numbered(text, spans)):
+        for span, matched, columns in by_line(text, numbered(text, spans)):
             if span.line > skipped and not self._is_full:
                 fields = described(text, span, self._options.context)
-                self._add({**facts, **fields, "matched": matched}, path, span.line)
+                self._add({**facts, **fields, "matched": matched, "columns": columns}, path, span.line)
 
     def _skipped_lines(self, path: str) -> int:
         """Return up to which line the pages before have been."""

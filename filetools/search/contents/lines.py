@@ -34,11 +34,13 @@ def numbered(text: str, spans: Sequence[int]) -> Iterator[Span]:
         yield Span(start, end, line, line + text.count("\n", start, last))
 
 
-def by_line(text: str, spans: Iterator[Span]) -> Iterator[tuple[Span, list[str]]]:
-    """Yield the first span of every line in which one begins, and the texts of all of them."""
+def by_line(text: str, spans: Iterator[Span]) -> Iterator[tuple[Span, list[str], list[int]]]:
+    """Yield the first span of every line in which one begins, and the texts and columns of all of them."""
     for _, group in groupby(spans, key=lambda span: span.line):
-        first, *others = group
-        yield first, [text[span.start : min(span.end, span.start + MAX_SHOWN)] for span in (first, *others)]
+        found = list(group)
+        start = text.rfind("\n", 0, found[0].start) + 1
+        texts = [text[span.start : min(span.end, span.start + MAX_SHOWN)] for span in found]
+        yield found[0], texts, [span.start - start + 1 for span in found]
 
 
 def described(text: str, span: Span, context: int) -> dict[str, Any]:

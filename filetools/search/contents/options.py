@@ -27,6 +27,7 @@ class GrepOptions:
     ignore_case: bool = False
     literal: bool = False
     multiline: bool = False
+    whole_words: bool = False
     context: int = 0
     only_matching: bool = False
     """Whether rows hold every match of their line that is not empty; a line without such a match is none."""
@@ -47,7 +48,10 @@ class GrepOptions:
             raise InvalidArgumentError(f"limit must be 1 to {MAX_LIMIT}, not {self.limit}")
         if not 0 <= self.context <= MAX_CONTEXT:
             raise InvalidArgumentError(f"context must be 0 to {MAX_CONTEXT}, not {self.context}")
-        return read_pattern(self.pattern, literal=self.literal, ignore_case=self.ignore_case, multiline=self.multiline)
+        return read_pattern(
+            self.pattern, literal=self.literal, ignore_case=self.ignore_case, multiline=self.multiline,
+            whole_words=self.whole_words,
+        )  # fmt: skip
 
     def listing(self) -> ListOptions:
         """Return which files are looked at, as a listing has it."""
@@ -64,6 +68,6 @@ class GrepOptions:
         """Return a short text that is equal for the pages of one search only."""
         facts = (
             self.pattern, self.glob, self.output_mode, self.ignore_case, self.literal, self.multiline,
-            self.only_matching, self.listing().fingerprint(path),
+            self.whole_words, self.only_matching, self.listing().fingerprint(path),
         )  # fmt: skip
         return hashlib.sha256(json.dumps(facts).encode()).hexdigest()[:12]

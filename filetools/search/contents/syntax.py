@@ -79,7 +79,14 @@ class Pattern:
     """Whether a match may go over several lines; then `.` matches line ends, too."""
 
 
-def read_pattern(text: str, *, literal: bool = False, ignore_case: bool = False, multiline: bool = False) -> Pattern:
+def read_pattern(
+    text: str,
+    *,
+    literal: bool = False,
+    ignore_case: bool = False,
+    multiline: bool = False,
+    whole_words: bool = False,
+) -> Pattern:
     """Return what a pattern means.
 
     Args:
@@ -87,6 +94,7 @@ def read_pattern(text: str, *, literal: bool = False, ignore_case: bool = False,
         literal: Whether every character stands for itself.
         ignore_case: Whether letters match in any case.
         multiline: Whether a match may go over several lines.
+        whole_words: Whether a match has no character of a word right before or behind it.
 
     Raises:
         InvalidArgumentError: It is empty, too long or not of this syntax; says where and why.
@@ -102,6 +110,9 @@ def read_pattern(text: str, *, literal: bool = False, ignore_case: bool = False,
         flags, start = (found[1], found.end()) if found else ("", 0)
         reader = _Reader(text, multiline=multiline, position=start)
         root = reader.read()
+    if whole_words:
+        # Not \b, which would want a character of a word at either end of the match itself.
+        root = Sequence((Border(r"(?<!\w)"), root, Border(r"(?!\w)")))
     return Pattern(root=root, ignore_case=ignore_case or "i" in flags, multiline=multiline)
 
 

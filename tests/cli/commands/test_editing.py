@@ -22,3 +22,30 @@ def test_edit_replaces_and_shows_the_hunk(run: CommandLine) -> None:
         "modified  src/app.py  1 replaced", "@@ -1,3 +1,3 @@", " one", "-two", "+2", " three"
     ]  # fmt: skip
     assert run("edit", "src/app.py", "--old", "e", "--new", "E", "--all").lines[0].endswith("3 replaced")
+
+
+def test_a_diff_of_the_tree_is_a_patch_for_it(run: CommandLine) -> None:
+    run("checkpoint", "start")
+    run("edit", "src/app.py", "--old", "two", "--new", "2")
+    run("write", "new.txt", "--content", "new\n")
+    run("mv", "notes.md", "docs/notes.md")
+    made = run("diff").raw
+    run("restore", "start")
+    dry = run("patch", "--dry-run", stdin=made)
+    assert (dry.code, dry.error, (run.folder / "new.txt").exists()) == (
+        0, "Nothing was written: this is a dry run.\n", False
+    )  # fmt: skip
+    (run.folder.parent / "made.diff").write_bytes(made)
+    done = run("patch", "../made.diff")
+    assert (done.code, sorted(done.lines)) == (
+        0, ["created   new.txt", "modified  src/app.py", "moved     notes.md → docs/notes.md"]
+    )  # fmt: skip
+    assert run("diff").raw == made
+
+
+def test_a_patch_that_does_not_fit_changes_nothing(run: CommandLine) -> None:
+    patch = b"--- a/notes.md\n+++ b/notes.md\n@@ -1 +1 @@\n-other\n+text\n"
+    done = run("patch", stdin=patch)
+    assert (done.code, done.error.startswith("error EDIT_NOT_FOUND"), "--old" in done.error) == (1, True, False)
+    assert (run("patch", stdin=b"\xff").code, run("patch", "nope.diff").code) == (2, 2)
+    assert (run.folder / "notes.md").read_text() == "notes\n"

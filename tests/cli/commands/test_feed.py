@@ -18,6 +18,30 @@ def test_log_prints_the_newest_changes_first(run: CommandLine) -> None:
     assert run("log", "src/app.py").lines == []
 
 
+def test_log_shows_what_each_change_did(run: CommandLine) -> None:
+    run("write", "a.txt", "--content", "1\n2\n")
+    run("edit", "a.txt", "--old", "2", "--new", "two")
+    run("mkdir", "b")
+    run("rm", "a.txt")
+    lines = run("log", "-p").lines
+    parts = [line.split()[2:] if "ann" in line else line for line in lines]
+    assert parts == [
+        ["ann", "deleted", "a.txt"], "--- a/a.txt", "+++ /dev/null", "@@ -1,2 +0,0 @@", "-1", "-two", "",
+        ["ann", "made", "b/"],
+        ["ann", "modified", "a.txt"], "--- a/a.txt", "+++ b/a.txt", "@@ -1,2 +1,2 @@", " 1", "-2", "+two", "",
+        ["ann", "created", "a.txt"], "--- /dev/null", "+++ b/a.txt", "@@ -0,0 +1,2 @@", "+1", "+2", "",
+    ]  # fmt: skip
+    changes = run("log", "-p", "--json").json["data"]["changes"]
+    assert [each.get("diff", "").count("\n") for each in changes] == [5, 0, 6, 5]
+
+
+def test_follow_says_when_it_is_ready(run: CommandLine) -> None:
+    with run.started("follow") as process:
+        assert process.error.readline().startswith(b"Following")
+        run("write", "a.txt", "--content", "1")
+        assert process.output.readline().endswith(b"a.txt\n")
+
+
 def test_follow_refuses_a_malformed_position(run: CommandLine) -> None:
     done = run("follow", "--since", "yesterday")
     assert (done.code, done.error.startswith("error INVALID_ARGUMENT")) == (2, True)

@@ -34,6 +34,20 @@ def test_status_tells_of_the_mirror(run: CommandLine) -> None:
     assert ["mirror", "ready"] in [line.split()[:2] for line in run("status", *MIRROR).lines]
 
 
+def test_status_is_about_the_work(run: CommandLine) -> None:
+    assert run("status").lines == ["root  project", "", "No change is recorded yet."]
+    run("write", "a.txt", "--content", "1")
+    run("mv", "a.txt", "b.txt", "--actor", "alice")
+    told = run("status")
+    assert [line.rstrip() for line in told.lines[-2:]] == ["moved     a.txt → b.txt  alice", "created   a.txt  ann"]
+    assert [name for name in ("epoch", "durability", "retention") if name in told.text] == []
+    verbose = run("status", "-v").text
+    assert [name for name in ("epoch", "durability", "retention") if name not in verbose] == []
+    run("checkpoint", "start")
+    run("write", "b.txt", "--content", "2")
+    assert run("status").lines[-1] == "modified  b.txt  ann"
+
+
 def test_a_bar_is_for_terminals_only(run: CommandLine) -> None:
     assert "syncing" in run.at_terminal("sync", *MIRROR, "--verify").text
     done = run("sync", *MIRROR, "--verify")

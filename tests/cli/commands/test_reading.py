@@ -99,3 +99,13 @@ def test_info_tells_the_facts(run: CommandLine) -> None:
     assert "line ends  lf" in shown.text
     assert max(map(len, map(str.rstrip, shown.lines))) <= 80
     assert run("info", "nope").code == 1
+
+
+def test_a_pipe_gets_every_page_unless_one_is_asked_for(run: CommandLine) -> None:
+    for number in range(1100):
+        (run.folder / "src" / f"{number}.txt").touch()
+    everything = run("ls", "-R")
+    assert (len(everything.lines), everything.error) == (1103, "")
+    page = run("ls", "-R", "--limit", "10")
+    assert (len(page.lines), "More follows" in page.error) == (10, True)
+    assert "More follows" in run.at_terminal("ls", "-R").text

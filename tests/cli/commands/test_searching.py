@@ -43,7 +43,7 @@ def test_grep_gives_a_pipe_path_line_and_text(run: CommandLine) -> None:
 
 
 def test_grep_at_a_terminal_has_headings(run: CommandLine) -> None:
-    done = run.at_terminal("grep", "o")
+    done = run.at_terminal("grep", "o*")
     assert done.code == 0
     assert "\x1b[1;35msrc/app.py\x1b[0m\n\x1b[32m1\x1b[0m:one\n\x1b[32m2\x1b[0m:two\n" in done.text
     assert "\n\x1b[1;35mnotes.md\x1b[0m\n" in done.text
@@ -69,4 +69,43 @@ def test_grep_as_json_is_an_envelope(run: CommandLine) -> None:
 def test_grep_leaves_tabs_to_a_pipe(run: CommandLine) -> None:
     (run.folder / "tabs.txt").write_text("a\tb\n")
     assert run("grep", "a.b").lines == ["tabs.txt:1:a\tb"]
-    assert "1:a       b" in run.at_terminal("grep", "a.b").text.replace("\x1b[32m1\x1b[0m", "1")
+    assert "\x1b[32m1\x1b[0m:\x1b[1;31ma       b\x1b[0m\n" in run.at_terminal("grep", "a.b").text
+
+
+def test_grep_at_a_terminal_highlights_every_match_and_nothing_else(run: CommandLine) -> None:
+    (run.folder / "words.txt").write_text("foo foobar \x01foo\n")
+    shown = run.at_terminal("grep", "-w", "foo").text
+    assert ":\x1b[1;31mfoo\x1b[0m foobar \\x01\x1b[1;31mfoo\x1b[0m\n" in shown
+
+
+@pytest.mark.parametrize(
+    ("arguments", "lines"),
+    [
+        (("-w", "x"), ["a.txt:1:x", "a.txt:3:a x.x", "b.txt:1:x"]),
+        (("-nw", "-F", "x.x"), ["a.txt:3:a x.x"]),
+        (("-rn", "xy?$", "a.txt"), ["a.txt:1:x", "a.txt:2:xy", "a.txt:3:a x.x", "a.txt:6:zx"]),
+        (("-A1", "-w", "x", "a.txt"), ["a.txt:1:x", "a.txt-2-xy", "a.txt:3:a x.x", "a.txt-4-4"]),
+        (("-B", "1", "z|^5", "a.txt"), ["a.txt-4-4", "a.txt:5:5", "a.txt:6:zx"]),
+        (("-C1", "-A0", "^5|xy", "a.txt"), ["a.txt-1-x", "a.txt:2:xy", "--", "a.txt-4-4", "a.txt:5:5"]),
+        (("-o", "x.?", "a.txt"), ["a.txt:1:x", "a.txt:2:xy", "a.txt:3:x.", "a.txt:3:x", "a.txt:6:x"]),
+        (("-c", "x", "b.txt", "a.txt"), ["b.txt:1", "a.txt:4"]),
+        (("-l", "-w", "x", "b.txt", "src", "a.txt"), ["b.txt", "a.txt"]),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, tuple) else None,
+)
+def test_grep_takes_what_fingers_know(run: CommandLine, arguments: tuple[str, ...], lines: list[str]) -> None:
+    (run.folder / "a.txt").write_text("x\nxy\na x.x\n4\n5\nzx\n")
+    (run.folder / "b.txt").write_text("x\n")
+    assert run("grep", *arguments).lines == lines
+
+
+def test_a_path_that_is_not_there_keeps_the_others_from_nothing(run: CommandLine) -> None:
+    done = run("grep", "o", "notes.mx", "notes.md")
+    assert (done.code, done.lines) == (1, ["notes.md:1:notes"])
+    assert "Did you mean 'notes.md'?" in done.error
+
+
+def test_a_limit_holds_over_all_paths(run: CommandLine) -> None:
+    done = run("grep", "o", "notes.md", "src", "-m", "2")
+    assert done.lines == ["notes.md:1:notes", "src/app.py:1:one"]
+    assert "More than 2 are found" in done.error

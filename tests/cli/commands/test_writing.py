@@ -66,3 +66,19 @@ def test_people_and_agents_are_told_apart(run: CommandLine) -> None:
         {"kind": "agent", "id": "alice"},
         {"kind": "editor", "id": "ann"},
     ]
+
+
+def test_what_others_wrote_is_replaced_by_force_alone_and_stays_a_version(run: CommandLine) -> None:
+    run("write", "a.txt", "--content", "one\ntwo\n")
+    run("edit", "a.txt", "--old", "two", "--new", "2", "--actor", "alice")
+    assert run("write", "a.txt", stdin=b"one\nzwei\n").code == 3
+    forced = run("write", "a.txt", "--force", stdin=b"one\nzwei\n")
+    assert (forced.code, (run.folder / "a.txt").read_text()) == (0, "one\nzwei\n")
+    assert [line.split()[2] for line in run("versions", "a.txt").lines] == ["ann", "alice", "ann"]
+    assert run("write", "new.txt", "-f", "--content", "x").code == 0
+    assert run("write", "a.txt", "-f", "--content", "x", "--expected-version", "0" * 64).code == 2
+
+
+def test_one_byte_is_one_byte(run: CommandLine) -> None:
+    assert run("write", "a.txt", "--content", "x").lines[0] == "created   a.txt  1 byte"
+    assert run("write", "a.txt", "--content", "x" * 1234).lines[0] == "modified  a.txt  1,234 bytes"
