@@ -5,10 +5,11 @@ Source: the grammar that OpenAI publishes for its `apply_patch` tool.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Final, Literal
 
-from filetools.content.file_patch import FileHunk, FilePatch, PatchLine, malformed
+from filetools.content.file_patch import RANGE, FileHunk, FilePatch, PatchLine, malformed
 
 BEGIN: Final = "*** Begin Patch"
 _END: Final = "*** End Patch"
@@ -19,6 +20,8 @@ _FILE_KINDS: Final[dict[str, Literal["add", "delete", "update"]]] = {
     "*** Delete File: ": "delete",
     "*** Update File: ": "update",
 }
+_HEREDOC: Final = re.compile(r"(?:[\w./-]+\s+)*<<-?\s*(['\"]?)(\w+)\1")
+_FENCE: Final = re.compile(r"(`{3,}|~{3,})\w*")
 _LINE_KINDS: Final[dict[str, Literal["context", "remove", "add"]]] = {" ": "context", "-": "remove", "+": "add"}
 
 
@@ -32,15 +35,32 @@ def read_codex_patch(lines: Sequence[str], first: int) -> tuple[FilePatch, ...]:
     Raises:
         InvalidArgumentError: It is malformed; the details have the line.
     """
-    return tuple(_Reader(lines, first + 1).files())
+    wrapped = _wrapping(lines[first - 1]) if first else None
+    return tuple(_Reader(lines, first + 1, wrapped).files())
+
+
+def begin_of(lines: Sequence[str]) -> int | None:
+    """Return where "*** Begin Patch" stands, from 0: first, or in a heredoc or a code fence; None if it does not."""
+    first = next((at for at, line in enumerate(lines) if line.strip()), len(lines))
+    if first < len(lines) and lines[first].strip() == BEGIN:
+        return first
+    is_wrapped = first + 1 < len(lines) and _wrapping(lines[first]) is not None
+    return first + 1 if is_wrapped and lines[first + 1].strip() == BEGIN else None
+
+
+def _wrapping(line: str) -> str | None:
+    """Return what ends a heredoc or a code fence that a line begins; None if it begins none."""
+    heredoc, fence = _HEREDOC.fullmatch(line.strip()), _FENCE.fullmatch(line.strip())
+    return heredoc[2] if heredoc else fence[1] if fence else None
 
 
 class _Reader:
     """Reads one patch from its first line to its last."""
 
-    def __init__(self, lines: Sequence[str], at: int) -> None:
+    def __init__(self, lines: Sequence[str], at: int, wrapped: str | None) -> None:
         self._lines = lines
         self._at = at
+        self._wrapped: tuple[list[str | None], ...] = ([], [wrapped])
 
     def files(self) -> list[FilePatch]:
         found: list[FilePatch] = []
@@ -48,7 +68,8 @@ class _Reader:
             if self._at >= len(self._lines):
                 raise malformed(self._at, f"{_END!r} is missing")
             found.append(self._file())
-        if any(line.strip() for line in self._lines[self._at + 1 :]):
+        behind: list[str | None] = [line.strip() for line in self._lines[self._at + 1 :] if line.strip()]
+        if behind not in self._wrapped:
             raise malformed(self._at + 2, f"text behind {_END!r}")
         if not found:
             raise malformed(self._at + 1, "it changes no file")
@@ -92,8 +113,14 @@ class _Reader:
     def _hunk(self) -> FileHunk:
         start = self._at
         anchors: list[str] = []
+        stated: int | None = None
         while self._is("@@") or self._peek().startswith("@@ "):
-            anchors.append(self._take().rstrip("\r")[3:])
+            line = self._take().rstrip("\r")
+            if found := RANGE.match(line):
+                # Lines of a unified diff: a place to look at first. What stands behind them is a heading, often cut.
+                stated = int(found[1])
+            else:
+                anchors.append(line[3:])
         lines: list[PatchLine] = []
         while self._at < len(self._lines) and not self._is_mark() and not self._peek().startswith("@@"):
             line = self._take()
@@ -105,8 +132,9 @@ class _Reader:
         is_at_end = self._is(_END_OF_FILE)
         if is_at_end:
             self._take()
+        repair = "" if stated is None else f"The line numbers of a hunk, line {start + 1}, are those of a unified diff"
         named = tuple(anchor for anchor in anchors if anchor.strip())
-        return FileHunk(lines=tuple(lines), old_start=None, anchors=named, is_at_end=is_at_end)
+        return FileHunk(lines=tuple(lines), old_start=stated, anchors=named, is_at_end=is_at_end, repair=repair)
 
     def _is_mark(self) -> bool:
         return self._peek().startswith("*** ")

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
-from typing import Literal
+from typing import Final, Literal
 
 from filetools.errors import InvalidArgumentError
+
+RANGE: Final = re.compile(r"@@ -(\d{1,9})(?:,(\d{1,9}))? \+(\d{1,9})(?:,(\d{1,9}))? @@")
+"""Where a hunk of a unified diff says that its lines stand."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,11 +29,13 @@ class FileHunk:
 
     lines: tuple[PatchLine, ...]
     old_start: int | None
-    """Line, from 1, where a unified diff says the old lines stand; None in the Codex form."""
+    """Line, from 1, where a unified diff says the old lines stand; None where it says nothing."""
     anchors: tuple[str, ...] = ()
     """Lines, one after the other, behind which the hunk of a Codex patch stands."""
     is_at_end: bool = False
     """Whether the old lines must be the last of the file."""
+    repair: str = ""
+    """What was wrong with it and has one meaning all the same: a sentence; "" if nothing was."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

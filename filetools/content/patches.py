@@ -16,7 +16,7 @@ from typing import Final
 
 from filetools.content.around import lines_around
 from filetools.content.closest import closest_region
-from filetools.content.codex_patches import BEGIN, read_codex_patch
+from filetools.content.codex_patches import begin_of, read_codex_patch
 from filetools.content.diff import minimal_edits
 from filetools.content.edits import BytesOutcome, EditOutcome
 from filetools.content.ends import end_of, split_lines, without_end
@@ -46,9 +46,9 @@ def parse_patch(text: str) -> tuple[FilePatch, ...]:
     if lines and all(line.endswith("\r") for line in lines):
         # Converted on its way, headers and all: its CR say nothing about the files.
         lines = [line[:-1] for line in lines]
-    first = next((at for at, line in enumerate(lines) if line.strip()), 0)
-    if lines and lines[first].strip() == BEGIN:
-        return read_codex_patch(lines, first)
+    begin = begin_of(lines)
+    if begin is not None:
+        return read_codex_patch(lines, begin)
     return read_unified_patch(lines)
 
 

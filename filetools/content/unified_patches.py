@@ -10,13 +10,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from filetools.content.file_patch import FileHunk, FilePatch, PatchLine, malformed
+from filetools.content.file_patch import RANGE, FileHunk, FilePatch, PatchLine, malformed
 from filetools.content.names import read_name
 
-_RANGE: Final = re.compile(r"@@ -(\d{1,9})(?:,(\d{1,9}))? \+(\d{1,9})(?:,(\d{1,9}))? @@")
 _MODE: Final = re.compile(r"(?:new|new file) mode (\d+)$")
 _NOTHING: Final = "/dev/null"
 _KINDS: Final[dict[str, Literal["context", "remove", "add"]]] = {" ": "context", "-": "remove", "+": "add"}
+_BEHIND: Final = ("@@", "diff ", "--- ", "-- ", "Index: ", "From ", "```")
+"""What may stand behind the last line of a hunk."""
 _UNSUPPORTED: Final = {
     "GIT binary patch": "binary patches are not supported",
     "Binary files ": "it says that binary files differ, but not how",
@@ -123,23 +124,51 @@ class _Reader:
             raise malformed(self._at, str(exc)) from exc
 
     def _hunk(self) -> FileHunk:
-        found = _RANGE.match(self._take())
+        found = RANGE.match(self._take())
         if found is None:
             raise malformed(self._at, "a hunk begins with '@@ -start,lines +start,lines @@'")
-        old_left, new_left = int(found[2] or 1), int(found[4] or 1)
+        start = self._at
+        lines = self._counted(int(found[2] or 1), int(found[4] or 1))
+        repair = "" if lines is not None else f"A hunk, line {start}, has other numbers of lines than it says"
+        if lines is None:
+            # Models count badly. The lines are plain all the same, as far as they look like those of a hunk.
+            self._at = start
+            lines = self._until_next()
+        if not lines:
+            raise malformed(self._at, "a hunk without lines")
+        return FileHunk(lines=tuple(lines), old_start=int(found[1]), repair=repair)
+
+    def _counted(self, old_left: int, new_left: int) -> list[PatchLine] | None:
+        """Return as many lines as a hunk says it has; None if it has fewer or more."""
         lines: list[PatchLine] = []
         while old_left or new_left:
-            if self._at >= len(self._lines):
-                raise malformed(self._at, "the last hunk is shorter than it says")
+            if self._at >= len(self._lines) or not self._is_line():
+                return None
             line = self._line(self._take())
             lines.append(line)
             old_left -= line.kind != "add"
             new_left -= line.kind != "remove"
             if old_left < 0 or new_left < 0:
-                raise malformed(self._at, "a hunk is longer than it says")
-        if not lines:
-            raise malformed(self._at, "a hunk without lines")
-        return FileHunk(lines=tuple(lines), old_start=int(found[1]))
+                return None
+        is_longer = self._at < len(self._lines) and self._peek()[:1] in _KINDS and self._is_line()
+        return None if is_longer else lines
+
+    def _until_next(self) -> list[PatchLine]:
+        lines: list[PatchLine] = []
+        while self._at < len(self._lines) and self._is_line():
+            lines.append(self._line(self._take()))
+        if self._at < len(self._lines) and not self._peek().startswith(_BEHIND):
+            raise malformed(self._at + 1, "a line of a hunk begins with a blank, '-' or '+'")
+        while lines and lines[-1].kind == "context" and not lines[-1].text:
+            lines.pop()
+        return lines
+
+    def _is_line(self) -> bool:
+        """Whether the next line is one of a hunk, and not the header of another, or a signature of a mail."""
+        line = self._peek()
+        if line.startswith("--- ") and self._peek(1).startswith("+++ "):
+            return False
+        return (line[:1] in _KINDS or not line.strip("\r")) and line.rstrip("\r") != "-- "
 
     def _line(self, line: str) -> PatchLine:
         kind = _KINDS.get(line[:1], "context")

@@ -258,6 +258,7 @@ class PatchCall:
             InvalidArgumentError: It is malformed, or names a file twice.
         """
         self.patches = parse_patch(text)
+        self._repairs = [hunk.repair for patch in self.patches for hunk in patch.hunks if hunk.repair]
         self.steps: list[PutFile | RemoveFile | MoveFile] = []
         self._changes: list[TextChange | None] = []
         self.deleted = [runner.resolve(patch.path) for patch in self.patches if patch.kind == "delete"]
@@ -311,7 +312,7 @@ class PatchCall:
             dry_run=outcome is None,
             number=outcome.records[-1].number if outcome is not None and outcome.records else None,
             mirror=outcome.mirror if outcome is not None else "off",
-            warnings=list(outcome.warnings) if outcome is not None else [],
+            warnings=[*repaired(self._repairs), *(outcome.warnings if outcome is not None else ())],
         )
 
     def _add(self, patch: FilePatch) -> None:

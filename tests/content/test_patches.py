@@ -92,8 +92,8 @@ def unified(body: str) -> str:
         ("*** Begin Patch\n*** Update File: a\nx\n*** End Patch", 3, "begins with"),
         ("*** Begin Patch\n*** Delete File: a\n*** End Patch\nmore", 4, "behind"),
         ("@@ -1 +1 @@\n-a\n+b\n", 1, "without the name"),
-        ("--- a/f\n+++ b/f\n@@ -1,2 +1 @@\n-a\n", 4, "shorter"),
-        ("--- a/f\n+++ b/f\n@@ -1 +1 @@\n-a\n-b\n", 5, "longer"),
+        ("--- a/f\n+++ b/f\n@@ -1,2 +1 @@\n-a\nx\n", 5, "begins with a blank"),
+        ("*** Begin Patch\n*** Delete File: a\n*** End Patch\nEOF", 4, "behind"),
         ("--- a/f\n+++ b/f\n@@ -x +1 @@\n", 3, "begins with '@@"),
         ("--- a/f\n+++ b/f\n@@ -1 +1 @@\nx\n", 4, "begins with a blank"),
         ("--- /dev/null\n+++ /dev/null\n@@ -1 +1 @@\n-a\n+b\n", 1, "names no file"),
@@ -190,6 +190,42 @@ def test_closest_lines_of_a_hunk_say_why_it_does_not_fit() -> None:
         made("x\n\tone\n\ttwo\n", codex("@@\n x\n@@\n-    one\n-    two\n+y\n"))
     closest = caught.value.details["closest"]
     assert (caught.value.details["number"], closest["start_line"], closest["why"]) == (2, 2, ["indentation"])
+
+
+@pytest.mark.parametrize(
+    "patch",
+    [
+        unified("@@ -1,9 +1,7 @@\n a\n-b\n+B\n c\n"),
+        unified("@@ -1 +1 @@\n a\n-b\n+B\n c\n\n"),
+        unified("@@ -2,2 +2,1 @@ heading\n-b\n+B\n"),
+        codex("@@ -1,3 +1,3 @@\n a\n-b\n+B\n"),
+        codex("@@ -2 +2 @@ def main():\n-b\n+B\n"),
+    ],
+)
+def test_a_hunk_that_counts_or_is_headed_wrongly_is_read_by_its_lines(patch: str) -> None:
+    assert made("a\nb\nc\n", patch) == "a\nB\nc\n"
+    (found,) = parse_patch(patch)
+    assert all(hunk.repair for hunk in found.hunks)
+
+
+def test_wrong_counts_do_not_swallow_the_next_file() -> None:
+    patch = unified("@@ -1,9 +1,9 @@\n-a\n+b\n") + "--- a/g\n+++ b/g\n@@ -1 +1 @@\n-c\n+d\n-- \n2.39.5\n"
+    first, second = parse_patch(patch)
+    assert [len(first.hunks[0].lines), len(second.hunks[0].lines)] == [2, 2]
+    assert second.hunks[0].repair == ""
+
+
+@pytest.mark.parametrize(
+    ("before", "behind"),
+    [
+        ("apply_patch <<'EOF'\n", "EOF\n"),
+        ("cat <<PATCH\n", "PATCH"),
+        ("```diff\n", "```\n"),
+        ("\n<<EOF\n", "\nEOF\n\n"),
+    ],
+)
+def test_a_patch_in_a_heredoc_or_a_fence_is_a_patch(before: str, behind: str) -> None:
+    assert made("a\nb\n", f"{before}{codex('-b' + chr(10) + '+B' + chr(10))}{behind}") == "a\nB\n"
 
 
 @pytest.mark.parametrize(

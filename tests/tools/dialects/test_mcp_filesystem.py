@@ -102,7 +102,7 @@ async def speaker(places: tuple[Path, Path]) -> AsyncIterator[Speaker]:
         ("write_file", {"path": "{0}/src", "content": "x"}, "IS_A_DIRECTORY"),
         ("edit_file", {"path": "{0}/a.txt", "edits": []}, "INVALID_ARGUMENT"),
         ("edit_file", {"path": "{0}/a.txt", "edits": [{"oldText": "", "newText": "x"}]}, "INVALID_ARGUMENT"),
-        ("edit_file", {"path": "{0}/a.txt", "edits": [{"oldText": "two ", "newText": "x"}]}, "EDIT_NOT_FOUND"),
+        ("edit_file", {"path": "{0}/a.txt", "edits": [{"oldText": "tow", "newText": "x"}]}, "EDIT_NOT_FOUND"),
         ("edit_file", {"path": "{0}/src/app.py", "edits": [{"oldText": "same", "newText": "x"}]}, "EDIT_AMBIGUOUS"),
         ("edit_file", {"path": "{0}/latin.txt", "edits": [{"oldText": "plain", "newText": "€"}]}, "ENCODING_ERROR"),
         ("create_directory", {"path": "{0}/a.txt"}, "FILE_EXISTS"),

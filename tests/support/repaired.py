@@ -1,0 +1,97 @@
+"""Mistakes that have one meaning: the call is made, and its answer says what was taken for what.
+
+For the default set and for the dialect of Claude Code, on the tree of `tests/support/mistakes.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from tests.support.mistakes import APP, CURLY
+
+_PATCH: Final = "*** Begin Patch\n*** Update File: src/app.py\n{}*** End Patch\n"
+_HUNK: Final = "@@\n-\tprint('two')\n+\tpass\n"
+DONE: Final = APP.replace("print('two')", "pass")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Repaired:
+    """One call that is wrong, what its answer says, and what it leaves in a file."""
+
+    name: str
+    tool: str
+    arguments: Mapping[str, Any]
+    told: str = "REPAIRED"
+    path: str = "src/app.py"
+    leaves: str | None = None
+    """The file's text; None for the one before."""
+
+
+def _of(name: str, tool: str, arguments: Mapping[str, Any], leaves: str | None = None, **more: Any) -> Repaired:
+    return Repaired(name=name, tool=tool, arguments=arguments, leaves=leaves, **more)
+
+
+def _edits(tool: str, path: str) -> list[Repaired]:
+    """Return the mistakes in old texts, which are the same for every tool that edits."""
+    here = {path: "src/app.py"}
+    two, done = "print('two')", "pass"
+    return [
+        _of("line numbers of a line", tool, here | {"old_string": f"3\t\t{two}", "new_string": f"3\t\t{done}"}, DONE),
+        _of("line numbers of lines", tool, here | {
+            "old_string": f"     3\t\t{two}\n     4\t\n", "new_string": f"     3\t\t{done}\n     4\t\n"}, DONE),
+        _of("code fence", tool, here | {"old_string": f"```python\n{two}\n```", "new_string": f"```python\n{done}\n```"}, DONE),
+        _of("HTML escapes", tool, here | {"old_string": "print(&#39;two&#39;)", "new_string": done}, DONE),
+        _of("curly quotes", tool, here | {"old_string": "print(\u2018two\u2019)", "new_string": done}, DONE),
+        _of("straight quotes", tool, {path: "docs/curly.md", "old_string": "She said \"hello\" - it's", "new_string":
+            "She said \"hello\" - that's"}, CURLY.replace("it\u2019s", "that\u2019s"), path="docs/curly.md"),
+        _of("no-break space", tool, here | {"old_string": "def\u00a0other", "new_string": "def\u00a0others"},
+            APP.replace("other", "others")),
+        _of("blank at a line end", tool, here | {"old_string": f"{two} \n", "new_string": f"{done}\n"}, DONE),
+        _of("blank that is there", tool, {path: "win.txt", "old_string": "b\nc\n", "new_string": "b\nd\n"}, "a\nb\nd\n",
+            path="win.txt"),
+        _of("other names of texts", tool, here | {"oldText": two, "newText": done}, DONE, told="'old"),
+        _of("boolean as text", tool, here | {"old_string": two, "new_string": done, "replace_all": "true"}, DONE),
+    ]  # fmt: skip
+
+
+DEFAULT: Final = [
+    *_edits("edit_file", "path"),
+    _of("number as text", "read_file", {"path": "src/app.py", "offset": "2"}),
+    _of("number with a point", "read_file", {"path": "src/app.py", "limit": 2.0}),
+    _of("target_file", "read_file", {"target_file": "src/app.py"}),
+    _of("max_results", "grep_files", {"pattern": "two", "max_results": 5}),
+    _of("files_with_matches", "grep_files", {"pattern": "two", "output_mode": "files_with_matches"}),
+    _of("fileContent", "write_file", {"path": "n.md", "fileContent": "x\n"}, "x\n", path="n.md"),
+    _of("directory", "list_files", {"directory": "src"}),
+    _of("from and to", "move_file", {"from": "notes.md", "to": "n.md"}, "notes\n", path="n.md"),
+    _of("edits as JSON text", "edit_file", {
+        "path": "src/app.py", "edits": '[{"old_string": "print(\'two\')", "new_string": "pass"}]'}, DONE),
+    _of("one edit without a list", "edit_file", {
+        "path": "src/app.py", "edits": {"oldText": "print('two')", "newText": "pass"}}, DONE),
+    _of("wrong name inside a list", "edit_file", {
+        "path": "src/app.py", "edits": [{"old": "print('two')", "new_string": "pass"}]}, DONE),
+    _of("wrong counts of a hunk", "apply_patch", {
+        "patch": "--- a/src/app.py\n+++ b/src/app.py\n@@ -3,7 +3,9 @@\n-\tprint('two')\n+\tpass\n"}, DONE),
+    _of("unified header in a Codex patch", "apply_patch", {
+        "patch": _PATCH.format("@@ -3,1 +3,1 @@\n-\tprint('two')\n+\tpass\n")}, DONE),
+    _of("heredoc", "apply_patch", {
+        "patch": f"apply_patch <<'EOF'\n{_PATCH.format(_HUNK)}EOF\n"},
+        DONE, told=""),
+]  # fmt: skip
+
+CLAUDE: Final = [
+    *_edits("Edit", "file_path"),
+    _of("path for file_path", "Read", {"path": "src/app.py"}),
+    _of("filename", "Read", {"filename": "src/app.py"}),
+    _of("number as text", "Read", {"file_path": "src/app.py", "offset": "2", "limit": "3"}),
+    _of("number with a point", "Read", {"file_path": "src/app.py", "limit": 2.0}),
+    _of("choice of another tool", "Grep", {"pattern": "two", "output_mode": "files"}),
+    _of("boolean as text", "Grep", {"pattern": "TWO", "-i": "true"}),
+    _of("query", "Grep", {"query": "two"}),
+    _of("max_results", "Grep", {"pattern": "two", "max_results": "5"}),
+    _of("include", "Grep", {"pattern": "two", "include": "*.py"}),
+    _of("directory", "Glob", {"pattern": "*.py", "directory": "src"}),
+    _of("path and text", "Write", {"path": "n.md", "text": "x\n"}, "x\n", path="n.md"),
+]
