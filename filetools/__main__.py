@@ -14,6 +14,10 @@ NEEDED: Final = ("typer", "rich", "platformdirs")
 def main() -> None:
     """Run the command line with the arguments of the process; ends the process with its exit code."""
     try:
+        if sys.argv[1:2] == ["mcp"]:
+            from filetools.servers import mcp_start
+
+            mcp_start.begin(sys.argv[2:])
         from filetools import cli
     except ModuleNotFoundError as exc:
         if exc.name is None or exc.name.partition(".")[0] not in NEEDED:

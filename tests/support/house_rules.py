@@ -47,7 +47,7 @@ SIDEWAYS: Final[Mapping[tuple[str, str], str]] = {
 DOORS: Final[Mapping[str, frozenset[str]]] = {
     "servers": frozenset({"app", "tools", "adapters", "distribution", "errors", "models", "settings"}),
     "cli": frozenset({"app", "tools", "adapters", "distribution", "errors", "models", "settings", "servers"}),
-    "__main__": frozenset({"cli", "distribution"}),
+    "__main__": frozenset({"cli", "distribution", "servers"}),
 }
 """What doors may use: they translate, and reach nothing below the app but the shared vocabulary."""
 
@@ -94,6 +94,7 @@ DISK: Final[Mapping[str, str]] = {
     "cli/commands/editing.py": "reads the patch that it is given, inside or outside the root",
     "cli/commands/writing.py": "reads the file that --from names, inside or outside the root",
     "servers/mcp/pipes.py": "reads and writes standard input and output of the process",
+    "servers/mcp_start.py": "reads and writes standard input and output of the process, and the answers that it ships with",
     "cli/demo/": "plays the stranger, and counts on the disk itself what is left",
 }
 """Who touches files past the stores, and why; a name that ends with a slash stands for a folder."""

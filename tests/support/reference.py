@@ -15,10 +15,11 @@ from typing import Any, Final
 
 from filetools import errors, settings
 from filetools.errors import FileToolsError
+from filetools.servers.mcp_start import PUBLISHED
 from filetools.settings import Settings
 from filetools.tools.registry import FILE_TOOLS
 from filetools.tools.tool import AnyTool
-from tests.support import blocking_stub
+from tests.support import blocking_stub, published
 from tests.support.declared import REPOSITORY
 from tests.support.house_rules import FLOORS, modules
 
@@ -151,3 +152,4 @@ def _sentence(text: str) -> str:
 if __name__ == "__main__":
     write(FOLDER)
     (REPOSITORY / "filetools" / blocking_stub.PLACE).write_text(blocking_stub.stub(), encoding="utf-8")
+    published.write(PUBLISHED)

@@ -85,6 +85,7 @@ def mcp(
         raise typer.Exit(FAILED)
     # Half a second to import, and only this command needs it.
     from filetools.servers.mcp import DoorOptions
+    from filetools.servers.mcp_start import note_loaded
 
     spoken = None if dialect is None else dialect_named(dialect)
     folders = _folders(roots or ())
@@ -98,6 +99,7 @@ def mcp(
         file_root=folders[0].real if folders else None,
     )
     options.selected()
+    note_loaded()
     asyncio.run(_serve(desk, folders, options, "read_only" if read_only else permissions))
     _leave()
 

@@ -28,8 +28,8 @@ from filetools.tools import (
 from filetools.tools.exports import mcp_tool
 
 RESULT_SIZE_KEY: Final = "anthropic/maxResultSizeChars"
-_FOOTER_CHARACTERS: Final = 10_000
-"""Room for what stands below a body."""
+MOST_CHARACTERS: Final = 500_000
+"""The most that can be asked for: a body is cut here, and a client need not do it again."""
 
 
 class Calls:
@@ -117,7 +117,7 @@ class Calls:
         published = wire.Tool.model_validate(mcp_tool(tool, structured=self._structured))
         if not tool.has_body:
             return published
-        return published.model_copy(update={"meta": {RESULT_SIZE_KEY: self._limits.characters + _FOOTER_CHARACTERS}})
+        return published.model_copy(update={"meta": {RESULT_SIZE_KEY: MOST_CHARACTERS}})
 
 
 def _result(seen: Shown) -> wire.CallToolResult:

@@ -10,17 +10,18 @@ import asyncio
 import os
 import stat
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from types import TracebackType
 from typing import Final, Self
 
 import anyio
 from mcp.shared.message import SessionMessage
-from mcp_types import jsonrpc_message_adapter
+from mcp_types import RequestId, jsonrpc_message_adapter
 from pydantic import ValidationError
 
 from filetools.servers.mcp.unreadable import answer_to
+from filetools.servers.mcp_start import take_over
 
 CHUNK_BYTES: Final = 256 * 1024
 PIPE_BYTES: Final = 1024 * 1024
@@ -48,12 +49,13 @@ class MessageReader(_Stream):
     Args:
         descriptor: Where they come from.
         answering: Tells the client what is wrong with a line that is no message; None tells only whoever reads.
+        unread: What was taken from the descriptor already.
     """
 
-    def __init__(self, descriptor: int, answering: MessageWriter | None = None) -> None:
+    def __init__(self, descriptor: int, answering: MessageWriter | None = None, *, unread: bytes = b"") -> None:
         self._descriptor = descriptor
         self._answering = answering
-        self._held = bytearray()
+        self._held = bytearray(unread)
         self._is_ended = False
 
     def __aiter__(self) -> Self:
@@ -121,10 +123,15 @@ class MessageWriter(_Stream):
 
     A message that was begun is written to its end, also when whoever sends it is cancelled meanwhile: half a line would
     take the next one with it.
+
+    Args:
+        descriptor: Where they go.
+        answered: Requests whose answers the client has already.
     """
 
-    def __init__(self, descriptor: int) -> None:
+    def __init__(self, descriptor: int, *, answered: Iterable[RequestId] = ()) -> None:
         self._descriptor = descriptor
+        self._answered = set(answered)
         self._left = bytearray()
         self._is_written = asyncio.Event()
         self._is_written.set()
@@ -136,6 +143,10 @@ class MessageWriter(_Stream):
         Raises:
             anyio.BrokenResourceError: The client has closed its end.
         """
+        identity = getattr(item.message, "id", None)
+        if identity in self._answered and not hasattr(item.message, "method"):
+            self._answered.discard(identity)
+            return
         line = jsonrpc_message_adapter.dump_json(item.message, by_alias=True, exclude_unset=True) + b"\n"
         if not self._left and not self._is_broken:
             # Hardly ever is anything left to do after this.
@@ -192,9 +203,10 @@ def standard_pipes() -> Iterator[tuple[MessageReader, MessageWriter] | None]:
         incoming = stack.enter_context(_taken(0, os.open(os.devnull, os.O_RDONLY)))
         outgoing = stack.enter_context(_taken(1, os.dup(2)))
         _widen(outgoing)
-        writer = MessageWriter(outgoing)
+        beginning = take_over()
+        writer = MessageWriter(outgoing, answered=beginning.answered)
         stack.callback(writer.stop)
-        yield MessageReader(incoming, writer), writer
+        yield MessageReader(incoming, writer, unread=beginning.unread), writer
 
 
 @contextmanager

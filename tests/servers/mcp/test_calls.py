@@ -86,7 +86,7 @@ async def test_every_tool_says_what_it_does_to_the_tree(root: Path, mode: str) -
         )
         assert hints.title
         assert (published[tool.name].meta is not None) is tool.has_body
-    assert published["read_file"].meta == {"anthropic/maxResultSizeChars": 60_000}
+    assert published["read_file"].meta == {"anthropic/maxResultSizeChars": 500_000}
 
 
 async def test_a_body_travels_once(root: Path) -> None:
