@@ -20,6 +20,10 @@ class SearchResult(Result):
     """Whether there are no more than `total`: the search came to its end."""
     truncated: bool = False
     next_cursor: str | None = None
+    searched: int | None = None
+    """Where nothing was found: files and folders that were looked at."""
+    hints: list[str] | None = None
+    """At the tools' doors, where nothing was found: what a slightly different search finds."""
 
 
 class GrepMatch(Result):
@@ -73,6 +77,12 @@ class GrepResult(Result):
     """Whether there are no more than `total`: the search came to its end and left nothing out."""
     truncated: bool = False
     next_cursor: str | None = None
+    files_searched: int | None = None
+    """Where nothing was found: files that were looked at, all of which fit the glob."""
+    files_below: int | None = None
+    """Where nothing was found: files that would have been without the glob."""
+    hints: list[str] | None = None
+    """At the tools' doors, where nothing was found: what a slightly different search finds."""
     warnings: list[dict[str, Any]] = []
     """Files that could not be searched, such as those that are too large."""
 

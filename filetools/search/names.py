@@ -46,26 +46,31 @@ def search_files(
         AbortedError: `abort` said so.
     """
     chosen = replace(options or ListOptions(use_gitignore=True, include_hidden=False), recursive=True)
-    wanted = _wanted(pattern) if looked is None else _counted(_wanted(pattern), looked)
+    wanted = _Counted(_wanted(pattern), looked)
     source = Source(store, FOLDERS, abort, "The search")
     page = Page(source, path, chosen, chosen.fingerprint(path, pattern))
     closed: list[AccessDeniedError] = []
     with OrderedWalk(source, path, chosen, chosen.rules(), IGNORES, on_closed=closed.append) as walk:
         found = page.build_counted(walk, cursor, wanted=wanted)
-    return found if not closed else found.model_copy(update={"total_is_complete": False})
+    more: dict[str, object] = {"total_is_complete": False} if closed else {}
+    if not found.total:
+        more["searched"] = wanted.count
+    return found.model_copy(update=more) if more else found
 
 
-def _counted(wanted: Wanted, looked: Callable[[int], None]) -> Wanted:
-    count = 0
+class _Counted:
+    """Counts the names that are compared; lives for one page."""
 
-    def is_wanted(path: str) -> bool:
-        nonlocal count
-        count += 1
-        if not count % COMPARED:
-            looked(count)
-        return wanted(path)
+    def __init__(self, wanted: Wanted, looked: Callable[[int], None] | None) -> None:
+        self._wanted = wanted
+        self._looked = looked
+        self.count = 0
 
-    return is_wanted
+    def __call__(self, path: str) -> bool:
+        self.count += 1
+        if self._looked is not None and not self.count % COMPARED:
+            self._looked(self.count)
+        return self._wanted(path)
 
 
 def _wanted(pattern: str) -> Wanted:

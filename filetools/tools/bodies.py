@@ -72,6 +72,11 @@ def short(version: str) -> str:
     return version.removeprefix("sha256:")[:SHORT_DIGITS] if version.startswith("sha256:") else version
 
 
+def counted(number: int, unit: str, units: str | None = None) -> str:
+    """Return a number and what it counts, in the plural unless it is one."""
+    return f"{number} {unit if number == 1 else units or f'{unit}s'}"
+
+
 def _read(data: Mapping[str, Any], limits: TextLimits) -> Body:
     content: str = data["content"]
     total, following = data.get("total_lines"), data.get("next_offset")
@@ -136,12 +141,28 @@ def _binary(data: Mapping[str, Any]) -> Body:
 
 def _paged(data: Mapping[str, Any], rows: Sequence[str], unit: str, limits: TextLimits) -> Body:
     text, kept = clipped("".join(f"{row}\n" for row in rows), limits)
-    facts = [data["path"] or ".", f"{len(rows)} {unit}", *_totals(data)]
+    facts = [
+        data["path"] or ".",
+        *(_nothing(data) if data.get("total") == 0 else (f"{len(rows)} {unit}", *_totals(data))),
+    ]
     if kept is not None:
         facts.append(f"only {kept} shown: call again with a smaller limit")
     elif cursor := data.get("next_cursor"):
         facts.append(f"next_cursor {cursor}")
     return Body(text=text, footer=_SEPARATOR.join(facts), is_cut=kept is not None)
+
+
+def _nothing(data: Mapping[str, Any]) -> Iterator[str]:
+    yield "nothing found"
+    if (searched := data.get("files_searched")) is not None:
+        below = data.get("files_below", searched)
+        yield f"{counted(searched, 'file')} searched" + (
+            "" if below == searched else f", {searched} of {below} fit the glob"
+        )
+    elif (searched := data.get("searched")) is not None:
+        yield f"{searched} files and folders looked at"
+    if data.get("total_is_complete") is False:
+        yield "some could not be"
 
 
 def _totals(data: Mapping[str, Any]) -> Iterator[str]:

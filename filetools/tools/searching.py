@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Annotated, Literal
+from typing import Annotated, Final, Literal
 
 from pydantic import Field
 
 from filetools.models import GrepResult, SearchResult, WatchResult
 from filetools.tools.arguments import Parameters
+from filetools.tools.explaining import explain_grep, explain_search, relative_pattern
 from filetools.tools.parts import in_parts
 from filetools.tools.tool import AnyTool, Tool, ToolContext
 
 Limit = Annotated[int, Field(ge=1, le=1000)]
+_RELATIVE: Final = "paths are relative to the root: it was read as {!r}"
 WATCH_LIMIT_SECONDS = 70.0
 """Time limit of watch_changes, which may wait for 50 s."""
 
@@ -72,27 +74,39 @@ class Told:
         return tell
 
 
-async def search_files(context: ToolContext, given: SearchFiles) -> SearchResult:
+async def search_files(context: ToolContext, asked: SearchFiles) -> SearchResult:
     """Return one page of the files and folders whose path fits a pattern."""
+    pattern = relative_pattern(context.files, asked.pattern)
+    given = asked.model_copy(update={"pattern": pattern})
     search = partial(
         context.files.search_files, given.pattern, path=given.path, all=given.all, abort=context.is_aborted
     )
     told = Told(context, "names looked at")
-    return await in_parts(
+    found = await in_parts(
         context, given.limit, given.cursor,
         lambda limit, cursor: search(limit=limit, cursor=cursor, progress=told.page()),
     )  # fmt: skip
+    found = await explain_search(context.files, given, found, context.is_aborted)
+    if pattern == asked.pattern:
+        return found
+    return found.model_copy(update={"hints": [_RELATIVE.format(pattern), *(found.hints or ())]})
 
 
-async def grep_files(context: ToolContext, given: GrepFiles) -> GrepResult:
+async def grep_files(context: ToolContext, asked: GrepFiles) -> GrepResult:
     """Return one page of the lines in which a pattern matches."""
+    glob = None if asked.glob is None else relative_pattern(context.files, asked.glob)
+    given = asked.model_copy(update={"glob": glob})
     options = given.model_dump(exclude={"limit", "cursor"})
     grep = partial(context.files.grep_files, **options, abort=context.is_aborted)
     told = Told(context, "files searched")
-    return await in_parts(
+    found = await in_parts(
         context, given.limit, given.cursor,
         lambda limit, cursor: grep(limit=limit, cursor=cursor, progress=told.page()),
     )  # fmt: skip
+    found = await explain_grep(context.files, given, found, context.is_aborted)
+    if glob == asked.glob:
+        return found
+    return found.model_copy(update={"hints": [_RELATIVE.format(glob), *(found.hints or ())]})
 
 
 async def watch_changes(context: ToolContext, given: WatchChanges) -> WatchResult:

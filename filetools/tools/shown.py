@@ -40,7 +40,8 @@ def shown(tool: AnyTool, envelope: Mapping[str, Any], limits: TextLimits, *, str
     media, links = media_of(envelope["data"])
     body = body_of(envelope["data"], limits)
     cut = (FileLink.of(envelope["data"]),) if body.is_cut and not links and "size" in envelope["data"] else ()
-    text = _joined(body, list(news_lines(envelope)))
+    hints = (f"hint: {each}" for each in envelope["data"].get("hints", ()))
+    text = _joined(body, [*hints, *news_lines(envelope)])
     return Shown(text=text, structured=program, media=media, links=links or cut)
 
 

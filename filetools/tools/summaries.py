@@ -21,7 +21,7 @@ from filetools.models import (
     WatchResult,
     WriteResult,
 )
-from filetools.tools.bodies import Body, short
+from filetools.tools.bodies import Body, counted, short
 
 MOST_HUNK_LINES: Final = 40
 """Lines of hunks that a change shows; the rest is counted."""
@@ -78,7 +78,7 @@ def _lines(found: _Summary) -> Iterator[str]:
         left -= len(shown)
         more += untold
     if more:
-        yield f"… {_count(more, 'more line')} of the change"
+        yield f"… {counted(more, 'more line')} of the change"
     if rest := len(found.rows) - len(rows):
         yield f"… {rest} more"
 
@@ -114,7 +114,7 @@ def _narrow(line: str) -> str:
 def _write(data: Facts) -> _Summary:
     done = "unchanged" if data.get("unchanged") else "created" if data["created"] else "written"
     merged = "merged with what others wrote, shown above" if data.get("merged") else ""
-    facts = (data["path"], done, _count(data["bytes_written"], "byte"), *_versions(data), merged, *_state(data))
+    facts = (data["path"], done, counted(data["bytes_written"], "byte"), *_versions(data), merged, *_state(data))
     return _Summary(facts=facts, rows=[_Row(hunks=data.get("foreign", ()))])
 
 
@@ -133,7 +133,7 @@ def _patch(data: Facts) -> _Summary:
     if len(files) == 1:
         return _Summary(facts=(told[0], *_state(data)), rows=[_Row(hunks=hunks[0])])
     rows = [_Row(head=head, hunks=each) for head, each in zip(told, hunks, strict=True)]
-    return _Summary(facts=(_count(len(files), "file"), *_state(data)), rows=rows)
+    return _Summary(facts=(counted(len(files), "file"), *_state(data)), rows=rows)
 
 
 def _undo(data: Facts) -> _Summary:
@@ -145,7 +145,7 @@ def _undo(data: Facts) -> _Summary:
     if not changes:
         return _Summary(facts=("nothing to undo",), rows=rows)
     undone = sum(each["outcome"] == "undone" for each in changes)
-    return _Summary(facts=(f"{undone} of {_count(len(changes), 'change')} undone", *_state(data)), rows=rows)
+    return _Summary(facts=(f"{undone} of {counted(len(changes), 'change')} undone", *_state(data)), rows=rows)
 
 
 def _undone(file: Facts) -> str:
@@ -163,7 +163,7 @@ def _move(data: Facts) -> _Summary:
 
 def _delete(data: Facts) -> _Summary:
     version = data.get("deleted_version")
-    was = f"was {short(version)}" if version else _count(data.get("entries", 1), "entry", "entries")
+    was = f"was {short(version)}" if version else counted(data.get("entries", 1), "entry", "entries")
     return _Summary(facts=(data["path"], "deleted", was, *_state(data)))
 
 
@@ -177,7 +177,7 @@ def _batch(data: Facts) -> _Summary:
     rows = [
         _Row(head=" · ".join(filter(None, part.facts)), hunks=part.rows[0].hunks if part.rows else ()) for part in parts
     ]
-    return _Summary(facts=(_count(len(results), "file"), *_state(data)), rows=rows)
+    return _Summary(facts=(counted(len(results), "file"), *_state(data)), rows=rows)
 
 
 def _info(data: Facts) -> _Summary:
@@ -186,15 +186,15 @@ def _info(data: Facts) -> _Summary:
     facts = (
         data["path"] or ".",
         data["type"],
-        "" if size is None else _count(size, "byte"),
+        "" if size is None else counted(size, "byte"),
         data.get("mime_type") or "" if data.get("is_binary") else "",
         f"{data['encoding']}{' with BOM' if data.get('bom') else ''}" if is_text else "",
-        "" if lines is None else _count(lines, "line"),
+        "" if lines is None else counted(lines, "line"),
         f"{data['newline']} line ends" if data.get("newline") in ("crlf", "cr", "mixed") else "",
         *_versions(data),
         f"modified {data['modified'].partition('.')[0].removesuffix('Z')}Z",
         f"mode {data['mode']}",
-        _count(data["links"], "hard link") if data.get("links", 1) > 1 else "",
+        counted(data["links"], "hard link") if data.get("links", 1) > 1 else "",
         "being written just now" if data.get("locked") else "",
         "" if last is None else f"last change {last['number']} by {_by(last['actor'])}",
     )
@@ -205,7 +205,7 @@ def _watch(data: Facts) -> _Summary:
     changes = data["changes"]
     rows = [_Row(head=_change(each)) for each in changes]
     again = "too much has changed to tell: look at the files again" if data.get("resync") else ""
-    count = _count(len(changes), "change")
+    count = counted(len(changes), "change")
     facts = (data["path"] or ".", count, again, f"position {data['position']}")
     # All of them: the position is behind the last.
     return _Summary(facts=facts, rows=rows, most_rows=len(rows))
@@ -243,10 +243,6 @@ def _state(data: Facts) -> Iterator[str]:
         yield "mirror pending"
     if number := data.get("number"):
         yield f"change {number}"
-
-
-def _count(number: int, unit: str, units: str | None = None) -> str:
-    return f"{number} {unit if number == 1 else units or f'{unit}s'}"
 
 
 _SUMMARIES: Final[Mapping[type[Result], Callable[[Facts], _Summary]]] = {

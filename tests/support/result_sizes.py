@@ -162,7 +162,9 @@ TASKS: Final = (
     Task(
         name=f"Rename what stands in {PLACES} lines",
         theirs=(("edit_file", {"path": "{r}/src/limits.py", "edits": [_old(at) for at in range(PLACES)]}),),
-        ours=(("edit_file", {"path": "src/limits.py", "old_string": "OLD_NAME", "new_string": "NEW_NAME", "replace_all": True}),),
+        ours=(
+            ("edit_file", {"path": "src/limits.py", "old_string": "OLD_NAME", "new_string": "NEW_NAME", "replace_all": True}),
+        ),
         official_bytes=2_646,
     ),
     Task(

@@ -101,6 +101,8 @@ class _Page:
         self._after: tuple[str, int] | None = None
         self._found = 0
         self.looked: Looked | None = None
+        self._below = 0
+        self._searched = 0
 
     def build(self, cursor: str | None) -> GrepResult:
         """Return the page behind `cursor`."""
@@ -123,18 +125,21 @@ class _Page:
         if facts is None and not self._path.is_root and not is_unsaved:
             raise PathNotFoundError(self._path)
         if is_unsaved or (facts is not None and facts.type == "file"):
+            self._below = self._searched = 1
             yield str(self._path), is_unsaved
             return
         if facts is not None and facts.type not in ("directory", "file"):
             raise NotRegularFileError(self._path)
-        count = 0
         for path, _, kind in self._walked(stack):
-            if kind != "file" or (self._globs and not any(glob.matches(path) for glob in self._globs)):
+            if kind != "file":
+                continue
+            self._below += 1
+            if self._globs and not any(glob.matches(path) for glob in self._globs):
                 continue
             if self._is_withheld is None or not self._is_withheld(WorkspacePath(path)):
-                count += 1
+                self._searched += 1
                 if self.looked is not None:
-                    self.looked(count)
+                    self.looked(self._searched)
                 yield path, self._unsaved.has(path)
 
     def _walked(self, stack: ExitStack) -> Iterator[Row]:
@@ -238,6 +243,7 @@ class _Page:
                 "total_is_complete": not self._is_full and not self._left_out,
                 "truncated": self._is_full,
                 "next_cursor": cursor,
+                **({} if found else {"files_searched": self._searched, "files_below": self._below}),
                 "warnings": self._warnings,
             }
         )

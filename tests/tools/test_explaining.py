@@ -1,0 +1,113 @@
+"""A search that finds nothing says what was looked at, and what a slightly different one finds."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import filetools
+from filetools.models import Actor
+from filetools.tools import ToolRegistry
+from filetools.tools.explaining import as_glob
+from tests.support.mcp_clients import RELAXED
+
+
+@pytest.fixture
+async def tools(tmp_path: Path) -> AsyncIterator[ToolRegistry]:
+    files = {
+        "src/app.py": "def Find(a):\n    return a[0]\n", "src/view.py": "x = 1\n", "README.md": "# Find (all)\n",
+        ".env": "SECRET=1\n", "build/out.js": "js\n", "conf/.keys": "js\n", ".gitignore": "build/\n",
+    }  # fmt: skip
+    for name, text in files.items():
+        place = tmp_path / "root" / name
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_text(text)
+    async with filetools.open(tmp_path / "root", settings=RELAXED) as opened:
+        yield ToolRegistry(opened.for_actor(Actor(kind="agent", id="bob")))
+
+
+async def told(tools: ToolRegistry, name: str, **arguments: Any) -> list[str]:
+    return tools.show(name, await tools.call(name, arguments)).text.splitlines()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "lines"),
+    [
+        ({"pattern": "nowhere"}, ["[. · nothing found · 3 files searched]"]),
+        ({"pattern": "nowhere", "path": "src"}, ["[src · nothing found · 2 files searched]"]),
+        ({"pattern": "nowhere", "glob": "*.py"}, ["[. · nothing found · 2 files searched, 2 of 3 fit the glob]"]),
+        ({"pattern": "find"}, [
+            "[. · nothing found · 3 files searched]",
+            "hint: found with ignore_case=true: 2 lines in 2 files, such as src/app.py",
+        ]),
+        ({"pattern": "a[0]", "path": "src"}, [
+            "[src · nothing found · 2 files searched]",
+            "hint: found with literal=true: 1 line in 1 file, such as src/app.py",
+        ]),
+        ({"pattern": "def \\w+", "literal": True}, [
+            "[. · nothing found · 3 files searched]",
+            "hint: the pattern looks like a regex, found with literal=false: 1 line in 1 file, such as src/app.py",
+        ]),
+        ({"pattern": "src/*.py"}, [
+            "[. · nothing found · 3 files searched]",
+            "hint: the pattern looks like a glob; names of files are found by search_files, and glob limits which are searched",
+        ]),
+        ({"pattern": "x", "glob": ".*\\.py$"}, [
+            "[. · nothing found · 0 files searched, 0 of 3 fit the glob]",
+            "hint: no file fits the glob '.*\\\\.py$'; it looks like a regex, as a glob it is '*.py'",
+        ]),
+        ({"pattern": "js", "path": "conf"}, [
+            "[conf · nothing found · 0 files searched]",
+            "hint: there is no file to search; all=true searches ignored and hidden ones, too",
+        ]),
+    ],
+)  # fmt: skip
+async def test_an_empty_search_in_contents_explains(
+    tools: ToolRegistry, arguments: dict[str, Any], lines: list[str]
+) -> None:
+    assert await told(tools, "grep_files", **arguments) == lines
+
+
+@pytest.mark.parametrize(
+    ("pattern", "hints"),
+    [
+        ("nowhere", []),
+        ("*.PY", ["hint: case counts in a glob; others fit without it, such as src/app.py"]),
+        (
+            "app.*\\.py$",
+            ["hint: the pattern looks like a regex; as a glob it is 'app*.py', which fits, such as src/app.py"],
+        ),
+        ("/src/app", ["hint: paths have no slash before them; 'src/app' fits, such as src/app.py"]),
+        ("out.js", ["hint: found with all=true among what is ignored or hidden, such as build/out.js"]),
+    ],
+)
+async def test_an_empty_search_for_names_explains(tools: ToolRegistry, pattern: str, hints: list[str]) -> None:
+    assert await told(tools, "search_files", pattern=pattern) == [
+        "[. · nothing found · 5 files and folders looked at]", *hints
+    ]  # fmt: skip
+
+
+async def test_an_absolute_pattern_is_made_relative_and_that_is_told(tools: ToolRegistry, tmp_path: Path) -> None:
+    assert await told(tools, "search_files", pattern=f"{tmp_path}/root/src/*.py") == [
+        "src/app.py  29", "src/view.py  6", "[. · 2 entries · 2 in all]",
+        "hint: paths are relative to the root: it was read as 'src/*.py'",
+    ]  # fmt: skip
+    found = await told(tools, "grep_files", pattern="x =", glob=f"{tmp_path}/root/src/*.py")
+    assert found[0] == "src/view.py:1:x = 1"
+    assert found[-1] == "hint: paths are relative to the root: it was read as 'src/*.py'"
+
+
+async def test_what_was_found_needs_no_explanation(tools: ToolRegistry) -> None:
+    assert await told(tools, "grep_files", pattern="Find", path="src") == [
+        "src/app.py:1:def Find(a):", "[src · 1 lines · 1 in all]",
+    ]  # fmt: skip
+    envelope = await tools.call("grep_files", {"pattern": "Find"})
+    assert {"files_searched", "files_below", "hints"}.isdisjoint(envelope["data"])
+
+
+@pytest.mark.parametrize(("regex", "glob"), [(".*\\.py$", "*.py"), ("^src/.+\\.ts", "src/*.ts"), ("*.py", "*.py")])
+def test_a_regex_as_a_glob(regex: str, glob: str) -> None:
+    assert as_glob(regex) == glob
