@@ -34,6 +34,7 @@ def read_lines(
     max_chars: int,
     path: str,
     index: LineIndex | None = None,
+    column: int = 1,
 ) -> Window:
     """Return whole lines from the line `offset` on, as many as fit.
 
@@ -49,16 +50,17 @@ def read_lines(
         max_chars: At most this many characters (code points), from 1.
         path: Workspace-relative path, for errors.
         index: What earlier readings of the same bytes learnt; this one adds to it.
+        column: Where in its first line the window begins, in characters from 1.
 
     Returns:
         The window; an empty one if the file has fewer lines. Lines counted from the end keep negative numbers where
         the file is over 10 MiB and its lines have not been counted.
 
     Raises:
-        InvalidArgumentError: A number out of range, or an encoding that cannot be read in parts.
+        InvalidArgumentError: A number out of range, a column behind the line, or an encoding that cannot be read in parts.
         EncodingError: The window's bytes are not text of this format.
     """
-    _require_range(offset, limit, max_chars)
+    _require_range(offset, limit, max_chars, column)
     require_random_access(text_format)
     known = LineIndex() if index is None else index
     text_source = TextSource(source, text_format, path)
@@ -66,13 +68,17 @@ def read_lines(
     first, start = _find(scan, known, offset, is_small=source.size <= COUNTED_BYTES)
     if start is None:
         return Window(content="", first=first, truncated=False, next_offset=None, total_lines=known.total_lines)
+    if column > 1:
+        start = _pass_over(text_source, scan, start, column, first)
     part = _collect(text_source, scan, start, limit, max_chars)
     if part.ends_file and first > 0:
         known.total_lines = first + part.lines - 1
     return _window(part, first, known.total_lines)
 
 
-def _require_range(offset: int, limit: int | None, max_chars: int) -> None:
+def _require_range(offset: int, limit: int | None, max_chars: int, column: int) -> None:
+    if column < 1:
+        raise InvalidArgumentError(f"column counts characters from 1; there is no column {column}")
     if offset == 0:
         raise InvalidArgumentError("offset counts lines from 1, or backwards from -1; there is no line 0")
     if limit is not None and limit < 1:
@@ -89,6 +95,31 @@ def _find(scan: LineScan, index: LineIndex, offset: int, *, is_small: bool) -> t
         return line, scan.start_of(line)
     start, is_whole = scan.start_from_end(-offset)
     return (1 if is_whole else offset), start
+
+
+def _pass_over(source: TextSource, scan: LineScan, start: int, column: int, line: int) -> int:
+    """Return the byte of a character of the line that begins at `start`; that of its end is the last."""
+    if is_double_byte(source.text_format):
+        # As in `_cut`: only decoding tells how many bytes they take.
+        text, position = first_characters(source, start, column - 1)
+        if scan.end.character not in text and len(text) >= column - 1:
+            return position
+        raise _behind(line, column, len(text.partition(scan.end.character)[0]))
+    decoder, left = source.decoder(start), column - 1
+    for piece in source.pieces(start):
+        before = decoder.position
+        text = decoder.feed(piece, final=False)
+        end = text.find(scan.end.character)
+        if 0 <= end < left:
+            raise _behind(line, column, column - 1 - left + end)
+        if len(text) >= left:
+            return before + len(text[:left].encode(source.text_format.encoding))
+        left -= len(text)
+    raise _behind(line, column, column - 1 - left)
+
+
+def _behind(line: int, column: int, length: int) -> InvalidArgumentError:
+    return InvalidArgumentError(f"Line {line} has {length} characters; there is no column {column}")
 
 
 def _window(part: _Part, first: int, total_lines: int | None) -> Window:

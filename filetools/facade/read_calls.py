@@ -29,6 +29,7 @@ class ReadCalls(Calls):
         *,
         offset: int | None = None,
         limit: int | None = None,
+        column: int | None = None,
         byte_offset: int | None = None,
         byte_count: int | None = None,
         encoding: str | None = None,
@@ -42,6 +43,7 @@ class ReadCalls(Calls):
             path: Workspace-relative path.
             offset: First line from 1, or from the end: -1 is the last.
             limit: Most lines.
+            column: First character of the line `offset`, from 1; for lines too long for one answer.
             byte_offset: First byte from 0; not together with lines.
             byte_count: Most bytes, up to 10 MiB.
             encoding: Read as text in this codec; None finds out.
@@ -56,7 +58,7 @@ class ReadCalls(Calls):
             VersionGoneError, InvalidArgumentError, LockTimeoutError
         """
         request = ReadRequest(
-            offset=offset, limit=limit, byte_offset=byte_offset, byte_count=byte_count, encoding=encoding,
+            offset=offset, limit=limit, column=column, byte_offset=byte_offset, byte_count=byte_count, encoding=encoding,
             version=version, on_locked=on_locked, view=view,
         )  # fmt: skip
         where = self._runner.resolve(path)

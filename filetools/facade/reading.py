@@ -239,11 +239,18 @@ def _window(
             suggested_action="Leave the lines out to read all of it.",
         )
     offset = 1 if request.offset is None else request.offset
-    window = read_lines(source, text_format, offset=offset, limit=request.limit, max_chars=most, path=path, index=index)
+    column = 1 if request.column is None else request.column
+    window = read_lines(
+        source, text_format, offset=offset, limit=request.limit, max_chars=most, path=path, index=index, column=column
+    )
+    is_cut = window.cut_at is not None
     part: dict[str, object] = {
         "content": window.content,
         "truncated": window.truncated,
-        "next_offset": window.next_offset,
+        # The rest of a line that was cut comes before the next line.
+        "next_offset": window.first if is_cut else window.next_offset,
+        "next_column": column + len(window.content) if is_cut else None,
+        "column": column if column > 1 else None,
     }
     if window.total_lines is not None:
         part["total_lines"] = window.total_lines

@@ -27,6 +27,8 @@ class ReadRequest:
     """First line from 1, or from the end: -1 is the last."""
     limit: int | None = None
     """Most lines."""
+    column: int | None = None
+    """First character of the first line, from 1."""
     byte_offset: int | None = None
     """First byte, from 0."""
     byte_count: int | None = None
@@ -53,7 +55,7 @@ class ReadRequest:
     @property
     def is_lines(self) -> bool:
         """Whether a range of lines is wanted."""
-        return self.offset is not None or self.limit is not None
+        return self.offset is not None or self.limit is not None or self.column is not None
 
     @property
     def is_bytes(self) -> bool:

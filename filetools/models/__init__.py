@@ -174,6 +174,10 @@ class ReadResult(Result):
     """Whether the file goes on after the returned part."""
     next_offset: int | None = None
     """Where the next part starts: a line number for line ranges, a byte position for byte ranges."""
+    column: int | None = None
+    """Where in its first line `content` begins, in characters from 1; None for its beginning."""
+    next_column: int | None = None
+    """Where in the line `next_offset` the next part starts; None for its beginning."""
     stale: bool = False
     """Whether a writer of this process was at work on the file during the read."""
     origin: Literal["disk", "buffer", "version"] = "disk"

@@ -56,10 +56,15 @@ def bounded(data: Mapping[str, Any], limits: TextLimits) -> dict[str, Any]:
     text, kept = clipped(data["content"], limits, count=count)
     if kept is None:
         return found
-    first = _first_line(count, data.get("total_lines"), data.get("next_offset"))
+    first = _first_line(count, data)
     found |= {"content": text, "truncated": True}
-    found.pop("next_offset", None)
-    return found if first is None else found | {"next_offset": first + kept}
+    for name in ("next_offset", "next_column"):
+        found.pop(name, None)
+    if first is not None:
+        found |= {"next_offset": first + kept}
+    if first is not None and _is_inside(text, kept):
+        found |= {"next_offset": first, "next_column": data.get("column", 1) + len(text)}
+    return found
 
 
 def _bounded_item(item: Mapping[str, Any], limits: TextLimits) -> dict[str, Any]:
@@ -79,32 +84,43 @@ def counted(number: int, unit: str, units: str | None = None) -> str:
 
 def _read(data: Mapping[str, Any], limits: TextLimits) -> Body:
     content: str = data["content"]
-    total, following = data.get("total_lines"), data.get("next_offset")
+    total, following, column = data.get("total_lines"), data.get("next_offset"), data.get("next_column")
     # Plain text as long as the file is all of it; most reads are, and counting its lines again costs more than they do.
     is_all = len(content) == data["size"] and content.isascii()
     count: int = total if is_all and total is not None else count_lines(content)
-    first = _first_line(count, total, following)
+    first = _first_line(count, data)
     text, kept = clipped(content, limits, count=count)
     if kept is not None:
         count = kept
-        if first is not None and (total is None or first + kept <= total):
-            following = first + kept
+        is_inside = _is_inside(text, kept)
+        column = data.get("column", 1) + len(text) if is_inside else None
+        if first is not None and (is_inside or total is None or first + kept <= total):
+            following = first + kept - is_inside
     facts = [
         data["path"],
         _lines(first, count, total),
+        *([f"from column {data['column']}"] if data.get("column") else []),
         f"version {short(data['version'])}",
         *([f"next_offset {following}"] if following is not None else []),
+        *([f"next_column {column}"] if column is not None else []),
         *_remarks(data),
     ]
-    if kept == 1 and not text.endswith(("\n", "\r")):
-        facts.append(f"the line is longer than the {limits.characters} characters shown")
+    if column is not None:
+        facts.append(f"the line is longer than the {counted(len(text), 'character')} shown")
     return Body(text=text, footer=_SEPARATOR.join(facts), is_cut=kept is not None)
 
 
-def _first_line(count: int, total: int | None, following: int | None) -> int | None:
+def _is_inside(text: str, kept: int) -> bool:
+    """Whether a text was cut inside of its first line."""
+    return kept == 1 and not text.endswith(("\n", "\r"))
+
+
+def _first_line(count: int, data: Mapping[str, Any]) -> int | None:
     """A result does not repeat what was asked for, but where it ends is known."""
+    total, following = data.get("total_lines"), data.get("next_offset")
     if following is not None:
-        return following - count
+        # A line that is not at its end is counted, and is the one to go on with.
+        return int(following) - count + ("next_column" in data)
     return None if total is None else total - count + 1
 
 

@@ -94,7 +94,13 @@ class Files(Protocol):
         """Return the files that this actor knows and others have changed since; each is told once."""
 
     async def read_file(
-        self, path: str, *, offset: int | None = None, limit: int | None = None, version: str | None = None
+        self,
+        path: str,
+        *,
+        offset: int | None = None,
+        limit: int | None = None,
+        column: int | None = None,
+        version: str | None = None,
     ) -> ReadResult:
         """Read a file or some of its lines, as it is now or as a kept version."""
 

@@ -19,6 +19,8 @@ def _rows_of(match: Mapping[str, Any]) -> Iterator[str]:
         yield f"{path}-{place}-{text}"
     remark = "  (unsaved text of an editor)" if match.get("origin") == "buffer" else ""
     dots = "\u2026" if match.get("clipped") else ""
+    if dots:
+        remark = f"  (column {match['column']}){remark}"
     for place, text in enumerate(match["text"].split("\n"), line):
         yield f"{path}:{place}:{dots}{text}{dots}{remark}"
     for place, text in enumerate(below, (match.get("end_line") or line) + 1):

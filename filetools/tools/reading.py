@@ -23,6 +23,7 @@ class ReadFile(Parameters):
     path: str
     offset: Annotated[int | None, Field(description="First line from 1; negative: from the end")] = None
     limit: Annotated[int | None, Field(ge=1)] = None
+    column: Annotated[int | None, Field(ge=1)] = None
     version: str | None = None
 
 
@@ -45,7 +46,9 @@ class ListFiles(Parameters):
 async def read_file(context: ToolContext, given: ReadFile) -> ReadResult:
     """Read a file or some of its lines."""
     try:
-        return await context.files.read_file(given.path, offset=given.offset, limit=given.limit, version=given.version)
+        return await context.files.read_file(
+            given.path, offset=given.offset, limit=given.limit, column=given.column, version=given.version
+        )
     except PathIsDirectoryError as exc:
         exc.suggested_action = "Use list_files to see what is in the folder."
         raise
@@ -80,8 +83,8 @@ READING: tuple[AnyTool, ...] = (
     Tool(
         name="read_file",
         description=(
-            "Read a file. Returns content, version (needed to replace it), line count; binary as base64. Parts: offset, limit;"
-            " go on at next_offset. FILE_NOT_FOUND: use list_files."
+            "Read a file. Returns content, version (needed to replace it), line count. Parts: offset, limit; column in a long"
+            " line. Go on at next_offset."
         ),
         parameters=ReadFile,
         handler=read_file,

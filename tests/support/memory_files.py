@@ -187,13 +187,16 @@ class MemoryFiles:
         return told
 
     async def read_file(
-        self, path: str, *, offset: int | None = None, limit: int | None = None, version: str | None = None
-    ) -> ReadResult:
+        self, path: str, *, offset: int | None = None, limit: int | None = None, column: int | None = None,
+        version: str | None = None,
+    ) -> ReadResult:  # fmt: skip
         await self._enter("read_file")
         text = self._text(path)
         lines = text.splitlines(keepends=True)
         first = (offset or 1) - 1
         part = lines[first : first + limit] if limit else lines[first:]
+        if column is not None and part:
+            part = [part[0][column - 1 :], *part[1:]]
         return ReadResult(
             path=path,
             content="".join(part),

@@ -57,13 +57,22 @@ def failed(**more: Any) -> str:
         ),
         (
             read("x" * 70 + "\ny\n", total_lines=2),
-            "x" * 60 + "\n[a.txt · lines 1\u20131 of 2 · version 0123456789ab · next_offset 2"
+            "x" * 60 + "\n[a.txt · lines 1\u20131 of 2 · version 0123456789ab · next_offset 1 · next_column 61"
             " · the line is longer than the 60 characters shown]",
         ),
         (
+            read("y" * 10 + "\nz\n", total_lines=2, column=61),
+            "yyyyyyyyyy\nz\n[a.txt · lines 1\u20132 of 2 · from column 61 · version 0123456789ab]",
+        ),
+        (
+            read("x" * 70, total_lines=1, column=61, truncated=True, next_offset=1, next_column=131),
+            "x" * 60 + "\n[a.txt · lines 1\u20131 of 1 · from column 61 · version 0123456789ab · next_offset 1"
+            " · next_column 121 · the line is longer than the 60 characters shown]",
+        ),
+        (
             read("x" * 70, total_lines=1),
-            "x" * 60 + "\n[a.txt · lines 1\u20131 of 1 · version 0123456789ab · no final newline"
-            " · the line is longer than the 60 characters shown]",
+            "x" * 60 + "\n[a.txt · lines 1\u20131 of 1 · version 0123456789ab · next_offset 1"
+            " · next_column 61 · no final newline · the line is longer than the 60 characters shown]",
         ),
         (
             read("a\r\n", total_lines=1, newline="crlf", encoding="cp1252", origin="buffer", disk_is_newer=True, stale=True),
@@ -132,7 +141,7 @@ def test_matches_look_as_those_of_grep() -> None:
     result = shown(TOOLS["search_files"], {"success": True, "data": data}, TextLimits())
     unsaved = "  (unsaved text of an editor)"
     assert result.text.splitlines() == [
-        "a-1-one", "a-2-two", "a:3:hit", "a-4-four", f"b:1:x{unsaved}", f"b:2:y{unsaved}", "b-3-z", "c:1:…part…",
+        "a-1-one", "a-2-two", "a:3:hit", "a-4-four", f"b:1:x{unsaved}", f"b:2:y{unsaved}", "b-3-z", "c:1:…part…  (column 1)",
         "d:2", "e", "[. · 10 lines · 2 in all]",
     ]  # fmt: skip
 
