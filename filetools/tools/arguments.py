@@ -195,6 +195,8 @@ class _Reader:
         if len(meant) == 1:
             self.repairs.append(f"{where + raw_name!r} was taken as {meant[0]!r}")
             return meant[0]
+        if model.model_config.get("extra") == "ignore":
+            return None
         nearest = nearest_name(snake, list(fields))
         hint = f"did you mean {nearest!r}?" if nearest else f"known are {', '.join(fields) or 'none'}"
         self.problems.append(f"Unknown parameter {where + raw_name[:MAX_SHOWN_CHARACTERS]!r}; {hint}")

@@ -50,6 +50,7 @@ DIFFERENCES: Final[dict[str, tuple[str, str, str]]] = {
     "parents": ("Writing or moving into a missing folder", "an error", "the folder is made"),
     "dots": ("A segment `..`", "resolved, if that stays inside", "`PATH_TRAVERSAL`, always"),
     "unknown": ("An argument that the tool has not", "ignored", "refused with the nearest name"),
+    "types": ("A number that comes as text", "an error", "the number, and a second block of text says so"),
     "numbers": ("`head` and `tail` with a fraction, or negative", "something", "`INVALID_ARGUMENT`"),
     "errors": (
         "The text of errors",

@@ -20,6 +20,7 @@ PARALLEL = 30
 ROUNDS = 3
 CASES = [
     case("list_allowed_directories"),
+    case("list_allowed_directories", path="{r}", random="x"),
     case("list_directory", path="{r}"),
     case("list_directory", path="{r}/src/sub"),
     case("list_directory", path="."),
@@ -76,7 +77,7 @@ CASES = [
     case("read_text_file", "unknown", path="{r}/a.txt", hed=2),
     case("read_text_file", "dots", path="{r}/src/../a.txt"),
     case("read_text_file", "errors", path="{r}/a.txt", head=1, tail=1),
-    case("read_text_file", "errors", path="{r}/a.txt", head="1"),
+    case("read_text_file", "types", path="{r}/a.txt", head="1"),
     case("read_text_file", "errors"),
     case("read_text_file", "errors", path="{r}/nowhere.txt"),
     case("read_text_file", "errors", path="{r}"),

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Final
 
-from filetools.tools.arguments import NoParameters
 from filetools.tools.dialects.dialect import Dialect
 from filetools.tools.dialects.mcp_filesystem.changing import (
     EditFile,
@@ -17,6 +16,7 @@ from filetools.tools.dialects.mcp_filesystem.changing import (
     write_file,
 )
 from filetools.tools.dialects.mcp_filesystem.looking import (
+    AnyParameters,
     ListWithSizes,
     Search,
     Tree,
@@ -156,7 +156,7 @@ _LOOKING: Final[tuple[AnyTool, ...]] = (
         description="Tell size, times, type and permissions of a file or folder.",
     ),
     reading(
-        "list_allowed_directories", NoParameters, list_allowed_directories, schema=record(),
+        "list_allowed_directories", AnyParameters, list_allowed_directories, schema=record(),
         description="Tell the folders in which all paths must lie.",
     ),
 )  # fmt: skip

@@ -7,11 +7,11 @@ from collections.abc import AsyncIterator, Iterable, Mapping
 from decimal import ROUND_HALF_UP, Decimal
 from typing import Annotated, Any, Final, Literal, TypeVar
 
-from pydantic import Field
+from pydantic import ConfigDict, Field
 
 from filetools.errors import FileToolsError
 from filetools.models import Entry
-from filetools.tools.arguments import NoParameters, Parameters
+from filetools.tools.arguments import Parameters
 from filetools.tools.dialects.mcp_filesystem.collation import collation_key
 from filetools.tools.dialects.mcp_filesystem.patterns import Exclusion, PathGlob
 from filetools.tools.dialects.mcp_filesystem.places import place_of, real_path, told_as
@@ -46,6 +46,12 @@ class Search(Parameters):
     path: str
     pattern: str
     exclude_patterns: Annotated[list[str], Field(alias="excludePatterns", default_factory=list)]
+
+
+class AnyParameters(Parameters):
+    """Parameters of list_allowed_directories, which has none: whoever sends some is answered, as by the original."""
+
+    model_config = ConfigDict(extra="ignore")
 
 
 async def list_directory(context: ToolContext, given: OnePath) -> Mapping[str, Any]:
@@ -104,7 +110,7 @@ async def search_files(context: ToolContext, given: Search) -> Mapping[str, Any]
     return answer("\n".join(found) or "No matches found")
 
 
-async def list_allowed_directories(context: ToolContext, given: NoParameters) -> Mapping[str, Any]:
+async def list_allowed_directories(context: ToolContext, given: AnyParameters) -> Mapping[str, Any]:
     """Tell which folders are served."""
     return answer("\n".join(["Allowed directories:", *context.roots.folders]))
 
