@@ -95,7 +95,7 @@ def test_a_product_error_is_a_sentence_and_a_hint_without_a_traceback(run: Comma
     assert (done.code, done.text) == (1, "")
     assert done.error.splitlines() == [
         "error FILE_NOT_FOUND: File not found: nope.txt",
-        "hint: Look for it with 'filetools ls'.",
+        "hint: Did you mean 'notes.md'? Look for it with 'filetools ls'.",
     ]
 
 
@@ -136,7 +136,7 @@ def test_an_interrupt_ends_with_130_and_quietly(run: CommandLine) -> None:
     run("write", "a.txt", "--content", "x")
     with run.started("follow", "--since", _start(run)) as process:
         assert process.output.readline().endswith(b"a.txt\n")
-        assert (process.interrupt(), process.error.read()) == (130, b"")
+        assert (process.interrupt(), process.error.read()) == (130, b"Following; every change is a line from now on. Ctrl-C ends it.\n")
 
 
 def test_the_module_is_the_command(run: CommandLine) -> None:

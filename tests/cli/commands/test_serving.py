@@ -17,7 +17,7 @@ from tests.support.terminal import CommandLine
         (("mcp", ".", "..", "--dialect", "claude-code"), "'claude-code' serves one ROOT"),
         (("mcp", "--dialect", "memory"), "'memory' needs a ROOT"),
         (("mcp", "nowhere"), "There is no directory 'nowhere'"),
-        (("mcp", ".", "nowhere", "--dialect", "mcp-filesystem"), "There is no directory 'nowhere'"),
+        (("mcp", "nowhere", "--dialect", "mcp-filesystem"), "There is no directory 'nowhere'"),
         (("mcp", ".", "--dialect", "mcp-filesytem"), "did you mean 'mcp-filesystem'?"),
         (("mcp", ".", "--dialect", "mcp-filesystem", "--tools", "raed_file"), "did you mean 'read_file'?"),
         (("mcp", ".", "--dialect", "claude-code", "--tools", "core"), "no group of tools named 'core'"),
