@@ -1,6 +1,6 @@
 """The picture of the demo in the README: what a real run prints at a terminal of 80 columns, as a drawing.
 
-Of many changes in a row the first few are drawn; nothing else is left out, and no word is ours.
+Nothing is left out, and no word is ours.
 """
 
 from __future__ import annotations
@@ -25,8 +25,6 @@ CHARACTER_WIDTH: Final = 12.2
 LINE_HEIGHT: Final = 24.4
 """As rich draws them, in pixels."""
 MARGIN: Final = 16
-SHOWN_CHANGES: Final = 5
-_CHANGE: Final = re.compile(r" +\d+  \w")
 _LEADING: Final = re.compile(
     r'x="(?P<x>[\d.]+)"(?P<between>[^>]*)textLength="(?P<length>[\d.]+)"(?P<rest>[^>]*)>(?P<blanks>(?:&#160;)+)(?=[^<])'
 )
@@ -73,7 +71,7 @@ font-size: {char_height}px; line-height: {line_height}px; }}
 def main() -> None:
     """Run the demo and draw it; fails if the demo does."""
     PICTURE.parent.mkdir(exist_ok=True)
-    PICTURE.write_text(drawn(shortened(printed())), encoding="utf-8")
+    PICTURE.write_text(drawn(printed()), encoding="utf-8")
 
 
 def printed() -> list[str]:
@@ -92,21 +90,6 @@ def printed() -> list[str]:
     if process.returncode:
         raise SystemExit(text.decode())
     return text.decode().replace("\r\n", "\n").rstrip("\n").split("\n")
-
-
-def shortened(lines: list[str]) -> list[str]:
-    """Return the lines with only the first few of many changes in a row, and how many more there were."""
-    kept: list[str] = []
-    row: list[str] = []
-    for line in [*lines, ""]:
-        if _CHANGE.match(Text.from_ansi(line).plain):
-            row.append(line)
-            continue
-        more = len(row) - SHOWN_CHANGES
-        kept += row if more < 2 else [*row[:SHOWN_CHANGES], f"        … {more} more"]
-        row = []
-        kept.append(line)
-    return kept[:-1]
 
 
 def drawn(lines: list[str]) -> str:

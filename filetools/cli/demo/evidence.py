@@ -57,32 +57,35 @@ def findings(stage: Stage, evidence: Evidence, reader: Reader) -> list[Finding]:
     unrecorded = ledger.foreign.keys() - recorded
     disagreeing = _disagreeing(evidence, stage.originals)
     differing = {path for path in tree | evidence.mirror if tree.get(path) != evidence.mirror.get(path)}
+    done = ledger.made & (ledger.acknowledged | ledger.foreign.keys())
+    cut_off = ledger.made - done - ledger.refused - ledger.undone
+    shares = {"done": done, "refused": ledger.refused, "taken back": ledger.undone, "cut off": cut_off}
+    sum_of = ", ".join(f"{len(marks)} {what}" for what, marks in shares.items() if marks)
+    unwanted = (ledger.undone | ledger.refused) & on_disk
     return [
-        Finding(name="edits made", value=str(len(ledger.made)), holds=bool(ledger.made)),
-        Finding(name="acknowledged", value=str(len(ledger.acknowledged) + len(ledger.foreign))),
-        Finding(name="lost", value=str(len(lost)), holds=not lost),
-        Finding(name="merged with others'", value=str(ledger.merged)),
-        Finding(name="conflicts refused", value=str(ledger.conflicts)),
+        Finding(name="edits begun", value=f"{len(ledger.made)}: {sum_of}", holds=bool(ledger.made)),
+        Finding(name="lost", value=f"{len(lost)} of {len(done)} that were done", holds=not lost),
+        Finding(name="merged", value=f"{ledger.merged} changes that met others': the file has both"),
         Finding(
-            name="taken back",
-            value=f"{len(ledger.undone - on_disk)} of {len(ledger.undone)}",
-            holds=not ledger.undone & on_disk,
+            name="refused or taken back",
+            value=f"{len(unwanted)} of {len(ledger.refused | ledger.undone)} are in a file",
+            holds=not unwanted,
         ),
-        Finding(name="torn", value=f"{torn} of {reader.reads} reads", holds=not torn),
+        Finding(name="torn", value=f"{torn} of {reader.reads} reads by another program", holds=not torn),
         Finding(
             name="foreign changes recorded",
-            value=f"{len(ledger.foreign) - len(unrecorded)} of {len(ledger.foreign)}",
+            value=f"{len(ledger.foreign) - len(unrecorded)} of {len(ledger.foreign)} by a shell and scripts",
             holds=not unrecorded,
         ),
         Finding(
-            name="recovered after the crash",
-            value=f"{ledger.unfinished_at_kill - evidence.pending} of {ledger.unfinished_at_kill}",
+            name="recovered after the kill",
+            value=f"{ledger.unfinished_at_kill - evidence.pending} of {ledger.unfinished_at_kill} that were not carried out",
             holds=not evidence.pending,
         ),
         Finding(name="journal equals disk", value=_verdict(disagreeing), holds=not disagreeing),
         Finding(
-            name="missed by the mirror, caught up",
-            value=f"{len(ledger.missed_by_mirror & in_mirror)} of {len(ledger.missed_by_mirror)}",
+            name="mirror caught up",
+            value=f"{len(ledger.missed_by_mirror & in_mirror)} of {len(ledger.missed_by_mirror)} lines it had missed",
             holds=ledger.missed_by_mirror <= in_mirror,
         ),
         Finding(name="mirror equal", value=_verdict(differing), holds=not differing),

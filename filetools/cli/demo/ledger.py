@@ -21,8 +21,8 @@ class Ledger:
     """How often an agent was refused because somebody else was faster, and repeated its edit."""
     merged: int = 0
     """Changes that met others' and were put together with them."""
-    conflicts: int = 0
-    """Changes that were refused because they overlapped with others'."""
+    refused: set[str] = field(default_factory=set)
+    """Marks of edits that were refused because they overlapped with others'; these must be nowhere."""
     undone: set[str] = field(default_factory=set)
     """Marks of edits that were taken back; these must be nowhere."""
     missed_by_mirror: set[str] = field(default_factory=set)

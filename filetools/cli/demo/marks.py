@@ -12,6 +12,15 @@ from typing import Any, Final
 
 _MARK: Final = re.compile(rb"\b[a-z]+-\d{4}-[0-9a-f]{8}\b")
 _COMMENTS: Final = {"md": ("<!-- ", " -->"), "txt": ("- ", "")}
+_WORDS: Final = (
+    "count words, not letters",
+    "say what it prints",
+    "what of empty files?",
+    "close the file when done",
+    "name the largest first",
+    "two lines are enough",
+    "ask before it deletes",
+)
 
 
 def mark_of(actor: str, number: int) -> str:
@@ -33,9 +42,11 @@ def is_mark(text: str) -> bool:
 
 
 def line_with(mark: str, path: str) -> str:
-    """Return a line, without its end, that carries a mark as a comment of the file's language."""
+    """Return a line, without its end, that carries a mark as a remark of its actor, in the language of the file."""
     before, after = _COMMENTS.get(path.rpartition(".")[2], ("# ", ""))
-    return f"{before}{mark}{after}"
+    actor, number, _ = mark.split("-")
+    words = _WORDS[(int(number) + sum(actor.encode("ascii"))) % len(_WORDS)]
+    return f"{before}{actor}: {words} ({mark}){after}"
 
 
 def is_whole(content: bytes, original: bytes, path: str) -> bool:

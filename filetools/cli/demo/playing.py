@@ -7,6 +7,7 @@ import time
 from collections.abc import Sequence
 from typing import Final
 
+from rich.rule import Rule
 from rich.table import Table
 from rich.text import Text
 
@@ -48,14 +49,18 @@ def play(scenes: Sequence[Scene], *, as_json: bool = False) -> bool:
 async def _play(scenes: Sequence[Scene]) -> list[Finding]:
     async with staged() as stage:
         narrator = stage.narrator
-        await narrator.say(f"a project of {len(stage.originals)} files, opened with a mirror")
+        narrator.say(f"a project of {len(stage.originals)} files in a temporary folder, opened with a mirror beside it")
         watched = {path: content for path, content in stage.originals.items() if path != REWRITTEN}
         reader = Reader(stage.root, watched)
         reader.start()
         try:
             for scene in scenes:
+                await scene.prepare(stage)
+            for scene in scenes:
                 narrator.heading(scene.title)
+                before = await stage.files.position()
                 await scene.play(stage)
+                narrator.count((await stage.files.changes(before)).records)
             evidence = await gather(stage)
         finally:
             reader.stop()
@@ -63,9 +68,11 @@ async def _play(scenes: Sequence[Scene]) -> list[Finding]:
 
 
 def _print(found: Sequence[Finding]) -> None:
+    stage_end = Rule(Text("What is left of it", style="bold"), align="left", style="dim")
     table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 3, 0, 0))
     for finding in found:
         verdict = Text("ok", style="green") if finding.holds else Text("BROKEN", style="bold red")
         table.add_row(finding.name, Text(finding.value, style="bold"), verdict)
     STDOUT.print()
+    STDOUT.print(stage_end, soft_wrap=False)
     STDOUT.print(table, soft_wrap=False)

@@ -44,6 +44,8 @@ class Stage:
         """Every file of the project at the start."""
         self.ledger = Ledger()
         self.narrator = Narrator()
+        self.children: list[asyncio.subprocess.Process] = []
+        """Processes that a scene has started; none outlives the play."""
         self._files: FileToolsFacade | None = None
         self._opened = AsyncExitStack()
 
@@ -54,10 +56,9 @@ class Stage:
         return self._files
 
     async def open(self) -> None:
-        """Open the workspace and show its feed from now on."""
+        """Open the workspace."""
         opening = open_workspace(self.root, mirror=self.mirror, settings=SETTINGS)
         self._files = await self._opened.enter_async_context(opening)
-        await self._opened.enter_async_context(self.narrator.following(self._files))
 
     async def close(self) -> None:
         """Close the workspace, if it is open."""
@@ -106,6 +107,10 @@ async def staged() -> AsyncIterator[Stage]:
             await stage.files.sync_all()
             yield stage
         finally:
+            for child in stage.children:
+                if child.returncode is None:
+                    child.kill()
+                    await child.wait()
             await stage.close()
     finally:
         shutil.rmtree(folder, ignore_errors=True)

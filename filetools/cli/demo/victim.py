@@ -16,7 +16,9 @@ PATHS: Final = ("README.md", "src/tally/test_counter.py", "pyproject.toml", "dat
 
 
 async def main(root: str, mirror: str, name: str) -> None:
-    """Edit until killed."""
+    """Wait for a line of input, then edit until killed."""
+    if not await asyncio.to_thread(sys.stdin.readline):
+        return
     async with open_workspace(root, mirror=mirror, settings=SETTINGS) as opened:
         files = opened.for_actor(Actor(kind="agent", id=name, session="demo"))
         async with asyncio.TaskGroup() as group:

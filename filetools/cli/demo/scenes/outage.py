@@ -6,14 +6,15 @@ import shutil
 from typing import Final
 
 from filetools.cli.demo.edits import append, insert
-from filetools.cli.demo.marks import marks_in
+from filetools.cli.demo.marks import line_with, marks_in
+from filetools.cli.demo.scenes.scene import Scene
 from filetools.cli.demo.stage import Stage, read_tree
 from filetools.settings import STATE_DIRECTORY
 
 _PATHS: Final = ("README.md", "src/tally/main.py", "docs/guide.md", "data/words.txt")
 
 
-class Outage:
+class Outage(Scene):
     """The primary decides: work goes on without the mirror, and what it lacks is remembered even while all is closed."""
 
     title = "The mirror goes away; the work goes on"
@@ -26,7 +27,7 @@ class Outage:
         stage.mirror.rename(away)
         shutil.rmtree(away / STATE_DIRECTORY)
         stage.mirror.touch()
-        await stage.narrator.say("its folder is taken away: one warning, and what it lacks is noted")
+        stage.narrator.say("its folder is taken away; alice and bob go on, and what it misses is noted")
         before = stage.ledger.acknowledged.copy()
         try:
             await _edit(stage)
@@ -37,10 +38,14 @@ class Outage:
         lacking = edits - {mark for content in read_tree(stage.mirror).values() for mark in marks_in(content)}
         stage.ledger.missed_by_mirror |= lacking
         await stage.close()
-        await stage.narrator.say(f"{len(lacking)} edits were acknowledged without the mirror; now it is back")
+        stage.narrator.say(f"it is back, and lacks {len(lacking)} lines, such as")
+        first = min((mark for mark in lacking if mark.startswith("alice-")), default="")
+        if first:
+            stage.narrator.show("+ " + line_with(first, _PATHS[0]))
         await stage.open()
         if await stage.until(stage.is_mirror_up):
-            await stage.narrator.say("opened again: the mirror has caught up")
+            held = {mark for content in read_tree(stage.mirror).values() for mark in marks_in(content)}
+            stage.narrator.say(f"opened again: it has caught up, {len(lacking & held)} of {len(lacking)}")
 
 
 async def _edit(stage: Stage) -> None:

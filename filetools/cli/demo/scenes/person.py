@@ -7,6 +7,7 @@ from typing import Final
 
 from filetools.app import Edit, FileToolsFacade, TextEdit
 from filetools.cli.demo.marks import line_with
+from filetools.cli.demo.scenes.scene import Scene
 from filetools.cli.demo.stage import Stage
 from filetools.errors import EditConflictError
 from filetools.models import Actor, BufferResult
@@ -16,7 +17,7 @@ PAUSE_SECONDS: Final = 0.05
 ANN: Final = Actor(kind="editor", id="ann", session="demo")
 
 
-class Person:
+class Person(Scene):
     """Unsaved text, merges, a refused conflict and an undo: nobody's work is lost, and nothing is saved unasked."""
 
     title = "Ann types and does not save; the agents go on"
@@ -31,7 +32,7 @@ class Person:
         await _conflict(stage, typed)
         saved = await ann.buffers.save(opened.handle)
         stage.ledger.acknowledged.add(typed)
-        await stage.narrator.say(f"ann saves: her line and the agents' are in the file ({saved.version[7:19]})")
+        stage.narrator.say(f"ann saves: her line and what the agents did are in the file, {saved.version[7:19]}")
         await ann.buffers.close(opened.handle)
         await _merge(stage)
         await _undo(stage)
@@ -52,11 +53,12 @@ async def _type(stage: Stage, ann: FileToolsFacade, opened: BufferResult) -> str
     for place, letter in enumerate(_line(mark)):
         edits = [TextEdit(place, place, letter)]
         version = (await ann.buffers.change(opened.handle, buffer_version=version, edits=edits)).buffer_version
-    await stage.narrator.say(f"ann types {mark} into {PATH}, unsaved")
+    stage.narrator.say(f"ann types into {PATH}, and does not save:")
+    stage.narrator.show("+ " + _line(mark))
     seen = await _agent(stage, "alice").read_file(PATH)
     on_disk = (stage.root / PATH).read_text(encoding="utf-8")
     if mark in seen.content and mark not in on_disk:
-        await stage.narrator.say("alice reads the file and sees it; on the disk it is not")
+        stage.narrator.say("alice reads the file and sees it; on the disk it is not")
     return mark
 
 
@@ -67,7 +69,8 @@ async def _edit_elsewhere(stage: Stage, typed: str) -> None:
     held = await stage.files.read_file(PATH)
     if mark in held.content and typed in held.content:
         stage.ledger.merged += 1
-        await stage.narrator.say("bob's change is on the disk, and under ann's text in her editor")
+        stage.narrator.say("bob adds a line at the end: it is on the disk, and in ann's editor")
+        stage.narrator.show("+ " + _line(mark))
 
 
 async def _edit_what_is_unsaved(stage: Stage, typed: str) -> None:
@@ -76,7 +79,8 @@ async def _edit_what_is_unsaved(stage: Stage, typed: str) -> None:
     result = await _agent(stage, "alice").edit_file(PATH, [edit])
     stage.ledger.acknowledged.add(mark)
     if result.in_buffer:
-        await stage.narrator.say("alice edits beside it: that goes into ann's editor, not to the disk")
+        stage.narrator.say("alice answers ann's line: that goes into ann's editor, not to the disk")
+        stage.narrator.show("+ " + _line(mark))
 
 
 async def _conflict(stage: Stage, typed: str) -> None:
@@ -86,10 +90,12 @@ async def _conflict(stage: Stage, typed: str) -> None:
     try:
         await bob.write_file(PATH, _line(mark) + disk.content, expected_version=disk.version)
     except EditConflictError as exc:
-        stage.ledger.conflicts += 1
+        stage.ledger.refused.add(mark)
         (conflict, *_) = exc.details["conflicts"]
         if typed in conflict["ours"] and mark in conflict["theirs"]:
-            await stage.narrator.say("bob writes where ann types: refused, with both texts, nothing is lost")
+            stage.narrator.say(f"bob writes where ann types: {exc.code}, both sides told, nothing written")
+            for whose, side in (("ann ", conflict["ours"]), ("bob ", conflict["theirs"])):
+                stage.narrator.show(*(f"{whose}| {line}" for line in side.splitlines()))
     else:
         stage.ledger.acknowledged.add(mark)
 
@@ -103,7 +109,8 @@ async def _merge(stage: Stage) -> None:
     stage.ledger.acknowledged.update(marks)
     if result.merged:
         stage.ledger.merged += 1
-        await stage.narrator.say("alice and bob rewrote the file from the same text: it has both changes")
+        stage.narrator.say("alice and bob write the whole file from one text: merged, it has both")
+        stage.narrator.show(*("+ " + _line(mark) for mark in marks))
 
 
 async def _undo(stage: Stage) -> None:
@@ -117,4 +124,5 @@ async def _undo(stage: Stage) -> None:
     await asyncio.sleep(PAUSE_SECONDS)
     await alice.undo()
     stage.ledger.undone.add(unwanted)
-    await stage.narrator.say(f"alice takes {unwanted} back; what bob wrote after it stays")
+    stage.narrator.say("alice takes a change of hers back; what bob wrote after it stays")
+    stage.narrator.show("- " + _line(unwanted), "  " + _line(wanted))

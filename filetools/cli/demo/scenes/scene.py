@@ -14,5 +14,9 @@ class Scene(Protocol):
     def title(self) -> str:
         """Heading shown to the audience."""
 
+    async def prepare(self, stage: Stage) -> None:
+        """Start, before the first scene, what takes a while to be ready."""
+        return
+
     async def play(self, stage: Stage) -> None:
         """Do it."""

@@ -6,6 +6,8 @@ import asyncio
 from typing import Final
 
 from filetools.cli.demo.edits import append, insert
+from filetools.cli.demo.marks import line_with, marks_in
+from filetools.cli.demo.scenes.scene import Scene
 from filetools.cli.demo.stage import EditKind, Stage
 from filetools.cli.demo.strangers import REWRITTEN, rewrite_in_place, save_by_rename, shell_append
 
@@ -18,7 +20,7 @@ ROUNDS: Final = 3
 PAUSE_SECONDS: Final = 0.02
 
 
-class Together:
+class Together(Scene):
     """Parallel edits: agents expect the version they read, others know nothing of versions."""
 
     title = "Two agents and a shell change the same files at once"
@@ -30,9 +32,14 @@ class Together:
                 group.create_task(_agent(stage, actor))
             group.create_task(_shell(stage))
             group.create_task(_editors(stage))
-        await stage.narrator.say(
-            f"{stage.ledger.retries} writes were refused for an old version, and repeated on the new one"
-        )
+        shared = _SHARED[0]
+        marks = marks_in((stage.root / shared).read_bytes())
+        stage.narrator.say(f"{shared} has the lines of all three that wrote into it, such as")
+        for actor in ("alice", "bob", "shell"):
+            newest = max((mark for mark in marks if mark.startswith(f"{actor}-")), default=None)
+            if newest is not None:
+                stage.narrator.show("+ " + line_with(newest, shared))
+        stage.narrator.say(f"{stage.ledger.retries} writes came too late: refused, and repeated on the newer text")
 
 
 async def _agent(stage: Stage, actor: str) -> None:
