@@ -11,7 +11,7 @@ JOBS ?= 4
 PYTEST = root=$$(mktemp -d) && trap 'rm -rf "$$root"' EXIT && PYTEST_DEBUG_TEMPROOT=$$root $(BIN)/python -m pytest
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint bench long conformance soak reference clean
+.PHONY: help demo test lint bench long conformance soak reference picture site clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /  \1\t/p' $(MAKEFILE_LIST) | expand -t 14
@@ -53,8 +53,11 @@ reference: $(VENV)/.installed-dev ## write docs/reference from the code, docs/fi
 picture: $(VENV)/.installed-dev ## draw docs/pictures/demo.svg from a run of the demo
 	$(BIN)/python -m tests.support.demo_picture
 
+site: $(VENV)/.installed-docs ## build the site from docs/ into site/, every warning an error
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --clean
+
 clean: ## remove the environment and all caches
-	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) site .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find filetools tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(VENV)/.made:
@@ -69,3 +72,7 @@ $(VENV)/.installed-cli: $(VENV)/.made pyproject.toml
 $(VENV)/.installed-dev: $(VENV)/.made pyproject.toml
 	$(BIN)/python -m pip install --quiet --editable '.[dev]'
 	@touch $@ $(VENV)/.installed-cli
+
+$(VENV)/.installed-docs: $(VENV)/.made pyproject.toml
+	$(BIN)/python -m pip install --quiet --editable '.[docs]'
+	@touch $@

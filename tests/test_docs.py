@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import ast
+import inspect
+import json
 import re
+import tomllib
 from collections.abc import Iterator
 from datetime import date
 from pathlib import Path
 
 import pytest
 
+from filetools import events
 from tests.support.declared import REPOSITORY
 from tests.support.examples import Shell, assert_matches, blocks, run_page
 from tests.support.reference import FOLDER, PAGES
@@ -22,13 +27,18 @@ GUIDES = [
     "docs/guide/editor-author.md",
     "docs/guide/let-an-agent-loose.md",
     "docs/guide/operator.md",
+    "docs/guide/recipes.md",
     "docs/embedding.md",
+    "docs/events.md",
+    "docs/settings.md",
     "docs/command-line.md",
 ]
 DECISIONS = sorted((DOCS / "decisions").glob("*.md"))
-LANGUAGES = {"python", "console", "text", "sh", "toml", "json", "curl"}
+LANGUAGES = {"python", "py", "console", "text", "sh", "toml", "json", "curl"}
 """What a fenced block may be; "sh" holds commands of a checkout, "text" what is printed or drawn, "curl" what is sent to a
-server, which `tests/servers/http/test_guide.py` does."""
+server, which `tests/servers/http/test_guide.py` does, "py" what needs another's package and login: it is only compiled."""
+PASTED = ["README.md", "docs/index.md", "docs/tutorial.md", "docs/events.md"]
+"""Pages for a first visit: each of their Python blocks is a whole program."""
 
 
 def named(path: Path) -> str:
@@ -80,6 +90,42 @@ def test_the_examples_of_a_page_run_and_print_what_it_says(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     run_page(path.read_text(encoding="utf-8"), tmp_path, shell)
+
+
+@pytest.mark.parametrize("name", PASTED)
+def test_what_a_newcomer_pastes_runs_as_a_file_of_its_own(name: str) -> None:
+    for block in blocks((REPOSITORY / name).read_text(encoding="utf-8")):
+        if block.language == "python":
+            compile(block.text, f"<{name}, line {block.line}>", "exec")  # a bare await is a syntax error here
+            assert "import filetools" in block.text
+
+
+def test_recipes_are_valid_in_the_language_they_are_in() -> None:
+    recipes = blocks((DOCS / "guide" / "recipes.md").read_text(encoding="utf-8"))
+    assert {"json", "toml", "py"} <= {block.language for block in recipes}
+    for block in recipes:
+        if block.language == "json":
+            json.loads(block.text)
+        elif block.language == "toml":
+            tomllib.loads(block.text)
+        elif block.language == "py":
+            compile(block.text, "<recipe>", "exec", flags=ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
+
+
+def test_every_event_is_on_the_page_of_events() -> None:
+    page = (DOCS / "events.md").read_text(encoding="utf-8")
+    kinds = [kind for kind in map(events.__dict__.get, events.__all__) if isinstance(kind, type)]
+    told = [kind for kind in kinds if issubclass(kind, events.Event) and not kind.__subclasses__()]
+    assert len(told) > 30
+    for kind in told:
+        sentence = (inspect.getdoc(kind) or "").split("\n\n")[0].replace("\n", " ")
+        assert f"| `{kind.name}` | `{kind.__name__}` | {sentence} |" in page
+
+
+def test_the_site_has_every_page() -> None:
+    site = (REPOSITORY / "mkdocs.yml").read_text(encoding="utf-8")
+    pages = [path.relative_to(DOCS).as_posix() for path in DOCS.rglob("*.md") if path.parent != DOCS / "decisions"]
+    assert [page for page in pages if not re.search(rf"[ :]{re.escape(page)}$", site, re.MULTILINE)] == []
 
 
 def test_the_guides_have_examples() -> None:
