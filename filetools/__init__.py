@@ -5,17 +5,39 @@ async with filetools.open("project", mirror="backup") as files:
     await files.write_file("src/app.py", before.content + "\\n", expected_version=before.version)
 """
 
-from filetools import errors, events, models
-from filetools.app import ApprovalAnswer, ApprovalDecision, ApprovalRequest, BlockingFacade, open_sync
-from filetools.app import open_workspace as open  # noqa: A004 - read as filetools.open(), like io.open()
-from filetools.content import Edit, TextEdit
-from filetools.editors import EditorState, Selection, TreeState
-from filetools.errors import FileToolsError
-from filetools.facade import FileToolsFacade
-from filetools.models import Actor
-from filetools.settings import Settings
-from filetools.stores import MemoryStore, Store
-from filetools.sync import SyncManager
+from typing import TYPE_CHECKING
+
+from filetools.deferred import deferred
+
+if TYPE_CHECKING:
+    from filetools import errors, events, models
+    from filetools.app import ApprovalAnswer, ApprovalDecision, ApprovalRequest, BlockingFacade, open_sync
+    from filetools.app import open_workspace as open  # noqa: A004 - read as filetools.open(), like io.open()
+    from filetools.content import Edit, TextEdit
+    from filetools.editors import EditorState, Selection, TreeState
+    from filetools.errors import FileToolsError
+    from filetools.facade import FileToolsFacade
+    from filetools.models import Actor
+    from filetools.settings import Settings
+    from filetools.stores import MemoryStore, Store
+    from filetools.sync import SyncManager
+else:
+    __getattr__, __dir__ = deferred(
+        __name__,
+        {
+            "filetools": "errors, events, models",
+            "filetools.app": "ApprovalAnswer, ApprovalDecision, ApprovalRequest, BlockingFacade, open_sync, "
+            "open_workspace as open",
+            "filetools.content": "Edit, TextEdit",
+            "filetools.editors": "EditorState, Selection, TreeState",
+            "filetools.errors": "FileToolsError",
+            "filetools.facade": "FileToolsFacade",
+            "filetools.models": "Actor",
+            "filetools.settings": "Settings",
+            "filetools.stores": "MemoryStore, Store",
+            "filetools.sync": "SyncManager",
+        },
+    )
 
 __all__ = [
     "Actor",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from typing import Final
 
-from filetools.distribution import install_command
+from filetools.distribution import install_command, version_line
 
 NEEDED: Final = ("typer", "rich", "platformdirs")
 """What the extra `cli` brings; without it the library works, and the command says what to install."""
@@ -13,6 +13,9 @@ NEEDED: Final = ("typer", "rich", "platformdirs")
 
 def main() -> None:
     """Run the command line with the arguments of the process; ends the process with its exit code."""
+    if sys.argv[1:] == ["--version"]:
+        print(version_line())  # noqa: T201 - the one answer for which no command is loaded
+        return
     try:
         if sys.argv[1:2] == ["mcp"]:
             from filetools.servers import mcp_start

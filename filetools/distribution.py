@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from typing import Final
 
@@ -17,10 +16,17 @@ def install_command(extra: str) -> str:
 
 def installed_version(package: str = DISTRIBUTION) -> str | None:
     """Return the version of an installed package, or None."""
+    from importlib.metadata import PackageNotFoundError, version  # takes longer than the rest of a quick command
+
     try:
         return version(package)
     except PackageNotFoundError:
         return None
+
+
+def version_line() -> str:
+    """Return what `filetools --version` prints."""
+    return f"filetools {installed_version() or '0'}"
 
 
 def require_extra(extra: str, part: str, *modules: str) -> None:

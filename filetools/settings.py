@@ -16,11 +16,11 @@ from typing import Any, Final, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from filetools.errors import InvalidArgumentError
+from filetools.models import STATE_DIRECTORY as STATE_DIRECTORY
 from filetools.models import Durability, MirrorPolicy, Preset
 
 MIB: Final = 1024 * 1024
 ENVIRONMENT_PREFIX: Final = "FILETOOLS_"
-STATE_DIRECTORY: Final = ".filetools"
 
 DEFAULT_EXCLUDES: Final = (
     ".git",

@@ -7,42 +7,19 @@ from typing import Annotated, Final
 import typer
 
 from filetools.cli.command import shared_before_commands
-from filetools.cli.commands import (
-    answering,
-    arranging,
-    checking,
-    editing,
-    feed,
-    going_back,
-    keeping,
-    looking_back,
-    mirror,
-    playing,
-    reading,
-    searching,
-    serving,
-    serving_http,
-    tools,
-    writing,
-)
-from filetools.cli.help_page import PagedGroup
+from filetools.cli.command_group import CommandGroup
 from filetools.cli.terminal import use_terminal
 from filetools.cli.usage import run
-from filetools.distribution import installed_version
+from filetools.distribution import version_line
 
 app: Final = typer.Typer(
     name="filetools",
-    cls=PagedGroup,
+    cls=CommandGroup,
     help="File tools for AI agents and editors: one tree, many writers, nothing lost.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for part in (
-    playing, reading, searching, writing, editing, arranging, feed, looking_back, keeping, going_back, mirror, tools, serving,
-    serving_http, answering, checking
-):  # fmt: skip
-    part.register(app)
 
 
 def main() -> None:
@@ -65,5 +42,5 @@ app.callback()(shared_before_commands(_start))
 
 def _show(wanted: bool) -> None:
     if wanted:
-        typer.echo(f"filetools {installed_version() or '0'}")
+        typer.echo(version_line())
         raise typer.Exit

@@ -5,12 +5,14 @@ from __future__ import annotations
 import asyncio
 import sys
 import threading
-from typing import TextIO
+from typing import TYPE_CHECKING, TextIO
 
 from rich.text import Text
 
-from filetools.app import ApprovalAnswer, ApprovalRequest
 from filetools.cli.terminal import STDERR, printable
+
+if TYPE_CHECKING:
+    from filetools.app import ApprovalAnswer, ApprovalRequest
 
 
 def open_terminal() -> TextIO | None:

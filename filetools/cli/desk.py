@@ -2,29 +2,27 @@
 
 from __future__ import annotations
 
-import asyncio
-import getpass
 import logging
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Final, TypeVar
 
-import platformdirs
 import typer
 
-from filetools.app import FileToolsFacade, Opening, open_workspace
-from filetools.cli.asking import Asker, open_terminal
 from filetools.cli.exit_codes import exit_code_of
 from filetools.cli.terminal import STDERR, print_error, print_json, print_warnings
 from filetools.cli.words import hint_of
 from filetools.cli.workplace import Workplace, find_workplace, refuse_file
 from filetools.errors import DirectoryNotFoundError, FileToolsError, PathNotFoundError
-from filetools.models import Actor, Durability, Result
-from filetools.settings import STATE_DIRECTORY, Settings, load_settings
-from filetools.tools import success_envelope
+from filetools.models import STATE_DIRECTORY, Actor, Durability
 
-R = TypeVar("R", bound=Result | Mapping[str, Any])
+if TYPE_CHECKING:  # a shell that completes a word has no time for them
+    from filetools.app import FileToolsFacade, Opening
+    from filetools.models import Result
+    from filetools.settings import Settings
+
+R = TypeVar("R", bound="Result | Mapping[str, Any]")
 T = TypeVar("T")
 PANEL: Final = "Workspace"
 
@@ -84,6 +82,10 @@ class Desk:
         Args:
             arguments: Values that the command itself gives.
         """
+        import platformdirs
+
+        from filetools.settings import load_settings
+
         state = self.options.state_dir or self.workplace.root / STATE_DIRECTORY
         refuse_file("state directory", state)
         user = platformdirs.user_config_path("filetools", appauthor=False)
@@ -100,6 +102,8 @@ class Desk:
             show: Prints a result for people.
             watch: Whether foreign changes are watched for meanwhile; a short command has no use for it.
         """
+
+        import asyncio
 
         async def opened() -> None:
             async with self._opening(watch) as files:
@@ -132,6 +136,8 @@ class Desk:
 
     def peek(self, look: Callable[[FileToolsFacade], Awaitable[T]]) -> T | None:
         """Return what a look finds, without a word; None if it fails, or if the root has never been opened."""
+        import asyncio
+
         logging.getLogger("filetools").setLevel(logging.CRITICAL)
 
         async def opened() -> T:
@@ -146,6 +152,8 @@ class Desk:
     def show(self, result: R, show: Callable[[R], None]) -> None:
         """Print a result, as its envelope or for people."""
         if self.options.as_json:
+            from filetools.tools.envelope import success_envelope
+
             print_json(success_envelope(result))
             return
         show(result)
@@ -181,6 +189,8 @@ class Desk:
             raise typer.Exit(self._exit_code)
 
     def _opening(self, watch: bool) -> Opening:
+        from filetools.app import open_workspace
+
         settings, sources = self.settings()
         if not watch and sources["watch"] == "default":
             settings = settings.model_copy(update={"watch": False})
@@ -190,6 +200,8 @@ class Desk:
         )
 
     def _let_ask(self, files: FileToolsFacade) -> None:
+        from filetools.cli.asking import Asker, open_terminal
+
         terminal = open_terminal()
         if terminal is not None:
             files.answer_approvals(Asker(terminal), everywhere=False)
@@ -202,6 +214,8 @@ class Desk:
 
 def user_name() -> str:
     """Return the name of whoever runs the command."""
+    import getpass
+
     try:
         return getpass.getuser()
     except (KeyError, OSError):  # a user without a name, as in containers

@@ -28,6 +28,10 @@ _METAVARS: Final = {
 class PagedCommand(TyperCommand):
     """A command with such a page; its examples are its epilog, one a line."""
 
+    def get_params(self, ctx: Any) -> list[Any]:
+        """Return the parameters; those of a line that a shell completes stay as they are typed."""
+        return taken_as_typed(super().get_params(ctx)) if ctx.resilient_parsing else super().get_params(ctx)
+
     def collect_usage_pieces(self, ctx: Any) -> list[str]:
         """Return what follows the name of the command in its usage."""
         return ["[OPTIONS]", *(_usage(each) for each in self.get_params(ctx) if isinstance(each, TyperArgument))]
@@ -82,6 +86,13 @@ class PagedGroup(TyperGroup):
             _print_part(panel or "Commands", rows)
         _print_options(ctx, self.get_params(ctx))
         STDOUT.print(Text(f"\n'{ctx.command_path} COMMAND --help' shows the options and examples of a command.", "dim"))
+
+
+def taken_as_typed(params: list[Any]) -> list[Any]:
+    """Return parameters whose values stay texts: for what they are meant to be typer asks pydantic, which loads slowly."""
+    for each in params:
+        vars(each)["process_value"] = lambda _, value: value
+    return params
 
 
 def summary(description: str | None) -> str:

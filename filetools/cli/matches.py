@@ -6,12 +6,14 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import groupby
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from rich.text import Text
 
 from filetools.cli.terminal import STDOUT, print_line, printable, printable_line
-from filetools.models import GrepMatch, GrepResult
+
+if TYPE_CHECKING:
+    from filetools.models import GrepMatch, GrepResult
 
 _MATCH_STYLE: Final = "bold red"
 _PROBES: Final = ("", "a ")

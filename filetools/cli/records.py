@@ -5,14 +5,17 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import asdict
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from rich.text import Text
 
-from filetools.app import FileToolsFacade
 from filetools.cli.terminal import print_note, printable
 from filetools.errors import FileToolsError
-from filetools.models import ActorKind, ChangeRecord, Operation
+from filetools.models import Operation
+
+if TYPE_CHECKING:
+    from filetools.app import FileToolsFacade
+    from filetools.models import ActorKind, ChangeRecord
 
 _VERBS: Final = {
     Operation.FOUND: "found",

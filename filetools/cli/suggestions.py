@@ -9,15 +9,16 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import typer
 
-from filetools.app import FileToolsFacade
 from filetools.cli.desk import Desk, SharedOptions
 from filetools.cli.records import moment, verb_of
 from filetools.models import Operation
-from filetools.tools import FILE_TOOLS
+
+if TYPE_CHECKING:
+    from filetools.app import FileToolsFacade
 
 Suggested = list[tuple[str, str]]
 """Words, each with what it stands for."""
@@ -104,6 +105,8 @@ def questions(ctx: typer.Context, incomplete: str) -> Suggested:
 
 def tool_names(incomplete: str) -> Suggested:
     """Return the tools that can be called."""
+    from filetools.tools import FILE_TOOLS  # they are many, and only this needs them
+
     return _fitting([(tool.name, tool.group) for tool in FILE_TOOLS], incomplete)
 
 

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from rich.text import Text
 
-from filetools.app import FileToolsFacade
 from filetools.cli.records import actor_style, moment
 from filetools.cli.terminal import printable
 from filetools.errors import InvalidArgumentError
-from filetools.models import TreeChange, TreeDiffResult
+
+if TYPE_CHECKING:
+    from filetools.app import FileToolsFacade
+    from filetools.models import TreeChange, TreeDiffResult
 
 MOST_LISTED: Final = 20
 """Changes that are listed where a summary is asked for."""

@@ -6,7 +6,6 @@ import re
 from typing import Any, Final
 
 from filetools.errors import FileToolsError
-from filetools.tools import failure_envelope
 
 _HINTS: Final = {
     "FILE_NOT_FOUND": "Look for it with 'filetools ls'.",
@@ -89,6 +88,8 @@ def hint_of(error: FileToolsError) -> str:
 
 def envelope_of(error: FileToolsError) -> dict[str, Any]:
     """Return the envelope of a failed command; scripts and agents in a shell read its sentences, too."""
+    from filetools.tools.envelope import failure_envelope  # only a failure in JSON needs it
+
     return failure_envelope(error) | {"error": sentence_of(error), "suggested_action": hint_of(error)}
 
 

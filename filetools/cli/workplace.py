@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from filetools.errors import AbsolutePathError, InvalidArgumentError, PathTraversalError, WorkspaceGoneError
-from filetools.settings import STATE_DIRECTORY
+from filetools.models import STATE_DIRECTORY
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,389 +6,89 @@ models because they leave the product as JSON; `ChangeRecord` and `Actor` are da
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from datetime import datetime
-from enum import StrEnum
-from typing import Any, Final, Literal
-
-from filetools.models.buffers import BufferChange as BufferChange
-from filetools.models.buffers import BufferClose as BufferClose
-from filetools.models.buffers import BufferResult as BufferResult
-from filetools.models.buffers import BufferSave as BufferSave
-from filetools.models.history import CheckpointResult as CheckpointResult
-from filetools.models.history import CheckpointsResult as CheckpointsResult
-from filetools.models.history import LineRange as LineRange
-from filetools.models.history import LookResult as LookResult
-from filetools.models.history import ProvenanceResult as ProvenanceResult
-from filetools.models.history import UndoConflict as UndoConflict
-from filetools.models.history import UndoneChange as UndoneChange
-from filetools.models.history import UndoneFile as UndoneFile
-from filetools.models.history import UndoResult as UndoResult
-from filetools.models.listing import Entry as Entry
-from filetools.models.listing import ListResult as ListResult
-from filetools.models.result import Result as Result
-from filetools.models.result import camel_keys as camel_keys
-from filetools.models.searching import ChangeEntry as ChangeEntry
-from filetools.models.searching import GrepFile as GrepFile
-from filetools.models.searching import GrepMatch as GrepMatch
-from filetools.models.searching import GrepResult as GrepResult
-from filetools.models.searching import SearchResult as SearchResult
-from filetools.models.searching import WatchResult as WatchResult
-from filetools.models.tree_diff import TreeChange as TreeChange
-from filetools.models.tree_diff import TreeDiffResult as TreeDiffResult
-from filetools.models.words import VERSION_PREFIX as VERSION_PREFIX
-from filetools.models.words import ActorKind as ActorKind
-from filetools.models.words import Durability as Durability
-from filetools.models.words import EntryType as EntryType
-from filetools.models.words import MirrorPolicy as MirrorPolicy
-from filetools.models.words import MirrorStatus as MirrorStatus
-from filetools.models.words import Newline as Newline
-from filetools.models.words import OnConflict as OnConflict
-from filetools.models.words import Preset as Preset
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Actor:
-    """Who acts: one agent, person, foreign program or part of filetools. Lives as long as its caller keeps it."""
-
-    kind: ActorKind
-    """What sort of party acts; set by the door, never by a client."""
-    id: str
-    """Name of this actor within its kind."""
-    session: str | None = None
-    """Groups the calls of one conversation or editor window."""
-    call: str | None = None
-    """The single call, when a tool call carries an id."""
-
-
-EXTERNAL: Final = Actor(kind="external", id="external")
-"""Whoever changed a file without going through filetools."""
-SYSTEM: Final = Actor(kind="system", id="filetools")
-"""filetools itself, when it recovers or repairs."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ChangedFile:
-    """A file that somebody else has changed since an actor read or wrote it."""
-
-    path: str
-    by: Actor
-    """Who changed it last."""
-    version: str | None
-    """What it became; None if it is gone."""
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the JSON-compatible form, without what is None."""
-        by = {"kind": self.by.kind, "id": self.by.id, "session": self.by.session}
-        plain = {"path": self.path, "by": {name: value for name, value in by.items() if value is not None}}
-        return plain | ({"version": self.version} if self.version is not None else {"deleted": True})
-
-
-class Operation(StrEnum):
-    """What a change record did to its path."""
-
-    FOUND = "found"
-    """An existing file was seen for the first time; its bytes are kept, nothing changed, no event is sent."""
-    CREATE = "create"
-    MODIFY = "modify"
-    DELETE = "delete"
-    MOVE = "move"
-    CREATE_DIRECTORY = "create_directory"
-    DELETE_DIRECTORY = "delete_directory"
-    MOVE_DIRECTORY = "move_directory"
-    MODIFY_DIRECTORY = "modify_directory"
-    """A folder got another mode: versions are those of its octal digits, such as "755". No event is sent."""
-    LINK = "link"
-    """A symbolic link was made, removed, or points elsewhere: versions are those of its target's text. No event is sent."""
-
-
-WITHOUT_BYTES: Final = (Operation.LINK, Operation.MODIFY_DIRECTORY)
-"""Operations on what has no bytes of its own, but a short text: a link's target, a folder's mode."""
-
-
-class RecordState(StrEnum):
-    """How far a change record has come."""
-
-    PENDING = "pending"
-    """Committed; the file may not carry it yet."""
-    APPLIED = "applied"
-    """The file carries it."""
-    ABORTED = "aborted"
-    """Set back by a later compensating record, because the file could not be exchanged."""
-    BUFFER = "buffer"
-    """It changed an unsaved document only."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ChangeRecord:
-    """One change, as the journal keeps it. Everything that happened to the tree is a sequence of these."""
-
-    number: int
-    """Position in the journal; grows, with gaps."""
-    operation: Operation
-    path: str
-    """Workspace-relative path after the change."""
-    old_path: str | None = None
-    """Where a moved file or directory was before."""
-    before: str | None = None
-    """Version before; None if the file did not exist or `before_unknown`."""
-    before_unknown: bool = False
-    """True where a foreign program changed a file whose former bytes were never seen."""
-    after: str | None = None
-    """Version after; None if the path no longer exists or names a directory."""
-    size: int | None = None
-    """Bytes of the file after the change; None for deletions and directories."""
-    mode: int | None = None
-    """Permission bits after the change, where they are known; of what went, those that it had."""
-    actor: Actor
-    time: float
-    """Seconds since the epoch, when it was committed."""
-    between: tuple[float, float] | None = None
-    """When another program did it, where nobody watched: after the first moment, and not after the second, in seconds since
-    the epoch; None of a change that was recorded as it happened."""
-    state: RecordState = RecordState.PENDING
-    transaction: int | None = None
-    """Number of the first record committed together with this one; None if it was alone."""
-
-
-class ReadResult(Result):
-    """A file, or the asked part of it, as `read_file` returns it."""
-
-    path: str
-    content: str
-    """Text with its line ends unchanged and without BOM, or base64 where `is_binary`."""
-    encoding: str
-    """Python codec name such as "utf-8", or "base64"."""
-    size: int
-    """Bytes of the whole file."""
-    version: str
-    """Version of the whole file, whatever part was returned."""
-    modified: datetime | None
-    """None for a kept version."""
-    total_lines: int | None = None
-    newline: Newline | None = None
-    bom: bool | None = None
-    is_binary: bool = False
-    mime_type: str | None = None
-    truncated: bool = False
-    """Whether the file goes on after the returned part."""
-    next_offset: int | None = None
-    """Where the next part starts: a line number for line ranges, a byte position for byte ranges."""
-    column: int | None = None
-    """Where in its first line `content` begins, in characters from 1; None for its beginning."""
-    next_column: int | None = None
-    """Where in the line `next_offset` the next part starts; None for its beginning."""
-    stale: bool = False
-    """Whether a writer of this process was at work on the file during the read."""
-    origin: Literal["disk", "buffer", "version"] = "disk"
-    """"buffer" for the text of a document that an editor has open."""
-    disk_version: str | None = None
-    """Version of the file, where `content` is not the file's."""
-    buffer_is_newer: bool = False
-    """Whether an editor has unsaved text of the file, which `content` is not."""
-    disk_is_newer: bool = False
-    """Whether the file has changed in a way that is not in the unsaved text that `content` is."""
-
-
-class WriteResult(Result):
-    """What `write_file`, `create_file`, `append_file` and `copy_file` did."""
-
-    path: str
-    bytes_written: int
-    """Bytes of the file after the write; for append, the bytes added."""
-    created: bool
-    version: str
-    replaced_version: str | None = None
-    """Version that was replaced; its bytes stay readable by that version."""
-    unchanged: bool = False
-    """True if the file already held exactly these bytes, so nothing was written or recorded."""
-    in_buffer: bool = False
-    """Whether the change went into the document that a person has open, and not to the disk: it needs unsaved text."""
-    disk_version: str | None = None
-    """Version of the file, where unsaved text makes `version`, that of what a read returns now, another one."""
-    merged: bool = False
-    """Whether the sent text was merged with what others had written meanwhile; then `version` is of the merged text."""
-    foreign: list[dict[str, Any]] = []
-    """After a merge, the hunks that the file has and the sent text has not."""
-    newline: Newline | None = None
-    number: int | None = None
-    """Journal number of the change; None if unchanged."""
-    mirror: MirrorStatus = "off"
-    warnings: list[dict[str, Any]] = []
-
-
-class EditResult(Result):
-    """What `edit_file` or `insert_lines` did, or in a dry run would do."""
-
-    path: str
-    version: str
-    """Version after the change."""
-    replaced_version: str
-    counts: list[int] = []
-    """How many matches each edit replaced."""
-    structured_patch: list[dict[str, Any]]
-    """Hunks of oldStart, oldLines, newStart, newLines and lines."""
-    dry_run: bool = False
-    unchanged: bool = False
-    in_buffer: bool = False
-    """Whether the change went into the document that a person has open, and not to the disk: it needs unsaved text."""
-    disk_version: str | None = None
-    """Version of the file, where unsaved text makes `version`, that of what a read returns now, another one."""
-    number: int | None = None
-    mirror: MirrorStatus = "off"
-    warnings: list[dict[str, Any]] = []
-
-
-class PatchedFile(Result):
-    """What a patch did to one file."""
-
-    path: str
-    kind: Literal["add", "delete", "update", "move"]
-    old_path: str | None = None
-    version: str | None = None
-    structured_patch: list[dict[str, Any]] = []
-
-
-class PatchResult(Result):
-    """What `apply_patch` did to its files, all or nothing, or in a dry run would do."""
-
-    files: list[PatchedFile]
-    dry_run: bool = False
-    number: int | None = None
-    mirror: MirrorStatus = "off"
-    warnings: list[dict[str, Any]] = []
-
-
-class DiffResult(Result):
-    """The difference of two versions of one path."""
-
-    path: str
-    old_version: str
-    new_version: str
-    diff: str
-    """A unified diff; empty if they are equal."""
-
-
-class DeleteResult(Result):
-    """What `delete_file` or `delete_directory` removed."""
-
-    path: str
-    deleted_version: str | None = None
-    entries: int = 1
-    """How many files and directories went, the named one included."""
-    number: int | None = None
-    mirror: MirrorStatus = "off"
-    warnings: list[dict[str, Any]] = []
-
-
-class MoveResult(Result):
-    """What `move_file` did; the bytes are untouched."""
-
-    source: str
-    destination: str
-    version: str | None = None
-    replaced_version: str | None = None
-    number: int | None = None
-    mirror: MirrorStatus = "off"
-    warnings: list[dict[str, Any]] = []
-
-
-class DirectoryResult(Result):
-    """What `create_directory` did."""
-
-    path: str
-    created: bool
-    """False if the directory already existed."""
-    number: int | None = None
-    mirror: MirrorStatus = "off"
-    warnings: list[dict[str, Any]] = []
-
-
-class InfoResult(Result):
-    """What `file_info` knows of a path."""
-
-    path: str
-    name: str
-    type: EntryType
-    size: int | None = None
-    modified: datetime
-    created: datetime | None = None
-    """When it was made, where that was asked for and the file system tells; a written file is a new one."""
-    accessed: datetime | None = None
-    """When it was read last, where that was asked for, and as far as the file system keeps it."""
-    mode: str
-    """Permission bits in octal, such as "644"."""
-    version: str | None = None
-    encoding: str | None = None
-    newline: Newline | None = None
-    bom: bool | None = None
-    total_lines: int | None = None
-    is_binary: bool | None = None
-    mime_type: str | None = None
-    links: int = 1
-    locked: bool = False
-    last_change: dict[str, Any] | None = None
-    """Number, actor and time of the newest journal record, where there is one."""
-
-
-class VersionEntry(Result):
-    """One version that a path has had, or that a program tried to give it."""
-
-    version: str
-    number: int
-    """Journal number of the change that made it; 0 of what stood there before the first one."""
-    operation: str
-    actor: dict[str, Any]
-    time: float
-    """Seconds since the epoch; of what stood there before, of the first change."""
-    between: tuple[float, float] | None = None
-    """When another program did it, where nobody watched; see `ChangeRecord`."""
-    size: int | None = None
-    kept: bool
-    """Whether `read_file(version=…)` can still give it back."""
-
-
-class VersionsResult(Result):
-    """The history of one path, newest first."""
-
-    path: str
-    versions: list[VersionEntry]
-
-
-class BatchResult(Result):
-    """What a batch did; for changing batches either every item or nothing was applied."""
-
-    results: list[WriteResult | DeleteResult]
-    number: int | None = None
-
-
-class ReadItem(Result):
-    """One file of `read_multiple`: its content or the error that hit it."""
-
-    path: str
-    result: ReadResult | None = None
-    error: dict[str, Any] | None = None
-
-
-class ReadBatchResult(Result):
-    """What `read_multiple` read; a file that fails does not stop the others."""
-
-    items: list[ReadItem]
-    failed: int = 0
-
-
-class SyncResult(Result):
-    """What `sync_all` planned or did."""
-
-    success: bool
-    preview: bool = False
-    total_files: int
-    synced_files: int
-    failed_files: int
-    duration_ms: int
-    added: list[str] = []
-    modified: list[str] = []
-    deleted: list[str] = []
-    errors: list[dict[str, Any]] = []
-    unread: list[str] = []
-    """With `verify`, paths of the workspace that could not be looked at before; see `LookResult`."""
+from typing import TYPE_CHECKING
+
+from filetools.deferred import deferred
+
+if TYPE_CHECKING:
+    from filetools.models.buffers import BufferChange as BufferChange
+    from filetools.models.buffers import BufferClose as BufferClose
+    from filetools.models.buffers import BufferResult as BufferResult
+    from filetools.models.buffers import BufferSave as BufferSave
+    from filetools.models.files import BatchResult as BatchResult
+    from filetools.models.files import DeleteResult as DeleteResult
+    from filetools.models.files import DiffResult as DiffResult
+    from filetools.models.files import DirectoryResult as DirectoryResult
+    from filetools.models.files import EditResult as EditResult
+    from filetools.models.files import InfoResult as InfoResult
+    from filetools.models.files import MoveResult as MoveResult
+    from filetools.models.files import PatchedFile as PatchedFile
+    from filetools.models.files import PatchResult as PatchResult
+    from filetools.models.files import ReadBatchResult as ReadBatchResult
+    from filetools.models.files import ReadItem as ReadItem
+    from filetools.models.files import ReadResult as ReadResult
+    from filetools.models.files import SyncResult as SyncResult
+    from filetools.models.files import VersionEntry as VersionEntry
+    from filetools.models.files import VersionsResult as VersionsResult
+    from filetools.models.files import WriteResult as WriteResult
+    from filetools.models.history import CheckpointResult as CheckpointResult
+    from filetools.models.history import CheckpointsResult as CheckpointsResult
+    from filetools.models.history import LineRange as LineRange
+    from filetools.models.history import LookResult as LookResult
+    from filetools.models.history import ProvenanceResult as ProvenanceResult
+    from filetools.models.history import UndoConflict as UndoConflict
+    from filetools.models.history import UndoneChange as UndoneChange
+    from filetools.models.history import UndoneFile as UndoneFile
+    from filetools.models.history import UndoResult as UndoResult
+    from filetools.models.listing import Entry as Entry
+    from filetools.models.listing import ListResult as ListResult
+    from filetools.models.records import EXTERNAL as EXTERNAL
+    from filetools.models.records import SYSTEM as SYSTEM
+    from filetools.models.records import WITHOUT_BYTES as WITHOUT_BYTES
+    from filetools.models.records import Actor as Actor
+    from filetools.models.records import ChangedFile as ChangedFile
+    from filetools.models.records import ChangeRecord as ChangeRecord
+    from filetools.models.records import Operation as Operation
+    from filetools.models.records import RecordState as RecordState
+    from filetools.models.result import Result as Result
+    from filetools.models.result import camel_keys as camel_keys
+    from filetools.models.searching import ChangeEntry as ChangeEntry
+    from filetools.models.searching import GrepFile as GrepFile
+    from filetools.models.searching import GrepMatch as GrepMatch
+    from filetools.models.searching import GrepResult as GrepResult
+    from filetools.models.searching import SearchResult as SearchResult
+    from filetools.models.searching import WatchResult as WatchResult
+    from filetools.models.tree_diff import TreeChange as TreeChange
+    from filetools.models.tree_diff import TreeDiffResult as TreeDiffResult
+    from filetools.models.words import STATE_DIRECTORY as STATE_DIRECTORY
+    from filetools.models.words import VERSION_PREFIX as VERSION_PREFIX
+    from filetools.models.words import ActorKind as ActorKind
+    from filetools.models.words import Durability as Durability
+    from filetools.models.words import EntryType as EntryType
+    from filetools.models.words import MirrorPolicy as MirrorPolicy
+    from filetools.models.words import MirrorStatus as MirrorStatus
+    from filetools.models.words import Newline as Newline
+    from filetools.models.words import OnConflict as OnConflict
+    from filetools.models.words import Preset as Preset
+else:
+    __getattr__, __dir__ = deferred(
+        __name__,
+        {
+            "filetools.models.buffers": "BufferChange, BufferClose, BufferResult, BufferSave",
+            "filetools.models.files": "BatchResult, DeleteResult, DiffResult, DirectoryResult, "
+            "EditResult, InfoResult, MoveResult, PatchedFile, PatchResult, "
+            "ReadBatchResult, ReadItem, ReadResult, SyncResult, "
+            "VersionEntry, VersionsResult, WriteResult",
+            "filetools.models.history": "CheckpointResult, CheckpointsResult, LineRange, LookResult, "
+            "ProvenanceResult, UndoConflict, UndoneChange, UndoneFile, "
+            "UndoResult",
+            "filetools.models.listing": "Entry, ListResult",
+            "filetools.models.records": "EXTERNAL, SYSTEM, WITHOUT_BYTES, Actor, ChangedFile, "
+            "ChangeRecord, Operation, RecordState",
+            "filetools.models.result": "Result, camel_keys",
+            "filetools.models.searching": "ChangeEntry, GrepFile, GrepMatch, GrepResult, SearchResult, WatchResult",
+            "filetools.models.tree_diff": "TreeChange, TreeDiffResult",
+            "filetools.models.words": "STATE_DIRECTORY, VERSION_PREFIX, ActorKind, Durability, EntryType, "
+            "MirrorPolicy, MirrorStatus, Newline, OnConflict, Preset",
+        },
+    )

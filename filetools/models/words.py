@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import Final, Literal
 
 VERSION_PREFIX: Final = "sha256:"
+STATE_DIRECTORY: Final = ".filetools"
+"""Where a root keeps its journal and its locks, unless they are kept elsewhere; no tool reaches into it."""
 
 ActorKind = Literal["agent", "editor", "external", "system"]
 MirrorStatus = Literal["in_sync", "pending", "off"]

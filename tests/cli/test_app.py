@@ -5,6 +5,7 @@ import sys
 from pathlib import Path
 
 import pytest
+import typer.main
 
 from filetools.cli.app import app
 from tests.support.terminal import CommandLine
@@ -145,7 +146,7 @@ def test_the_module_is_the_command(run: CommandLine) -> None:
 
 
 def test_help_of_every_command_has_examples() -> None:
-    for command in app.registered_commands:
+    for command in typer.main.get_command(app).commands.values():  # type: ignore[attr-defined]  # it is a group
         assert [line for line in (command.epilog or "").splitlines() if "filetools " in line], command.name
 
 

@@ -22,7 +22,7 @@ TOP: Final = "__init__"
 """The unit of `filetools/__init__.py`, which stands above all floors."""
 
 FLOORS: Final[tuple[tuple[str, ...], ...]] = (
-    ("distribution", "errors", "models", "settings"),
+    ("deferred", "distribution", "errors", "models", "settings"),
     ("paths", "content"),
     ("stores", "locks", "journal", "events", "permissions"),
     ("sync", "versions", "editors", "watch", "search", "descriptors", "project", "sessions"),
@@ -38,6 +38,7 @@ FLOORS: Final[tuple[tuple[str, ...], ...]] = (
 LEVEL: Final = {unit: level for level, units in enumerate(FLOORS) for unit in units}
 
 SIDEWAYS: Final[Mapping[tuple[str, str], str]] = {
+    ("models", "deferred"): "its many results are imported when they are used",
     ("settings", "errors"): "a bad setting is an error with a code, like any other",
     ("settings", "models"): "the choices of settings are words of the shared vocabulary",
     ("__main__", "cli"): "it is the door of the command line and holds nothing else",

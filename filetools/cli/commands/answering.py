@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import time
-from typing import Annotated, Any, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 from rich.syntax import Syntax
 
-from filetools.app import ApprovalAnswer, FileToolsFacade
 from filetools.cli import suggestions
 from filetools.cli.command import workspace_command
 from filetools.cli.desk import READING, Desk
 from filetools.cli.terminal import STDOUT, print_line, print_note, printable
+
+if TYPE_CHECKING:
+    from filetools.app import ApprovalAnswer, FileToolsFacade
 
 _PANEL: Final = "Approvals"
 

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from filetools.app import FileToolsFacade
 from filetools.cli import suggestions
 from filetools.cli.command import workspace_command
 from filetools.cli.commands.parameters import ExpectedVersion, Force
 from filetools.cli.desk import CHANGING, Desk
 from filetools.cli.terminal import amount, print_line, printable
 from filetools.errors import FileToolsError, PathNotFoundError
-from filetools.models import DeleteResult, DirectoryResult, MoveResult, WriteResult
+
+if TYPE_CHECKING:
+    from filetools.app import FileToolsFacade
+    from filetools.models import DeleteResult, DirectoryResult, MoveResult, WriteResult
 
 _PANEL: Final = "Files"
 Source = Annotated[

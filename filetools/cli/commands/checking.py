@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict
-from typing import Annotated, Any, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 from rich.table import Table
 from rich.text import Text
 
-from filetools.app import Check, Health, Repair, Rescue, examine, extras, facts, installation, look_around, repair
+from filetools.app import examine, extras, facts, installation, look_around, repair
 from filetools.cli.command import workspace_command
 from filetools.cli.desk import CHECKING, Desk
 from filetools.cli.exit_codes import FAILED
@@ -25,6 +25,9 @@ from filetools.cli.terminal import (
     printable,
 )
 from filetools.settings import Settings
+
+if TYPE_CHECKING:
+    from filetools.app import Check, Health, Repair, Rescue
 
 _PANEL: Final = "Workspace"
 MOST_SHOWN: Final = 10

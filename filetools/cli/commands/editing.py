@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 from rich.text import Text
 
-from filetools.app import Edit, FileToolsFacade
 from filetools.cli.command import workspace_command
 from filetools.cli.commands.parameters import DryRun, ExpectedVersion, PathArgument
 from filetools.cli.desk import CHANGING, Desk
 from filetools.cli.terminal import STDOUT, print_line, print_note, printable, printable_line
 from filetools.errors import EditNotFoundError, InvalidArgumentError
-from filetools.models import EditResult, PatchResult
+
+if TYPE_CHECKING:
+    from filetools.app import FileToolsFacade
+    from filetools.models import EditResult, PatchResult
 
 _PANEL: Final = "Files"
 _STYLES: Final = {"+": "green", "-": "red"}
@@ -58,6 +60,8 @@ def edit(
     """Replace exact text in a file; every other byte stays as it is."""
 
     async def work(files: FileToolsFacade) -> EditResult:
+        from filetools.app import Edit
+
         edits = [Edit(old=old, new=new, replace_all=replace_all)]
         return await files.edit_file(desk.path(path), edits, expected_version=expected_version, dry_run=dry_run)
 

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from filetools.app import FileToolsFacade
+from filetools import models
 from filetools.cli import suggestions
 from filetools.cli.command import workspace_command
 from filetools.cli.desk import CHANGING, READING, Desk
 from filetools.cli.records import change_line, change_to_dict, patch_of, print_unread
 from filetools.cli.terminal import STDOUT, print_diff, print_json, print_line, print_note
-from filetools.models import ChangeRecord, LookResult
+
+if TYPE_CHECKING:
+    from filetools.app import FileToolsFacade
+    from filetools.models import ChangeRecord
 
 _PANEL: Final = "Changes"
 
@@ -48,7 +51,7 @@ def log(
 
     async def work(files: FileToolsFacade) -> dict[str, Any]:
         where = None if path is None else desk.path(path)
-        seen = LookResult() if where is not None else await files.look()
+        seen = models.LookResult() if where is not None else await files.look()
         records = await files.latest_changes(number, path=where)
         if not records and where is not None:
             await files.file_info(where)  # raises if there is no such file either

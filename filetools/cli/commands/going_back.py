@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Awaitable, Callable
 from datetime import datetime, timedelta
-from typing import Annotated, Any, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from filetools.app import FileToolsFacade
+from filetools import models
 from filetools.cli import suggestions
 from filetools.cli.command import workspace_command
 from filetools.cli.commands.parameters import DryRun
@@ -18,7 +18,10 @@ from filetools.cli.exit_codes import CONFLICT
 from filetools.cli.records import print_unread
 from filetools.cli.terminal import STDERR, print_line, print_note, printable
 from filetools.errors import EditConflictError, InvalidArgumentError
-from filetools.models import UndoConflict, UndoneFile, UndoResult
+
+if TYPE_CHECKING:
+    from filetools.app import FileToolsFacade
+    from filetools.models import UndoneFile, UndoResult
 
 _PANEL: Final = "Changes"
 _VERBS: Final = {
@@ -140,7 +143,9 @@ def _go_back(desk: Desk, work: Callable[[FileToolsFacade], Awaitable[UndoResult]
         except EditConflictError as error:
             # An overlap with unsaved text tells its places, and no path for each.
             if not desk.options.as_json and all("path" in each for each in error.details.get("conflicts", ())):
-                _show_conflicts([UndoConflict.model_validate(each) for each in error.details.get("conflicts", ())])
+                _show_conflicts(
+                    [models.UndoConflict.model_validate(each) for each in error.details.get("conflicts", ())]
+                )
             raise
         if result.conflicts or result.unknown:
             desk.note_failure(CONFLICT)
@@ -166,7 +171,7 @@ def _show_file(file: UndoneFile) -> None:
     print_line((f"{word:<9} ", style), f"{origin}{printable(file.path)}{end}")
 
 
-def _show_conflicts(conflicts: list[UndoConflict]) -> None:
+def _show_conflicts(conflicts: list[models.UndoConflict]) -> None:
     for conflict in conflicts:
         numbers = ", ".join(str(number) for number in conflict.numbers)
         STDERR.print(f"conflict  {printable(conflict.path)}  {printable(conflict.reason)} (change {numbers})")

@@ -6,13 +6,12 @@ import time
 from collections.abc import Container, Iterator, Sequence
 from contextlib import suppress
 from itertools import chain, count
-from typing import Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 from rich.filesize import decimal
 from rich.text import Text
 
-from filetools.app import FileToolsFacade
 from filetools.cli import suggestions
 from filetools.cli.child import NOT_EXECUTABLE, NOT_FOUND, run_child
 from filetools.cli.command import workspace_command
@@ -21,7 +20,10 @@ from filetools.cli.records import moment
 from filetools.cli.terminal import STDERR, print_line, print_note, print_refusal, printable
 from filetools.cli.tree_changes import change_lines, counted, unsure_lines
 from filetools.errors import FileToolsError, InvalidArgumentError
-from filetools.models import CheckpointResult, CheckpointsResult, TreeDiffResult
+
+if TYPE_CHECKING:
+    from filetools.app import FileToolsFacade
+    from filetools.models import CheckpointResult, CheckpointsResult, TreeDiffResult
 
 _PANEL: Final = "Changes"
 _WIDEST_NAME: Final = 40

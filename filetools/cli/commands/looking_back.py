@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from filetools.app import FileToolsFacade
+from filetools import models
 from filetools.cli import suggestions
 from filetools.cli.command import workspace_command
 from filetools.cli.commands.parameters import PathArgument, whole_version
@@ -16,16 +16,11 @@ from filetools.cli.records import actor_style, between, moment, verb_of
 from filetools.cli.terminal import STDERR, amount, print_diff, print_line, print_note, printable, printable_line
 from filetools.cli.tree_changes import change_line, compared, counted, required_checkpoint, unsure_lines
 from filetools.errors import FileToolsError
-from filetools.models import (
-    DiffResult,
-    LineRange,
-    Operation,
-    ProvenanceResult,
-    Result,
-    TreeDiffResult,
-    VersionEntry,
-    VersionsResult,
-)
+from filetools.models import Operation
+
+if TYPE_CHECKING:
+    from filetools.app import FileToolsFacade
+    from filetools.models import LineRange, ProvenanceResult, Result, VersionEntry, VersionsResult
 
 _PANEL: Final = "Changes"
 _SHORT: Final = 12
@@ -130,12 +125,12 @@ async def _is_folder(files: FileToolsFacade, where: str) -> bool:
         return False  # what says so of a file says it better
 
 
-async def _tree_diff(files: FileToolsFacade, where: str, since: str | None, until: str | None) -> TreeDiffResult:
+async def _tree_diff(files: FileToolsFacade, where: str, since: str | None, until: str | None) -> models.TreeDiffResult:
     name = await required_checkpoint(files, since)
     return await files.diff_tree(name, until, path=where, patch=True, limit=_MOST_CHANGES)
 
 
-async def _file_diff(files: FileToolsFacade, where: str, old: str | None, new: str | None) -> DiffResult:
+async def _file_diff(files: FileToolsFacade, where: str, old: str | None, new: str | None) -> models.DiffResult:
     if old is None and not await files.latest_changes(1, path=where):
         await files.file_info(where)  # raises if there is no such file either
     first, second = await whole_version(files, where, old), await whole_version(files, where, new)
@@ -179,19 +174,19 @@ def _version_parts(entry: VersionEntry) -> list[tuple[str, str]]:
 
 
 def _show(result: Result) -> None:
-    if isinstance(result, TreeDiffResult):
+    if isinstance(result, models.TreeDiffResult):
         _show_tree_diff(result)
-    elif isinstance(result, DiffResult):
+    elif isinstance(result, models.DiffResult):
         _show_diff(result)
 
 
-def _show_diff(result: DiffResult) -> None:
+def _show_diff(result: models.DiffResult) -> None:
     print_diff(result.diff)
     if not result.diff:
         print_note("No difference.")
 
 
-def _show_tree_diff(result: TreeDiffResult) -> None:
+def _show_tree_diff(result: models.TreeDiffResult) -> None:
     for change in result.changes:
         if change.diff is None:
             why = "" if change.diff_omitted is None else f"  no diff: {change.diff_omitted}"

@@ -4,20 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Annotated, Any, Final, Protocol
+from typing import TYPE_CHECKING, Annotated, Any, Final, Protocol
 
 import typer
 from rich.filesize import decimal
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from filetools.app import FileToolsFacade
+from filetools import models
 from filetools.cli.command import workspace_command
 from filetools.cli.desk import CHANGING, Desk
 from filetools.cli.exit_codes import FAILED
 from filetools.cli.records import actor_style, change_to_dict, print_unread, verb_of
 from filetools.cli.terminal import STDERR, STDOUT, amount, fact_table, print_line, print_table, printable
 from filetools.cli.tree_changes import MOST_LISTED, actor_lines, change_lines, compared, newest_checkpoint, unsure_lines
-from filetools.models import Operation, SyncResult, TreeDiffResult
+from filetools.models import Operation
+
+if TYPE_CHECKING:
+    from filetools.app import FileToolsFacade
+    from filetools.models import SyncResult
 
 _PANEL: Final = "Workspace"
 MOST_LATEST: Final = 10
@@ -145,7 +149,7 @@ def _show_status(state: dict[str, Any], *, verbose: bool) -> None:
             table.add_row("", printable(mirror["last_error"]))
     print_table(table)
     if state["changes"] is not None:
-        _show_changes(TreeDiffResult.model_validate(state["changes"]))
+        _show_changes(models.TreeDiffResult.model_validate(state["changes"]))
     else:
         _show_latest(state["latest"])
 
@@ -175,7 +179,7 @@ def _retention(held: dict[str, Any]) -> str:
     return f"{size}, {held['records']:,} of {held['records_limit']:,} records{over}"
 
 
-def _show_changes(result: TreeDiffResult) -> None:
+def _show_changes(result: models.TreeDiffResult) -> None:
     print_line()
     print_line(
         (f"{result.total:,} changed " if result.total else "Nothing changed ", "bold"), (compared(result), "dim")

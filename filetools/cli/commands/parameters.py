@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import re
-from typing import Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from filetools.app import FileToolsFacade
 from filetools.cli import suggestions
 from filetools.errors import InvalidArgumentError
+
+if TYPE_CHECKING:
+    from filetools.app import FileToolsFacade
 
 _PREFIX: Final = re.compile(r"(?:sha256:)?([0-9a-f]{4,64})")
 _MOST_VERSIONS: Final = 1000

@@ -6,12 +6,11 @@ import base64
 import codecs
 import shlex
 import sys
-from typing import Annotated, Any, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 from rich.text import Text
 
-from filetools.app import FileToolsFacade
 from filetools.cli import suggestions
 from filetools.cli.command import workspace_command
 from filetools.cli.commands.parameters import PathArgument, whole_version
@@ -28,7 +27,11 @@ from filetools.cli.terminal import (
     printable,
     printable_text,
 )
-from filetools.models import VERSION_PREFIX, Entry, InfoResult, ListResult, ReadResult
+from filetools.models import VERSION_PREFIX
+
+if TYPE_CHECKING:
+    from filetools.app import FileToolsFacade
+    from filetools.models import Entry, InfoResult, ListResult, ReadResult
 
 _PANEL: Final = "Files"
 _PAGE: Final = 1000

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from functools import partial
-from typing import Annotated, Final, Literal
+from typing import TYPE_CHECKING, Annotated, Final, Literal
 
 import typer
 
-from filetools.app import FileToolsFacade
+from filetools import models
 from filetools.cli import suggestions
 from filetools.cli.command import workspace_command
 from filetools.cli.desk import READING, Desk
@@ -16,11 +16,14 @@ from filetools.cli.exit_codes import FAILED
 from filetools.cli.matches import MatchPrinter, RowForm, never_matches_nothing
 from filetools.cli.terminal import STDOUT, print_line, print_note, printable
 from filetools.errors import AccessDeniedError, InvalidArgumentError, PathNotFoundError
-from filetools.models import GrepResult, SearchResult
+
+if TYPE_CHECKING:
+    from filetools.app import FileToolsFacade
+    from filetools.models import SearchResult
 
 _PANEL: Final = "Files"
 _PAGE: Final = 1000
-Search = Callable[..., Awaitable[GrepResult]]
+Search = Callable[..., Awaitable["models.GrepResult"]]
 _MARKS: Final = {"directory": "/", "symlink": "@"}
 
 All = Annotated[bool, typer.Option("-a", "--all", help="Also what is ignored, hidden or binary.")]

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Final, NoReturn
 
 import typer
 
-from filetools.app import Folder, Opening, folder_at, open_workspace
+from filetools.app import folder_at, open_workspace
 from filetools.cli.command import workspace_command
 from filetools.cli.desk import Desk, SharedOptions
 from filetools.cli.exit_codes import FAILED
@@ -22,11 +22,12 @@ from filetools.cli.terminal import print_note
 from filetools.distribution import install_command
 from filetools.errors import InvalidArgumentError
 from filetools.models import Preset
-from filetools.settings import Settings
 from filetools.tools.dialects import DIALECTS, Dialect, dialect_named
 
 if TYPE_CHECKING:
+    from filetools.app import Folder, Opening
     from filetools.servers.mcp import DoorOptions
+    from filetools.settings import Settings
 
 _PANEL: Final = "Serve programs"
 _SEVERAL: Final = ", ".join(dialect.name for dialect in DIALECTS if dialect.takes_several_roots)

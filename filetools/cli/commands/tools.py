@@ -5,12 +5,11 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Sequence
-from typing import Annotated, Any, Final, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
 import typer
 from rich.table import Table
 
-from filetools.app import FileToolsFacade
 from filetools.cli import suggestions
 from filetools.cli.command import workspace_command
 from filetools.cli.desk import CHANGING, Desk
@@ -19,6 +18,9 @@ from filetools.cli.terminal import STDOUT, print_json, print_table
 from filetools.tools import FILE_TOOLS, AnyTool, chosen
 from filetools.tools.dialects import DIALECTS, dialect_named
 from filetools.tools.exports import ExportFormat, exported
+
+if TYPE_CHECKING:
+    from filetools.app import FileToolsFacade
 
 _PANEL: Final = "Tools"
 DEFAULT_GROUP: Final = "core"

@@ -5,17 +5,19 @@ from __future__ import annotations
 import sys
 from contextlib import suppress
 from pathlib import Path
-from typing import Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from filetools.app import FileToolsFacade
 from filetools.cli.command import workspace_command
 from filetools.cli.commands.parameters import ExpectedVersion, PathArgument
 from filetools.cli.desk import CHANGING, Desk
 from filetools.cli.terminal import amount, print_line, print_note, printable
 from filetools.errors import FileTooLargeError, InvalidArgumentError, PathNotFoundError, VersionMismatchError
-from filetools.models import WriteResult
+
+if TYPE_CHECKING:
+    from filetools.app import FileToolsFacade
+    from filetools.models import WriteResult
 
 _PANEL: Final = "Files"
 _MOST_TRIES: Final = 5

@@ -1,0 +1,41 @@
+"""Names of a package that are imported at their first use, so that importing the package itself is quick (PEP 562)."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping
+from importlib import import_module
+from typing import Any
+
+
+def deferred(package: str, homes: Mapping[str, str]) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
+    """Return the `__getattr__` and the `__dir__` of a package whose names stand in other modules.
+
+    Type checkers do not see through it: the package imports the same names under `TYPE_CHECKING`.
+
+    Args:
+        package: Its dotted name.
+        homes: By module the names that stand there, as an import spells them: "Actor, open_workspace as open". Names by
+            the package itself are its submodules.
+    """
+    places = dict(_place(module, name) for module, names in homes.items() for name in names.split(", "))
+
+    def find(name: str) -> Any:
+        if name not in places:
+            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        module, own = places[name]
+        if module == package:
+            return import_module(f"{package}.{own}")
+        found = getattr(import_module(module), own)
+        setattr(sys.modules[package], name, found)  # the next time Python finds it without asking
+        return found
+
+    def names() -> list[str]:
+        return sorted({*vars(sys.modules[package]), *places})
+
+    return find, names
+
+
+def _place(module: str, name: str) -> tuple[str, tuple[str, str]]:
+    own, _, other = name.partition(" as ")
+    return other or own, (module, own)

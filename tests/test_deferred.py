@@ -1,0 +1,106 @@
+"""Names that are imported at their first use: the same that a type checker sees, and quick commands because of them."""
+
+from __future__ import annotations
+
+import ast
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+from filetools.cli.commands import COMMANDS
+from tests.support.declared import REPOSITORY
+
+PACKAGES = [
+    ".".join(path.relative_to(REPOSITORY).parent.parts)
+    for path in sorted((REPOSITORY / "filetools").rglob("__init__.py"))
+    if "deferred(" in path.read_text(encoding="utf-8")
+]
+RUN = """
+import json, sys
+sys.argv = {arguments!r}
+try:
+    from filetools.__main__ import main
+    main()
+except SystemExit:
+    pass
+sys.stderr.write(json.dumps(sorted(sys.modules)))
+"""
+
+
+def loaded(folder: Path, *arguments: str, **environment: str) -> set[str]:
+    """Return the modules that a command line imports, in an interpreter of its own."""
+    done = subprocess.run(
+        [sys.executable, "-B", "-c", RUN.format(arguments=["filetools", *arguments])],
+        capture_output=True, text=True, check=True, timeout=60, cwd=folder, env={**os.environ, **environment},
+    )  # fmt: skip
+    return set(json.loads(done.stderr))
+
+
+def tab(folder: Path, line: str) -> set[str]:
+    """Return the modules that are imported while a shell completes a line."""
+    words = {"COMP_WORDS": line, "COMP_CWORD": str(len(line.split(" ")) - 1)}
+    return loaded(folder, _FILETOOLS_COMPLETE="complete_bash", **words)
+
+
+def seen_by_type_checkers(package: str) -> Iterator[tuple[str, str]]:
+    tree = ast.parse(Path(str(import_module(package).__file__)).read_text(encoding="utf-8"))
+    blocks = [node for node in tree.body if isinstance(node, ast.If)]
+    for node in (each for block in blocks for each in block.body):
+        assert isinstance(node, ast.ImportFrom)
+        yield from ((alias.asname or alias.name, f"{node.module}:{alias.name}") for alias in node.names)
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_a_deferred_name_is_the_one_that_type_checkers_see(package: str) -> None:
+    module = import_module(package)
+    known = dict(seen_by_type_checkers(package))
+    assert known
+    for name, home in known.items():
+        place, _, own = home.partition(":")
+        assert getattr(module, name) is getattr(import_module(place), own), name
+        assert name in dir(module)
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_a_name_that_a_package_does_not_have_is_an_attribute_error(package: str) -> None:
+    with pytest.raises(AttributeError, match=f"module '{package}' has no attribute 'nonsense'"):
+        _ = import_module(package).nonsense
+
+
+def test_the_package_imports_nothing_heavy_until_a_name_is_used(tmp_path: Path) -> None:
+    program = "import json, sys, filetools; print(json.dumps(sorted(sys.modules)))"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, cwd=tmp_path)
+    assert {"asyncio", "pydantic", "sqlite3", "filetools.app"} & set(json.loads(done.stdout)) == set()
+
+
+def test_the_version_is_told_without_a_command(tmp_path: Path) -> None:
+    modules = loaded(tmp_path, "--version")
+    assert {"typer", "rich", "pydantic", "asyncio", "filetools.models"} & modules == set()
+
+
+@pytest.mark.parametrize(
+    "line", ["filetools ", "filetools l", "filetools ls --", "filetools undo --", "filetools edit a -"]
+)
+def test_a_shell_completes_a_line_without_what_only_the_work_needs(tmp_path: Path, line: str) -> None:
+    modules = tab(tmp_path, line)
+    assert "typer" in modules
+    assert {"pydantic", "asyncio", "sqlite3", "watchdog", "filetools.app", "filetools.tools"} & modules == set()
+
+
+def test_a_shell_imports_no_command_to_complete_its_name(tmp_path: Path) -> None:
+    parts = {f"filetools.cli.commands.{module}" for module, _ in COMMANDS.values()}
+    assert tab(tmp_path, "filetools l") & parts == set()
+    assert tab(tmp_path, "filetools ls --") & parts == {"filetools.cli.commands.reading"}
+
+
+def test_a_command_imports_neither_the_others_nor_dialects_and_servers(tmp_path: Path) -> None:
+    modules = loaded(tmp_path, "ls")
+    parts = {f"filetools.cli.commands.{module}" for module, _ in COMMANDS.values()}
+    assert modules & parts == {"filetools.cli.commands.reading"}
+    assert not [name for name in modules if name.startswith(("filetools.tools.dialects", "filetools.servers", "mcp"))]
