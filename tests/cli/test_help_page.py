@@ -59,10 +59,10 @@ def test_a_page_is_as_narrow_as_its_terminal_and_never_wider_than_is_good_to_rea
 
 
 def test_usage_marks_what_may_be_left_out(page: Page) -> None:
-    assert page("grep")[0] == "Usage: filetools grep [OPTIONS] PATTERN [PATH]"
+    assert page("grep")[0] == "Usage: filetools grep [OPTIONS] PATTERN [PATH...]"
     assert page("rm")[0] == "Usage: filetools rm [OPTIONS] PATH..."
 
 
 def test_an_option_shows_its_short_form_its_value_and_its_default(page: Page) -> None:
-    assert "  -C, --context N    Lines above and below. [0]" in page("grep")
+    assert "  -C, --context N      Lines above and below. [0]" in page("grep")
     assert "      --durability commit|relaxed" in page("write")
