@@ -23,6 +23,7 @@ _PURPOSES: Final = {
     "cli": "this command",
     "cloud": "trees in object stores",
     "detect": "guessing rare encodings and kinds",
+    "docs": "building the documents as a site",
     "editor": "the page for people",
     "mcp": "filetools mcp",
     "otel": "traces",

@@ -81,6 +81,8 @@ class LoopThread:
             tasks.append(task)
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)
+            # One that is cancelled before its first step settles nothing by itself.
+            task.add_done_callback(lambda _: _fail(done, WorkspaceGoneError(_CLOSED)))
 
         context = self._context()
         with self._gate:

@@ -10,7 +10,7 @@ from filetools.content import LineIndex, LineIndexCache, TextFormat
 from filetools.content.line_index import SPACING_BYTES, line_end
 
 NOW = 1_700_000_000_000_000_000
-OLD = (1, 2, 3, NOW - 1_000_000_000, NOW - 1_000_000_000)
+OLD = (1, 2, 3, NOW - 1_000_000_000, NOW - 900_000_000)  # not a whole second, which says that no fractions are kept
 UTF8 = TextFormat(encoding="utf-8", bom=b"")
 UTF16 = TextFormat(encoding="utf-16-le", bom=b"")
 
