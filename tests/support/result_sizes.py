@@ -47,14 +47,14 @@ CONSTANTS: Final = "".join(f"LIMIT_{at} = OLD_NAME + {at}\n" for at in range(PLA
 def planted(root: Path) -> Path:
     """Make the project that the tasks are done in."""
     for number in range(MODULES):
-        place = root / "src" / "work" / f"part_{number}.py"
+        place = root / "src" / "shop" / f"part_{number}.py"
         place.parent.mkdir(parents=True, exist_ok=True)
         place.write_text(module(number))
     (root / "src" / "limits.py").write_text(CONSTANTS)
     (root / "tests").mkdir()
     for name, text in {
         "README.md": "# Work\n\nDone in parts.\n",
-        "pyproject.toml": '[project]\nname = "work"\n',
+        "pyproject.toml": '[project]\nname = "shop"\n',
     }.items():
         (root / name).write_text(text)
     (root / "tests" / "test_work.py").write_text("from work.part_3 import step_7\n\n\nassert step_7(1) == 8\n")
@@ -65,8 +65,8 @@ def _old(at: int) -> dict[str, str]:
     return {"oldText": f"LIMIT_{at} = OLD_NAME", "newText": f"LIMIT_{at} = NEW_NAME"}
 
 
-_PART: Final = "src/work/part_3.py"
-_PARTS: Final = tuple(f"src/work/part_{number}.py" for number in range(MODULES))
+_PART: Final = "src/shop/part_3.py"
+_PARTS: Final = tuple(f"src/shop/part_{number}.py" for number in range(MODULES))
 _NEW: Final = "# Notes\n\nNone yet.\n"
 _WRONG, _RIGHT, _BETTER = "return valeu + 7", "return value + 7", "return value + 70"
 
@@ -91,8 +91,8 @@ TASKS: Final = (
     ),
     Task(
         name="List a folder",
-        theirs=(("list_directory", {"path": "{r}/src/work"}),),
-        ours=(("list_files", {"path": "src/work"}),),
+        theirs=(("list_directory", {"path": "{r}/src/shop"}),),
+        ours=(("list_files", {"path": "src/shop"}),),
         official_bytes=374,
     ),
     Task(
