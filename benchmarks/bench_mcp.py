@@ -1,6 +1,8 @@
 """What the door for MCP costs: reading 64 KB and 1 MB against a tool of the same SDK that returns a text it has already.
 
-Also how soon an agent in one process reads what a person has typed in another.
+Also how soon an agent in one process reads what a person has typed in another; what a server costs that a client starts and
+only looks at (goal 21), beside the official file server, `@modelcontextprotocol/server-filesystem`, if
+`python -m tests.support.node` has installed it; and how soon it is gone when its input is closed.
 
 Usage: python -m benchmarks.bench_mcp [ROUNDS]    (needs the extra `mcp`)
 """
@@ -8,8 +10,14 @@ Usage: python -m benchmarks.bench_mcp [ROUNDS]    (needs the extra `mcp`)
 from __future__ import annotations
 
 import asyncio
+import json
+import os
+import subprocess
 import sys
 import tempfile
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -20,11 +28,26 @@ from mcp.server import Server
 from mcp.server.stdio import stdio_server
 
 from benchmarks import measure
+from tests.support.node import FILE_SERVER, folder, node
 
 SIZES = {"64 KB": 65_536, "1 MB": 1_048_576}
 ECHO = "echo"
 CALLS = 30
 REPOSITORY = Path(__file__).resolve().parent.parent
+OFFICIAL = folder(FILE_SERVER) / "node_modules" / FILE_SERVER.rpartition("@")[0] / "dist" / "index.js"
+STARTS = 15
+HELLO = {
+    "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "bench", "version": "1"},
+}  # fmt: skip
+BEGINNING: Sequence[Mapping[str, Any]] = (
+    {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": HELLO},
+    {"jsonrpc": "2.0", "method": "notifications/initialized"},
+)
+LOOK: Mapping[str, Any] = {"jsonrpc": "2.0", "id": 2, "method": "tools/list", "params": {}}
+CALL: Mapping[str, Any] = {
+    "jsonrpc": "2.0", "id": 2, "method": "tools/call",
+    "params": {"name": "write_file", "arguments": {"path": "new.txt", "content": "one\n"}},
+}  # fmt: skip
 
 
 async def serve_echo(size_bytes: int) -> None:
@@ -102,16 +125,85 @@ async def seen_by_another(root: Path, rounds: int) -> None:
     )  # fmt: skip
 
 
+@contextmanager
+def conversation(command: Sequence[str], question: Mapping[str, Any]) -> Iterator[subprocess.Popen[bytes]]:
+    """Start a server and ask one thing; the block begins with its answer."""
+    # Compiled files are kept, as every installation keeps them.
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=environment
+    ) as server:
+        assert server.stdin is not None
+        assert server.stdout is not None
+        server.stdin.write(b"".join(json.dumps(each).encode() + b"\n" for each in (*BEGINNING, question)))
+        server.stdin.flush()
+        while (answer := json.loads(server.stdout.readline())).get("id") != question["id"]:
+            pass
+        assert "result" in answer, answer
+        yield server
+
+
+def processor_seconds(command: Sequence[str]) -> float:
+    """Return the processor time, user and system, that a server takes up to its first list of tools."""
+    with conversation(command, LOOK) as server:
+        server.kill()
+        _, status, usage = os.wait4(server.pid, 0)
+        server.returncode = os.waitstatus_to_exitcode(status)
+    return usage.ru_utime + usage.ru_stime
+
+
+def leaving_seconds(command: Sequence[str], question: Mapping[str, Any]) -> float:
+    """Return how long a server stays when its input is closed after an answer."""
+    with conversation(command, question) as server:
+        assert server.stdin is not None
+        began = time.perf_counter()
+        server.stdin.close()
+        code = server.wait()
+        taken = time.perf_counter() - began
+    assert code == 0, code
+    return taken
+
+
+def measure_start(root: Path) -> None:
+    """Measure what a server costs that is started, looked at, perhaps called once, and left."""
+    ours = [sys.executable, "-m", "filetools", "mcp", str(root)]
+    contenders = {"ours": ours}
+    if OFFICIAL.is_file():
+        contenders["official"] = [str(node()), str(OFFICIAL), str(root)]
+    taken: dict[str, list[tuple[float, ...]]] = {name: [] for name in contenders}
+    for number in range(STARTS + 1):
+        for name, command in contenders.items():
+            seconds = processor_seconds(command)
+            if number:
+                taken[name].append((seconds,))
+    times = {name: measure.Times(tuple(found)) for name, found in taken.items()}
+    floor = times.get("official", times["ours"])
+    row = measure.compared(
+        "21", "processor time of `filetools mcp` to the first tools/list", times["ours"], floor,
+        limit=1.5 if "official" in times else None, floor_name="the official file server",
+    )  # fmt: skip
+    measure.publish(row)
+    for name, question in (("tools/list", LOOK), ("one call", CALL)):
+        stays = [leaving_seconds(ours, question) for _ in range(STARTS)]
+        middle = measure.percentile(stays, 0.5)
+        row = measure.Row(
+            goal="21", name=f"`filetools mcp` is gone after its input closes, after {name}", value=middle, unit="s",
+            limit=0.1, ours=middle, ours_p99=max(stays),
+        )  # fmt: skip
+        measure.publish(row)
+
+
 def main() -> None:
     if sys.argv[1:2] == [ECHO]:
         asyncio.run(serve_echo(SIZES[sys.argv[2]]))
         return
     rounds = measure.dose(9)
     measure.print_heading()
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory() as place:
+        measure_start(Path(place))
         for size in SIZES:
-            asyncio.run(compare(Path(folder), size, rounds))
-        asyncio.run(seen_by_another(Path(folder), rounds))
+            asyncio.run(compare(Path(place), size, rounds))
+        asyncio.run(seen_by_another(Path(place), rounds))
 
 
 if __name__ == "__main__":

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
+import signal
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, get_args
 
@@ -52,6 +55,33 @@ def asked(command: list[str], messages: Sequence[dict[str, Any]]) -> tuple[list[
     return [json.loads(line) for line in ended.stdout.splitlines()], ended.stderr
 
 
+@contextmanager
+def started(root: Path, *arguments: str) -> Iterator[subprocess.Popen[str]]:
+    """Start the command with its input open; it is ended at the latest with the block."""
+    with subprocess.Popen(
+        [sys.executable, "-m", "filetools", "mcp", str(root), *arguments],
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=REPOSITORY,
+    ) as server:  # fmt: skip
+        try:
+            yield server
+        finally:
+            server.kill()
+
+
+def exchange(server: subprocess.Popen[str], messages: Sequence[dict[str, Any]], *, answers: int) -> list[Any]:
+    """Send messages, and return so many answers."""
+    assert server.stdin is not None
+    assert server.stdout is not None
+    server.stdin.write("".join(f"{json.dumps(each)}\n" for each in messages))
+    server.stdin.flush()
+    return [json.loads(server.stdout.readline()) for _ in range(answers)]
+
+
+def write(number: int, path: Path | str, content: str) -> dict[str, Any]:
+    """Return a call that writes a file."""
+    return request(number, "tools/call", name="write_file", arguments={"path": str(path), "content": content})
+
+
 def test_what_is_published_is_what_the_door_tells() -> None:
     assert PUBLISHED.read_text(encoding="ascii") == published.text(), "python -m tests.support.reference writes it anew"
 
@@ -90,17 +120,11 @@ def test_a_call_is_answered_after_the_door_has_heard_the_beginning_again(tmp_pat
     meta = {"_meta": META} if modern else {}
     beginning = [request(1, "server/discover", **meta)] if modern else [greeting(), READY]
     call = request(3, "tools/call", name="read_file", arguments={"path": "a.txt"}, **meta)
-    with subprocess.Popen(
-        [sys.executable, "-m", "filetools", "mcp", str(tmp_path)],
-        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=REPOSITORY,
-    ) as server:  # fmt: skip
+    with started(tmp_path) as server:
         assert server.stdin is not None
         assert server.stdout is not None
-        told = []
-        for messages in ([*beginning, request(2, "tools/list", **meta)], [call], [request(4, "tools/list", **meta)]):
-            server.stdin.write("".join(f"{json.dumps(each)}\n" for each in messages))
-            server.stdin.flush()
-            told += [json.loads(server.stdout.readline()) for each in messages if "id" in each]
+        told = exchange(server, [*beginning, request(2, "tools/list", **meta)], answers=2)
+        told += exchange(server, [call], answers=1) + exchange(server, [request(4, "tools/list", **meta)], answers=1)
         server.stdin.close()
         assert server.stdout.read() == ""
         assert server.wait(60) == 0
@@ -152,3 +176,58 @@ def test_the_options_that_are_understood_early_are_those_of_the_command() -> Non
         set(get_args(Preset)),
         set(get_args(Durability)),
     )
+
+
+SIGNALS = [number for name in ("SIGTERM", "SIGINT", "SIGHUP") if (number := getattr(signal, name, None))]
+WRITES = 12
+
+
+@pytest.mark.skipif(os.name != "posix", reason="the signals of POSIX")
+@pytest.mark.parametrize("several", [False, True])
+@pytest.mark.parametrize("number", SIGNALS)
+def test_a_signal_in_the_midst_of_calls_closes_the_workspace_before_the_process_dies_of_it(
+    tmp_path: Path, number: signal.Signals, several: bool
+) -> None:
+    content = "y" * 1_000_000
+    with started(tmp_path, *(("--dialect", "mcp-filesystem") if several else ())) as server:
+        place = tmp_path if several else Path()
+        exchange(server, [greeting(), READY, write(2, place / "first", "x")], answers=2)
+        exchange(server, [write(each, place / f"file{each}", content) for each in range(3, 3 + WRITES)], answers=1)
+        server.send_signal(number)
+        output, errors = server.communicate(timeout=100)
+        assert (server.returncode, errors) == (-number, "")
+    assert all(json.loads(line)["jsonrpc"] == "2.0" for line in output.splitlines())
+    state = tmp_path / ".filetools"
+    assert sorted(each.name for each in state.iterdir() if each.name.startswith("journal.db")) == ["journal.db"]
+    assert list((state / "tmp").iterdir()) == []
+    found = {each.name: each.read_text() for each in tmp_path.iterdir() if each.is_file()}
+    assert found.pop("first") == "x"
+    assert set(found.values()) == {content}
+
+
+@pytest.mark.skipif(os.name != "posix", reason="the signals of POSIX")
+@pytest.mark.parametrize("number", SIGNALS)
+@pytest.mark.parametrize("messages", [[], [greeting(), READY, request(2, "tools/list")]])
+def test_a_signal_before_anything_is_loaded_ends_the_process_and_leaves_nothing(
+    tmp_path: Path, number: signal.Signals, messages: list[dict[str, Any]]
+) -> None:
+    with started(tmp_path) as server:
+        exchange(server, messages, answers=sum("id" in each for each in messages))
+        server.send_signal(number)
+        # Before the command has begun, SIGINT is an exception of the interpreter's.
+        assert server.wait(60) in (-number, 128 + number)
+        assert server.stdout is not None
+        assert server.stdout.read() == ""
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_input_that_is_closed_in_the_midst_of_calls_leaves_a_closed_workspace(tmp_path: Path) -> None:
+    content = "y" * 1_000_000
+    with started(tmp_path) as server:
+        exchange(server, [greeting(), READY, write(2, "first", "x")], answers=2)
+        exchange(server, [write(each, f"file{each}", content) for each in range(3, 3 + WRITES)], answers=1)
+        _, errors = server.communicate(timeout=100)
+        assert (server.returncode, errors) == (0, "")
+    state = tmp_path / ".filetools"
+    assert sorted(each.name for each in state.iterdir() if each.name.startswith("journal.db")) == ["journal.db"]
+    assert {each.read_text() for each in tmp_path.glob("file*")} == {content}

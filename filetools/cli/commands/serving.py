@@ -6,6 +6,7 @@ import asyncio
 import importlib.util
 import logging
 import os
+import signal
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
@@ -85,7 +86,7 @@ def mcp(
         print_note(f"error: serving MCP needs the package 'mcp'\nhint: {install_command('mcp')}")
         raise typer.Exit(FAILED)
     # Half a second to import, and only this command needs it.
-    from filetools.servers.mcp import DoorOptions
+    from filetools.servers.mcp import DoorOptions, until_signal
     from filetools.servers.mcp_start import note_loaded
 
     spoken = None if dialect is None else dialect_named(dialect)
@@ -101,8 +102,7 @@ def mcp(
     )
     options.selected()
     note_loaded()
-    asyncio.run(_serve(desk, folders, options, "read_only" if read_only else permissions))
-    _leave()
+    _leave(asyncio.run(until_signal(_serve(desk, folders, options, "read_only" if read_only else permissions))))
 
 
 async def _serve(desk: Desk, folders: Sequence[Folder], options: DoorOptions, permissions: Preset | None) -> None:
@@ -121,14 +121,17 @@ async def _serve(desk: Desk, folders: Sequence[Folder], options: DoorOptions, pe
         await serve_stdio(files, options)
 
 
-def _leave() -> NoReturn:
-    """End the process now that everything is closed.
+def _leave(received: signal.Signals | None) -> NoReturn:
+    """End the process now that everything is closed, by the signal that was received, if there was one.
 
     Taking an interpreter with so many modules apart takes a second, for which a client that closes would have to wait.
     """
     logging.shutdown()
     sys.stdout.flush()
     sys.stderr.flush()
+    if received is not None:
+        signal.signal(received, signal.SIG_DFL)
+        signal.raise_signal(received)
     os._exit(0)
 
 

@@ -188,6 +188,11 @@ class MessageWriter(_Stream):
         self._is_written.set()
 
 
+def are_standard_pipes() -> bool:
+    """Whether the loop can wait for standard input and output: they are pipes or sockets, and the system is POSIX."""
+    return os.name == "posix" and _is_pipe(0) and _is_pipe(1) and _is_open(2)
+
+
 @contextmanager
 def standard_pipes() -> Iterator[tuple[MessageReader, MessageWriter] | None]:
     """Take standard input and output for the protocol, and give them back at the end.
@@ -195,7 +200,7 @@ def standard_pipes() -> Iterator[tuple[MessageReader, MessageWriter] | None]:
     Meanwhile whoever else reads finds nothing, and what others print goes to standard error. None where the loop cannot
     wait for them: files, terminals, and systems other than POSIX.
     """
-    if not (os.name == "posix" and _is_pipe(0) and _is_pipe(1) and _is_open(2)):
+    if not are_standard_pipes():
         yield None
         return
     sys.stdout.flush()

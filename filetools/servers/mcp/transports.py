@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import signal
-from collections.abc import AsyncIterator, Awaitable, Callable, MutableMapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, MutableMapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
-from typing import Any
+from functools import partial
+from typing import Any, Final
 
 from mcp.server.stdio import stdio_server
 from mcp.server.transport_security import TransportSecuritySettings
@@ -14,7 +16,7 @@ from mcp.server.transport_security import TransportSecuritySettings
 from filetools.app import FileToolsFacade, Folder
 from filetools.servers.mcp.door import Door
 from filetools.servers.mcp.options import DoorOptions
-from filetools.servers.mcp.pipes import standard_pipes
+from filetools.servers.mcp.pipes import are_standard_pipes, standard_pipes
 from filetools.servers.mcp.roots_door import RootsDoor
 from filetools.servers.mcp.workspaces import OpenFolder
 from filetools.tools import CallLog
@@ -24,6 +26,42 @@ AsgiApplication = Callable[
     [Message, Callable[[], Awaitable[Message]], Callable[[Message], Awaitable[None]]], Awaitable[None]
 ]
 """What servers for HTTP run: `(scope, receive, send)`."""
+_SIGNALS: Final = ("SIGTERM", "SIGINT", "SIGHUP")
+
+
+async def until_signal(work: Coroutine[Any, Any, None]) -> signal.Signals | None:
+    """Do what serves standard input and output, until it ends by itself or SIGTERM, SIGINT or SIGHUP cancels it.
+
+    A second signal ends the process at once, which is safe at any moment, as every death of a process is.
+
+    Returns:
+        The signal, which the process should die of now that everything is closed; None if there was none.
+    """
+    if not are_standard_pipes():
+        # A thread reads, which nothing interrupts: a handler would wait for the next line.
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+        await work
+        return None
+    loop, task = asyncio.get_running_loop(), asyncio.ensure_future(work)
+    received: list[signal.Signals] = []
+
+    def stop(number: signal.Signals) -> None:
+        received.append(number)
+        for each in awaited:
+            loop.remove_signal_handler(each)
+            signal.signal(each, signal.SIG_DFL)
+        task.cancel()
+
+    known = [signal.Signals[name] for name in _SIGNALS if hasattr(signal, name)]
+    awaited = [each for each in known if signal.getsignal(each) is not signal.SIG_IGN]  # as nohup leaves SIGHUP
+    for each in awaited:
+        loop.add_signal_handler(each, partial(stop, each))
+    try:
+        await task
+    except asyncio.CancelledError:
+        if not received:
+            raise
+    return received[0] if received else None
 
 
 async def serve_stdio(files: FileToolsFacade, options: DoorOptions) -> None:
@@ -36,9 +74,6 @@ async def serve_stdio(files: FileToolsFacade, options: DoorOptions) -> None:
     Raises:
         InvalidArgumentError: The options name a tool or a group that there is none of.
     """
-    # Reading standard input cannot be interrupted: a handler in Python would wait for the next line. Ending at once is
-    # safe at any moment, as every death of a process is.
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
     async with Door(files, options) as door, _standard_streams() as (incoming, outgoing):
         await door.server.run(incoming, outgoing, door.initialization)
 
@@ -55,7 +90,6 @@ async def serve_roots_stdio(opener: OpenFolder, folders: Sequence[Folder], optio
         InvalidArgumentError: The options name no dialect of several roots, or a tool that there is none of.
         FileToolsError: None of the folders can be opened.
     """
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
     async with RootsDoor(opener, folders, options) as server, _standard_streams() as (incoming, outgoing):
         await server.run(incoming, outgoing, server.create_initialization_options())
 
