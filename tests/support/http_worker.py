@@ -14,7 +14,7 @@ async def main() -> None:
     listener = listen(HttpOptions(port=0, limits=Limits(**json.loads(sys.argv[2]))))
 
     def ready(_application: ServerApplication) -> None:
-        print(f"Serving {sys.argv[1]} at {listener.address}", flush=True)  # noqa: T201 - what the test waits for
+        print(f"Serving {sys.argv[1]} at {listener.addresses[0]}", flush=True)  # noqa: T201 - what the test waits for
 
     async with filetools.open(sys.argv[1], settings={"durability": "relaxed"}) as files:
         await serve(files, listener, ready)

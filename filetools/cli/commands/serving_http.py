@@ -45,6 +45,10 @@ def serve(
         list[str] | None,
         typer.Option(help="Name under which clients call it, such as a proxy's; they need the token.", metavar="NAME"),
     ] = None,
+    allow_origin: Annotated[
+        list[str] | None,
+        typer.Option(help="Origin whose pages may call, such as http://localhost:3000.", metavar="URL"),
+    ] = None,
     open_page: Annotated[
         bool, typer.Option("--open", help="Log your browser in: you may edit and approve there.")
     ] = False,
@@ -71,7 +75,10 @@ def serve(
     mirror, state = desk.options.mirror, desk.options.state_dir
     settings, _ = Desk(replace(desk.options, root=place)).settings(permissions=permissions)
     token = None if token_file is None else read_token(token_file)
-    options = HttpOptions(host=host, port=port, names=_host_names(name), tools=wanted, person=user_name(), token=token)
+    options = HttpOptions(
+        host=host, port=port, names=_host_names(name), origins=tuple(allow_origin or ()), tools=wanted,
+        person=user_name(), token=token,
+    )  # fmt: skip
     listener = listen(options)
 
     async def run() -> None:
@@ -83,15 +90,22 @@ def serve(
             await serve_http(files, guarded, lambda application: announce(guarded, application))
 
     def announce(at: Listener, application: ServerApplication) -> None:
-        print_line(f"Serving {printable(str(place))} at {at.address}")
+        here, *elsewhere = at.addresses
+        print_line(f"Serving {printable(str(place))} at {here}")
+        for address in elsewhere:
+            print_line(f"Other machines reach it at {address}")
         if at.options.token is not None:
             file = token_file or (state or place / STATE_DIRECTORY) / TOKEN_FILE
             print_line(f"Callers need the token in {printable(str(file))}")
         if open_page:
-            link = f"{at.address}/login#code={application.shared.logins.new_code()}"
-            print_line(f"Log in, once and within a minute: {link}")
-            webbrowser.open(link)
+            # A code counts once: the browser that is opened here has one of its own, or the printed one would be dead.
+            print_line(f"Log in, once and within a minute: {login_address(at.addresses[-1], application)}")
+            sys.stdout.flush()
+            webbrowser.open(login_address(here, application))
         sys.stdout.flush()
+
+    def login_address(at: str, application: ServerApplication) -> str:
+        return f"{at}/login#code={application.shared.logins.new_code()}"
 
     asyncio.run(run())
 

@@ -16,6 +16,8 @@ from filetools.servers.http.options import HttpOptions
 
 _HERE: Final = ("127.0.0.1", "localhost", "[::1]")
 _USUAL_PORT: Final = 80
+_FAR: Final = {socket.AF_INET: "198.51.100.1", socket.AF_INET6: "2001:db8::1"}
+"""Addresses that are nobody's (RFC 5737, RFC 3849): what leads to them leads to other machines."""
 _PORT: Final = re.compile(r":[0-9]{1,5}\Z")
 _NAME: Final = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._-]{0,251}[A-Za-z0-9])?")
 
@@ -28,6 +30,25 @@ def is_loopback(host: str) -> bool:
         return ipaddress.ip_address(host.strip("[]")).is_loopback
     except ValueError:
         return False
+
+
+def reachable_hosts(listening: socket.socket, host: str) -> tuple[str, ...]:
+    """Return by what a socket is called: on this machine by the first, on others by the last.
+
+    Args:
+        listening: The socket.
+        host: What it was told to listen at; only where that stands for every address of this machine are there others.
+    """
+    if not ipaddress.ip_address(listening.getsockname()[0]).is_unspecified:
+        return (host,)
+    here = "::1" if listening.family == socket.AF_INET6 else "127.0.0.1"
+    with socket.socket(listening.family, socket.SOCK_DGRAM) as asking:
+        try:
+            # Sends nothing: the system only chooses the way, and with it the address that others answer to.
+            asking.connect((_FAR[listening.family], 9))
+        except OSError:  # there is no way to anybody
+            return (here,)
+        return (here, asking.getsockname()[0])
 
 
 def is_host_name(name: str) -> bool:

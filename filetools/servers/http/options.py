@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Final
 
+from filetools.servers.http.cross_origin import origin_of
+
 MIB: Final = 1024 * 1024
 
 
@@ -43,6 +45,8 @@ class HttpOptions:
     """What callers must know; None asks nobody, and is for addresses of this machine only."""
     names: tuple[str, ...] = ()
     """Further names under which clients may call, at any port: those of this machine, or of a proxy before it."""
+    origins: tuple[str, ...] = ()
+    """Origins whose pages may call, too, such as `https://editor.example`; kept as browsers send them."""
     person: str = "person"
     """Name of whoever logs in."""
     tools: tuple[str, ...] | None = None
@@ -50,3 +54,11 @@ class HttpOptions:
     page: str | None = None
     """Path of the page that a browser is led to once it is logged in."""
     limits: Limits = field(default_factory=Limits)
+
+    def __post_init__(self) -> None:
+        """Check the origins.
+
+        Raises:
+            InvalidArgumentError: One of them is none.
+        """
+        object.__setattr__(self, "origins", tuple(map(origin_of, self.origins)))

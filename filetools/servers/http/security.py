@@ -8,6 +8,7 @@ from typing import Final
 
 from filetools.servers.http.asgi import Application, Receive, Scope, Send, header_values, only_header
 from filetools.servers.http.callers import Admission
+from filetools.servers.http.cross_origin import asks_first, permission, readable
 from filetools.servers.http.hosts import Hosts
 from filetools.servers.http.logins import Logins
 from filetools.servers.http.options import HttpOptions
@@ -24,6 +25,8 @@ LIVE_PROTOCOL: Final = "filetools-live"
 """What a socket of ours speaks; a browser that offers a key offers this, too, and is answered with this alone."""
 LOGIN_PROTOCOL: Final = "filetools-login."
 """What stands before the key in a subprotocol that is offered."""
+TOKEN_PROTOCOL: Final = "filetools-token."  # noqa: S105 - stands before it
+"""The same for the token: a page sends no headers with its sockets."""
 _SAFE_METHODS: Final = frozenset({"GET", "HEAD"})
 _SESSION: Final = re.compile(r"[!-~]{1,120}")
 _JSON: Final = re.compile(r"application/(?:[!-:<-~]+\+)?json\s*(?:;.*)?", re.IGNORECASE)
@@ -50,12 +53,17 @@ def _require_json(scope: Scope) -> None:
         raise Refusal(415, "UNSUPPORTED_MEDIA_TYPE", "Send JSON: 'Content-Type: application/json'")
 
 
+def _offered(scope: Scope, prefix: str) -> list[str]:
+    """Return what follows a prefix in the subprotocols that a socket offers."""
+    if scope["type"] != "websocket":
+        return []
+    names = (name.strip() for line in header_values(scope, b"sec-websocket-protocol") for name in line.split(","))
+    return [name.removeprefix(prefix) for name in names if name.startswith(prefix)]
+
+
 def login_key(scope: Scope) -> str | None:
     """Return the key that a page sends to act as a person: a header, or for sockets, which have none, a subprotocol."""
-    sent = header_values(scope, LOGIN_HEADER)
-    if scope["type"] == "websocket":
-        offered = (name.strip() for line in header_values(scope, b"sec-websocket-protocol") for name in line.split(","))
-        sent += [name.removeprefix(LOGIN_PROTOCOL) for name in offered if name.startswith(LOGIN_PROTOCOL)]
+    sent = header_values(scope, LOGIN_HEADER) + _offered(scope, LOGIN_PROTOCOL)
     # Two keys are none: an empty one belongs to no login.
     return None if not sent else sent[0].strip() if len(sent) == 1 else ""
 
@@ -72,6 +80,7 @@ class Guard:
     def __init__(self, application: Application, options: HttpOptions, logins: Logins) -> None:
         self._application = application
         self._hosts = Hosts(options)
+        self._origins = frozenset(options.origins)
         self._token = None if options.token is None else options.token.encode("utf-8")
         self._cookie = cookie_name(options.port)
         self._logins = logins
@@ -80,12 +89,22 @@ class Guard:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request, or refuse it."""
+        if self._origins and scope["type"] == "http":
+            send = readable(send, self._let_in(scope))
         try:
             scope[ADMISSION] = self._admitted(scope)
         except Refusal as refusal:
             await refuse(refusal.problem, scope, receive, send)
             return
-        await self._application(scope, receive, send)
+        answering = permission(scope) if self._only_asks(scope) else self._application
+        await answering(scope, receive, send)
+
+    def _let_in(self, scope: Scope) -> str | None:
+        origin = only_header(scope, b"origin")
+        return origin if origin in self._origins else None
+
+    def _only_asks(self, scope: Scope) -> bool:
+        return asks_first(scope) and self._let_in(scope) is not None
 
     def _admitted(self, scope: Scope) -> Admission:
         sent = len(scope["raw_path"]) + len(scope["query_string"])
@@ -100,7 +119,9 @@ class Guard:
         if sessions and not (len(sessions) == 1 and _SESSION.fullmatch(sessions[0])):
             # Cut or tidied, two sessions could become one.
             raise Refusal(422, "INVALID_ARGUMENT", "Filetools-Session is 1 to 120 visible ASCII characters")
-        origin = self._own_origin(scope, host)
+        origin = self._known_origin(scope, host)
+        if self._only_asks(scope):
+            return Admission()
         if (key := login_key(scope)) is not None:
             return Admission(login=self._required_login(scope, key, origin))
         path = scope["path"]
@@ -108,8 +129,10 @@ class Guard:
             self._require_token(scope, self._token)
         return Admission()
 
-    def _own_origin(self, scope: Scope, host: str | None) -> str | None:
+    def _known_origin(self, scope: Scope, host: str | None) -> str | None:
         """The origin that a browser tells; that of a stranger's page is refused, and so is what such a page embeds."""
+        if (let_in := self._let_in(scope)) is not None:
+            return let_in
         origins = header_values(scope, b"origin")
         if origins and not (len(origins) == 1 and self._hosts.is_own_origin(origins[0], host, scope)):
             raise Refusal(403, "WRONG_ORIGIN", "Pages of other origins may not call this server")
@@ -140,6 +163,8 @@ class Guard:
 
     def _require_token(self, scope: Scope, token: bytes) -> None:
         scheme, _, given = (only_header(scope, b"authorization") or "").partition(" ")
+        if len(offered := _offered(scope, TOKEN_PROTOCOL)) == 1:
+            scheme, given = "bearer", offered[0]
         is_right = hmac.compare_digest(given.strip().encode("latin-1", "replace"), token)
         if scheme.lower() != "bearer" or not is_right:
             headers = {"WWW-Authenticate": 'Bearer realm="filetools"'}

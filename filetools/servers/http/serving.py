@@ -19,7 +19,7 @@ from filetools.app import FileToolsFacade
 from filetools.errors import AccessDeniedError, InvalidArgumentError
 from filetools.servers.http.application import ServerApplication, http_application
 from filetools.servers.http.connection import connections
-from filetools.servers.http.hosts import shown_host
+from filetools.servers.http.hosts import reachable_hosts, shown_host
 from filetools.servers.http.options import HttpOptions
 
 GRACE_SECONDS: Final = 1
@@ -41,9 +41,10 @@ class Listener:
     """With the port that the socket really has."""
 
     @property
-    def address(self) -> str:
-        """What clients call."""
-        return f"http://{shown_host(self.options.host)}:{self.options.port}"
+    def addresses(self) -> tuple[str, ...]:
+        """What clients call: those on this machine the first, those on others the last; one, if both can call that."""
+        hosts = reachable_hosts(self.socket, self.options.host)
+        return tuple(f"http://{shown_host(host)}:{self.options.port}" for host in hosts)
 
     def guarded_by(self, token: str) -> Listener:
         """Return the same for callers that know a token."""

@@ -10,6 +10,13 @@ import pytest
 from filetools.servers.http import HttpOptions, Limits, listen
 
 
+@pytest.mark.parametrize(("host", "told"), [("127.0.0.1", "127.0.0.1"), ("localhost", "localhost"), ("127.1", "127.1")])
+def test_what_listens_at_one_address_is_called_by_it_alone(host: str, told: str) -> None:
+    listener = listen(HttpOptions(host=host, port=0))
+    assert listener.addresses == (f"http://{told}:{listener.options.port}",)
+    listener.socket.close()
+
+
 def test_answers_in_parts_are_sent_at_once() -> None:
     listener = listen(HttpOptions(port=0))
     # What asyncio looks at; without it each answer in two parts waits for the client's delayed acknowledgement, 40 ms.

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
+import httpx2
 import pytest
 from websockets.sync.client import connect
 
@@ -48,8 +49,37 @@ def test_a_browser_is_sent_to_log_in(root: Path) -> None:
     with http_server(root, "--open", environment={"BROWSER": str(browser)}) as serving:
         said = serving.line()
         assert said.startswith(f"Log in, once and within a minute: {serving.address}/login#code=")
+        printed = said.split()[-1]
+        assert log_in(printed) == 200
+        assert log_in(printed) == 403, "a code counts once"
         serving.stop()  # which waits for the browser command as well
-    assert (root.parent / "opened").read_text() in said
+    opened = (root.parent / "opened").read_text()
+    assert opened.startswith(f"{serving.address}/login#code=")
+    assert opened != printed, "the browser would use up the printed one"
+
+
+def log_in(link: str) -> int:
+    """Log in with an address that was printed, and return the status."""
+    address, _, code = link.partition("/login#code=")
+    return httpx2.post(f"{address}/login", json={"code": code}, headers={"Origin": address}).status_code
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "::"])
+def test_what_listens_everywhere_tells_addresses_that_can_be_opened(root: Path, host: str) -> None:
+    # The one test that listens beyond this machine's own address, because that is what it is about; the token guards it.
+    if host == "::" and not socket.has_dualstack_ipv6():
+        pytest.skip("this machine has no IPv6")
+    with http_server(root, "--host", host, "--open", environment={"BROWSER": "true"}) as serving:
+        assert serving.address == f"http://{'[::1]' if host == '::' else '127.0.0.1'}:{serving.port}"
+        lines = [serving.line()]
+        while "Log in" not in lines[-1]:
+            lines.append(serving.line())
+        elsewhere = [line.split()[-1] for line in lines if line.startswith("Other machines reach it at ")]
+        *_, last = [serving.address, *elsewhere]
+        assert lines[-1].startswith(f"Log in, once and within a minute: {last}/login#code=")
+        for address in (serving.address, *elsewhere):
+            assert httpx2.get(f"{address}/v1/status").json()["code"] == "TOKEN_REQUIRED"
+        assert log_in(lines[-1].split()[-1]) == 200
 
 
 @contextmanager
