@@ -15,13 +15,15 @@ from filetools.errors import InvalidArgumentError
 from filetools.servers.http.asgi import Message, Scope, Send, header_values
 
 _WRITTEN: Final = re.compile(r"https?://[^\s/?#@*\\]+", re.IGNORECASE)
-_METHODS: Final = "GET, HEAD, PUT, PATCH, DELETE, POST"
-_READABLE: Final = (
-    "ETag, Location, Accept-Ranges, Content-Range, Accept-Patch, Allow, Retry-After, WWW-Authenticate, Filetools-Call,"
-    " Mcp-Session-Id"
+_MAY_SEND: Final = {
+    "Access-Control-Allow-Methods": "GET, HEAD, PUT, PATCH, DELETE, POST",
+    "Access-Control-Max-Age": "600",
+}
+_MAY_READ: Final = (
+    b"ETag, Location, Accept-Ranges, Content-Range, Accept-Patch, Allow, Retry-After, WWW-Authenticate, Filetools-Call,"
+    b" Mcp-Session-Id"
 )
 """Headers of answers that scripts may read, beside those that they always may."""
-_ASKED_AGAIN_SECONDS: Final = 600
 
 
 def origin_of(given: str) -> str:
@@ -46,35 +48,19 @@ def origin_of(given: str) -> str:
     )
 
 
-def asks_first(scope: Scope) -> bool:
-    """Whether a browser asks what a page may send, before it sends that; without token and login, so that none is needed."""
-    is_options = scope["type"] == "http" and scope["method"] == "OPTIONS"
-    return is_options and bool(header_values(scope, b"access-control-request-method"))
-
-
 def permission(scope: Scope) -> Response:
-    """Return the answer to that: whatever the server understands; who may do it is decided when it comes."""
-    headers = {"Access-Control-Allow-Methods": _METHODS, "Access-Control-Max-Age": str(_ASKED_AGAIN_SECONDS)}
-    # As they were asked for: MCP makes a header of every parameter that a tool marks, and "*" is nothing beside credentials.
-    if asked := ", ".join(header_values(scope, b"access-control-request-headers")):
-        headers["Access-Control-Allow-Headers"] = asked
-    return Response(None, 204, headers)
+    """Return what a browser is told that asks what a page may send; whether it may do that is decided when it comes."""
+    # As they were asked for: MCP makes headers of parameters, of any name, and "*" counts for nothing with credentials.
+    asked = ", ".join(header_values(scope, b"access-control-request-headers"))
+    return Response(None, 204, _MAY_SEND | ({"Access-Control-Allow-Headers": asked} if asked else {}))
 
 
 def readable(send: Send, origin: str | None) -> Send:
-    """Return what sends answers so that pages may read them.
-
-    Args:
-        send: What sends them.
-        origin: Origin of the page, which has been let in; None says to caches only that others get other answers.
-    """
+    """Return what sends answers so that the pages of an origin may read them; None only tells caches that others may."""
     added = [(b"vary", b"Origin")]
     if origin is not None:
-        added += [
-            (b"access-control-allow-origin", origin.encode("latin-1")),
-            (b"access-control-allow-credentials", b"true"),
-            (b"access-control-expose-headers", _READABLE.encode("latin-1")),
-        ]
+        added.append((b"access-control-allow-origin", origin.encode("latin-1")))
+        added += [(b"access-control-allow-credentials", b"true"), (b"access-control-expose-headers", _MAY_READ)]
 
     async def send_readable(message: Message) -> None:
         if message["type"] == "http.response.start":

@@ -51,7 +51,7 @@ class HttpOptions:
     """Name of whoever logs in."""
     tools: tuple[str, ...] | None = None
     """Names of groups and of single tools that agents are offered over MCP; None is the usual choice."""
-    page: str | None = None
+    page: str = "/"
     """Path of the page that a browser is led to once it is logged in."""
     limits: Limits = field(default_factory=Limits)
 

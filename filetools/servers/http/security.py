@@ -8,7 +8,7 @@ from typing import Final
 
 from filetools.servers.http.asgi import Application, Receive, Scope, Send, header_values, only_header
 from filetools.servers.http.callers import Admission
-from filetools.servers.http.cross_origin import asks_first, permission, readable
+from filetools.servers.http.cross_origin import permission, readable
 from filetools.servers.http.hosts import Hosts
 from filetools.servers.http.logins import Logins
 from filetools.servers.http.options import HttpOptions
@@ -16,7 +16,7 @@ from filetools.servers.http.problems import Refusal
 from filetools.servers.http.refusing import refuse
 from filetools.servers.http.shared import ADMISSION, SESSION_HEADER
 
-OPEN_PATHS: Final = frozenset({"/healthz", "/login"})
+OPEN_PATHS: Final = frozenset({"/healthz", "/login", "/docs"})
 """What is answered to everybody who names the right host."""
 OPEN_PREFIXES: Final = ("/assets/",)
 """Below these stands what is the same for everybody, and no secret: the parts of the page."""
@@ -68,6 +68,16 @@ def login_key(scope: Scope) -> str | None:
     return None if not sent else sent[0].strip() if len(sent) == 1 else ""
 
 
+def wants_page(scope: Scope) -> bool:
+    """Whether whoever asks is a browser in which an address was opened."""
+    return any("text/html" in value.lower() for value in header_values(scope, b"accept"))
+
+
+def _is_open(scope: Scope) -> bool:
+    """Whether a request is for what everybody may read: of the first page the one without names, not the JSON."""
+    return scope["path"] in OPEN_PATHS or (scope["path"] == "/" and scope["type"] == "http" and wants_page(scope))
+
+
 class Guard:
     """Lets requests in or refuses them, and notes who was let in; lives as long as the server.
 
@@ -104,7 +114,10 @@ class Guard:
         return origin if origin in self._origins else None
 
     def _only_asks(self, scope: Scope) -> bool:
-        return asks_first(scope) and self._let_in(scope) is not None
+        """Whether a browser asks what a page may send, which it does without token and login."""
+        if scope["type"] != "http" or scope["method"] != "OPTIONS" or self._let_in(scope) is None:
+            return False
+        return bool(header_values(scope, b"access-control-request-method"))
 
     def _admitted(self, scope: Scope) -> Admission:
         sent = len(scope["raw_path"]) + len(scope["query_string"])
@@ -124,8 +137,7 @@ class Guard:
             return Admission()
         if (key := login_key(scope)) is not None:
             return Admission(login=self._required_login(scope, key, origin))
-        path = scope["path"]
-        if self._token is not None and not (path in OPEN_PATHS or path.startswith(OPEN_PREFIXES)):
+        if self._token is not None and not (_is_open(scope) or scope["path"].startswith(OPEN_PREFIXES)):
             self._require_token(scope, self._token)
         return Admission()
 
@@ -136,7 +148,7 @@ class Guard:
         origins = header_values(scope, b"origin")
         if origins and not (len(origins) == 1 and self._hosts.is_own_origin(origins[0], host, scope)):
             raise Refusal(403, "WRONG_ORIGIN", "Pages of other origins may not call this server")
-        is_harmless = scope["path"] in OPEN_PATHS and scope.get("method") in _SAFE_METHODS
+        is_harmless = _is_open(scope) and scope.get("method") in _SAFE_METHODS
         if not is_harmless and set(header_values(scope, b"sec-fetch-site")) - _OWN_SITES:
             raise Refusal(403, "WRONG_ORIGIN", "Pages of other sites may not call this server")
         return origins[0] if origins else None

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -45,8 +44,7 @@ def opened(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HttpServer]:
     """A server without a token that pages of two other origins may call."""
     root = tmp_path_factory.mktemp("opened") / "project"
     root.mkdir()
-    arguments = ("--allow-origin", EDITOR, "--allow-origin", NEIGHBOUR, "--open")
-    with http_server(root, *arguments, environment={"BROWSER": "true"}) as serving:
+    with http_server(root, "--allow-origin", EDITOR, "--allow-origin", NEIGHBOUR) as serving:
         yield serving
 
 
@@ -207,12 +205,16 @@ def test_where_nobody_needs_a_token_its_pages_are_agents(opened: HttpServer) -> 
     assert httpx2.get(f"{opened.address}/v1/status", headers={"Origin": NEIGHBOUR}).status_code == 200
 
 
-def test_a_page_of_another_port_logs_in_and_its_login_counts_for_it_alone(opened: HttpServer) -> None:
-    found = re.search(r"/login#code=(\S+)", opened.line())
-    assert found is not None
-    answer = httpx2.post(f"{opened.address}/login", json={"code": found[1]}, headers={"Origin": NEIGHBOUR})
-    assert answer.headers["access-control-allow-origin"] == NEIGHBOUR
-    login = {"Cookie": answer.headers["set-cookie"].partition(";")[0], "Filetools-Login": answer.json()["key"]}
-    for origin, status in ((NEIGHBOUR, 201), (EDITOR, 401), (opened.address, 401)):
-        put = httpx2.put(f"{opened.address}/v1/files/by-{status}", content=b"1", headers=login | {"Origin": origin})
-        assert put.status_code == status
+def test_a_page_of_another_port_logs_in_and_its_login_counts_for_it_alone(root: Path) -> None:
+    # A server of its own: a code counts for a minute.
+    arguments = ("--allow-origin", EDITOR, "--allow-origin", NEIGHBOUR, "--open")
+    with http_server(root, *arguments, environment={"BROWSER": "true"}) as serving:
+        code = serving.line().rpartition("#code=")[2].strip()
+        answer = httpx2.post(f"{serving.address}/login", json={"code": code}, headers={"Origin": NEIGHBOUR})
+        assert answer.headers["access-control-allow-origin"] == NEIGHBOUR
+        login = {"Cookie": answer.headers["set-cookie"].partition(";")[0], "Filetools-Login": answer.json()["key"]}
+        for origin, status in ((NEIGHBOUR, 201), (EDITOR, 401), (serving.address, 401)):
+            put = httpx2.put(
+                f"{serving.address}/v1/files/by-{status}", content=b"1", headers=login | {"Origin": origin}
+            )
+            assert put.status_code == status

@@ -14,12 +14,14 @@ from filetools.servers.http.routes import (
     live,
     logging_in,
     looking,
+    pages,
     together,
     tools,
 )
 
 ROUTERS: Final[tuple[APIRouter, ...]] = (
     about.router,
+    pages.router,
     files.router,
     logging_in.router,
     looking.router,

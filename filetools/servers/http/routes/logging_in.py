@@ -5,13 +5,14 @@ from __future__ import annotations
 from typing import Annotated, Final
 
 from fastapi import APIRouter, Header
-from fastapi.responses import HTMLResponse, JSONResponse, Response
+from fastapi.responses import JSONResponse, Response
 from pydantic import Field
 
 from filetools.servers.http.described import failures
-from filetools.servers.http.login_page import PAGE, POLICY
+from filetools.servers.http.login_page import BODY, SCRIPT
 from filetools.servers.http.logins import LOGIN_SECONDS
 from filetools.servers.http.operations import Sent
+from filetools.servers.http.page import page
 from filetools.servers.http.problems import Refusal
 from filetools.servers.http.security import cookie_name
 from filetools.servers.http.shared import SharedParts
@@ -29,13 +30,7 @@ class Code(Sent):
 @router.get("/login")
 async def login_page() -> Response:
     """Return the page."""
-    headers = {
-        "Content-Security-Policy": POLICY,
-        "Referrer-Policy": "no-referrer",
-        "X-Content-Type-Options": "nosniff",
-        "Cache-Control": "no-store",
-    }
-    return HTMLResponse(PAGE, headers=headers)
+    return page("filetools: log in", BODY, SCRIPT)
 
 
 @router.post("/login", responses=failures())

@@ -1,0 +1,152 @@
+"""What people read in a browser: that it names nothing to strangers, stands alone, and tells of every route."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import os
+import re
+import sys
+from collections.abc import Iterator
+from html import unescape
+from pathlib import Path
+
+import httpx2
+import pytest
+
+from tests.support.http_servers import HttpServer, http_server, request, statuses
+
+TOKEN = "a-token-of-some-length"
+BROWSER = {"Accept": "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"}
+PAGES = ("/", "/docs", "/login")
+
+
+@pytest.fixture(scope="module")
+def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HttpServer]:
+    """A server with a token, of a root with a name of its own."""
+    folder = tmp_path_factory.mktemp("guarded")
+    (folder / "sunflower").mkdir()
+    (folder / "secret").write_text(f"{TOKEN}\n")
+    with http_server(folder / "sunflower", "--token-file", str(folder / "secret")) as serving:
+        yield serving
+
+
+@pytest.mark.parametrize("path", PAGES)
+def test_a_stranger_is_told_no_names(guarded: HttpServer, path: str) -> None:
+    answer = httpx2.get(f"{guarded.address}{path}", headers=BROWSER)
+    assert answer.status_code == 200
+    told = answer.text + str(answer.headers)
+    assert "sunflower" not in told
+    assert str(guarded.root.parent) not in told
+    assert TOKEN not in told
+
+
+def test_only_a_page_is_open(guarded: HttpServer) -> None:
+    for accept in ({}, {"Accept": "application/json"}, {"Accept": "*/*"}):
+        for method in ("GET", "HEAD", "POST", "OPTIONS"):
+            assert httpx2.request(method, f"{guarded.address}/", headers=accept).status_code == 401
+    for path in ("/v1/status", "/openapi.json", "/docs/", "//", "/nowhere", "/v1/files/"):
+        assert httpx2.get(f"{guarded.address}{path}", headers=BROWSER).status_code == 401
+
+
+@pytest.mark.parametrize("path", PAGES)
+def test_other_origins_and_names_get_no_page(server: HttpServer, path: str) -> None:
+    answer = httpx2.get(f"{server.address}{path}", headers=BROWSER | {"Origin": "http://evil.example"})
+    assert (answer.status_code, answer.json()["code"]) == (403, "WRONG_ORIGIN")
+    asked = request(path, f"evil.example:{server.port}", f"Accept: {BROWSER['Accept']}")
+    assert statuses(server.raw(asked)) == [421]
+
+
+def test_a_link_from_elsewhere_opens_the_page_and_nothing_else(server: HttpServer) -> None:
+    followed = {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate"}
+    assert httpx2.get(f"{server.address}/", headers=BROWSER | followed).status_code == 200
+    assert httpx2.get(f"{server.address}/docs", headers=BROWSER | followed).status_code == 200
+    assert httpx2.get(f"{server.address}/", headers=followed).status_code == 403
+    assert httpx2.get(f"{server.address}/openapi.json", headers=BROWSER | followed).status_code == 403
+
+
+@pytest.mark.parametrize("path", PAGES)
+def test_a_page_stands_alone(server: HttpServer, path: str) -> None:
+    answer = httpx2.get(f"{server.address}{path}", headers=BROWSER)
+    assert answer.headers["content-type"] == "text/html; charset=utf-8"
+    assert answer.headers["x-content-type-options"] == "nosniff"
+    assert answer.headers["referrer-policy"] == "no-referrer"
+    sources = {
+        kind: hashlib.sha256(found[1].encode()).digest()
+        for kind in ("script", "style")
+        if (found := re.search(f"<{kind}>(.*?)</{kind}>", answer.text, re.DOTALL))
+    }
+    script, style = (f"'sha256-{base64.b64encode(sources[kind]).decode()}'" for kind in ("script", "style"))
+    assert answer.headers["content-security-policy"] == (
+        f"default-src 'none'; script-src {script}; style-src {style}; connect-src 'self'; base-uri 'none';"
+        " form-action 'none'; frame-ancestors 'none'"
+    )
+    assert not re.search(r"<(?:link|img|iframe|object|base)\b|\bsrc=|\bstyle=|\bon\w+=|@import|url\(", answer.text)
+    linked = re.findall(r'href="([^"]*)"', answer.text)
+    assert all(each.startswith(("/", "#")) and not each.startswith("//") for each in linked)
+    head = httpx2.head(f"{server.address}{path}", headers=BROWSER)
+    assert (head.status_code, head.content, head.headers["content-length"]) == (200, b"", str(len(answer.content)))
+
+
+def test_where_nobody_needs_a_token_the_page_says_what_is_served(tmp_path: Path) -> None:
+    root = tmp_path / "a&b"
+    root.mkdir()
+    with http_server(root) as serving:
+        answer = httpx2.get(f"{serving.address}/", headers=BROWSER)
+        assert '<h1 id="root">a&amp;b</h1>' in answer.text
+        assert answer.headers["vary"] == "Accept"
+        told = httpx2.get(f"{serving.address}/")
+        assert told.json() == {"server": "filetools", "root": "a&b", "openapi": "/openapi.json", "docs": "/docs"}
+        assert told.headers["vary"] == "Accept"
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere names are Unicode")
+def test_a_root_may_have_a_name_that_is_no_text(tmp_path: Path) -> None:
+    root = tmp_path / os.fsdecode(b"caf\xe9")
+    root.mkdir()
+    with http_server(root, "--state-dir", str(tmp_path / "state")) as serving:
+        assert '<h1 id="root">caf?</h1>' in httpx2.get(f"{serving.address}/", headers=BROWSER).text
+        assert httpx2.get(f"{serving.address}/").json()["root"] == "caf?"
+
+
+def test_the_links_of_the_first_page_lead_somewhere(server: HttpServer) -> None:
+    text = httpx2.get(f"{server.address}/", headers=BROWSER).text
+    linked = re.findall(r'href="([^"]*)"', text)
+    assert linked == ["/docs", "/openapi.json"]
+    for each in (*linked, "/v1/list", "/v1/tools"):
+        assert httpx2.get(f"{server.address}{each}").status_code == 200
+
+
+def test_the_reference_tells_of_every_route_and_object(server: HttpServer) -> None:
+    described = httpx2.get(f"{server.address}/openapi.json").json()
+    text = httpx2.get(f"{server.address}/docs").text
+    for path, item in described["paths"].items():
+        for method, operation in item.items():
+            if method == "head":
+                continue
+            found = re.search(f"<b>{method.upper()}</b><code>{re.escape(path)}</code>.*?</details>", text, re.DOTALL)
+            assert found is not None, (method, path)
+            plain = unescape(re.sub(r"<[^>]+>", "", found[0]))
+            assert operation["description"].partition("\n")[0].replace("`", "") in plain
+            for each in operation.get("parameters", ()):
+                assert f"<code>{each['name']}</code>" in found[0]
+            for status in operation["responses"].keys() - {"400", "401", "403", "408", "413", "421", "422", "429"}:
+                assert status in ("431", "500", "503") or status in plain, (method, path, status)
+    linked = set(re.findall(r'href="#([^"]*)"', text))
+    objects = re.findall(r'<div id="([^"]*)"', text)
+    assert linked <= set(objects)
+    assert objects == sorted(described["components"]["schemas"])
+
+
+def test_a_login_leads_to_the_page_and_is_told_the_name(root: Path) -> None:
+    # A server of its own: a code counts for a minute.
+    with http_server(root, "--name", "files.example.org", "--open", environment={"BROWSER": "true"}) as serving:
+        assert serving.line().startswith("Callers need the token")
+        code = serving.line().rpartition("#code=")[2].strip()
+        own = {"Origin": serving.address}
+        answer = httpx2.post(f"{serving.address}/login", json={"code": code}, headers=own)
+        assert answer.json()["next"] == "/"
+        # What the page's script sends: browsers tell no origin with it.
+        login = {"Cookie": answer.headers["set-cookie"].partition(";")[0], "Filetools-Login": answer.json()["key"]}
+        status = httpx2.get(f"{serving.address}/v1/status", headers=login | {"Sec-Fetch-Site": "same-origin"})
+        assert status.json()["root"] == root.name
