@@ -70,12 +70,11 @@ def test_what_is_not_one_origin_is_refused(given: str) -> None:
         HttpOptions(origins=(EDITOR, given))
 
 
-@pytest.mark.parametrize("given", ["*", f"{EDITOR}/app"])
-def test_the_command_refuses_it_before_anything_is_opened(root: Path, given: str) -> None:
-    process = start(root, "--port", "0", "--allow-origin", EDITOR, "--allow-origin", given)
+def test_the_command_refuses_it_before_anything_is_opened(root: Path) -> None:
+    process = start(root, "--port", "0", "--allow-origin", EDITOR, "--allow-origin", f"{EDITOR}/app")
     out, said = process.communicate(timeout=60)
     assert (process.returncode, out) == (2, b"")
-    assert f"error INVALID_ARGUMENT: {given!r} is not one origin" in said.decode()
+    assert f"error INVALID_ARGUMENT: '{EDITOR}/app' is not one origin" in said.decode()
     assert "hint: Name each as browsers do" in said.decode()
     assert not (root / ".filetools").exists()
 
