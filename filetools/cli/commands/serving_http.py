@@ -6,9 +6,10 @@ import asyncio
 import importlib.util
 import sys
 import webbrowser
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
@@ -21,6 +22,9 @@ from filetools.cli.terminal import print_line, print_note, printable
 from filetools.distribution import install_command
 from filetools.models import Preset
 from filetools.settings import STATE_DIRECTORY
+
+if TYPE_CHECKING:
+    from filetools.servers.http import Listener, ServerApplication
 
 _PANEL: Final = "Serve programs"
 
@@ -67,12 +71,13 @@ def serve(
             print_note(f"error: serving HTTP needs the package {package!r}\nhint: {install_command('server')}")
             raise typer.Exit(FAILED)
     # A second to import, and only this command needs it.
-    from filetools.servers.http import HttpOptions, Listener, ServerApplication, is_loopback, listen
+    from filetools.servers.http import HttpOptions, is_loopback, listen
     from filetools.servers.http import serve as serve_http
 
     wanted = None if tools is None else tuple(each.strip() for each in tools.split(",") if each.strip())
     place = root.resolve()
     mirror, state = desk.options.mirror, desk.options.state_dir
+    secrets = state or place / STATE_DIRECTORY
     settings, _ = Desk(replace(desk.options, root=place)).settings(permissions=permissions)
     token = None if token_file is None else read_token(token_file)
     options = HttpOptions(
@@ -83,31 +88,34 @@ def serve(
 
     async def run() -> None:
         async with open_workspace(place, mirror=mirror, state_dir=state, settings=settings) as files:
-            guarded = listener
+            at = listener
             # By a name of its own it is called through a proxy, and so by other machines.
             if token is None and (name or not is_loopback(host)):
-                guarded = listener.guarded_by(own_token(state or place / STATE_DIRECTORY))
-            await serve_http(files, guarded, lambda application: announce(guarded, application))
+                at = listener.guarded_by(own_token(secrets))
 
-    def announce(at: Listener, application: ServerApplication) -> None:
-        here, *elsewhere = at.addresses
-        print_line(f"Serving {printable(str(place))} at {here}")
-        for address in elsewhere:
-            print_line(f"Other machines reach it at {address}")
-        if at.options.token is not None:
-            file = token_file or (state or place / STATE_DIRECTORY) / TOKEN_FILE
-            print_line(f"Callers need the token in {printable(str(file))}")
-        if open_page:
-            # A code counts once: the browser that is opened here has one of its own, or the printed one would be dead.
-            print_line(f"Log in, once and within a minute: {login_address(at.addresses[-1], application)}")
-            sys.stdout.flush()
-            webbrowser.open(login_address(here, application))
-        sys.stdout.flush()
+            def announce(application: ServerApplication) -> None:
+                new_code = application.shared.logins.new_code if open_page else None
+                _announce(place, at, token_file or secrets / TOKEN_FILE, new_code)
 
-    def login_address(at: str, application: ServerApplication) -> str:
-        return f"{at}/login#code={application.shared.logins.new_code()}"
+            await serve_http(files, at, announce)
 
     asyncio.run(run())
+
+
+def _announce(place: Path, at: Listener, token_file: Path, new_code: Callable[[], str] | None) -> None:
+    """Tell what is served where, and log a browser in if there are codes for it."""
+    here, *elsewhere = at.addresses
+    print_line(f"Serving {printable(str(place))} at {here}")
+    for address in elsewhere:
+        print_line(f"Other machines reach it at {address}")
+    if at.options.token is not None:
+        print_line(f"Callers need the token in {printable(str(token_file))}")
+    if new_code is not None:
+        print_line(f"Log in, once and within a minute: {at.addresses[-1]}/login#code={new_code()}")
+    sys.stdout.flush()
+    if new_code is not None:
+        # A code counts once: with the printed one this browser would make that address useless to any other.
+        webbrowser.open(f"{here}/login#code={new_code()}")
 
 
 def _host_names(given: list[str] | None) -> tuple[str, ...]:
