@@ -3,6 +3,7 @@
 SHELL := /bin/bash
 PYTHON ?= python3
 VENV := .venv
+PEERS := .venv-peers
 BIN := $(VENV)/bin
 # Twice as many as the cores of a small machine: many tests wait for disks and for other processes.
 JOBS ?= 4
@@ -11,7 +12,7 @@ JOBS ?= 4
 PYTEST = root=$$(mktemp -d) && trap 'rm -rf "$$root"' EXIT && PYTEST_DEBUG_TEMPROOT=$$root $(BIN)/python -m pytest
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint bench long conformance soak reference picture site clean
+.PHONY: help demo test lint bench bench-peers long conformance soak reference picture site clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /  \1\t/p' $(MAKEFILE_LIST) | expand -t 14
@@ -29,6 +30,9 @@ lint: $(VENV)/.installed-dev ## formatter, linter, type checker
 
 bench: $(VENV)/.installed-dev ## every benchmark against its floor
 	$(BIN)/python benchmarks/run.py
+
+bench-peers: $(PEERS)/.installed ## edits lost and files torn: ours, and other file layers for agents
+	@FILETOOLS_NPM=$(PEERS)/npm $(PEERS)/bin/python -m benchmarks.compare_peers
 
 soak: $(VENV)/.installed-dev ## the long doses: hours
 	@export FILETOOLS_DOSE=100 FILETOOLS_KILL_ROUNDS=5000 && $(PYTEST) --timeout=36000
@@ -56,8 +60,8 @@ picture: $(VENV)/.installed-dev ## draw docs/pictures/demo.svg from a run of the
 site: $(VENV)/.installed-docs ## build the site from docs/ into site/, every warning an error
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --clean
 
-clean: ## remove the environment and all caches
-	rm -rf $(VENV) site .pytest_cache .mypy_cache .ruff_cache .hypothesis
+clean: ## remove the environments and all caches
+	rm -rf $(VENV) $(PEERS) site .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find filetools tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(VENV)/.made:
@@ -75,4 +79,12 @@ $(VENV)/.installed-dev: $(VENV)/.made pyproject.toml
 
 $(VENV)/.installed-docs: $(VENV)/.made pyproject.toml
 	$(BIN)/python -m pip install --quiet --editable '.[docs]'
+	@touch $@
+
+# Of its own: what the peers need may one day not go together with what tests need. The peers themselves are installed by the
+# benchmark, one by one, so that one which cannot be had is a line in the table.
+$(PEERS)/.installed: pyproject.toml
+	$(PYTHON) -m venv $(PEERS)
+	$(PEERS)/bin/python -m pip install --quiet --upgrade pip
+	$(PEERS)/bin/python -m pip install --quiet --editable '.[mcp]'
 	@touch $@

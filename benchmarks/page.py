@@ -36,7 +36,7 @@ LIMITS: Final = """## Limits
   for a processor make a call with several hand-overs dearer than its floor with one.
 - On ext4 renaming over a file also starts writing its bytes to the disk, while exchanging two names does not: part of the
   floor of writes is that.
-- The peers are not measured here; what was measured of them before, and how, is told in the comparison of the README.
+- The peers are not measured here. What they lose is counted by `make bench-peers`, and told in docs/comparison.md.
 - Goals without a row concern what `make bench` does not measure yet.
 """
 

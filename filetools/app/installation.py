@@ -17,7 +17,7 @@ from filetools.distribution import DISTRIBUTION, install_command, installed_vers
 from filetools.search import find_ripgrep
 
 _REQUIREMENT: Final = re.compile(r"([\w.-]+)(?:\[[^]]*\])?[^;]*;\s*extra\s*==\s*['\"]([\w-]+)['\"]")
-_NOT_OFFERED: Final = ("all", "dev")
+_NOT_OFFERED: Final = ("all", "dev", "peers")
 _PURPOSES: Final = {
     "acp": "editors that drive agents",
     "cli": "this command",

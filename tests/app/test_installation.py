@@ -8,7 +8,7 @@ from tests.support.declared import project
 
 
 def test_every_extra_says_what_it_is_for_and_how_it_is_installed() -> None:
-    declared = set(project()["optional-dependencies"]) - {"all", "dev"}
+    declared = set(project()["optional-dependencies"]) - {"all", "dev", "peers"}
     checks = {check.name.strip("[]"): check for check in installation() if check.name.startswith("[")}
     assert checks.keys() >= {"cli", "mcp", "server", "search"}
     assert checks.keys() <= declared

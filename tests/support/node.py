@@ -14,8 +14,6 @@ import sys
 from pathlib import Path
 from typing import Final
 
-import pytest
-
 from tests.support.declared import REPOSITORY
 
 RELEASE: Final = "@modelcontextprotocol/conformance@0.1.16"
@@ -38,6 +36,8 @@ def program(package: str, script: str) -> list[str]:
         script: Where the script lies in it.
     """
     if not os.environ.get(REQUIRED):
+        import pytest
+
         pytest.skip("a longer check: make conformance runs it")
     place = folder(package) / "node_modules" / package.rpartition("@")[0] / script
     assert place.is_file(), f"{package} is not installed; python -m tests.support.node installs it"
@@ -48,6 +48,8 @@ def installed_program(package: str, script: str) -> list[str]:
     """Return what starts a script of a package wherever it is installed; where it must be there and is not, fails."""
     place = folder(package) / "node_modules" / package.rpartition("@")[0] / script
     if not place.is_file() and not os.environ.get(REQUIRED):
+        import pytest  # `make bench-peers` does without
+
         pytest.skip(f"{package} is not installed; python -m tests.support.node installs it")
     assert place.is_file(), f"{package} is not installed; python -m tests.support.node installs it"
     return [*_started()[0], str(place)]
