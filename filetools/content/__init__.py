@@ -18,6 +18,7 @@ from filetools.content.edits import (
     apply_edits_to_bytes,
     insert_lines,
     insert_lines_in_bytes,
+    joined,
 )
 from filetools.content.elision import left_out
 from filetools.content.ends import ends_like, split_lines, with_ends
@@ -82,6 +83,7 @@ __all__ = [
     "insert_lines_in_bytes",
     "inspect",
     "inverse",
+    "joined",
     "left_out",
     "merge",
     "merge_bytes",

@@ -5,7 +5,6 @@ Source: the grammar that OpenAI publishes for its `apply_patch` tool.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from typing import Final, Literal
 
@@ -20,8 +19,6 @@ _FILE_KINDS: Final[dict[str, Literal["add", "delete", "update"]]] = {
     "*** Delete File: ": "delete",
     "*** Update File: ": "update",
 }
-_HEREDOC: Final = re.compile(r"(?:[\w./-]+\s+)*<<-?\s*(['\"]?)(\w+)\1")
-_FENCE: Final = re.compile(r"(`{3,}|~{3,})\w*")
 _LINE_KINDS: Final[dict[str, Literal["context", "remove", "add"]]] = {" ": "context", "-": "remove", "+": "add"}
 
 
@@ -35,32 +32,21 @@ def read_codex_patch(lines: Sequence[str], first: int) -> tuple[FilePatch, ...]:
     Raises:
         InvalidArgumentError: It is malformed; the details have the line.
     """
-    wrapped = _wrapping(lines[first - 1]) if first else None
-    return tuple(_Reader(lines, first + 1, wrapped).files())
+    return tuple(_Reader(lines, first + 1).files())
 
 
 def begin_of(lines: Sequence[str]) -> int | None:
-    """Return where "*** Begin Patch" stands, from 0: first, or in a heredoc or a code fence; None if it does not."""
+    """Return where "*** Begin Patch" stands, from 0: first of all; None if it does not."""
     first = next((at for at, line in enumerate(lines) if line.strip()), len(lines))
-    if first < len(lines) and lines[first].strip() == BEGIN:
-        return first
-    is_wrapped = first + 1 < len(lines) and _wrapping(lines[first]) is not None
-    return first + 1 if is_wrapped and lines[first + 1].strip() == BEGIN else None
-
-
-def _wrapping(line: str) -> str | None:
-    """Return what ends a heredoc or a code fence that a line begins; None if it begins none."""
-    heredoc, fence = _HEREDOC.fullmatch(line.strip()), _FENCE.fullmatch(line.strip())
-    return heredoc[2] if heredoc else fence[1] if fence else None
+    return first if first < len(lines) and lines[first].strip() == BEGIN else None
 
 
 class _Reader:
     """Reads one patch from its first line to its last."""
 
-    def __init__(self, lines: Sequence[str], at: int, wrapped: str | None) -> None:
+    def __init__(self, lines: Sequence[str], at: int) -> None:
         self._lines = lines
         self._at = at
-        self._wrapped: tuple[list[str | None], ...] = ([], [wrapped])
 
     def files(self) -> list[FilePatch]:
         found: list[FilePatch] = []
@@ -68,8 +54,7 @@ class _Reader:
             if self._at >= len(self._lines):
                 raise malformed(self._at, f"{_END!r} is missing")
             found.append(self._file())
-        behind: list[str | None] = [line.strip() for line in self._lines[self._at + 1 :] if line.strip()]
-        if behind not in self._wrapped:
+        if any(line.strip() for line in self._lines[self._at + 1 :]):
             raise malformed(self._at + 2, f"text behind {_END!r}")
         if not found:
             raise malformed(self._at + 1, "it changes no file")

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from filetools.content.around import lines_around
 from filetools.content.closest import closest_region
@@ -21,11 +21,12 @@ from filetools.content.lines import newline_of
 from filetools.content.matching import lines_at, matches_of
 from filetools.content.normalizing import meant_by
 from filetools.content.text_edits import TextEdit, apply_text_edits, composed, splice
-from filetools.errors import EditAmbiguousError, EditNotFoundError, InvalidArgumentError
+from filetools.errors import EditAmbiguousError, EditNotFoundError, FileToolsError, InvalidArgumentError
 from filetools.models import Newline
 
+E = TypeVar("E", bound=FileToolsError)
 MOST_REFUSALS: Final = 5
-"""Edits that one refusal tells of besides the first."""
+"""Refusals that one tells of besides itself; of more it tells the number."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,7 +93,7 @@ def apply_edits(text: str, edits: Sequence[Edit], *, path: str | None = None) ->
         if why:
             repairs.append(f"The old text of edit {number} was found but for {why}")
         if edit.old != edit.new:
-            made = _replacements(current, found, new)
+            made = replacements(current, found, new)
             current = apply_text_edits(current, made)
             spans = composed(spans, made)
     if refusals:
@@ -100,21 +101,23 @@ def apply_edits(text: str, edits: Sequence[Edit], *, path: str | None = None) ->
     return EditOutcome(text=current, spans=tuple(spans), counts=tuple(counts), repairs=tuple(repairs))
 
 
-def joined(
-    refusals: Sequence[EditNotFoundError | EditAmbiguousError],
-) -> EditNotFoundError | EditAmbiguousError:
+def joined(refusals: Sequence[E]) -> E:
     """Return the first of some refusals, which tells the others, too."""
     first = refusals[0]
-    if len(refusals) > 1:
-        others = [other.message for other in refusals[1 : MOST_REFUSALS + 1]]
-        first.message = "\n".join([first.message, *others])
-        rest = [{"number": each.details["number"], **_repair_data(each)} for each in refusals[1 : MOST_REFUSALS + 1]]
-        first.details["others"] = rest
+    told = refusals[1 : MOST_REFUSALS + 1]
+    if told:
+        more = len(refusals) - 1 - len(told)
+        rest = [f"and {more} more"] if more else []
+        first.message = "\n".join([first.message, *(other.message for other in told), *rest])
+        first.details["others"] = [*first.details.get("others", ()), *(_other(first, other) for other in told)]
     return first
 
 
-def _repair_data(error: EditNotFoundError | EditAmbiguousError) -> dict[str, Any]:
-    return {name: error.details[name] for name in ("closest", "lines") if error.details.get(name)}
+def _other(first: FileToolsError, other: FileToolsError) -> dict[str, Any]:
+    """Return what programs get to know of one more refusal."""
+    where = {} if other.path == first.path else {"path": None if other.path is None else str(other.path)}
+    names = ("number", "closest", "lines", "others")
+    return where | {name: other.details[name] for name in names if other.details.get(name)}
 
 
 def apply_edits_to_bytes(content: bytes, text_format: TextFormat, edits: Sequence[Edit], *, path: str) -> BytesOutcome:
@@ -206,7 +209,8 @@ def _found(text: str, edit: Edit, number: int, path: str | None) -> tuple[list[t
     raise EditAmbiguousError(path, f"{what} matches {len(found)} times", lines=lines, number=number, around=around)
 
 
-def _replacements(text: str, found: Sequence[tuple[int, int]], new: str) -> list[TextEdit]:
+def replacements(text: str, found: Sequence[tuple[int, int]], new: str) -> list[TextEdit]:
+    """Return the edits that put a text in some places of another, with the line ends that are there."""
     newline = newline_of(text)
     is_by_place = newline == "mixed" and "\n" in new and "\r" not in new
     known: dict[tuple[str, str], list[TextEdit]] = {}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
 
@@ -10,6 +11,8 @@ from filetools.errors import InvalidArgumentError
 
 RANGE: Final = re.compile(r"@@ -(\d{1,9})(?:,(\d{1,9}))? \+(\d{1,9})(?:,(\d{1,9}))? @@")
 """Where a hunk of a unified diff says that its lines stand."""
+_HEREDOC: Final = re.compile(r"(?:[\w./-]+\s+)*<<-?\s*(['\"]?)(\w+)\1")
+_FENCE: Final = re.compile(r"(`{3,}|~{3,})\w*")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,6 +53,8 @@ class FilePatch:
     hunks: tuple[FileHunk, ...] = ()
     mode: int | None = None
     """Permission bits afterwards, if the patch sets them: 0o644 or 0o755."""
+    repair: str = ""
+    """What was round the patch that does not belong to it: a sentence, at its first file; "" if nothing was."""
     is_unified: bool
     """Whether it was a unified diff, in which missing line ends mean something."""
 
@@ -57,3 +62,22 @@ class FilePatch:
 def malformed(line: int, reason: str) -> InvalidArgumentError:
     """Return the error that says where a patch cannot be understood; lines count from 1."""
     return InvalidArgumentError(f"Malformed patch, line {line}: {reason}", details={"line": line})
+
+
+def unwrapped(lines: Sequence[str]) -> tuple[list[str], str]:
+    """Return the lines of a patch without a heredoc or a code fence round them, and what it was; "" for nothing.
+
+    What began it is left as an empty line, so that every line keeps its number.
+    """
+    made = list(lines)
+    first = next((at for at, line in enumerate(made) if line.strip()), 0)
+    opening = made[first].strip() if made else ""
+    heredoc, fence = _HEREDOC.fullmatch(opening), _FENCE.fullmatch(opening)
+    if heredoc is None and fence is None:
+        return made, ""
+    made[first] = ""
+    end = heredoc[2] if heredoc is not None else fence[1] if fence is not None else ""
+    last = max((at for at, line in enumerate(made) if line.strip()), default=0)
+    if made[last].strip() == end:
+        del made[last:]
+    return made, "a heredoc" if heredoc is not None else "a code fence"

@@ -9,22 +9,24 @@ from bisect import bisect_left
 from collections.abc import Iterator
 
 
-def matches_of(old: str, text: str) -> list[tuple[int, int]]:
-    """Return start and end of every match, from left to right, none overlapping another.
+def matches_of(old: str, text: str, *, overlapping: bool = False) -> list[tuple[int, int]]:
+    """Return start and end of every match, from left to right.
 
     Args:
         old: What to look for; not empty.
         text: The whole file.
+        overlapping: Whether a match may begin within the one before.
     """
+    step = 1 if overlapping else len(old)
     if "\n" not in old or "\r" in old or "\r" not in text:
-        return [(start, start + len(old)) for start in _places(old, text)]
+        return [(start, start + len(old)) for start in _places(old, text, step)]
     if "\n" not in text:
-        return [(start, start + len(old)) for start in _places(old, text.replace("\r", "\n"))]
+        return [(start, start + len(old)) for start in _places(old, text.replace("\r", "\n"), step)]
     plain = text.replace("\r\n", "\n")
     ends = _shortened_ends(text)
     return [
         (start + bisect_left(ends, start), start + len(old) + bisect_left(ends, start + len(old)))
-        for start in _places(old, plain)
+        for start in _places(old, plain, step)
     ]
 
 
@@ -40,11 +42,11 @@ def lines_at(text: str, places: list[int]) -> list[int]:
     return lines
 
 
-def _places(old: str, text: str) -> Iterator[int]:
+def _places(old: str, text: str, step: int) -> Iterator[int]:
     place = text.find(old)
     while place >= 0:
         yield place
-        place = text.find(old, place + len(old))
+        place = text.find(old, place + step)
 
 
 def _shortened_ends(text: str) -> list[int]:

@@ -1,9 +1,10 @@
-r"""Patches: read from text, and applied to files where their old lines stand exactly.
+r"""Patches: read from text, and applied to files where their old lines stand.
 
-No line is ever matched roughly. A hunk of a unified diff stands where it says, as long as no hunk before it had to
+A hunk of a unified diff stands where it says, as long as no hunk before it had to
 move; else, and in the Codex form, its old lines must occur in one place only behind the hunk before. A line of the
 patch without CR matches any line end, and what it adds takes the end of its neighbour. If any line of a file's hunks
-ends in CR LF, as git writes it for files with CRLF, then ends are compared and added as they are.
+ends in CR LF, as git writes it for files with CRLF, then ends are compared and added as they are. Lines that stand nowhere
+so are those that `normalizing` takes them for, as in edits.
 """
 
 from __future__ import annotations
@@ -11,17 +12,20 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections import deque
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from itertools import islice
 from typing import Final
 
 from filetools.content.around import lines_around
+from filetools.content.carrying import folded_line
 from filetools.content.closest import closest_region
 from filetools.content.codex_patches import begin_of, read_codex_patch
 from filetools.content.diff import minimal_edits
-from filetools.content.edits import BytesOutcome, EditOutcome
+from filetools.content.edits import BytesOutcome, EditOutcome, joined, replacements
 from filetools.content.ends import end_of, split_lines, without_end
-from filetools.content.file_patch import FileHunk, FilePatch, PatchLine
+from filetools.content.file_patch import FileHunk, FilePatch, PatchLine, unwrapped
 from filetools.content.formats import TextFormat, decode
+from filetools.content.normalizing import meant_by
 from filetools.content.text_edits import TextEdit, apply_text_edits, splice
 from filetools.content.unified_patches import read_unified_patch
 from filetools.content.words import starts_of
@@ -46,10 +50,10 @@ def parse_patch(text: str) -> tuple[FilePatch, ...]:
     if lines and all(line.endswith("\r") for line in lines):
         # Converted on its way, headers and all: its CR say nothing about the files.
         lines = [line[:-1] for line in lines]
+    lines, wrapping = unwrapped(lines)
     begin = begin_of(lines)
-    if begin is not None:
-        return read_codex_patch(lines, begin)
-    return read_unified_patch(lines)
+    first, *others = read_unified_patch(lines) if begin is None else read_codex_patch(lines, begin)
+    return (replace(first, repair=f"The patch was taken out of {wrapping}" if wrapping else ""), *others)
 
 
 def apply_file_patch(content: bytes, text_format: TextFormat, patch: FilePatch, *, path: str) -> BytesOutcome:
@@ -90,13 +94,31 @@ def _new_text(text: str, patch: FilePatch, path: str) -> EditOutcome:
             raise InvalidArgumentError(f"The patch adds {path}, but has old lines for it", path=path)
         raise EditNotFoundError(path, "The old lines of hunk 1 were not found: the file is empty")
     new = "".join(line.text + line.end for line in lines)
-    return EditOutcome(text=text + new, spans=(TextEdit(0, 0, new),) if new else (), counts=(1,) * len(patch.hunks))
+    return EditOutcome(
+        text=text + new,
+        spans=(TextEdit(0, 0, new),) if new else (),
+        counts=(1,) * len(patch.hunks),
+        repairs=tuple(hunk.repair for hunk in patch.hunks if hunk.repair),
+    )
 
 
 def _applied(text: str, patch: FilePatch, path: str) -> EditOutcome:
     placer = _Placer(text, patch, path)
-    spans = [edit for number, hunk in enumerate(patch.hunks, 1) for edit in placer.edits_of(hunk, number)]
-    return EditOutcome(text=apply_text_edits(text, spans), spans=tuple(spans), counts=(1,) * len(patch.hunks))
+    spans: list[TextEdit] = []
+    refusals: list[EditNotFoundError | EditAmbiguousError] = []
+    for number, hunk in enumerate(patch.hunks, 1):
+        try:
+            spans += placer.edits_of(hunk, number)
+        except (EditNotFoundError, EditAmbiguousError) as exc:
+            refusals.append(exc)
+    if refusals:
+        raise joined(refusals)
+    return EditOutcome(
+        text=apply_text_edits(text, spans),
+        spans=tuple(spans),
+        counts=(1,) * len(patch.hunks),
+        repairs=tuple(placer.repairs),
+    )
 
 
 def _places_of(lines: Sequence[str]) -> dict[str, list[int]]:
@@ -110,6 +132,8 @@ class _Placer:
     """Finds the place of each hunk of one patch in one text, from the first to the last; lives for one call."""
 
     def __init__(self, text: str, patch: FilePatch, path: str) -> None:
+        self.repairs: list[str] = []
+        """What hunks were taken for, a sentence each."""
         self._text, self._path = text, path
         self._lines = split_lines(text)
         self._bare = [without_end(line) for line in self._lines]
@@ -125,7 +149,11 @@ class _Placer:
         """Return what a hunk changes, at its place behind the hunks before."""
         lines = hunk.lines
         old = [line for line in lines if line.kind != "add"]
-        at = self._place(hunk, old, number)
+        behind = self._behind_anchors(hunk, number)
+        at = self._place(hunk, old, behind, number)
+        self.repairs += [hunk.repair] if hunk.repair else []
+        if at is None:
+            return self._edits_meant(hunk, behind, number)
         self._behind = at + len(old)
         if not old and at and not end_of(self._lines[at - 1]):
             # Lines behind a last one without end give it one.
@@ -135,8 +163,8 @@ class _Placer:
         start = self._starts[at]
         return [TextEdit(start + one.start, start + one.end, one.text) for one in minimal_edits(before, after)]
 
-    def _place(self, hunk: FileHunk, old: Sequence[PatchLine], number: int) -> int:
-        start = self._behind_anchors(hunk, number)
+    def _place(self, hunk: FileHunk, old: Sequence[PatchLine], start: int, number: int) -> int | None:
+        """Return the line, from 0, where the old lines stand from a line on; None if they do not stand there exactly."""
         if not old:
             return self._place_without_old(hunk, start, number)
         stated = hunk.old_start - 1 if hunk.old_start is not None else -1
@@ -145,16 +173,42 @@ class _Placer:
         fitting = (at for at in self._candidates(old, start) if self._fits(old, at, hunk))
         found = list(islice(fitting, 1 if hunk.anchors else MOST_SHOWN_MATCHES))
         if not found:
-            wanted = "\n".join(line.text for line in old)
-            closest = closest_region(wanted, self._text)
-            raise EditNotFoundError(
-                self._path, f"The old lines of hunk {number} were not found", closest=closest, number=number
-            )
+            return None
         if len(found) > 1 and not hunk.anchors:
             what = f"The old lines of hunk {number} match {len(found)} times"
             raise self._ambiguous(what, [at + 1 for at in found], number, height=len(old))
         self._has_moved = found[0] != stated
         return found[0]
+
+    def _edits_meant(self, hunk: FileHunk, behind: int, number: int) -> list[TextEdit]:
+        """Return what a hunk changes whose old lines stand in the file in other characters."""
+        is_open = not end_of(self._lines[-1])
+        text = self._text + (self._end_behind(0) if is_open else "")
+        sides = ["".join(f"{line.text}\n" for line in hunk.lines if line.kind != kind) for kind in ("add", "remove")]
+        # Without a line before it, a hunk must be the only one of its kind in the whole file.
+        first = self._starts[behind] if hunk.anchors else 0
+        is_plain = not self._is_literal and all(line.end for line in hunk.lines)
+        meant = meant_by(*sides, text, first=first, whole_lines=True) if is_plain else None
+        if meant is None or meant.start < self._starts[behind] or not self._may_end(hunk, meant.end, text):
+            wanted = "\n".join(line.text for line in hunk.lines if line.kind != "add")
+            closest = closest_region(wanted, self._text)
+            what = f"The old lines of hunk {number} were not found"
+            raise EditNotFoundError(self._path, what, closest=closest, number=number)
+        self._behind = bisect_left(self._starts, min(meant.end, len(self._text)))
+        self._has_moved = True
+        why = meant.why or "the last line end"
+        self.repairs.append(f"The old lines of hunk {number} of {self._path} were found but for {why}")
+        edits = replacements(text, [(meant.start, meant.end)], meant.new)
+        if not is_open or meant.end < len(text):
+            return edits
+        after = without_end(apply_text_edits(text, edits)[meant.start :])
+        made = minimal_edits(self._text[meant.start :], after)
+        return [TextEdit(meant.start + one.start, meant.start + one.end, one.text) for one in made]
+
+    def _may_end(self, hunk: FileHunk, end: int, text: str) -> bool:
+        """Whether a hunk may end there: one that says so at the end, and a unified diff at no end that it has wrong."""
+        is_end = end == len(text)
+        return not (hunk.is_at_end and not is_end) and not (self._is_unified and is_end and len(text) > len(self._text))
 
     def _place_without_old(self, hunk: FileHunk, start: int, number: int) -> int:
         if hunk.anchors:
@@ -184,10 +238,10 @@ class _Placer:
         places = self._places.get(anchor, [])
         first = bisect_left(places, start)
         if first == len(places):
-            # Models leave the indentation of an anchor out.
+            # Models leave the indentation of an anchor out, and write plain quotes for its own.
             if self._loose_places is None:
-                self._loose_places = _places_of([line.strip() for line in self._bare])
-            places = self._loose_places.get(anchor.strip(), [])
+                self._loose_places = _places_of([folded_line(line).strip() for line in self._bare])
+            places = self._loose_places.get(folded_line(anchor).strip(), [])
             first = bisect_left(places, start)
         return places[first : first + most]
 

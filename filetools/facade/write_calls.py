@@ -7,20 +7,21 @@ from functools import partial
 from typing import Any
 
 from filetools.content import Edit
-from filetools.errors import ChangedMeanwhileError
+from filetools.errors import (
+    ChangedMeanwhileError,
+    EditAmbiguousError,
+    EditNotFoundError,
+    PathExistsError,
+    PathNotFoundError,
+)
 from filetools.facade import batches
 from filetools.facade.answered import WriteInstead, appended_text, change_instead, changed_text, whole_text
 from filetools.facade.calls import MOST_QUESTIONS
 from filetools.facade.computing import Compute, ComputedChange
 from filetools.facade.conflict_calls import ConflictCalls
-from filetools.facade.editing import (
-    PatchCall,
-    TextChange,
-    edit_result,
-    edits_change,
-    insertion,
-)
+from filetools.facade.editing import TextChange, edit_result, edits_change, insertion
 from filetools.facade.outcomes import write_result
+from filetools.facade.patching import PatchCall
 from filetools.facade.preconditions import record_steps
 from filetools.facade.progress import Abort, Progress, beat_of
 from filetools.facade.requests import NewlineChoice, OnStale, WriteRequest, chosen_edits
@@ -192,8 +193,14 @@ class WriteCalls(ConflictCalls):
         if call.deleted:
             await self._authorise("delete_file", call.deleted, {"patch": patch}, change=True)
         happened = partial(record_steps, self._parts, self.actor, call.steps)
-        outcome = await self._runner.change(call.steps, self.actor, happened=happened)
-        return call.result(outcome)
+        try:
+            return call.result(await self._runner.change(call.steps, self.actor, happened=happened))
+        except (EditNotFoundError, EditAmbiguousError, PathNotFoundError, PathExistsError) as first:
+            if len(call.patches) > 1:
+                # It stopped at the first file; what is wrong with the others is of use, too.
+                look = PatchCall(self._runner, self.actor, patch)
+                await self._parts.crew.run(partial(look.add_refusals, self._parts, first))
+            raise
 
     async def copy_file(self, source: AnyPath, destination: AnyPath, *, overwrite: bool = False) -> WriteResult:
         """Copy a file's bytes and mode.

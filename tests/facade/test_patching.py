@@ -1,0 +1,86 @@
+"""Patches over several files: what is wrong with them is told at once, and what was repaired is told, too."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from filetools.errors import EditNotFoundError, FileToolsError, PathNotFoundError
+from filetools.facade import FileToolsFacade
+
+WRONG = """*** Begin Patch
+*** Update File: a.txt
+@@
+-one!
++1
+*** Update File: missing.txt
+@@
+-x
++y
+*** Update File: b.txt
+@@
+-two
++2
+@@
+-three!
++3
+*** Add File: a.md
++new
+*** End Patch
+"""
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    (tmp_path / "a.txt").write_text("one\n")
+    (tmp_path / "b.txt").write_text("two\n“three”\n")
+    (tmp_path / "a.md").write_text("there\n")
+    return tmp_path
+
+
+@pytest.mark.parametrize("dry_run", [False, True])
+async def test_a_patch_tells_what_is_wrong_with_each_of_its_files(
+    files: FileToolsFacade, root: Path, dry_run: bool
+) -> None:
+    before = {path.name: path.read_bytes() for path in root.glob("*.*") if path.is_file()}
+    with pytest.raises(EditNotFoundError) as caught:
+        await files.apply_patch(WRONG, dry_run=dry_run)
+    told = str(caught.value)
+    assert [told.count(part) for part in ("in a.txt", "missing.txt", "hunk 2 were not found in b.txt", "a.md")] == [1] * 4
+    others = caught.value.details["others"]
+    assert [each.get("path") for each in others] == ["missing.txt", "b.txt", "a.md"]
+    assert {path.name: path.read_bytes() for path in root.glob("*.*") if path.is_file()} == before
+
+
+async def test_the_first_refusal_says_of_what_kind_it_is(files: FileToolsFacade) -> None:
+    patch = "*** Begin Patch\n*** Delete File: no.txt\n*** Update File: a.txt\n@@\n-x\n+y\n*** End Patch\n"
+    with pytest.raises(FileToolsError) as caught:
+        await files.apply_patch(patch)
+    assert isinstance(caught.value, PathNotFoundError)
+    assert "no.txt" in str(caught.value)
+    assert "in a.txt" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("before", "behind", "name"),
+    [("cat <<'EOF'\n", "EOF\n", "a heredoc"), ("```diff\n", "```\n", "a code fence"), ("", "", None)],
+)
+async def test_what_was_round_a_patch_is_told(
+    files: FileToolsFacade, root: Path, before: str, behind: str, name: str | None
+) -> None:
+    patch = '*** Begin Patch\n*** Update File: b.txt\n@@\n-"three"\n+"four"\n*** End Patch\n'
+    done = await files.apply_patch(f"{before}{patch}{behind}")
+    assert (root / "b.txt").read_text() == "two\n“four”\n"
+    told = [each["message"] for each in done.warnings if each["code"] == "REPAIRED"]
+    assert told[:-1] == ([f"The patch was taken out of {name}"] if name else [])
+    assert "hunk 1 of b.txt were found but for quotes" in told[-1]
+
+
+@pytest.mark.parametrize(("before", "behind"), [("cat <<EOF\n", "EOF\n"), ("~~~diff\n", "~~~\n")])
+async def test_a_unified_diff_with_wrong_counts_is_taken_out_of_what_is_round_it(
+    files: FileToolsFacade, root: Path, before: str, behind: str
+) -> None:
+    done = await files.apply_patch(f"{before}--- a/a.txt\n+++ b/a.txt\n@@ -1,7 +1,9 @@\n-one\n+1\n{behind}")
+    assert (root / "a.txt").read_text() == "1\n"
+    assert len(done.warnings) == 2
