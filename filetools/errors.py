@@ -266,7 +266,7 @@ class FileTooLargeError(FileToolsError, ValueError):
     """Raised when a file exceeds the limit of an operation."""
 
     code = "FILE_TOO_LARGE"
-    action = "Read a part: pass offset and limit (lines) or byte_offset and byte_count."
+    action = "Read a part: pass offset and limit (lines), or byte_offset and byte_count."
 
     def __init__(self, path: str, size: int, limit: int) -> None:
         super().__init__(
@@ -280,7 +280,7 @@ class EncodingError(FileToolsError, ValueError):
     """Raised when text cannot be decoded or encoded; names the character or byte and its position."""
 
     code = "ENCODING_ERROR"
-    action = "Pass encoding, or leave out the characters that it lacks."
+    action = "Leave out the characters that it lacks."
 
     def __init__(self, path: str, encoding: str, reason: str, *, position: int | None = None) -> None:
         super().__init__(
@@ -330,14 +330,14 @@ class EditConflictError(FileToolsError):
     """Raised when two changes touch the same text and cannot be merged."""
 
     code = "EDIT_CONFLICT"
-    action = "Read the file again and repeat the change on its current text."
+    action = "Read the file and repeat the change on its current text."
 
 
 class EditNotFoundError(FileToolsError, ValueError):
     """Raised when the text that an edit or a patch replaces is not in the file, or less often than it says."""
 
     code = "EDIT_NOT_FOUND"
-    action = "Read the file again and repeat the edit with text copied from it."
+    action = "Read the file and repeat the edit with text copied from it."
 
     def __init__(
         self,
@@ -374,7 +374,7 @@ class EditAmbiguousError(FileToolsError, ValueError):
     """Raised when the text that an edit or a patch replaces is in the file more often than it says."""
 
     code = "EDIT_AMBIGUOUS"
-    action = "Give more of the lines around the place, or the number of matches that are meant."
+    action = "Give more of the lines around the place."
 
     def __init__(
         self,
@@ -406,7 +406,7 @@ class VersionMismatchError(FileToolsError):
     """Raised when a file is not at the version the caller expected."""
 
     code = "VERSION_MISMATCH"
-    action = "Read the file again and repeat the change on its current text."
+    action = "Read the file and repeat the change on its current text."
 
     def __init__(
         self,

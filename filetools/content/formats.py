@@ -136,7 +136,9 @@ def _unencodable(exc: UnicodeEncodeError, text: str, text_format: TextFormat, *,
     reason = f"cannot encode {shown} at line {line}, column {column} (index {exc.start})"
     error = EncodingError(path, text_format.encoding, reason, position=exc.start)
     error.details.update(character=code_point, line=line, column=column)
-    error.suggested_action = "Leave the character out, or write the file in an encoding that has it, such as utf-8."
+    error.suggested_action = (
+        "Leave the character out, or write the whole file in an encoding that has it, such as utf-8."
+    )
     return error
 
 

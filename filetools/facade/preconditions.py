@@ -138,7 +138,7 @@ def refuse_changed(parts: Parts, actor: Actor, *looks: Look) -> None:
             continue
         standing = _standing(parts, seen, unsaved_text(parts, seen))  # what a read returned may be unsaved
         if parts.tracker.changed_by_others(actor, seen.key, *standing):
-            raise stale_error(parts, seen, actor, None, reason="somebody changed it since you read or wrote it")
+            raise stale_error(parts, seen, actor, None, reason="somebody changed it since you saw it")
 
 
 def permit_removal(parts: Parts, actor: Actor, expected: str | None, seen: Look) -> None:
@@ -196,7 +196,7 @@ def same_change(parts: Parts, seen: Look, actor: Actor, base: SeenVersion | None
     if is_recorded and _same_actor(records[0].actor, actor):
         return ()
     who = f"{records[0].actor.kind} {records[0].actor.id}" if is_recorded else "another program"
-    message = f"The same change was made by {who} since you read it; yours added nothing."
+    message = f"The same change was made by {who} since you saw it; yours added nothing."
     return ({"code": "SAME_CHANGE", "path": seen.path, "message": message, "version": seen.version},)
 
 

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Sequence
 from functools import partial
 from typing import Final
 
-from filetools.errors import LockTimeoutError
+from filetools.errors import LockTimeoutError, PathNotFoundError
 from filetools.events import FileRead
 from filetools.facade import batches, information, reading
 from filetools.facade.calls import Calls
@@ -64,9 +64,15 @@ class ReadCalls(Calls):
         where = self._runner.resolve(path)
         await self._authorise("read_file", [where], {}, change=False)
         stale = self._runner.is_being_written(where) and await self._is_stale(where, on_locked)
-        result = reading.read_now(self._parts, where, request, self.actor)
-        if result is None:
-            result = await self._parts.crew.run(partial(reading.read, self._parts, where, request, self.actor))
+        try:
+            result = reading.read_now(self._parts, where, request, self.actor)
+            if result is None:
+                result = await self._parts.crew.run(partial(reading.read, self._parts, where, request, self.actor))
+        except PathNotFoundError:
+            if self.actor.kind == "agent" and version is None:
+                # Now it knows that the file is gone, and what it writes there is a new one.
+                self._parts.tracker.forget(self.actor, self._parts.workspace.key(where))
+            raise
         if view == "disk" and self._parts.documents.is_dirty(self._parts.workspace.key(where)):
             result = result.model_copy(update={"buffer_is_newer": True})
         if stale:

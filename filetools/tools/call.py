@@ -27,6 +27,7 @@ from filetools.tools.deadline import WARNING_SHARE, Deadline
 from filetools.tools.envelope import failure_envelope, news_of, success_envelope
 from filetools.tools.files import Files
 from filetools.tools.nearby import suggest_paths
+from filetools.tools.offered import Offered
 from filetools.tools.retrying import Retrier, RetryPolicy
 from filetools.tools.roots import Roots
 from filetools.tools.tool import AnyTool, ReportPart, ReportProgress, ToolContext
@@ -45,6 +46,8 @@ class CallDesk:
     find: Callable[[str], AnyTool]
     log: CallLog
     retries: RetryPolicy
+    offered: Offered
+    """How hints name what the caller can do."""
     require_read: bool
     roots: Roots | None = None
     """What is served by absolute paths; `files` is the first of it."""
@@ -99,6 +102,7 @@ class ToolCall:
         self._report.begin(arguments, self._desk.files.actor, self._abort)
         try:
             envelope = success_envelope(await self._perform(arguments))
+            envelope["data"] = self._desk.offered.rephrased(envelope["data"])
         except asyncio.CancelledError:
             self._report.failed(AbortedError(self._name), self._attempts, status="cancelled")
             raise
@@ -200,6 +204,7 @@ class ToolCall:
         )
 
     def _failed(self, error: FileToolsError) -> dict[str, Any]:
+        self._desk.offered.rephrase(error, self._name)
         self._report.failed(error, self._attempts)
         return failure_envelope(error, self._attempts)
 

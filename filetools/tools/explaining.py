@@ -63,7 +63,7 @@ async def _grep_hints(files: Files, given: GrepFiles, found: GrepResult, is_abor
             more = "" if other.total_is_complete else " or more"
             yield f"{says}: {counted(count, 'line')}{more} in {counted(other.total, 'file')}, such as {other.files[0].path}"
     if not given.literal and _NAME_GLOB.fullmatch(given.pattern):
-        yield "the pattern looks like a glob; names of files are found by search_files, and glob limits which are searched"
+        yield "the pattern looks like a glob; search_files finds names; the parameter glob limits which files are searched"
 
 
 def _other_greps(given: GrepFiles) -> list[tuple[dict[str, Any], str]]:

@@ -22,7 +22,7 @@ async def suggest_paths(files: Files, error: PathNotFoundError | DirectoryNotFou
     found = await similar_paths(files, error.path or "")
     if found:
         error.details["similar"] = found
-        error.suggested_action = f"Did you mean {found[0]!r}? Else look with list_files or search_files."
+        error.suggested_action = f"Did you mean {found[0]!r}? Else list_files or search_files shows what is there."
 
 
 async def similar_paths(files: Files, path: str) -> list[str]:

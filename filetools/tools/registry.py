@@ -18,6 +18,7 @@ from filetools.tools.clipping import TextLimits
 from filetools.tools.editing import EDITING
 from filetools.tools.files import Files
 from filetools.tools.history import HISTORY
+from filetools.tools.offered import Names, Offered
 from filetools.tools.reading import READING
 from filetools.tools.retrying import RetryPolicy
 from filetools.tools.roots import Roots
@@ -31,6 +32,8 @@ FILE_TOOLS: Final[tuple[AnyTool, ...]] = (
     *READING, *SEARCHING, *WRITING, *EDITING, *ARRANGING, *HISTORY, *BATCHES, *BUFFERS,
 )  # fmt: skip
 """The tools over files; those of the group "core" are what doors offer by default."""
+
+OWN_NAMES: Final = frozenset(tool.name for tool in FILE_TOOLS)
 
 
 def chosen(tools: Iterable[AnyTool], wanted: Iterable[str]) -> list[AnyTool]:
@@ -67,6 +70,7 @@ class ToolRegistry:
             are then told by absolute paths, too.
         retries: How calls are repeated that met a network error, a rate limit or a strict mirror that failed.
         log: Where calls are logged; registries may share one.
+        dialect: How hints name the tools of another product; None for our own.
     """
 
     def __init__(
@@ -79,6 +83,7 @@ class ToolRegistry:
         roots: Roots | None = None,
         retries: RetryPolicy | None = None,
         log: CallLog | None = None,
+        dialect: Names | None = None,
     ) -> None:
         self._tools: dict[str, AnyTool] = {}
         self.log = CallLog() if log is None else log
@@ -89,6 +94,7 @@ class ToolRegistry:
             find=self.tool,
             log=self.log,
             retries=retries or RetryPolicy(),
+            offered=Offered(self._tools, OWN_NAMES, dialect or Names()),
             require_read=require_read,
             roots=roots,
         )

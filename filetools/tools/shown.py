@@ -96,9 +96,9 @@ def news_lines(envelope: Mapping[str, Any]) -> Iterator[str]:
     for changed in envelope.get("changed_since_read", ()):
         by = changed["by"]
         became = f"version {short(changed['version'])}" if "version" in changed else "deleted"
-        yield f"changed since you read it: {changed['path']} by {by['kind']} {by['id']}, {became}"
+        yield f"changed since you saw it: {changed['path']} by {by['kind']} {by['id']}, {became}"
     if more := envelope.get("changed_since_read_more"):
-        yield f"changed since you read them: {more} more files"
+        yield f"changed since you saw them: {more} more files"
 
 
 def _without_text(facts: Mapping[str, Any]) -> Mapping[str, Any]:

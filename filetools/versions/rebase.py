@@ -61,8 +61,15 @@ def conflict_error(
     path: str, base_version: str | None, current_version: str | None, *, reason: str
 ) -> EditConflictError:
     """Return the error for a write that cannot be merged at all."""
+    if current_version is None:
+        return EditConflictError(
+            f"{path} was deleted since the version that your text is based on; nothing was written",
+            path=path,
+            suggested_action="Read it, so that you know, then repeat the call without a version: it makes the file anew.",
+            details={"base_version": base_version, "current_version": None, "conflicts": []},
+        )
     return EditConflictError(
-        f"{path} has changed since you read it, and {reason}",
+        f"{path} is no longer at the version that your text is based on, and {reason}",
         path=path,
         details={"base_version": base_version, "current_version": current_version, "conflicts": []},
     )
@@ -83,7 +90,8 @@ def overlap_error(
     diff = unified_diff(base_text, current_text, f"a/{path}", f"b/{path}")[:LARGEST_DIFF_CHARACTERS]
     lines = ", ".join(str(one["line"]) for one in conflicts[:5])
     return EditConflictError(
-        f"{path} was changed by somebody else in the same place (line {lines}); nothing was written",
+        f"{path} was changed in the same place (line {lines}) since the version that your text is based on;"
+        " nothing was written",
         path=path,
         details={
             "base_version": base_version,

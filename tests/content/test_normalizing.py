@@ -51,14 +51,24 @@ TWO_MEANINGS = {
 }
 
 ONE_MEANING = {
-    "quotes that stay in pairs": ('“a” x “b”  \n', '"a" x "b"\n', '"A" x "B"\n', "“A” x “B”  \n"),
+    "quotes that stay in pairs": ("“a” x “b”  \n", '"a" x "b"\n', '"A" x "B"\n', "“A” x “B”  \n"),
     "a line put between": ("a\n‘b’\nc\n", "a\n'b'\nc\n", "a\n'b'\n'new'\nc\n", "a\n‘b’\n'new'\nc\n"),
     "quotes that the file has plain": ("f('a')\n", "f(‘a’)", "f(‘a’, ‘b’)", "f('a', 'b')\n"),
-    "no-break spaces that it has not": ("def f(x): y\n", "def\u00a0f(x):", "def\u00a0f(x,\u00a0z):", "def f(x, z): y\n"),
+    "no-break spaces that it has not": (
+        "def f(x): y\n",
+        "def\u00a0f(x):",
+        "def\u00a0f(x,\u00a0z):",
+        "def f(x, z): y\n",
+    ),
     "no-break spaces that it has": ("10\u00a0kg of\n", "10 kg of", "12 kg of", "12\u00a0kg of\n"),
     "numbers counted on": ("a\nfoo\nbar\n", "2:foo\n3:bar", "2:foo\n3:baz\n4:bar", "a\nfoo\nbaz\nbar\n"),
     "numbers of what stays": ("a\nfoo\nbar\n", "2:foo\n3:bar", "2:foo\nbaz\n3:bar", "a\nfoo\nbaz\nbar\n"),
-    "the same fence round both": ("x\n```sh\nfoo\n```\n", "```bash\nfoo\n```", "```bash\nbar\n```", "x\n```sh\nbar\n```\n"),
+    "the same fence round both": (
+        "x\n```sh\nfoo\n```\n",
+        "```bash\nfoo\n```",
+        "```bash\nbar\n```",
+        "x\n```sh\nbar\n```\n",
+    ),
     "an escape that stays": ("a\n<p>Tom & Jerry</p>\n", "Tom &amp; Jerry", "Tom &amp; Jim", "a\n<p>Tom & Jim</p>\n"),
     "escapes in plain code": ("if a < b:\n", "if a &lt; b:", "if a &gt;= b:", "if a >= b:\n"),
     "CRLF and blanks": ("a\r\nb \r\nc\r\n", "a\nb\nc\n", "a\nx\ny\nc\n", "a\r\nx\r\ny\r\nc\r\n"),
@@ -84,7 +94,7 @@ def test_what_has_one_meaning_is_done(text: str, old: str, new: str, made: str) 
         ("1: x\n2: y\n", "2: y", "3: z", "1: x\n3: z\n"),
         ("a &amp; b\na & b\n", "a &amp; b", "a &lt; b", "a &lt; b\na & b\n"),
         ("```js\nx\n```\ny\n", "```js\nx\n```", "x", "x\ny\n"),
-        ("say “a”\nsay \"a\"\n", 'say "a"', "say 'a'", "say “a”\nsay 'a'\n"),
+        ('say “a”\nsay "a"\n', 'say "a"', "say 'a'", "say “a”\nsay 'a'\n"),
         ("a\u00a0b\na b\n", "a b", "c", "a\u00a0b\nc\n"),
         ("cat <<EOF\nx\nEOF\n", "cat <<EOF\nx", "cat <<EOF\ny", "cat <<EOF\ny\nEOF\n"),
     ],
@@ -104,7 +114,12 @@ def test_an_edit_that_needs_repair_where_the_one_before_was_made_changes_nothing
 
 HUNKS = {
     "quotes": ("a\n“b” x\nc\n", '@@\n a\n-"b" x\n+"b" y\n c\n', "a\n“b” y\nc\n", "quotes"),
-    "quotes and CRLF": ("a\r\n“b” x\r\nc\r\n", '@@\n a\n-"b" x\n+"b" y\n+d\n c\n', "a\r\n“b” y\r\nd\r\nc\r\n", "quotes"),
+    "quotes and CRLF": (
+        "a\r\n“b” x\r\nc\r\n",
+        '@@\n a\n-"b" x\n+"b" y\n+d\n c\n',
+        "a\r\n“b” y\r\nd\r\nc\r\n",
+        "quotes",
+    ),
     "blanks at line ends": ("a\nb \nc\n", "@@\n b\n-c\n+d\n", "a\nb \nd\n", "blanks at line ends"),
     "no end of the last line": ("a\nb \nc", "@@\n b\n-c\n+d\n", "a\nb \nd", "blanks at line ends"),
     "line numbers of all lines": ("a\nb\nc\n", "@@\n 1\ta\n-2\tb\n+2\tB\n 3\tc\n", "a\nB\nc\n", "line numbers"),

@@ -47,7 +47,9 @@ async def test_a_patch_tells_what_is_wrong_with_each_of_its_files(
     with pytest.raises(EditNotFoundError) as caught:
         await files.apply_patch(WRONG, dry_run=dry_run)
     told = str(caught.value)
-    assert [told.count(part) for part in ("in a.txt", "missing.txt", "hunk 2 were not found in b.txt", "a.md")] == [1] * 4
+    assert [told.count(part) for part in ("in a.txt", "missing.txt", "hunk 2 were not found in b.txt", "a.md")] == [
+        1
+    ] * 4
     others = caught.value.details["others"]
     assert [each.get("path") for each in others] == ["missing.txt", "b.txt", "a.md"]
     assert {path.name: path.read_bytes() for path in root.glob("*.*") if path.is_file()} == before

@@ -53,7 +53,7 @@ async def told(tools: ToolRegistry, name: str, **arguments: Any) -> list[str]:
         ]),
         ({"pattern": "src/*.py"}, [
             "[. · nothing found · 3 files searched]",
-            "hint: the pattern looks like a glob; names of files are found by search_files, and glob limits which are searched",
+            "hint: the pattern looks like a glob; search_files finds names; the parameter glob limits which files are searched",
         ]),
         ({"pattern": "x", "glob": ".*\\.py$"}, [
             "[. · nothing found · 0 files searched, 0 of 3 fit the glob]",

@@ -99,9 +99,9 @@ def test_news_stand_below_the_facts() -> None:
     result = seen("read_file", read("a\n", total_lines=1), **beside)
     assert result.text.splitlines()[2:] == [
         "warning: SYNC_FAILED: the mirror is away",
-        "changed since you read it: b.txt by agent bob, version 0123456789ab",
-        "changed since you read it: c.txt by external external, deleted",
-        "changed since you read them: 3 more files",
+        "changed since you saw it: b.txt by agent bob, version 0123456789ab",
+        "changed since you saw it: c.txt by external external, deleted",
+        "changed since you saw them: 3 more files",
     ]
     assert seen("delete_file", {"path": "a.txt"}, **beside).text.splitlines() == [
         "[a.txt · deleted · 1 entry]", *result.text.splitlines()[2:]

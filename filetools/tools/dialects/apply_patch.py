@@ -17,7 +17,7 @@ from filetools.errors import InvalidArgumentError, PathExistsError, PathIsDirect
 from filetools.models import PatchedFile
 from filetools.tools.arguments import Parameters
 from filetools.tools.dialects.dialect import Dialect
-from filetools.tools.dialects.presenting import presented
+from filetools.tools.dialects.presenting import presented, repairs_of
 from filetools.tools.tool import Tool, ToolContext
 
 NAME: Final = "apply-patch"
@@ -69,11 +69,15 @@ async def apply_patch(context: ToolContext, given: ApplyPatch) -> dict[str, Any]
         error.suggested_action = "Name a file in it; a patch changes files only."
         raise
     except PathNotFoundError as error:
-        error.suggested_action = "Check the path; a new file is created with create_file or *** Add File:."
+        error.suggested_action = "Check the path; a new file is made by the type 'create_file', or *** Add File:."
         raise
     rows = "".join(f"{_MARKS[file.kind]} {_named(file)}\n" for file in made.files)
     files = [file.to_dict() for file in made.files]
-    return {"status": "completed", "output": f"Success. Updated the following files:\n{rows}", "files": files}
+    return {
+        "status": "completed",
+        "output": f"Success. Updated the following files:\n{rows}",
+        "files": files,
+    } | repairs_of(made.warnings)
 
 
 def patch_of(operation: Operation) -> str:

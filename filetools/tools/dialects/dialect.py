@@ -8,6 +8,7 @@ from typing import Any
 
 from filetools.tools.call_log import CallLog
 from filetools.tools.files import Files
+from filetools.tools.offered import Names
 from filetools.tools.registry import ToolRegistry
 from filetools.tools.roots import Roots
 from filetools.tools.tool import AnyTool
@@ -29,6 +30,10 @@ class Dialect:
     """Whether one set of its tools serves several roots."""
     hosted: Mapping[str, Any] | None = None
     """What a provider that knows the tools by itself wants in place of their definitions."""
+    called: Mapping[str, str] = field(default_factory=dict)
+    """Our own tools, as hints name them, that it has by another name."""
+    actions: Mapping[str, str] = field(default_factory=dict)
+    """What it says to do next, by the code of an error."""
     settings: Mapping[str, Any] = field(default_factory=dict)
     """Settings that differ from the usual ones where nobody has set them."""
 
@@ -50,6 +55,7 @@ class Dialect:
         served = roots or (Roots.of(*files) if self.takes_absolute_paths else None)
         first = files[0] if served is None else served.first.files
         offered = self.tools if tools is None else tools
+        names = Names(all=frozenset(tool.name for tool in self.tools), called=self.called, actions=self.actions)
         return ToolRegistry(
-            first, offered, require_version=False, require_read=self.require_read, roots=served, log=log
+            first, offered, require_version=False, require_read=self.require_read, roots=served, log=log, dialect=names
         )

@@ -17,7 +17,7 @@ from filetools.errors import (
 )
 from filetools.models import EditResult, Entry
 from filetools.tools.dialects.editor_parameters import Words
-from filetools.tools.dialects.presenting import reworded, snippet
+from filetools.tools.dialects.presenting import repairs_of, reworded, snippet
 from filetools.tools.nearby import similar_paths
 from filetools.tools.tool import ToolContext
 
@@ -139,6 +139,7 @@ class Editor:
             "output": output + (_UNSAVED if made.in_buffer else ""),
             "version": made.version,
             "structured_patch": made.structured_patch,
+            **repairs_of(made.warnings),
         }
 
     def _say(self, word: str, **facts: object) -> str:

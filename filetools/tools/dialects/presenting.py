@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias, TypeVar
 
 from filetools.content import split_lines
@@ -40,6 +40,12 @@ def reworded(error: E, sentence: str, action: str | None = None) -> E:
     error.message = sentence
     error.suggested_action = action
     return error
+
+
+def repairs_of(warnings: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Return what a model must know of its own text: what was taken for what it means, and what it left out."""
+    told = [each for each in warnings if each["code"] in ("REPAIRED", "LEFT_OUT")]
+    return {"warnings": told} if told else {}
 
 
 def presented(text_of: Callable[[Mapping[str, Any], TextLimits], str | Shown]) -> Present:

@@ -214,7 +214,7 @@ async def test_a_model_is_told_what_others_changed_since_it_read(root: Path) -> 
         await files.for_actor(EDITOR).append_file("notes.md", "more\n")
         told = await text(client, "read_file", path="src/app.py")
         version = version_of(b"notes\nmore\n")[7:19]
-        assert told.endswith(f"changed since you read it: notes.md by editor ann, version {version}")
+        assert told.endswith(f"changed since you saw it: notes.md by editor ann, version {version}")
         assert "changed" not in await text(client, "read_file", path="src/app.py")
 
 

@@ -234,7 +234,7 @@ async def test_what_others_have_changed_is_told_in_a_block_of_its_own(places: tu
     assert seen.text == "same\nsame\n"
     assert seen.structured == {"content": "same\nsame\n"}
     [note] = seen.notes
-    assert note.startswith(f"changed since you read it: {places[0]}/a.txt by agent bob")
+    assert note.startswith(f"changed since you saw it: {places[0]}/a.txt by agent bob")
 
 
 async def test_folders_are_listed_whole_without_the_state(speaker: Speaker) -> None:

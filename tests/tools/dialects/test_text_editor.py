@@ -151,7 +151,7 @@ async def test_edits_of_two_sessions_are_both_there_and_one_hears_of_the_other(
     await session.says(TOOL, command="view", path="poem.txt")
     await other.says(TOOL, command="str_replace", path="poem.txt", old_str="sugar", new_str="honey")
     said = await session.says(TOOL, command="str_replace", path="poem.txt", old_str="violets", new_str="lilies")
-    assert "changed since you read it: poem.txt by agent agent" in said
+    assert "changed since you saw it: poem.txt by agent agent" in said
     assert (tmp_path / "poem.txt").read_text() == "roses\nlilies\nroses\nhoney\n"
 
 

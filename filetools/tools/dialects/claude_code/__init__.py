@@ -23,6 +23,14 @@ CLAUDE_CODE: Final = Dialect(
         " it. A file must be read before Write replaces it. What others changed since is merged, or refused if it overlaps."
     ),
     takes_absolute_paths=True,
+    called={
+        "read_file": "Read",
+        "write_file": "Write",
+        "edit_file": "Edit",
+        "list_files": "Glob",
+        "search_files": "Glob",
+        "grep_files": "Grep",
+    },
 )
 
 __all__ = ["CLAUDE_CODE"]

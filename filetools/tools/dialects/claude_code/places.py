@@ -61,7 +61,7 @@ async def own_hints(place: Place) -> AsyncIterator[None]:
         error.suggested_action = "Read the whole file, then repeat the change on its current text."
         raise
     except EditNotFoundError as error:
-        error.suggested_action = "Read the file again and copy old_string from it exactly, without the line numbers."
+        error.suggested_action = "Read the file and copy old_string from it exactly, without the line numbers."
         raise
     except EditAmbiguousError as error:
         error.suggested_action = "Give more of the lines around the place in old_string, or set replace_all."

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Annotated, Any, Final
 
 from pydantic import Field
@@ -13,14 +13,14 @@ from filetools.models import ReadResult, WriteResult
 from filetools.tools.arguments import Parameters
 from filetools.tools.clipping import TextLimits
 from filetools.tools.dialects.claude_code.places import GROUP, located, own_hints
-from filetools.tools.dialects.presenting import presented
+from filetools.tools.dialects.presenting import presented, repairs_of
 from filetools.tools.roots import Place
 from filetools.tools.tool import AnyTool, Tool, ToolContext
 
 MOST_COMPARED: Final = 1_000_000
 """Characters of a text that a patch is made of."""
 _MERGED: Final = (
-    " Others had changed it since you read it, and their changes were merged with yours. Read it before you replace it"
+    " Others had changed it since you saw it, and their changes were merged with yours. Read it before you replace it"
     " again."
 )
 _UNSAVED: Final = " The change is in text that a person has open and has not saved; the file has it when they save."
@@ -70,13 +70,7 @@ async def edit(context: ToolContext, given: EditText) -> dict[str, Any]:
         made = await place.files.edit_file(place.path, [change])
     original = await _version(place, made.replaced_version)
     edited = _edited(place, given, None if original is None else original.content, made.structured_patch)
-    return edited | ({"inBuffer": True} if made.in_buffer else {}) | _told(made.warnings)
-
-
-def _told(warnings: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Return what a model must know of its own text: what was taken for what it means, and what it left out."""
-    told = [each for each in warnings if each["code"] in ("REPAIRED", "LEFT_OUT")]
-    return {"warnings": told} if told else {}
+    return edited | ({"inBuffer": True} if made.in_buffer else {}) | repairs_of(made.warnings)
 
 
 async def _created(place: Place, content: str) -> dict[str, Any]:
@@ -115,7 +109,7 @@ async def _written(place: Place, content: str, made: WriteResult) -> dict[str, A
         "originalFile": None if original is None else original.content,
         "userModified": not is_as_sent,
         **({"merged": True} if made.merged else {}),
-        **_told(made.warnings),
+        **repairs_of(made.warnings),
         **({"inBuffer": True} if made.in_buffer else {}),
     }
 

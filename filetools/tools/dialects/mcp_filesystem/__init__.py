@@ -36,7 +36,7 @@ from filetools.tools.dialects.mcp_filesystem.reading import (
     read_multiple_files,
     read_text_file,
 )
-from filetools.tools.dialects.mcp_filesystem.showing import present_bytes
+from filetools.tools.dialects.mcp_filesystem.showing import ACTIONS, present_bytes
 from filetools.tools.tool import AnyTool
 
 _PATH: Final = record(("path",), path=TEXT)
@@ -166,5 +166,7 @@ MCP_FILESYSTEM: Final = Dialect(
     tools=(*_READING, *_CHANGING, *_LISTING, *_MOVING, *_LOOKING),
     takes_absolute_paths=True,
     takes_several_roots=True,
+    called={"list_files": "list_directory", "read_file": "read_text_file", "file_info": "get_file_info"},
+    actions=ACTIONS,
     settings={"follow_symlinks": True},
 )

@@ -29,7 +29,7 @@ def answer(text: str, *results: Result, **more: Any) -> dict[str, Any]:
     """Return what a handler returns: the text of the result, with the warnings of what was done for it."""
     warnings = [warning for result in results for warning in getattr(result, "warnings", ())]
     if any(getattr(result, "merged", False) for result in results):
-        told = "others have changed the file since you read it; your text was merged with theirs, read it again"
+        told = "others have changed the file since you saw it; your text was merged with theirs, read it again"
         warnings.append({"code": "MERGED", "message": told})
     if any(getattr(result, "in_buffer", False) for result in results):
         told = "a person has unsaved text in this file; the change went into it, and to the disk when they save"
@@ -40,8 +40,7 @@ def answer(text: str, *results: Result, **more: Any) -> dict[str, Any]:
 def present(envelope: Mapping[str, Any], limits: TextLimits) -> Shown:
     """Show a text whole, as the original does, however long it is: programs write back what they have read."""
     if not envelope["success"]:
-        action = ACTIONS.get(envelope["error_code"])
-        return shown_failure({**envelope, **({"suggested_action": action} if action else {})}, limits)
+        return shown_failure(envelope, limits)
     text = envelope["data"]["content"]
     return Shown(text=text, structured={"content": text}, notes=_notes(envelope))
 

@@ -1,0 +1,113 @@
+"""What a caller is told to do next, in the names of the tools that it is offered; the one place that knows which those are.
+
+Errors and hints name our own tools and parameters, as the library has them. A caller may have a few of them, or another
+product's: names are put into its own, and what it cannot do is left out.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from filetools.errors import FileToolsError
+from filetools.tools.tool import AnyTool
+
+_WORDS: Final = frozenset(("Read", "Write", "Edit", "exists"))
+"""Names of tools that a sentence has as words, too; they are not taken for the tool."""
+_PARAMETERS: Final = re.compile(r"\b(expected_version|byte_offset|byte_count)\b|\b(\w+)=(?:true|false|\d+)")
+_SENTENCE: Final = re.compile(r"(?<=[.?!])\s+(?=[A-Z])")
+_CLAUSE: Final = re.compile(r"(?=; |, or |, and )")
+_NOTHING: Final = "Correct what the message names, or go on without it."
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Names:
+    """How another product names what ours does."""
+
+    all: frozenset[str] = frozenset()
+    """Its tools, offered or not."""
+    called: Mapping[str, str] = field(default_factory=dict)
+    """Our own tools that it has by another name."""
+    actions: Mapping[str, str] = field(default_factory=dict)
+    """What it says to do next, by the code of an error."""
+
+
+class Offered:
+    """The tools of one registry, as hints have to name them; lives as long as the registry.
+
+    Args:
+        tools: What is offered; read at each use.
+        own: Names of all of our own tools.
+        names: Those of another product.
+    """
+
+    def __init__(self, tools: Mapping[str, AnyTool], own: frozenset[str], names: Names) -> None:
+        self._tools = tools
+        self._called = names.called
+        self._actions = names.actions
+        known = (own | names.all) - _WORDS
+        listed = "|".join(sorted(known, key=len, reverse=True))
+        name = rf"(?<![\w./'\"=-])(?:{listed})(?![\w/'\"=-]|\.\w)"
+        self._names = re.compile(rf"( with )?({name}(?:(?:, | or | and ){name})*)")
+
+    def name_of(self, tool: str) -> str | None:
+        """Return what a tool of our own is called here; None if it is not offered."""
+        name = self._called.get(tool, tool)
+        return name if name in self._tools else None
+
+    def rephrase(self, error: FileToolsError, asked: str) -> None:
+        """Have an error name what there is.
+
+        Args:
+            error: What went wrong.
+            asked: The tool that was called.
+        """
+        if isinstance(tool := error.details.get("tool"), str):
+            name = self.name_of(tool) or asked
+            error.message = error.message.replace(tool, name, 1)
+            error.details["tool"] = name
+        action = self._actions.get(error.code, error.suggested_action)
+        if action is not None and "available" not in error.details:
+            error.suggested_action = self.told(action) or self.told(error.action) or _NOTHING
+
+    def rephrased(self, data: dict[str, Any]) -> dict[str, Any]:
+        """Return the data of a success, whose hints name what there is."""
+        hints = data.get("hints")
+        return data | {"hints": [said for each in hints if (said := self.told(each))]} if hints else data
+
+    def told(self, text: str) -> str:
+        """Return a hint without what it says of tools and parameters that are not offered; "" if nothing is left."""
+        return " ".join(filter(None, map(self._sentence, _SENTENCE.split(text))))
+
+    def _sentence(self, sentence: str) -> str:
+        end = sentence[-1:] if sentence[-1:] in (".", "?", "!") else ""
+        kept = list(self._clauses(sentence.removesuffix(end)))
+        if not kept:
+            return ""
+        first = re.sub(r"^(?:; |, or |, and )", "", kept[0])
+        return first[:1].upper() + first[1:] + "".join(kept[1:]) + end if kept[0] != first else "".join(kept) + end
+
+    def _clauses(self, sentence: str) -> Iterator[str]:
+        for clause in _CLAUSE.split(sentence):
+            said = self._names.sub(self._renamed, clause)
+            if "\0" not in said and self._has_parameters(said):
+                yield said
+
+    def _renamed(self, found: re.Match[str]) -> str:
+        """Return the names of a list that are offered; without any, a mark that takes the clause away."""
+        lead = found[1] or ""
+        named = (self.name_of(each) for each in re.split(r", | or | and ", found[2]))
+        offered = list(dict.fromkeys(name for name in named if name is not None))
+        if not offered:
+            return "" if lead else "\0"
+        return lead + " or ".join(offered)
+
+    def _has_parameters(self, clause: str) -> bool:
+        wanted = {found[1] or found[2] for found in _PARAMETERS.finditer(clause)}
+        return not wanted or wanted <= self._parameters()
+
+    def _parameters(self) -> set[str]:
+        fields = (tool.parameters.model_fields for tool in self._tools.values())
+        return {field.alias or name for each in fields for name, field in each.items()}
