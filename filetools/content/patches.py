@@ -184,11 +184,12 @@ class _Placer:
         """Return what a hunk changes whose old lines stand in the file in other characters."""
         is_open = not end_of(self._lines[-1])
         text = self._text + (self._end_behind(0) if is_open else "")
-        sides = ["".join(f"{line.text}\n" for line in hunk.lines if line.kind != kind) for kind in ("add", "remove")]
+        before = "".join(f"{line.text}\n" for line in hunk.lines if line.kind != "add")
+        after = "".join(f"{line.text}\n" for line in hunk.lines if line.kind != "remove")
         # Without a line before it, a hunk must be the only one of its kind in the whole file.
         first = self._starts[behind] if hunk.anchors else 0
         is_plain = not self._is_literal and all(line.end for line in hunk.lines)
-        meant = meant_by(*sides, text, first=first, whole_lines=True) if is_plain else None
+        meant = meant_by(before, after, text, first=first, whole_lines=True) if is_plain else None
         if meant is None or meant.start < self._starts[behind] or not self._may_end(hunk, meant.end, text):
             wanted = "\n".join(line.text for line in hunk.lines if line.kind != "add")
             closest = closest_region(wanted, self._text)
@@ -201,8 +202,7 @@ class _Placer:
         edits = replacements(text, [(meant.start, meant.end)], meant.new)
         if not is_open or meant.end < len(text):
             return edits
-        after = without_end(apply_text_edits(text, edits)[meant.start :])
-        made = minimal_edits(self._text[meant.start :], after)
+        made = minimal_edits(self._text[meant.start :], without_end(apply_text_edits(text, edits)[meant.start :]))
         return [TextEdit(meant.start + one.start, meant.start + one.end, one.text) for one in made]
 
     def _may_end(self, hunk: FileHunk, end: int, text: str) -> bool:

@@ -11,13 +11,13 @@ from filetools.models import GrepResult, SearchResult
 from filetools.paths.patterns import is_glob
 from filetools.tools.bodies import counted
 from filetools.tools.files import Files, IsAborted
+from filetools.tools.rereading import case_blind, filter_meant
 
 if TYPE_CHECKING:
     from filetools.tools.searching import GrepFiles, SearchFiles
 
 MOST_FILES_COUNTED: Final = 100
 _REGEX_SIGNS: Final = re.compile(r"[\\^$.|?*+()\[\]{}]")
-_REGEX_IN_GLOB: Final = re.compile(r"\.\*|\.\+|\\\.|^\^|\$$")
 _NAME_GLOB: Final = re.compile(r"[\w./*?-]*\*[\w./*?-]*\.\w+|\*\*?/.*")
 
 
@@ -27,12 +27,6 @@ def relative_pattern(files: Files, pattern: str) -> str:
         if pattern.startswith(f"{root}/"):
             return pattern.removeprefix(f"{root}/")
     return pattern
-
-
-def as_glob(pattern: str) -> str:
-    r"""Return the glob that somebody means who writes a regular expression, such as `*.py` for `.*\.py$`."""
-    bare = pattern.removeprefix("^").removesuffix("$")
-    return re.sub(r"\.[*+]", "*", bare).replace("\\.", ".")
 
 
 async def explain_grep(files: Files, given: GrepFiles, found: GrepResult, is_aborted: IsAborted) -> GrepResult:
@@ -46,8 +40,8 @@ async def explain_grep(files: Files, given: GrepFiles, found: GrepResult, is_abo
 async def _grep_hints(files: Files, given: GrepFiles, found: GrepResult, is_aborted: IsAborted) -> AsyncIterator[str]:
     if found.files_searched == 0:
         if given.glob is not None and found.files_below:
-            meant = as_glob(given.glob)
-            looks = f"; it looks like a regex, as a glob it is {meant!r}" if meant != given.glob else ""
+            meant = filter_meant(given.glob)
+            looks = f", and none {meant!r}, which it looks like" if meant is not None else ""
             yield f"no file fits the glob {given.glob!r}{looks}"
         elif not given.all:
             yield "there is no file to search; all=true searches ignored and hidden ones, too"
@@ -97,21 +91,11 @@ async def explain_search(files: Files, given: SearchFiles, found: SearchResult, 
 def _other_searches(given: SearchFiles) -> list[tuple[dict[str, Any], str]]:
     pattern = given.pattern
     found: list[tuple[dict[str, Any], str]] = []
-    if is_glob(pattern) and (blind := _case_blind(pattern)) != pattern:
+    if is_glob(pattern) and (blind := case_blind(pattern)) != pattern:
         found.append(({"pattern": blind}, "case counts in a glob; others fit without it"))
-    if _REGEX_IN_GLOB.search(pattern):
-        meant = as_glob(pattern)
-        found.append(({"pattern": meant}, f"the pattern looks like a regex; as a glob it is {meant!r}, which fits"))
     if pattern.startswith("/"):
         bare = pattern.lstrip("/")
         found.append(({"pattern": bare}, f"paths have no slash before them; {bare!r} fits"))
     if not given.all:
         found.append(({"all": True}, "found with all=true among what is ignored or hidden"))
     return found
-
-
-def _case_blind(pattern: str) -> str:
-    """Return a glob that fits in any case; one with brackets stays."""
-    if "[" in pattern:
-        return pattern
-    return "".join(f"[{each.lower()}{each.upper()}]" if each.isascii() and each.isalpha() else each for each in pattern)

@@ -16,9 +16,33 @@ from filetools.tools.tool import AnyTool
 
 _WORDS: Final = frozenset(("Read", "Write", "Edit", "exists"))
 """Names of tools that a sentence has as words, too; they are not taken for the tool."""
-_PARAMETERS: Final = re.compile(r"\b(expected_version|byte_offset|byte_count)\b|\b(\w+)=(?:true|false|\d+)")
+_PARAMETERS: Final = re.compile(r"\b(expected_version|byte_offset|byte_count)\b|(?<![\w-])(-?\w+)=(?:true|false|\d+)")
 _SENTENCE: Final = re.compile(r"(?<=[.?!])\s+(?=[A-Z])")
 _CLAUSE: Final = re.compile(r"(?=; |, or |, and )")
+_ELSEWHERE: Final = {
+    name: own
+    for own, names in {
+        "read_file": ("Read", "read", "view", "cat", "open_file", "read_text_file", "view_file", "get_file"),
+        "write_file": ("Write", "write", "create_file", "save_file", "create", "overwrite_file"),
+        "edit_file": (
+            "Edit",
+            "MultiEdit",
+            "edit",
+            "str_replace",
+            "replace_in_file",
+            "str_replace_editor",
+            "update_file",
+        ),
+        "list_files": ("LS", "ls", "list_directory", "list_dir", "directory_tree"),
+        "search_files": ("Glob", "glob", "find", "find_files", "file_search", "glob_files"),
+        "grep_files": ("Grep", "grep", "grep_search", "search", "search_content", "rg"),
+        "move_file": ("mv", "rename_file", "rename"),
+        "delete_file": ("rm", "remove_file", "delete"),
+        "undo_changes": ("undo", "undo_edit"),
+    }.items()
+    for name in names
+}
+"""What our own tools are called by other products."""
 _NOTHING: Final = "Correct what the message names, or go on without it."
 
 
@@ -56,6 +80,11 @@ class Offered:
         """Return what a tool of our own is called here; None if it is not offered."""
         name = self._called.get(tool, tool)
         return name if name in self._tools else None
+
+    def meant(self, name: str) -> str | None:
+        """Return the offered tool that somebody means who calls one that is not; None if none does the same."""
+        own = next((own for own, called in self._called.items() if called == name), None)
+        return self.name_of(own or _ELSEWHERE.get(name, name))
 
     def rephrase(self, error: FileToolsError, asked: str) -> None:
         """Have an error name what there is.

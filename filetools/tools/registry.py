@@ -123,7 +123,8 @@ class ToolRegistry:
         """
         found = self._tools.get(name)
         if found is None:
-            raise UnknownToolError(name, self.names(), nearest_name(name, self.names()))
+            meant = self._desk.offered.meant(name) or nearest_name(name, self.names())
+            raise UnknownToolError(name, self.names(), meant)
         return found
 
     def select(self, *, names: Iterable[str] | None = None, groups: Iterable[str] | None = None) -> list[AnyTool]:

@@ -28,8 +28,8 @@ def patched(content: str, hunks: str) -> EditOutcome:
 
 # What could be meant in two ways: text, old, new.
 TWO_MEANINGS = {
-    "a quote of the file or a new one": ('s = "it’s"\n', 's = "it\'s"', "s = 'it is'"),
-    "more quotes than the file has": ("‘a’ b\n", "'a' b", "c 'a' 'b'"),
+    "a quote of the file or a new one": ('s = "it\u2019s"\n', 's = "it\'s"', "s = 'it is'"),
+    "more quotes than the file has": ("\u2018a\u2019 b\n", "'a' b", "c 'a' 'b'"),
     "an escape that may be meant in markup": (
         "a\n<p>Tom & Jerry</p>\n",
         "<p>Tom &amp; Jerry</p>",
@@ -42,18 +42,33 @@ TWO_MEANINGS = {
     "a number that counts no lines": ("a\nfoo\nbar\n", "2:foo\n3:bar", "2:foo\n80:tcp\n3:bar"),
     "numbers for some new lines": ("a\nfoo\nbar\n", "2:foo\n3:bar", "2:foo\nbaz\n3:qux"),
     "lines that overlap themselves": ("a\nb\na\na\na\n", "3\ta\n4\ta", "3\tX\n4\tY"),
-    "two places but for quotes": ("‘a’\n“a”\n'b'\n‘a’\n", "'a'", "c"),
+    "two places but for quotes": ("\u2018a\u2019\n\u201ca\u201d\n'b'\n\u2018a\u2019\n", "'a'", "c"),
     "two places but for blanks": ("a \nb\na  \nb\n", "a\nb\n", "c\n"),
     "the number of another line": ("a\nfoo\n", "5\tfoo", "5\tbar"),
     "part of a line behind a number": ("a\nx = foo\n", "2\tfoo", "2\tbar"),
     "tabs for blanks": ("if a:\n\tb\n", "if a:\n    b\n", "c\n"),
-    "line ends of its own": ("a ‘b’\r\nc\r\n", "a 'b'\r\nc\r\n", "d\r\n"),
+    "line ends of its own": ("a \u2018b\u2019\r\nc\r\n", "a 'b'\r\nc\r\n", "d\r\n"),
 }
 
 ONE_MEANING = {
-    "quotes that stay in pairs": ("“a” x “b”  \n", '"a" x "b"\n', '"A" x "B"\n', "“A” x “B”  \n"),
-    "a line put between": ("a\n‘b’\nc\n", "a\n'b'\nc\n", "a\n'b'\n'new'\nc\n", "a\n‘b’\n'new'\nc\n"),
-    "quotes that the file has plain": ("f('a')\n", "f(‘a’)", "f(‘a’, ‘b’)", "f('a', 'b')\n"),
+    "quotes that stay in pairs": (
+        "\u201ca\u201d x \u201cb\u201d  \n",
+        '"a" x "b"\n',
+        '"A" x "B"\n',
+        "\u201cA\u201d x \u201cB\u201d  \n",
+    ),
+    "a line put between": (
+        "a\n\u2018b\u2019\nc\n",
+        "a\n'b'\nc\n",
+        "a\n'b'\n'new'\nc\n",
+        "a\n\u2018b\u2019\n'new'\nc\n",
+    ),
+    "quotes that the file has plain": (
+        "f('a')\n",
+        "f(\u2018a\u2019)",
+        "f(\u2018a\u2019, \u2018b\u2019)",
+        "f('a', 'b')\n",
+    ),
     "no-break spaces that it has not": (
         "def f(x): y\n",
         "def\u00a0f(x):",
@@ -94,7 +109,7 @@ def test_what_has_one_meaning_is_done(text: str, old: str, new: str, made: str) 
         ("1: x\n2: y\n", "2: y", "3: z", "1: x\n3: z\n"),
         ("a &amp; b\na & b\n", "a &amp; b", "a &lt; b", "a &lt; b\na & b\n"),
         ("```js\nx\n```\ny\n", "```js\nx\n```", "x", "x\ny\n"),
-        ('say “a”\nsay "a"\n', 'say "a"', "say 'a'", "say “a”\nsay 'a'\n"),
+        ('say \u201ca\u201d\nsay "a"\n', 'say "a"', "say 'a'", "say \u201ca\u201d\nsay 'a'\n"),
         ("a\u00a0b\na b\n", "a b", "c", "a\u00a0b\nc\n"),
         ("cat <<EOF\nx\nEOF\n", "cat <<EOF\nx", "cat <<EOF\ny", "cat <<EOF\ny\nEOF\n"),
     ],
@@ -105,19 +120,19 @@ def test_what_stands_exactly_is_never_taken_for_something_else(text: str, old: s
 
 
 def test_an_edit_that_needs_repair_where_the_one_before_was_made_changes_nothing_else() -> None:
-    edits = [Edit(old="b\n", new="B\n"), Edit(old="“B”", new="x")]
+    edits = [Edit(old="b\n", new="B\n"), Edit(old="\u201cB\u201d", new="x")]
     with pytest.raises(EditNotFoundError):
         apply_edits("a\nb\nc\n", edits)
-    both = [Edit(old="‘a’ b", new="‘a’ B"), Edit(old="B c", new="C c")]
+    both = [Edit(old="\u2018a\u2019 b", new="\u2018a\u2019 B"), Edit(old="B c", new="C c")]
     assert apply_edits("'a' b c\n", both).text == "'a' C c\n"
 
 
 HUNKS = {
-    "quotes": ("a\n“b” x\nc\n", '@@\n a\n-"b" x\n+"b" y\n c\n', "a\n“b” y\nc\n", "quotes"),
+    "quotes": ("a\n\u201cb\u201d x\nc\n", '@@\n a\n-"b" x\n+"b" y\n c\n', "a\n\u201cb\u201d y\nc\n", "quotes"),
     "quotes and CRLF": (
-        "a\r\n“b” x\r\nc\r\n",
+        "a\r\n\u201cb\u201d x\r\nc\r\n",
         '@@\n a\n-"b" x\n+"b" y\n+d\n c\n',
-        "a\r\n“b” y\r\nd\r\nc\r\n",
+        "a\r\n\u201cb\u201d y\r\nd\r\nc\r\n",
         "quotes",
     ),
     "blanks at line ends": ("a\nb \nc\n", "@@\n b\n-c\n+d\n", "a\nb \nd\n", "blanks at line ends"),
@@ -126,7 +141,12 @@ HUNKS = {
     "line numbers of old lines": ("a\nb\nc\n", "@@\n 1\ta\n-2\tb\n+B\n 3\tc\n", "a\nB\nc\n", "line numbers"),
     "lines that only go": ("a\nb\nc\n", "@@\n 1\ta\n-2\tb\n 3\tc\n", "a\nc\n", "line numbers"),
     "escapes": ("if a & b:\n  x\n", "@@\n-if a &amp; b:\n+if a &lt; b:\n   x\n", "if a < b:\n  x\n", "HTML escapes"),
-    "an anchor in plain quotes": ("f(‘a’)\n x\ng()\n x\n", "@@ f('a')\n- x\n+ y\n", "f(‘a’)\n y\ng()\n x\n", None),
+    "an anchor in plain quotes": (
+        "f(\u2018a\u2019)\n x\ng()\n x\n",
+        "@@ f('a')\n- x\n+ y\n",
+        "f(\u2018a\u2019)\n y\ng()\n x\n",
+        None,
+    ),
     "behind an anchor": ("b \na\nb  \n", "@@ a\n-b \n+B\n", "b \na\nB\n", "blanks at line ends"),
 }
 
@@ -142,12 +162,12 @@ def test_old_lines_of_a_hunk_are_taken_as_old_texts_are(content: str, hunks: str
     ("content", "hunks"),
     [
         # The lines stand before the hunk before, and like ones behind it.
-        ("x\n'q'\nz\n‘q’\n", "@@\n-z\n+Z\n@@\n-'q'\n+B\n"),
+        ("x\n'q'\nz\n\u2018q\u2019\n", "@@\n-z\n+Z\n@@\n-'q'\n+B\n"),
         # Part of a line is no line.
-        ("x “q”\n", '@@\n-"q"\n+B\n'),
-        ("‘q’\n‘q’ \n", "@@\n-'q'\n+B\n"),
-        ("‘q’\nx\n", "@@\n-'q'\n+B\n*** End of File\n"),
-        ('s = "it’s"\n', "@@\n-s = \"it's\"\n+s = 'it is'\n"),
+        ("x \u201cq\u201d\n", '@@\n-"q"\n+B\n'),
+        ("\u2018q\u2019\n\u2018q\u2019 \n", "@@\n-'q'\n+B\n"),
+        ("\u2018q\u2019\nx\n", "@@\n-'q'\n+B\n*** End of File\n"),
+        ('s = "it\u2019s"\n', "@@\n-s = \"it's\"\n+s = 'it is'\n"),
     ],
 )
 def test_old_lines_with_two_meanings_are_refused(content: str, hunks: str) -> None:
@@ -167,7 +187,9 @@ def test_a_repaired_change_is_the_one_that_was_meant() -> None:
     done = 0
     for seed in range(400):
         chance = random.Random(seed)
-        lines = ["".join(chance.choice("ab  ‘’“–\u00a0x1") for _ in range(8)) + "k" for _ in range(6)]
+        lines = [
+            "".join(chance.choice("ab  \u2018\u2019\u201c\u2013\u00a0x1") for _ in range(8)) + "k" for _ in range(6)
+        ]
         spare = [chance.choice(("", " ", "  ")) for _ in lines]
         text = "".join(f"{line}{blanks}\n" for line, blanks in zip(lines, spare, strict=True))
         first, count = chance.randrange(4), chance.randrange(1, 3)
@@ -181,8 +203,8 @@ def test_a_repaired_change_is_the_one_that_was_meant() -> None:
         except (EditNotFoundError, EditAmbiguousError):
             continue
         done += 1
-        assert [line.rstrip(" ") for line in made.split("\n")] == "\n".join(wanted).split("\n") + [""]
+        assert [line.rstrip(" ") for line in made.split("\n")] == [*"\n".join(wanted).split("\n"), ""]
     assert done > 100
 
 
-PLAIN = str.maketrans("‘’“–\u00a0", "''\"- ")
+PLAIN = str.maketrans("\u2018\u2019\u201c\u2013\u00a0", "''\"- ")

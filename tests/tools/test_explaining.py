@@ -11,7 +11,7 @@ import pytest
 import filetools
 from filetools.models import Actor
 from filetools.tools import ToolRegistry
-from filetools.tools.explaining import as_glob
+from filetools.tools.rereading import as_glob
 from tests.support.mcp_clients import RELAXED
 
 
@@ -55,9 +55,32 @@ async def told(tools: ToolRegistry, name: str, **arguments: Any) -> list[str]:
             "[. · nothing found · 3 files searched]",
             "hint: the pattern looks like a glob; search_files finds names; the parameter glob limits which files are searched",
         ]),
-        ({"pattern": "x", "glob": ".*\\.py$"}, [
+        ({"pattern": "x", "glob": ".*\\.rs$"}, [
             "[. · nothing found · 0 files searched, 0 of 3 fit the glob]",
-            "hint: no file fits the glob '.*\\\\.py$'; it looks like a regex, as a glob it is '*.py'",
+            "hint: no file fits the glob '.*\\\\.rs$', and none '*.rs', which it looks like",
+        ]),
+        ({"pattern": "x =", "glob": ".*\\.py$"}, [
+            "src/view.py:1:x = 1", "[. · 1 lines · 1 in all]",
+            "hint: no file fits '.*\\\\.py$'; it was read as the glob '*.py'",
+        ]),
+        ({"pattern": "x =", "glob": "py", "output_mode": "files"}, [
+            "src/view.py", "[. · 1 lines · 1 in all]", "hint: no file fits 'py'; it was read as the glob '*.py'",
+        ]),
+        ({"pattern": "js", "glob": "*.py, *.md"}, [
+            "[. · nothing found · 3 files searched]",
+            "hint: no file fits '*.py, *.md'; it was read as the glob '{*.py,*.md}'",
+        ]),
+        ({"pattern": "Find(a"}, [
+            "src/app.py:1:def Find(a):", "[. · 1 lines · 1 in all]",
+            "hint: 'Find(a' is no regex; it was searched as plain text",
+        ]),
+        ({"pattern": "*return*"}, [
+            "src/app.py:2:    return a[0]", "[. · 1 lines · 1 in all]",
+            "hint: '*return*' is no regex; it was read as 'return'",
+        ]),
+        ({"pattern": "nowhere\\|x ="}, [
+            "src/view.py:1:x = 1", "[. · 1 lines · 1 in all]",
+            "hint: nothing matches 'nowhere\\\\|x ='; it was read as 'nowhere|x ='",
         ]),
         ({"pattern": "js", "path": "conf"}, [
             "[conf · nothing found · 0 files searched]",
@@ -76,10 +99,7 @@ async def test_an_empty_search_in_contents_explains(
     [
         ("nowhere", []),
         ("*.PY", ["hint: case counts in a glob; others fit without it, such as src/app.py"]),
-        (
-            "app.*\\.py$",
-            ["hint: the pattern looks like a regex; as a glob it is 'app*.py', which fits, such as src/app.py"],
-        ),
+        ("src/.*", []),
         ("/src/app", ["hint: paths have no slash before them; 'src/app' fits, such as src/app.py"]),
         ("out.js", ["hint: found with all=true among what is ignored or hidden, such as build/out.js"]),
     ],
@@ -88,6 +108,27 @@ async def test_an_empty_search_for_names_explains(tools: ToolRegistry, pattern: 
     assert await told(tools, "search_files", pattern=pattern) == [
         "[. · nothing found · 5 files and folders looked at]", *hints
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("pattern", "glob"),
+    [
+        ("app.*\\.py$", "app*.py"), ("^src/.*app\\.(py|ts)$", "src/**/*app.{py,ts}"), ("app\\.py", "app.py"),
+        ("*app.py|*.ts", "{*app.py,*.ts}"),
+    ],
+)  # fmt: skip
+async def test_a_regex_for_names_is_read_as_the_glob_that_it_means(
+    tools: ToolRegistry, pattern: str, glob: str
+) -> None:
+    [found, _, hint] = await told(tools, "search_files", pattern=pattern)
+    assert found == "src/app.py  29"
+    assert hint == f"hint: nothing fits {pattern!r}; it was read as the glob {glob!r}"
+
+
+async def test_a_pattern_with_no_reading_or_two_is_refused(tools: ToolRegistry, tmp_path: Path) -> None:
+    assert (await told(tools, "grep_files", pattern="nowhere("))[0].startswith("INVALID_ARGUMENT")
+    (tmp_path / "root" / "stars.md").write_text("*x*\nax\n")
+    assert (await told(tools, "grep_files", pattern="*x*"))[0].startswith("INVALID_ARGUMENT")
 
 
 async def test_an_absolute_pattern_is_made_relative_and_that_is_told(tools: ToolRegistry, tmp_path: Path) -> None:
@@ -108,6 +149,8 @@ async def test_what_was_found_needs_no_explanation(tools: ToolRegistry) -> None:
     assert {"files_searched", "files_below", "hints"}.isdisjoint(envelope["data"])
 
 
-@pytest.mark.parametrize(("regex", "glob"), [(".*\\.py$", "*.py"), ("^src/.+\\.ts", "src/*.ts"), ("*.py", "*.py")])
+@pytest.mark.parametrize(
+    ("regex", "glob"), [(".*\\.py$", "*.py"), ("^src/.+\\.ts", "src/**/*.ts"), ("\\.py$", "*.py"), ("*.py", "*.py")]
+)
 def test_a_regex_as_a_glob(regex: str, glob: str) -> None:
     assert as_glob(regex) == glob

@@ -10,7 +10,7 @@ from typing import Any, Final
 import mcp_types as wire
 from mcp.shared.exceptions import MCPError
 
-from filetools.errors import FileToolsError, UnknownToolError
+from filetools.errors import FileToolsError
 from filetools.servers.mcp.addresses import file_address
 from filetools.servers.mcp.asking import Asking
 from filetools.servers.mcp.callers import KnowsCallers, Request
@@ -22,7 +22,6 @@ from filetools.tools import (
     Medium,
     Shown,
     failure_envelope,
-    nearest_name,
     shown,
 )
 from filetools.tools.exports import mcp_tool
@@ -70,9 +69,11 @@ class Calls:
         """Call a tool; what goes wrong inside is told to the model, and only an unknown tool is an error of the protocol."""
         tool = self._tools.get(given.name)
         if tool is None:
-            names = list(self._tools)
-            unknown = UnknownToolError(given.name[:80], names, nearest_name(given.name, names))
-            raise MCPError(wire.INVALID_PARAMS, f"{unknown.message}. {unknown.suggested_action}", unknown.details)
+            try:
+                tool = (await self._callers.registry(request)).tool(given.name[:80])
+            except FileToolsError as unknown:  # or there is no folder to serve, which is told as well
+                sentence = f"{unknown.message}. {unknown.suggested_action}"
+                raise MCPError(wire.INVALID_PARAMS, sentence, unknown.details) from unknown
         told = await self._asking.lead(request, given, lambda: self._envelope(request, tool, given))
         return told if isinstance(told, wire.InputRequiredResult) else self._result(tool, told)
 

@@ -56,7 +56,8 @@ def presented(text_of: Callable[[Mapping[str, Any], TextLimits], str | Shown]) -
             return Shown(text=failure(envelope, limits), is_error=True)
         made = text_of(envelope["data"], limits)
         seen = made if isinstance(made, Shown) else Shown(text=made)
-        news = tuple(news_lines(envelope))
+        hints = (f"hint: {each}" for each in envelope["data"].get("hints", ()))
+        news = (*hints, *news_lines(envelope))
         return seen if not news else Shown(text=seen.text, media=seen.media, links=seen.links, notes=news)
 
     return present

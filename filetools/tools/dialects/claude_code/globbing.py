@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping
 from typing import Annotated, Any, Final
 
 from pydantic import Field
@@ -15,7 +15,8 @@ from filetools.paths.patterns import is_glob
 from filetools.tools.arguments import Parameters
 from filetools.tools.clipping import TextLimits, clipped
 from filetools.tools.dialects.claude_code.places import GROUP, located, own_hints
-from filetools.tools.dialects.presenting import presented
+from filetools.tools.dialects.presenting import presented, repairs_of
+from filetools.tools.rereading import case_blind, glob_meant
 from filetools.tools.roots import Place
 from filetools.tools.tool import AnyTool, Tool, ToolContext
 
@@ -38,12 +39,12 @@ async def glob(context: ToolContext, given: Glob) -> dict[str, Any]:
     """Return the newest files whose paths match."""
     started = time.perf_counter()
     place = await located(context, given.path)
-    pattern = await _from_root(context, given.pattern, place)
-    async with own_hints(place):
-        found, is_complete = await _found(context, place, pattern, everywhere=False)
-        if not found:
-            # Hidden and ignored files count where nothing else matches: then they are what is meant.
-            found, is_complete = await _found(context, place, pattern, everywhere=True)
+    found, is_complete = await _matching(context, given.pattern, place)
+    repairs: list[dict[str, Any]] = []
+    if not found and (meant := glob_meant(given.pattern)) is not None:
+        found, is_complete = await _matching(context, meant, place)
+        said = f"Nothing fits {given.pattern!r}; it was read as the glob {meant!r}"
+        repairs += [{"code": "REPAIRED", "message": said}] if found else []
     found.sort(key=_age)
     names = [entry.path for entry in found[:MOST_FILES]]
     return {
@@ -53,7 +54,27 @@ async def glob(context: ToolContext, given: Glob) -> dict[str, Any]:
         "truncated": len(found) > len(names),
         "totalMatches": len(found),
         "countIsComplete": is_complete,
+        **repairs_of(repairs),
+        **({} if found else {"hints": [hint async for hint in _why_nothing(context, given, place)]}),
     }
+
+
+async def _why_nothing(context: ToolContext, given: Glob, place: Place) -> AsyncIterator[str]:
+    blind = case_blind(given.pattern)
+    if is_glob(blind) and blind != given.pattern:
+        found, _ = await _matching(context, blind, place)
+        if found:
+            yield f"case counts; without it {found[0].path} fits"
+
+
+async def _matching(context: ToolContext, raw_pattern: str, place: Place) -> tuple[list[Entry], bool]:
+    pattern = await _from_root(context, raw_pattern, place)
+    async with own_hints(place):
+        found, is_complete = await _found(context, place, pattern, everywhere=False)
+        if not found:
+            # Hidden and ignored files count where nothing else matches: then they are what is meant.
+            found, is_complete = await _found(context, place, pattern, everywhere=True)
+    return found, is_complete
 
 
 async def _from_root(context: ToolContext, pattern: str, place: Place) -> str:

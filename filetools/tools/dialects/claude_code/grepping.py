@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import re
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from typing import Annotated, Any, Final, Literal
 
 from pydantic import Field
 
+from filetools.errors import InvalidArgumentError
 from filetools.models import GrepFile, GrepMatch, GrepResult
 from filetools.paths.patterns import Glob, alternatives
 from filetools.tools.arguments import Parameters
 from filetools.tools.dialects.claude_code.file_types import globs_of_type
 from filetools.tools.dialects.claude_code.grep_rows import RowForm, Window, grep_text, rows_of
 from filetools.tools.dialects.claude_code.places import GROUP, located, own_hints
-from filetools.tools.dialects.presenting import presented
+from filetools.tools.dialects.presenting import presented, repairs_of
+from filetools.tools.rereading import filter_meant, regex_meant, text_as_regex
 from filetools.tools.roots import Place
 from filetools.tools.tool import AnyTool, Tool, ToolContext
 
@@ -52,15 +54,65 @@ class Grep(Parameters):
 
 
 async def grep(context: ToolContext, given: Grep) -> dict[str, Any]:
-    """Search contents."""
-    window = Window(offset=given.offset, limit=given.head_limit or MOST_ROWS)
+    """Search contents; what finds nothing, or is no regex, also in the one other way in which it can be read."""
     search = _Search(context, given, await located(context, given.path))
     async with own_hints(search.place):
-        if given.output_mode == "content":
-            data = await _content(search, given, window)
-        else:
-            data = await _files(search, given, window)
-    return data | ({"warnings": search.warnings} if search.warnings else {})
+        try:
+            data = await search.data()
+        except InvalidArgumentError as error:
+            if "position" not in error.details:
+                raise
+            found = [made async for made in _in_other_readings(search, list(_readings_of_no_regex(given)))]
+            if len(found) != 1:
+                raise
+            return found[0]
+        if search.has_found:
+            return data
+        others = list(_readings(given, fits_none=search.fits_none))
+        found = [made async for made in _in_other_readings(search, others)]
+        return found[0] if found else data | {"hints": [hint async for hint in _why_nothing(search, given)]}
+
+
+async def _why_nothing(search: _Search, given: Grep) -> AsyncIterator[str]:
+    if search.fits_none:
+        limits = f"; glob is {given.glob!r}" if given.glob else f"; type is {given.type!r}" if given.type else ""
+        yield f"there was no file to search{limits}"
+    elif not given.ignore_case and given.pattern.lower() != given.pattern.upper():
+        blind = given.model_copy(update={"ignore_case": True, "output_mode": "files_with_matches", "head_limit": 1})
+        files = (await search.read_as(blind, is_literal=False).data())["filenames"]
+        if files:
+            yield f"found with -i=true, such as in {files[0]}"
+
+
+Reading = tuple[Grep, bool, str]
+"""What is asked for, whether its pattern is plain text, and how that is told."""
+
+
+def _readings(given: Grep, *, fits_none: bool) -> Iterator[Reading]:
+    """Yield what a search that finds nothing means if its pattern, or its glob, is in another notation."""
+    if fits_none:
+        if given.glob is not None and (glob := filter_meant(given.glob)) is not None:
+            other = given.model_copy(update={"glob": glob})
+            yield other, False, f"no file fits {given.glob!r}; it was read as the glob {glob!r}"
+    elif (regex := regex_meant(given.pattern)) is not None:
+        other = given.model_copy(update={"pattern": regex})
+        yield other, False, f"nothing matches {given.pattern!r}; it was read as {regex!r}"
+
+
+def _readings_of_no_regex(given: Grep) -> Iterator[Reading]:
+    yield given, True, f"{given.pattern!r} is no regex; it was searched as plain text"
+    if (regex := text_as_regex(given.pattern)) is not None:
+        other = given.model_copy(update={"pattern": regex})
+        yield other, False, f"{given.pattern!r} is no regex; it was read as {regex!r}"
+
+
+async def _in_other_readings(search: _Search, readings: Sequence[Reading]) -> AsyncIterator[dict[str, Any]]:
+    """Yield what is found, and told, in each reading that finds anything."""
+    for given, is_literal, said in readings:
+        other = search.read_as(given, is_literal=is_literal)
+        data = await other.data()
+        if other.has_found:
+            yield data | repairs_of([{"code": "REPAIRED", "message": said}])
 
 
 async def _content(search: _Search, given: Grep, window: Window) -> dict[str, Any]:
@@ -100,12 +152,28 @@ async def _files(search: _Search, given: Grep, window: Window) -> dict[str, Any]
 class _Search:
     """One search, page by page; lives for one call."""
 
-    def __init__(self, context: ToolContext, given: Grep, place: Place) -> None:
+    def __init__(self, context: ToolContext, given: Grep, place: Place, *, is_literal: bool = False) -> None:
         self._context = context
         self._given = given
+        self._is_literal = is_literal
         self.place = place
-        self.warnings: list[dict[str, Any]] = []
+        self.has_found = False
+        self.fits_none = False
+        """Whether there was no file to search."""
+        self._warnings: list[dict[str, Any]] = []
         self._glob, self.wants = _wanted(given)
+
+    def read_as(self, given: Grep, *, is_literal: bool) -> _Search:
+        """Return the search for something else in the same place."""
+        return _Search(self._context, given, self.place, is_literal=is_literal)
+
+    async def data(self) -> dict[str, Any]:
+        """Return what is found, in the shape that was asked for."""
+        given = self._given
+        window = Window(offset=given.offset, limit=given.head_limit or MOST_ROWS)
+        shape = _content if given.output_mode == "content" else _files
+        data = await shape(self, given, window)
+        return data | ({"warnings": self._warnings} if self._warnings else {})
 
     async def pages(self, context_lines: int) -> AsyncIterator[GrepResult]:
         given, cursor = self._given, None
@@ -117,6 +185,7 @@ class _Search:
                 glob=self._glob,
                 output_mode=_MODES[given.output_mode],
                 ignore_case=given.ignore_case,
+                literal=self._is_literal,
                 multiline=given.multiline,
                 context=context_lines,
                 only_matching=is_content and given.only_matching,
@@ -125,7 +194,9 @@ class _Search:
                 cursor=cursor,
                 abort=self._context.is_aborted,
             )
-            self.warnings += page.warnings
+            self._warnings += page.warnings
+            self.has_found = self.has_found or bool(page.total)
+            self.fits_none = page.files_searched == 0
             yield page
             cursor = page.next_cursor
             if cursor is None:

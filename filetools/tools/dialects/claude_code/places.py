@@ -55,7 +55,8 @@ async def own_hints(place: Place) -> AsyncIterator[None]:
     except (PathNotFoundError, DirectoryNotFoundError) as error:
         found = await similar_paths(place.files, error.path or "")
         error.details.update({"similar": found} if found else {})
-        error.suggested_action = "Check the path, or find the file with Glob."
+        meant = f"Did you mean {found[0]!r}? Else find" if found else "Check the path, or find"
+        error.suggested_action = f"{meant} the file with Glob."
         raise
     except VersionMismatchError as error:
         error.suggested_action = "Read the whole file, then repeat the change on its current text."
