@@ -135,11 +135,10 @@ async def _reread(context: ToolContext, asked: GrepFiles, error: InvalidArgument
     Raises:
         InvalidArgumentError: As it is in none of them, or in several.
     """
-    texts: list[tuple[dict[str, Any], str]] = [
-        ({"literal": True}, f"{asked.pattern!r} is no regex; it was searched as plain text")
-    ]
+    no_regex = f"{asked.pattern!r} is no regex; it was"
+    texts: list[tuple[dict[str, Any], str]] = [({"literal": True}, f"{no_regex} searched as plain text")]
     if (regex := text_as_regex(asked.pattern)) is not None:
-        texts.append(({"pattern": regex}, f"{asked.pattern!r} is no regex; it was read as {regex!r}"))
+        texts.append(({"pattern": regex}, f"{no_regex} read as {regex!r}"))
     found: list[GrepResult] = []
     for change, said in texts:
         try:

@@ -24,6 +24,9 @@ class Repaired:
     tool: str
     arguments: Mapping[str, Any]
     told: str = "REPAIRED"
+    """Part of what the model reads."""
+    finds: str = ""
+    """What a search finds."""
     path: str = "src/app.py"
     leaves: str | None = None
     """The file's text; None for the one before."""
@@ -52,6 +55,11 @@ def _edits(tool: str, path: str) -> list[Repaired]:
         _of("blank that is there", tool, {path: "win.txt", "old_string": "b\nc\n", "new_string": "b\nd\n"}, "a\nb\nd\n",
             path="win.txt"),
         _of("other names of texts", tool, here | {"oldText": two, "newText": done}, DONE, told="'old"),
+        _of("typographic quotes", tool, here | {
+            "old_string": "print(\u2018two\u2019)", "new_string": "print(\u20182\u2019)"}, APP.replace("'two'", "'2'")),
+        _of("line numbers of what stays only", tool, here | {
+            "old_string": f"3\t\t{two}\n4\t\n", "new_string": f"3\t\t{two}\n\t{done}\n4\t\n"},
+            APP.replace(f"\t{two}\n", f"\t{two}\n\t{done}\n")),
         _of("boolean as text", tool, here | {"old_string": two, "new_string": done, "replace_all": "true"}, DONE),
     ]  # fmt: skip
 
@@ -78,7 +86,24 @@ DEFAULT: Final = [
         "patch": _PATCH.format("@@ -3,1 +3,1 @@\n-\tprint('two')\n+\tpass\n")}, DONE),
     _of("heredoc", "apply_patch", {
         "patch": f"apply_patch <<'EOF'\n{_PATCH.format(_HUNK)}EOF\n"},
-        DONE, told=""),
+        DONE, told="out of a heredoc"),
+    _of("code fence", "apply_patch", {"patch": f"```diff\n{_PATCH.format(_HUNK)}```\n"}, DONE, told="out of a code fence"),
+    _of("straight quotes in a hunk", "apply_patch", {"patch":
+        "*** Begin Patch\n*** Update File: docs/curly.md\n@@\n-She said \"hello\" - it's fine.\n"
+        "+She said \"hello\" - it's good.\n*** End Patch\n"}, CURLY.replace("fine", "good"), path="docs/curly.md"),
+    _of("line numbers in a hunk", "apply_patch", {
+        "patch": _PATCH.format("@@\n-3\t\tprint('two')\n+3\t\tpass\n 4\t\n")}, DONE),
+    _of("blanks in a hunk", "apply_patch", {"patch":
+        "*** Begin Patch\n*** Update File: win.txt\n@@\n b\n-c\n+d\n*** End Patch\n"}, "a\nb\nd\n", path="win.txt"),
+    _of("no-break space in a hunk", "apply_patch", {
+        "patch": _PATCH.format("@@\n-def\u00a0other():\n+def\u00a0others():\n")}, APP.replace("other", "others")),
+    _of("regex for names", "search_files", {"pattern": ".*app\\.py$"}, told="read as the glob '*app.py'", finds="src/app.py"),
+    _of("list of globs", "search_files", {"pattern": "*.rs,*app.py"}, told="read as the glob", finds="src/app.py"),
+    _of("regex for a glob", "grep_files", {"pattern": "two", "glob": ".*\\.py$"}, told="'*.py'", finds="src/app.py:3:"),
+    _of("ending for a glob", "grep_files", {"pattern": "two", "glob": "py"}, told="'*.py'", finds="src/app.py:3:"),
+    _of("brackets that are text", "grep_files", {"pattern": "print('two'"}, told="as plain text", finds="src/app.py:3:"),
+    _of("glob for a regex", "grep_files", {"pattern": "*two*"}, told="read as 'two'", finds="src/app.py:3:"),
+    _of("old alternatives", "grep_files", {"pattern": "nowhere\\|two"}, told="'nowhere|two'", finds="src/app.py:3:"),
 ]  # fmt: skip
 
 CLAUDE: Final = [
@@ -92,6 +117,15 @@ CLAUDE: Final = [
     _of("query", "Grep", {"query": "two"}),
     _of("max_results", "Grep", {"pattern": "two", "max_results": "5"}),
     _of("include", "Grep", {"pattern": "two", "include": "*.py"}),
+    _of("regex for names", "Glob", {"pattern": ".*app\\.py$"}, finds="src/app.py"),
+    _of("list of globs", "Glob", {"pattern": "*.rs,*app.py"}, finds="src/app.py"),
+    _of("regex for a glob", "Grep", {"pattern": "two", "glob": ".*\\.py$"}, finds="src/app.py"),
+    _of("ending for a glob", "Grep", {"pattern": "two", "glob": "py"}, finds="src/app.py"),
+    _of("brackets that are text", "Grep", {"pattern": "print('two'"}, finds="src/app.py"),
+    _of("glob for a regex", "Grep", {"pattern": "*two*"}, finds="src/app.py"),
+    _of("old alternatives", "Grep", {"pattern": "nowhere\\|two"}, finds="src/app.py"),
+    _of("wrong case", "Grep", {"pattern": "TWO"}, told="hint: found with -i=true", finds="src/app.py"),
+    _of("wrong case of a name", "Glob", {"pattern": "*APP.PY"}, told="hint: case counts", finds="src/app.py"),
     _of("directory", "Glob", {"pattern": "*.py", "directory": "src"}),
     _of("path and text", "Write", {"path": "n.md", "text": "x\n"}, "x\n", path="n.md"),
 ]

@@ -1,0 +1,120 @@
+"""What callers are told to do next names nothing that they cannot do."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+import filetools
+from filetools.errors import EditNotFoundError, PathExistsError, PathNotFoundError, ToolBlockedError
+from filetools.models import Actor
+from filetools.tools import FILE_TOOLS, ToolRegistry, chosen
+from filetools.tools.dialects import DIALECTS, dialect_named
+from filetools.tools.offered import Names, Offered
+from filetools.tools.registry import OWN_NAMES
+from tests.support.claude_mistakes import CLAUDE_MISTAKES
+from tests.support.mistakes import MISTAKES, SETTINGS, plant
+from tests.support.repaired import CLAUDE, DEFAULT
+
+CORE: Final = chosen(FILE_TOOLS, ["core"])
+READS: Final = [tool for tool in CORE if tool.effect == "read"]
+# Names that are words of a sentence, too.
+WORDS: Final = {"Read", "Write", "Edit", "exists"}
+ALL: Final = (OWN_NAMES | {tool.name for dialect in DIALECTS for tool in dialect.tools}) - WORDS
+SETS: Final = {
+    "default": ("", [tool.name for tool in CORE]),
+    "read-only": ("", [tool.name for tool in READS]),
+    "two tools": ("", ["read_file", "edit_file"]),
+    "one tool": ("", ["read_file"]),
+    "claude-code": ("claude-code", []),
+    "claude-code, two tools": ("claude-code", ["Read", "Edit"]),
+    "mcp-filesystem": ("mcp-filesystem", []),
+    "mcp-filesystem, two tools": ("mcp-filesystem", ["read_text_file", "write_file"]),
+    "apply-patch": ("apply-patch", []),
+}
+
+
+def registry(files: filetools.FileToolsFacade, dialect: str, names: list[str]) -> ToolRegistry:
+    agent = files.for_actor(Actor(kind="agent", id="alice", session="s"))
+    if not dialect:
+        return ToolRegistry(agent, chosen(FILE_TOOLS, names))
+    known = dialect_named(dialect)
+    return known.registry(agent, tools=chosen(known.tools, names) if names else None)
+
+
+@pytest.mark.timeout(120)
+@pytest.mark.parametrize(("dialect", "names"), SETS.values(), ids=SETS)
+async def test_no_answer_names_a_tool_that_is_not_offered(tmp_path: Path, dialect: str, names: list[str]) -> None:
+    root = tmp_path / "project"
+    root.mkdir()
+    plant(root)
+    mistakes = [(each.tool, each.wrong) for each in (*MISTAKES, *CLAUDE_MISTAKES)]
+    mistakes += [(each.tool, dict(each.arguments)) for each in (*DEFAULT, *CLAUDE)]
+    told_of: list[str] = []
+    async with filetools.open(root, settings={**SETTINGS, "lock_timeout_seconds": 1.0}) as files:
+        tools = registry(files, dialect, names)
+        for tool, arguments in mistakes:
+            seen = tools.show(tool, await tools.call(tool, arguments))
+            said = "\n".join((seen.text, *seen.notes)).replace(f"Unknown tool: {tool}", "")
+            told = {name for name in ALL if re.search(rf"(?<![\w./'\"-]){name}(?![\w/'\"=-])", said)}
+            told_of += [f"{tool} {arguments}: {name}: {said[:300]}" for name in told - set(tools.names())]
+    assert told_of == []
+
+
+def offered(*names: str, called: dict[str, str] | None = None) -> Offered:
+    dialect = dialect_named("claude-code")
+    tools = {tool.name: tool for tool in (*FILE_TOOLS, *dialect.tools) if tool.name in names}
+    return Offered(tools, OWN_NAMES, Names(all=frozenset({"Glob", "Grep"}), called=called or {}))
+
+
+@pytest.mark.parametrize(
+    ("names", "hint", "told"),
+    [
+        (("list_files", "search_files"), "Check the path with list_files or search_files.", None),
+        (("search_files",), "Check the path with list_files or search_files.", "Check the path with search_files."),
+        (("read_file",), "Check the path with list_files or search_files.", "Check the path."),
+        (("read_file",), "Use list_files to see what is in the folder.", ""),
+        (("read_file",), "Choose another path, or use write_file to replace the file.", "Choose another path."),
+        (("read_file",), "Name a file in it; list_files shows what is there.", "Name a file in it."),
+        (("read_file",), "Did you mean 'src/list_files.py'? Else list_files shows it.", "Did you mean 'src/list_files.py'?"),
+        (("edit_file",), "Leave expected_version out to create it, or check the path.", "Check the path."),
+        (("write_file",), "Leave expected_version out to create it, or check the path.", None),
+        (("edit_file",), "Correct the pattern, or pass literal=true to search for the very text.", "Correct the pattern."),
+        (("grep_files",), "Correct the pattern, or pass literal=true to search for the very text.", None),
+    ],
+)
+def test_a_hint_keeps_what_can_be_done(names: tuple[str, ...], hint: str, told: str | None) -> None:
+    assert offered(*names).told(hint) == (hint if told is None else told)
+
+
+def test_tools_are_named_as_the_dialect_names_them() -> None:
+    called = {"list_files": "Glob", "search_files": "Glob", "write_file": "Write"}
+    claude = offered("Glob", "Write", called=called)
+    assert claude.told("Check the path with list_files or search_files.") == "Check the path with Glob."
+    assert claude.meant("write_file") == "Write"
+    assert claude.meant("LS") == "Glob"
+    assert claude.meant("Read") is None
+    error = PathExistsError("a")
+    claude.rephrase(error, "Write")
+    assert error.suggested_action == "Choose another path, or use Write to replace the file."
+
+
+def test_an_error_names_the_tool_that_was_called() -> None:
+    error = ToolBlockedError("write_file", "write_file.txt", "you may only read")
+    offered("apply_patch").rephrase(error, "apply_patch")
+    assert str(error) == "apply_patch on write_file.txt is blocked: you may only read"
+    assert error.details["tool"] == "apply_patch"
+
+
+def test_a_hint_of_which_nothing_is_left_still_says_something() -> None:
+    error = PathNotFoundError("a")
+    error.suggested_action = "Use list_files."
+    offered("read_file").rephrase(error, "read_file")
+    assert error.suggested_action == "Check the path."
+    other = EditNotFoundError("a", "x", number=1)
+    other.suggested_action = other.action = "Use list_files."
+    offered("read_file").rephrase(other, "read_file")
+    assert other.suggested_action == "Correct what the message names, or go on without it."
