@@ -211,7 +211,7 @@ class Glob:
         """
         body = pattern.replace("\\", "/")
         if not body.strip("/") or len(body) > 4096:
-            raise InvalidArgumentError(f"Glob pattern {pattern[:40]!r} must have 1 to 4096 characters")
+            raise InvalidArgumentError(f"The glob {pattern[:40]!r} must have 1 to 4096 characters")
         self.pattern = pattern
         self._is_path = "/" in body
         self._expression = compile_all([to_expression(_tokens(body.lstrip("/"), classes=True))])

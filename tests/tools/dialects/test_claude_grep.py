@@ -38,7 +38,7 @@ def session(files: FileToolsFacade) -> Session:
 @pytest.mark.parametrize(
     ("arguments", "code", "said"),
     [
-        ({"pattern": "("}, "INVALID_ARGUMENT", "a backslash before a character"),
+        ({"pattern": "zz("}, "INVALID_ARGUMENT", "a backslash before a character"),
         ({"pattern": "a", "output_mode": "names"}, "INVALID_ARGUMENT", "files_with_matches"),
         ({"pattern": "a", "type": "pyhton"}, "INVALID_ARGUMENT", "did you mean 'python'"),
         ({"pattern": "a", "-A": -1}, "INVALID_ARGUMENT", "'-A'"),

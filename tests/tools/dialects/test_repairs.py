@@ -138,7 +138,7 @@ MISTAKES = [
     Mistake(
         dialect="claude-code",
         tool="Grep",
-        arguments={"pattern": "one("},
+        arguments={"pattern": "nowhere("},
         code="INVALID_ARGUMENT",
         repair=but(pattern="one\\("),
     ),
@@ -265,7 +265,7 @@ HINTS: list[tuple[str, str, dict[str, Any]]] = [
     ("claude-code", "Edit", {"file_path": "logo.png", "old_string": "a", "new_string": "b"}),
     ("claude-code", "Edit", {"file_path": "app.py", "old_string": "", "new_string": "b"}),
     ("claude-code", "Glob", {"pattern": "*", "path": "no"}),
-    ("claude-code", "Grep", {"pattern": "(", "path": "."}),
+    ("claude-code", "Grep", {"pattern": "zz(", "path": "."}),
     ("claude-code", "NotebookEdit", {"notebook_path": "src/no.ipynb", "new_source": "", "cell_id": "a"}),
     ("text-editor", EDITOR, {"command": "view", "path": "no"}),
     ("text-editor", EDITOR, {"command": "str_replace", "path": "logo.png", "old_str": "a"}),
