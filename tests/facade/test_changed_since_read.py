@@ -295,3 +295,29 @@ async def test_neither_files_nor_actors_are_followed_without_end(tmp_path: Path)
             tracker.record_seen(Actor(kind="agent", id=f"actor {number}"), "a.txt", version("v"))
         await files._parts.crew.run(tracker.save)
         assert len(tracker._actors) == MOST_ACTORS
+
+
+async def test_who_has_read_that_a_file_is_gone_makes_it_anew(agents: Agents) -> None:
+    alice, bob = agents
+    await bob.write_file("a.txt", "1\n")
+    await alice.read_file("a.txt")
+    await bob.delete_file("a.txt")
+    error = await refused("EDIT_CONFLICT", alice.write_file("a.txt", "2\n"))
+    assert "was deleted" in error.message
+    assert "Read it" in (error.suggested_action or "")
+    await refused("FILE_NOT_FOUND", alice.read_file("a.txt"))
+    assert (await alice.write_file("a.txt", "2\n")).created
+
+
+async def test_nobody_is_told_to_have_read_what_it_never_read(agents: Agents) -> None:
+    alice, bob = agents
+    first = (await bob.write_file("a.txt", "1\n")).version
+    await bob.write_file("a.txt", "2\n")
+    merging = alice.write_file("a.txt", "3\n", expected_version=first, on_stale="merge")
+    refusals = [
+        await refused("EDIT_CONFLICT", merging),
+        await refused("VERSION_MISMATCH", alice.write_file("a.txt", "3\n", expected_version=first)),
+        await refused("EDIT_NOT_FOUND", alice.edit_file("a.txt", [Edit(old="9", new="3")])),
+    ]
+    told = [f"{each.message} {each.suggested_action}" for each in refusals]
+    assert [each for each in told if "you read" in each or "again" in each or "somebody else" in each] == []
