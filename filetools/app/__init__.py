@@ -4,6 +4,7 @@ from filetools.app.blocking import BlockingFacade, open_sync
 from filetools.app.folders import Folder, folder_at, outermost
 from filetools.app.health import Health, Repair, Rescue, examine, repair
 from filetools.app.installation import extras, facts, installation
+from filetools.app.mirror_list import ListedMirror, add_mirror, list_mirrors, remove_mirror
 from filetools.app.opening import Opening, open_workspace
 from filetools.app.surroundings import Check, look_around
 from filetools.app.token import TOKEN_FILE, own_token, read_token
@@ -34,6 +35,7 @@ __all__ = [
     "FileToolsFacade",
     "Folder",
     "Health",
+    "ListedMirror",
     "OpenedFile",
     "Opening",
     "Repair",
@@ -44,6 +46,7 @@ __all__ = [
     "TransactionResult",
     "TreeEvent",
     "Upload",
+    "add_mirror",
     "change_entry",
     "examine",
     "extras",
@@ -51,11 +54,13 @@ __all__ = [
     "folder_at",
     "from_record",
     "installation",
+    "list_mirrors",
     "look_around",
     "open_sync",
     "open_workspace",
     "outermost",
     "own_token",
     "read_token",
+    "remove_mirror",
     "repair",
 ]

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from functools import partial
 from pathlib import Path
 from typing import Final
 
 from filetools.errors import InvalidArgumentError
+from filetools.journal import Journal, MirrorRow
 from filetools.paths import Workspace, WorkspacePath
 from filetools.settings import STATE_DIRECTORY
 from filetools.stores import FileStat, LateStore, LocalStore, Store
+from filetools.sync import MARKER
 
 MIRROR_NAME: Final = "mirror"
+ROOT_MOVED: Final = (
+    "the root was moved or copied since the mirror was added; 'filetools mirror add --adopt' takes it along"
+)
 
 
 class DirectoryMirror(LocalStore):
@@ -57,6 +63,42 @@ class DirectoryMirror(LocalStore):
         self._root.close()
 
 
+class AddedMirrors:
+    """The mirrors that were added to a root, opened when they are there. Lives as long as the root is open."""
+
+    def __init__(self, journal: Journal, root: Path, state_directory: Path | None) -> None:
+        self._journal = journal
+        self._root = root
+        self._state_directory = state_directory
+        self._stores: list[LateStore] = []
+
+    def open(self, row: MirrorRow) -> Store:
+        """Return the store of a mirror; nothing is opened yet."""
+        store = LateStore(partial(self._open, Path(row.place)), name=MIRROR_NAME)
+        self._stores.append(store)
+        return store
+
+    def close(self) -> None:
+        """Release every store; may be called twice."""
+        for store in self._stores:
+            store.close()
+
+    def _open(self, folder: Path) -> Store:
+        row = self._journal.mirrors.get(str(folder))
+        if row is not None and row.root != home_of(self._root):
+            raise OSError(errno.EXDEV, ROOT_MOVED)
+        refuse_overlaps(self._root, folder, self._state_directory)
+        # A folder without the marker is not made and not touched: the mirror's disk is away, and this is where it goes.
+        if not (folder / MARKER).is_file():
+            raise FileNotFoundError(errno.ENOENT, "its folder is not there")
+        return DirectoryMirror(folder)
+
+
+def home_of(root: Path) -> bytes:
+    """Return the place of a root, by which a copy of it, state and all, is told from the root itself."""
+    return os.fsencode(os.path.realpath(root))
+
+
 def mirror_of(given: object) -> Path | Store:
     """Return what a caller named as the mirror: the absolute path of a directory, or a store.
 
@@ -80,3 +122,27 @@ def place_of(mirror: Path | Store) -> str:
 def mirror_store(mirror: Path | Store) -> Store:
     """Return a mirror's store; nothing is opened yet."""
     return LateStore(partial(DirectoryMirror, mirror), name=MIRROR_NAME) if isinstance(mirror, Path) else mirror
+
+
+def refuse_overlaps(root: Path, mirror: Path | None, state: Path | None) -> None:
+    """Refuse directories that would be taken for each other's files.
+
+    Raises:
+        InvalidArgumentError: One of them lies in another, or is the same.
+    """
+    if mirror is not None and _overlap(root, mirror):
+        raise InvalidArgumentError("Root and mirror must not be the same directory, nor one inside the other")
+    if state is None:
+        return
+    if _overlap(root, state) and not _is_within(state, root / STATE_DIRECTORY):
+        raise InvalidArgumentError(f"The state directory must lie outside the root, or be its {STATE_DIRECTORY}")
+    if mirror is not None and _overlap(mirror, state):
+        raise InvalidArgumentError("Mirror and state directory must not be the same, nor one inside the other")
+
+
+def _overlap(first: Path, second: Path) -> bool:
+    return _is_within(first, second) or _is_within(second, first)
+
+
+def _is_within(inner: Path, outer: Path) -> bool:
+    return Path(os.path.realpath(inner)).is_relative_to(os.path.realpath(outer))

@@ -13,7 +13,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Protocol, TypeVar
 
-from filetools.app.mirrors import MIRROR_NAME, mirror_of, mirror_store, place_of
+from filetools.app.mirrors import MIRROR_NAME, AddedMirrors, mirror_of, mirror_store, place_of, refuse_overlaps
 from filetools.app.notices import event_of
 from filetools.app.state import State, prepare_state, temporary_state
 from filetools.content import FactsCache
@@ -28,7 +28,7 @@ from filetools.paths import AnyPath, Workspace, WorkspacePath
 from filetools.paths.patterns import compile_patterns
 from filetools.permissions import Approvals, Gatekeeper, Notice, PermissionPolicy, RuleFile
 from filetools.search import IgnoreCache, stack_above
-from filetools.settings import STATE_DIRECTORY, Settings, load_settings
+from filetools.settings import Settings, load_settings
 from filetools.stores import LocalStore, Store
 from filetools.sync import AttachedMirror, Recovery, SyncManager
 from filetools.tools import ToolRegistry
@@ -66,7 +66,8 @@ def open_workspace(
 
     Args:
         root: An existing directory.
-        mirror: A directory, or any store, that gets a copy of every change; made if it is missing.
+        mirror: A directory, or any store, that gets a copy of every change; made if it is missing. It comes on top of the
+            mirrors that were added to the root with `filetools mirror add`.
         state_dir: Where the journal and the locks lie; by default `.filetools` in the root.
         journal: URL of a journal shared by several machines. There is none yet: only None, the embedded one, is accepted.
         durability: "commit" (default): an acknowledged change survives a power cut; "relaxed": a crash of the process.
@@ -94,28 +95,8 @@ def open_workspace(
     place = Path(os.path.abspath(root))
     state = None if state_dir is None else Path(os.path.abspath(state_dir))
     copy = None if mirror is None else mirror_of(mirror)
-    _refuse_overlaps(place, copy if isinstance(copy, Path) else None, state)
+    refuse_overlaps(place, copy if isinstance(copy, Path) else None, state)
     return Opening(place, copy, state, given)
-
-
-def _refuse_overlaps(root: Path, mirror: Path | None, state: Path | None) -> None:
-    """Refuse directories that would be taken for each other's files."""
-    if mirror is not None and _overlap(root, mirror):
-        raise InvalidArgumentError("Root and mirror must not be the same directory, nor one inside the other")
-    if state is None:
-        return
-    if _overlap(root, state) and not _is_within(state, root / STATE_DIRECTORY):
-        raise InvalidArgumentError(f"The state directory must lie outside the root, or be its {STATE_DIRECTORY}")
-    if mirror is not None and _overlap(mirror, state):
-        raise InvalidArgumentError("Mirror and state directory must not be the same, nor one inside the other")
-
-
-def _overlap(first: Path, second: Path) -> bool:
-    return _is_within(first, second) or _is_within(second, first)
-
-
-def _is_within(inner: Path, outer: Path) -> bool:
-    return Path(os.path.realpath(inner)).is_relative_to(os.path.realpath(outer))
 
 
 class Opening:
@@ -180,6 +161,7 @@ class Opening:
         self._stack.push_async_callback(parts.gatekeeper.aclose)
         self._stack.push_async_callback(parts.sync.aclose)
         self._stack.push_async_callback(runner.aclose)
+        self._stack.push_async_callback(parts.sync.finish)
         await parts.sync.start()
         return FileToolsFacade(runner, feed, actor, ToolRegistry)
 
@@ -202,7 +184,9 @@ class Opening:
         journal = await self._closing(crew, partial(self._open_journal, state.directory, settings, ring))
         locks = LockTable(state.directory / "locks", timeout_seconds=settings.lock_timeout_seconds)
         self._stack.push_async_callback(locks.aclose)
-        mirrors = await self._attach_mirror(crew, journal) if state.refusal is None else []
+        added = AddedMirrors(journal, self._root, self._state_directory)
+        self._stack.push_async_callback(partial(crew.run_last, added.close))
+        mirrors = await self._attach_mirror(crew, journal, added) if state.refusal is None else []
         sync = SyncManager(
             journal,
             primary=store,
@@ -214,6 +198,7 @@ class Opening:
             key=workspace.key,
             resolve=workspace.resolve,
             keep_foreign=partial(keep_aside, journal, workspace.key),
+            open_added=added.open if state.refusal is None else None,
             excluded=compile_patterns((), defaults=settings.exclude).matches,
             mirror_wait_seconds=settings.mirror_wait_seconds,
             strict_wait_seconds=settings.lock_timeout_seconds,
@@ -265,14 +250,16 @@ class Opening:
         await gatekeeper.load(preset_given=self._given.get("permissions") is not None)
         return gatekeeper
 
-    async def _attach_mirror(self, crew: Crew, journal: Journal) -> list[AttachedMirror]:
+    async def _attach_mirror(self, crew: Crew, journal: Journal, added: AddedMirrors) -> list[AttachedMirror]:
         if self._mirror is None:
             return []
+        # Before the first call: from now on every commit, of any process, adds to its backlog.
+        row = await crew.run(partial(journal.mirrors.register, place_of(self._mirror)))
+        if row.root is not None:
+            return [AttachedMirror(name=MIRROR_NAME, row=row, store=added.open(row))]
         store = mirror_store(self._mirror)
         if isinstance(self._mirror, Path):
             self._stack.push_async_callback(partial(crew.run_last, store.close))
-        # Before the first call: from now on every commit, of any process, adds to its backlog.
-        row = await crew.run(partial(journal.mirrors.register, place_of(self._mirror)))
         return [AttachedMirror(name=MIRROR_NAME, row=row, store=store)]
 
     async def _workspace(self, crew: Crew, root: Path, settings: Settings, state_directory: Path | None) -> Workspace:

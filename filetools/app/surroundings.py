@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +12,9 @@ from typing import Final, Literal
 
 from filelock import lock_descriptor
 
+from filetools.app.mirror_list import presence
+from filetools.app.mirrors import home_of, place_of
+from filetools.journal import MirrorRow
 from filetools.paths.patterns import compile_patterns
 from filetools.settings import STATE_DIRECTORY, Settings
 from filetools.stores import Capabilities, examine_folder, left_behind
@@ -34,6 +37,9 @@ _MISSING: Final = {
 }
 
 
+_FILLING: Final = ", and does not hold everything yet; 'filetools sync' fills it"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Check:
     """One thing looked at."""
@@ -46,7 +52,12 @@ class Check:
 
 
 def look_around(
-    root: Path, settings: Settings, *, state_directory: Path | None = None, mirror: Path | None = None
+    root: Path,
+    settings: Settings,
+    *,
+    state_directory: Path | None = None,
+    mirror: Path | None = None,
+    added: Sequence[MirrorRow] = (),
 ) -> list[Check]:
     """Look at what a root stands on; changes nothing but a file in its own temporary folder. Blocks.
 
@@ -54,12 +65,15 @@ def look_around(
         root: An existing folder.
         settings: What is excluded from watching, and whether watching is wanted.
         state_directory: Where its state is, if not in `.filetools`.
-        mirror: Its mirror, if it is known.
+        mirror: The mirror that the caller names, if any.
+        added: The mirrors that were added to the root.
     """
     state = state_directory or root / STATE_DIRECTORY
     found = [*_rights(root), _file_system(root), *_abilities(state), *_space(state if state.is_dir() else root)]
     found += [_watches(root, settings), *_left_lying(state), *_locks(state)]
-    return found if mirror is None else [*found, _mirror(mirror)]
+    found += [_added_mirror(row, home_of(root)) for row in added]
+    is_named = mirror is not None and place_of(mirror) not in {row.place for row in added}
+    return [*found, _mirror(mirror)] if mirror is not None and is_named else found
 
 
 def _rights(root: Path) -> Iterator[Check]:
@@ -196,6 +210,16 @@ def _names(folder: Path) -> list[str]:
     with suppress(OSError):
         return sorted(os.listdir(folder))
     return []
+
+
+def _added_mirror(row: MirrorRow, home: bytes) -> Check:
+    state, reason = presence(row, home)
+    if state != "away":
+        return Check(name="mirror", state="ok", text=f"{row.place}: is there{_FILLING if state == 'filling' else ''}")
+    return Check(
+        name="mirror", state="warning", text=f"{row.place}: {reason}; what changes waits for it",
+        remedy="bring it back, or forget it with 'filetools mirror remove DIR'",
+    )  # fmt: skip
 
 
 def _mirror(mirror: Path) -> Check:

@@ -11,7 +11,7 @@ from filetools.journal.changes import BacklogEntry, MirrorRow
 from filetools.journal.database import Database
 
 _SELECT: Final = "SELECT mirror, key, path, number, tries FROM debts"
-_SELECT_MIRROR: Final = "SELECT place, identity, position FROM mirrors"
+_SELECT_MIRROR: Final = "SELECT place, identity, position, root FROM mirrors"
 
 
 class SqliteBacklog:
@@ -77,7 +77,7 @@ class SqliteMirrors:
         known = self.get(place)
         if known is None:
             identity = f"{secrets.token_hex(8)}-{secrets.token_hex(4)}"
-            self._change("INSERT OR IGNORE INTO mirrors VALUES (?, ?, NULL)", (place, identity))
+            self._change("INSERT OR IGNORE INTO mirrors (place, identity) VALUES (?, ?)", (place, identity))
             known = self.get(place)
             assert known is not None
         return known
@@ -105,14 +105,25 @@ class SqliteMirrors:
             "UPDATE mirrors SET position = ? WHERE place = ? AND identity = ?", (position, row.place, row.identity)
         )
 
+    def remember(self, row: MirrorRow, root: bytes) -> None:
+        """Have everybody who opens the root attach a mirror, as long as the root stays where it is."""
+        self._change("UPDATE mirrors SET root = ? WHERE place = ? AND identity = ?", (root, row.place, row.identity))
+
     def remove(self, place: str) -> None:
         """Forget a mirror and its backlog."""
-        self._change("DELETE FROM debts WHERE mirror = ?", (place,))
+        # The mirror first: a commit between the two would leave an entry that nobody ever works off.
         self._change("DELETE FROM mirrors WHERE place = ?", (place,))
+        self._change("DELETE FROM debts WHERE mirror = ?", (place,))
 
     def _change(self, statement: str, values: tuple[Any, ...]) -> None:
         # Synced: a power cut must not bring back an identity under which another folder has been written to.
         self._database.write(lambda connection: _run(connection, statement, [values]), durable=True)
+
+
+def added_mirrors(connection: sqlite3.Connection) -> tuple[MirrorRow, ...]:
+    """Return the mirrors that were added to a root."""
+    rows = connection.execute(f"{_SELECT_MIRROR} WHERE root IS NOT NULL ORDER BY place")
+    return tuple(MirrorRow(*row) for row in rows)
 
 
 def _run(connection: sqlite3.Connection, statement: str, rows: list[tuple[Any, ...]]) -> None:

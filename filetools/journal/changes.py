@@ -132,11 +132,17 @@ class MirrorRow:
     """What its folder must say of itself to be this mirror: its line, and a part that changes when its place was lost."""
     position: int | None
     """Every change up to here is in the mirror or in its backlog; None while it is being filled."""
+    root: bytes | None = None
+    """Where the root was when the mirror was added to it; None if only callers named it."""
 
     @property
     def line(self) -> str:
         """The part of the identity that stays."""
         return self.identity.partition("-")[0]
+
+    def is_or_was(self, marker: str | None) -> bool:
+        """Whether a folder that says this identity of itself is the mirror, or was it before its place was lost."""
+        return marker is not None and marker.partition("-")[0] == self.line
 
 
 class HeadMovedError(Exception):

@@ -8,7 +8,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from filetools.errors import FileToolsError, StateDamagedError
+from filetools.journal.backlog import added_mirrors
 from filetools.journal.birth import PARTS, connect, has_database
+from filetools.journal.changes import MirrorRow
 from filetools.journal.opening import refuse_damage
 from filetools.journal.position import noted_position
 from filetools.journal.quarantine import quarantined
@@ -37,6 +39,8 @@ class JournalReport:
     contents: int = 0
     backlog: dict[str, int] = field(default_factory=dict)
     """For each mirror how many paths it lacks."""
+    mirrors: tuple[MirrorRow, ...] = ()
+    """The mirrors that were added to the root."""
 
 
 def examine_journal(directory: Path) -> JournalReport | None:
@@ -75,6 +79,7 @@ def _examined(connection: sqlite3.Connection, sizes: JournalReport) -> JournalRe
     return replace(
         sizes, schema=schema, records=records, pending=pending, damaged=damaged, contents=contents, backlog=backlog,
         unrestored=_count_unrestored(connection) if schema == SCHEMA_VERSION else 0,
+        mirrors=added_mirrors(connection) if schema == SCHEMA_VERSION else (),
     )  # fmt: skip
 
 

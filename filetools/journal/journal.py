@@ -1,7 +1,6 @@
 """The journal's interface: one ordered record of every change, its contents, marks, backlogs and feed.
 
-Methods are synchronous, may block, and are called from worker threads. An implementation on a remote database hands
-its work to the event loop and waits; the embedded one works in the calling thread. One contract suite covers both.
+Methods are synchronous, may block, and are called from worker threads. One contract suite covers every implementation.
 Any method may raise StateDamagedError, LockTimeoutError, DiskFullError, StorageFailedError and, on a remote database,
 NetworkError; then nothing was changed. Only a commit can end in OutcomeUnknownError.
 """
@@ -94,6 +93,9 @@ class Mirrors(Protocol):
 
     def filled(self, row: MirrorRow, position: int) -> None:
         """Record that all changes up to a position are in a mirror or in its backlog, unless it has another identity by now."""
+
+    def remember(self, row: MirrorRow, root: bytes) -> None:
+        """Have everybody who opens the root attach a mirror, as long as the root stays where it is."""
 
     def remove(self, place: str) -> None:
         """Forget a mirror and its backlog."""

@@ -20,6 +20,7 @@ COLUMNS: Final = {
     "contents": "hash, size, used, bytes",
     "heads": "key, path, version, size, mode, number, applied",
     "debts": "mirror, key, path, number, tries",
+    "mirrors": "place, identity, root",  # without the position: each is compared as a whole
     "seen_versions": "owner, key, version, base, whole, time, encoding",
     "quarantine": "number, found, reason, row",
     "relations": "number, kind, target",
@@ -38,6 +39,7 @@ _NUMBERED: Final = ("records", "contents", "quarantine")
 _KEYS: Final = {
     "heads": ("key",),
     "debts": ("mirror", "key"),
+    "mirrors": ("place",),
     "seen_versions": ("owner", "key", "version"),
     "relations": ("number", "kind", "target"),
     "spans": ("number",),

@@ -231,6 +231,8 @@ MIGRATIONS: Final[tuple[tuple[str, ...], ...]] = (
     ("ALTER TABLE checkpoints ADD COLUMN automatic INTEGER NOT NULL DEFAULT 0",),
     # When changes happened that were noticed later only, in seconds since the epoch.
     ("CREATE TABLE spans (number INTEGER PRIMARY KEY, since REAL NOT NULL, until REAL NOT NULL)",),
+    # Where the root was when the mirror was added; NULL if only callers named it. A path that need not be UTF-8.
+    ("ALTER TABLE mirrors ADD COLUMN root BLOB",),
 )
 
 SCHEMA_VERSION: Final = len(MIGRATIONS)

@@ -3,11 +3,13 @@
 from filetools.sync.actions import MakeDirectory, MirrorAction, Move, Put, Remove
 from filetools.sync.anticipation import Anticipation
 from filetools.sync.following import Follower
+from filetools.sync.identity import MARKER, mark
 from filetools.sync.manager import AttachedMirror, SyncManager
 from filetools.sync.recovery import Recovery, recover
 from filetools.sync.strict import StrictTicket
 
 __all__ = [
+    "MARKER",
     "Anticipation",
     "AttachedMirror",
     "Follower",
@@ -19,5 +21,6 @@ __all__ = [
     "Remove",
     "StrictTicket",
     "SyncManager",
+    "mark",
     "recover",
 ]

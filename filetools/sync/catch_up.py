@@ -92,6 +92,18 @@ class CatchUp:
                 await asyncio.sleep(self._pause)
                 self._pause = min(self._pause * 2, LONGEST_PAUSE_SECONDS)
 
+    async def finish(self) -> None:
+        """Bring a mirror that was filled and is at hand what it lacks; for a process that ends, after `run`.
+
+        Raises:
+            FileToolsError: The mirror takes no calls (any more).
+        """
+        mirror = self._mirror
+        if mirror.identity.is_filled:
+            # Nobody else may come for long: commands that follow each other leave no time to catch up in the background.
+            mirror.skipped(await self._context.run(self._context.journal.position))
+            await self._work_off()
+
     async def _round(self) -> None:
         mirror = self._mirror
         if mirror.is_paused or not (mirror.takes_calls or await mirror.probe()):

@@ -2,7 +2,8 @@
 
 The journal knows the identity of each mirror; the folder says it in a file of its own. Where the two differ, as with a new
 folder, another disk mounted at the place, or an old copy of the mirror, the folder lacks what the backlog does not list,
-and is compared with the root as a whole.
+and is compared with the root as a whole. A mirror that was added to the root is only ever the folder that was marked then:
+what stands at its place while its disk is away is left alone.
 """
 
 from __future__ import annotations
@@ -62,31 +63,32 @@ class MirrorIdentity:
             raise SyncFailedError(None, "its folder was emptied")
 
     def establish(self) -> None:
-        """Look which folder stands at the place; `is_filled` tells afterwards whether it must be filled."""
+        """Look which folder stands at the place; `is_filled` tells afterwards whether it must be filled.
+
+        Raises:
+            SyncFailedError: The mirror was removed from the root; or it was added to the root, and is not what stands there.
+        """
         with self._lock:
             mirrors = self._context.journal.mirrors
-            row = mirrors.register(self._row.place)
+            row = self._registered()
             marker = self._marker()
+            is_older = row.is_or_was(marker)
+            if row.root is not None and not is_older:
+                raise SyncFailedError(None, "another folder stands at its place")
             is_known = marker == row.identity and row.position is not None and not self._is_emptied()
             if not is_known and row.position is not None:
                 # Before anything is written here: if the former folder comes back, it lacks what goes to this one.
                 mirrors.renew(row)
-                row = mirrors.register(row.place)
+                row = self._registered()
             self._row, self._is_marked, self.is_filled = row, marker is not None, is_known
-            self.is_older = marker is not None and marker.partition("-")[0] == row.line
+            self.is_older = is_older
 
     def confirm(self, position: int) -> None:
         """Mark the folder as filled: it holds all changes up to a position, or its backlog lists them."""
         with self._lock:
             if self.is_filled:
                 return
-            store, identity = self._store, self._row.identity.encode("ascii")
-            store.make_directory(MARKER.parent)
-            prepared = store.prepare(MARKER, identity, new=store.stat(MARKER) is None, mode=0o600)
-            displaced = prepared.exchange()
-            if displaced is not None:
-                displaced.discard()
-            store.sync(MARKER)
+            mark(self._store, self._row.identity)
             self._context.journal.mirrors.filled(self._row, position)
             self._is_marked = self.is_filled = True
 
@@ -96,6 +98,12 @@ class MirrorIdentity:
         except (PathNotFoundError, DirectoryNotFoundError, PathNotDirectoryError):
             return None
         return content.decode("ascii", "replace")
+
+    def _registered(self) -> MirrorRow:
+        row = self._context.journal.mirrors.get(self._row.place)
+        if row is None:
+            raise SyncFailedError(None, "it was removed from the root")
+        return row
 
     def _is_emptied(self) -> bool:
         """Whether somebody has removed all files but the hidden folder, which `rm -r mirror/*` leaves."""
@@ -121,3 +129,13 @@ class MirrorIdentity:
                     if is_directory:
                         folders.append(path)
         return False
+
+
+def mark(store: Store, identity: str) -> None:
+    """Have a mirror's folder say an identity of itself, durably."""
+    store.make_directory(MARKER.parent)
+    prepared = store.prepare(MARKER, identity.encode("ascii"), new=store.stat(MARKER) is None, mode=0o600)
+    displaced = prepared.exchange()
+    if displaced is not None:
+        displaced.discard()
+    store.sync(MARKER)

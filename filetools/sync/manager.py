@@ -7,7 +7,9 @@ import logging
 import threading
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import partial
+from itertools import chain, count
 from typing import Any, Final
 
 from filetools.errors import FileToolsError, InvalidArgumentError, SyncFailedError
@@ -47,6 +49,15 @@ class AttachedMirror:
     store: Store
 
 
+@dataclass(frozen=True, slots=True)
+class _Work:
+    """What is done for one mirror in the background."""
+
+    synchronisation: Synchronisation
+    catch_up: CatchUp
+    tasks: list[asyncio.Task[None]] = field(default_factory=list)
+
+
 class SyncManager:
     """Keeps mirrors in step with the primary. One a workspace; lives as long as it is open.
 
@@ -66,6 +77,7 @@ class SyncManager:
         key: Callable[[WorkspacePath], str],
         resolve: Callable[[str], WorkspacePath],
         keep_foreign: KeepForeign,
+        open_added: Callable[[MirrorRow], Store] | None = None,
         policy: MirrorPolicy = "eventual",
         excluded: Callable[[str, bool], bool] = lambda path, is_directory: False,
         mirror_wait_seconds: float = 0.25,
@@ -79,13 +91,14 @@ class SyncManager:
         Args:
             journal: Keeps heads, contents and backlogs.
             primary: What mirrors follow.
-            mirrors: Usually one.
+            mirrors: Those that the caller names; usually none or one.
             locks: The workspace's locks.
             publish: Publishes an event; called on the loop.
             run: Runs blocking work in the project's threads.
             key: Returns a path's lock key.
             resolve: Returns the path of a journal row.
             keep_foreign: Keeps bytes found in a mirror that the journal does not know; called in a worker's thread.
+            open_added: Returns the store of a mirror that was added to the root, now or later; None leaves those alone.
             policy: Whether a call waits for mirrors to be changed with the primary.
             excluded: Whether a path is left out of mirrors; asked with whether it is a directory.
             mirror_wait_seconds: How long a call waits for an eventual mirror.
@@ -112,23 +125,19 @@ class SyncManager:
         )
         self._policy = policy
         self._publish = publish
-        self._mirrors = tuple(
-            Mirror(
-                mirror.name,
-                mirror.row,
-                mirror.store,
-                self._context,
-                MirrorFiles(mirror.store, journal.contents, keep_foreign, max_foreign_bytes=max_foreign_bytes),
-                changed=self._changed,
-            )
-            for mirror in mirrors
+        self._files = partial(
+            MirrorFiles, contents=journal.contents, keep_foreign=keep_foreign, max_foreign_bytes=max_foreign_bytes
         )
-        self._carriers = tuple(Carrier(self._context, mirror) for mirror in self._mirrors)
-        self._synchronisations = tuple(Synchronisation(self._context, carrier) for carrier in self._carriers)
+        self._open_added = open_added
+        self._mirrors: tuple[Mirror, ...] = ()
+        self._carriers: tuple[Carrier, ...] = ()
+        self._work: dict[Mirror, _Work] = {}
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread = 0
-        self._tasks: list[asyncio.Task[None]] = []
+        self._looking: asyncio.Task[None] | None = None
         self._is_synchronising = False
+        for mirror in mirrors:
+            self._attach(mirror)
 
     @property
     def is_strict(self) -> bool:
@@ -195,15 +204,14 @@ class SyncManager:
         }
 
     async def start(self) -> None:
-        """Start filling and catching up in the background; returns at once."""
+        """Attach the mirrors that were added to the root, and start filling and catching up in the background."""
         self._loop, self._thread = asyncio.get_running_loop(), threading.get_ident()
-        for carrier, synchronisation in zip(self._carriers, self._synchronisations, strict=True):
-            mirror = carrier.mirror
-            catch_up = CatchUp(self._context, carrier, synchronisation)
-            for work in (catch_up.run(), mirror.completions.run(mirror.missed)):
-                task = asyncio.create_task(work, name=f"filetools mirror {mirror.name}")
-                task.add_done_callback(_log_failure)
-                self._tasks.append(task)
+        for mirror in self._mirrors:
+            self._begin_work(mirror)
+        if self._open_added is not None:
+            await self._look_for_added(self._open_added)
+            self._looking = asyncio.create_task(self._keep_looking(self._open_added), name="filetools mirrors")
+            self._looking.add_done_callback(_log_failure)
 
     async def sync_all(
         self,
@@ -233,7 +241,7 @@ class SyncManager:
         self._is_synchronising = True
         request = SyncRequest(preview=preview, verify=verify, progress=progress, abort=abort)
         try:
-            results = [await synchronisation.run(request) for synchronisation in self._synchronisations]
+            results = [await self._synchronise(mirror, request) for mirror in self._mirrors]
         finally:
             self._is_synchronising = False
         return results[0] if len(results) == 1 else _sum(results)
@@ -251,19 +259,93 @@ class SyncManager:
             mirror.work.set()
         self._tell(SyncResumed())
 
+    async def finish(self) -> None:
+        """Stop the background work, and bring the mirrors what they lack if that is quick; before locks are closed."""
+        await self._stop()
+        for mirror, work in self._work.items():
+            if mirror.is_ready:
+                with suppress(TimeoutError, FileToolsError):
+                    async with asyncio.timeout(CLOSE_SECONDS):
+                        await work.catch_up.finish()
+
     async def aclose(self) -> None:
         """Make durable what was exchanged, if that is quick, and stop; may be called twice. Waits for no hung worker."""
-        tasks, self._tasks = self._tasks, []
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
-        for mirror in self._mirrors:
-            if tasks and mirror.is_ready:
+        await self._stop()
+        for mirror, work in self._work.items():
+            if work.tasks and mirror.is_ready:
                 with suppress(TimeoutError, FileToolsError):
                     async with asyncio.timeout(CLOSE_SECONDS):
                         await mirror.completions.flush()
-            for worker in (mirror.front, mirror.back):
-                worker.close(0)
+            work.tasks.clear()
+            _close_workers(mirror)
+
+    async def _stop(self) -> None:
+        tasks = [task for work in self._work.values() for task in work.tasks]
+        if self._looking is not None:
+            tasks.append(self._looking)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def _keep_looking(self, open_added: Callable[[MirrorRow], Store]) -> None:
+        """Notice what other processes add and remove; what is written until then waits in the backlog."""
+        while True:
+            await asyncio.sleep(self._context.times.probe_seconds)
+            try:
+                await self._look_for_added(open_added)
+            except FileToolsError as exc:
+                _log.debug("the mirrors of the root cannot be told now: %s", exc)
+
+    async def _look_for_added(self, open_added: Callable[[MirrorRow], Store]) -> None:
+        rows = await self._context.run(self._context.journal.mirrors.all)
+        places = {row.place for row in rows}
+        for mirror in self._mirrors:
+            if mirror.place not in places:
+                self._detach(mirror)
+        attached = {mirror.place for mirror in self._mirrors}
+        for row in rows:
+            if row.root is not None and row.place not in attached:
+                mirror = self._attach(AttachedMirror(name=self._free_name(), row=row, store=open_added(row)))
+                self._begin_work(mirror)
+
+    def _free_name(self) -> str:
+        taken = {mirror.name for mirror in self._mirrors}
+        names = chain(("mirror",), (f"mirror {number}" for number in count(2)))
+        return next(name for name in names if name not in taken)
+
+    def _attach(self, attached: AttachedMirror) -> Mirror:
+        store = attached.store
+        files = self._files(store)
+        mirror = Mirror(attached.name, attached.row, store, self._context, files, changed=self._changed)
+        carrier = Carrier(self._context, mirror)
+        synchronisation = Synchronisation(self._context, carrier)
+        self._work[mirror] = _Work(synchronisation, CatchUp(self._context, carrier, synchronisation))
+        # As new tuples: calls in other threads go through the old ones meanwhile.
+        self._mirrors, self._carriers = (*self._mirrors, mirror), (*self._carriers, carrier)
+        return mirror
+
+    def _begin_work(self, mirror: Mirror) -> None:
+        work = self._work[mirror]
+        for coroutine in (work.catch_up.run(), mirror.completions.run(mirror.missed)):
+            task = asyncio.create_task(coroutine, name=f"filetools mirror {mirror.name}")
+            task.add_done_callback(_log_failure)
+            work.tasks.append(task)
+
+    def _detach(self, mirror: Mirror) -> None:
+        self._mirrors = tuple(each for each in self._mirrors if each is not mirror)
+        self._carriers = tuple(each for each in self._carriers if each.mirror is not mirror)
+        for task in self._work.pop(mirror).tasks:
+            task.cancel()
+        _close_workers(mirror)
+
+    async def _synchronise(self, mirror: Mirror, request: SyncRequest) -> SyncResult:
+        try:
+            return await self._work[mirror].synchronisation.run(request)
+        except SyncFailedError as exc:
+            if len(self._mirrors) == 1:
+                raise
+            # One whose disk is away keeps no other from being synchronised.
+            return _failed(mirror.name, exc, preview=request.preview)
 
     def _changed(self, mirror: Mirror) -> None:
         if mirror.is_ready:
@@ -282,6 +364,19 @@ class SyncManager:
             return
         with suppress(RuntimeError):  # the loop is closed, and nobody listens
             self._loop.call_soon_threadsafe(self._publish, event)
+
+
+def _close_workers(mirror: Mirror) -> None:
+    for worker in (mirror.front, mirror.back):
+        worker.close(0)
+
+
+def _failed(name: str, error: SyncFailedError, *, preview: bool) -> SyncResult:
+    problem = {"path": name, "error": error.message, "error_code": error.code}
+    return SyncResult(
+        success=False, preview=preview, total_files=1, synced_files=0, failed_files=1, duration_ms=0,
+        added=[], modified=[], deleted=[], errors=[problem],
+    )  # fmt: skip
 
 
 def _log_failure(task: asyncio.Task[None]) -> None:

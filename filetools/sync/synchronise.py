@@ -186,7 +186,7 @@ class Synchronisation:
         mirror = self._mirror
         if mirror.is_paused or not await mirror.probe():
             mirror.check()
-        await self._context.run(partial(self._context.journal.backlog.reset, mirror.name))
+        await self._context.run(partial(self._context.journal.backlog.reset, mirror.place))
 
     async def _compare(self, request: SyncRequest) -> Plan:
         # A worker of its own: a comparison of large trees holds up neither calls nor repairs.

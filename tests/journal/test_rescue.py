@@ -342,6 +342,20 @@ def test_a_snapshot_that_lost_rows_is_saved_as_a_number(state: Path) -> None:
         assert journal.checkpoints.snapshot("y") == (again, tree)
 
 
+def test_mirrors_stay_those_of_the_root_and_are_compared_as_a_whole(state: Path) -> None:
+    with closing(SqliteJournal(state)) as journal:
+        journal.mirrors.remember(journal.mirrors.register("m"), b"/root")
+        journal.mirrors.filled(journal.mirrors.register("m"), 0)
+        (known,) = journal.mirrors.all()
+        put(journal, "a", b"1")
+    spoil_header(state)
+    rescue_journal(state, state / "aside")
+    with closing(SqliteJournal(state)) as journal:
+        assert journal.mirrors.all() == [replace(known, position=None)]
+        put(journal, "b", b"1")
+        assert journal.backlog.count("m") == 2
+
+
 def test_an_examination_changes_nothing_and_tells_damage(state: Path) -> None:
     assert examine_journal(state) is None
     journal = filled(state, 20)

@@ -77,6 +77,7 @@ DISK: Final[Mapping[str, str]] = {
     "app/token.py": "owns the token in the state directory",
     "app/opening.py": "compares the places of root, mirror and state directory",
     "app/mirrors.py": "makes the folder of a mirror before there is a store on it",
+    "app/mirror_list.py": "looks at the folder of a mirror before there is a store on it",
     "app/folders.py": "tells which folders a command line or a client means, before there is a workspace",
     "app/health.py": "examines a root that perhaps cannot be opened",
     "app/surroundings.py": "looks at what a root stands on, opened or not",

@@ -32,6 +32,7 @@ COMMANDS: Final[Mapping[str, tuple[str, str]]] = {
     "restore": ("going_back", "Have the tree, or a part of it, be as it was at a checkpoint."),
     "status": ("mirror", "Show what changed since the last checkpoint, what is unsaved, and what waits for you."),
     "sync": ("mirror", "Make the mirror equal to the workspace."),
+    "mirror": ("mirror_list", "List, add or remove the mirrors that the root remembers."),
     "call": ("tools", "Call a tool as an agent does and print its envelope."),
     "tools": (
         "tools",

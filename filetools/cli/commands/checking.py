@@ -97,17 +97,20 @@ def _print_rescue(rescue: Rescue) -> None:
         print_line((text, "yellow"))
     for path in rescue.unapplied[:MOST_SHOWN]:
         print_line(("          not carried out, bytes kept as a version: ", "yellow"), printable(path))
-    print_line(("          a mirror may lack changes: run 'filetools sync --verify --mirror DIR'\n", "dim"))
+    print_line(("          a mirror may lack changes: run 'filetools sync --verify'\n", "dim"))
 
 
 def _is_well(health: Health) -> bool:
     return health.exists and health.problem is None
 
 
-def _checks(desk: Desk) -> list[Check]:
+def _checks(desk: Desk, health: Health) -> list[Check]:
     settings, _ = desk.settings()
     options = desk.options
-    return look_around(desk.workplace.root, settings, state_directory=options.state_dir, mirror=options.mirror)
+    return look_around(
+        desk.workplace.root, settings, state_directory=options.state_dir, mirror=options.mirror,
+        added=() if health.journal is None else health.journal.mirrors,
+    )  # fmt: skip
 
 
 def _findings(desk: Desk, health: Health, mended: Repair | None) -> dict[str, Any]:
@@ -119,7 +122,7 @@ def _findings(desk: Desk, health: Health, mended: Repair | None) -> dict[str, An
         "root": {"exists": health.exists, "has_state": health.has_state, "is_open": health.is_open},
         "journal": None if journal is None else _journal_to_dict(journal),
         "misplaced": list(health.misplaced),
-        "checks": [asdict(check) for check in _checks(desk)],
+        "checks": [asdict(check) for check in _checks(desk, health)],
         "repair": None if mended is None else asdict(mended),
     }
 
@@ -149,7 +152,7 @@ def _print_root(desk: Desk, health: Health) -> None:
         _print_row("!!", "bold red", "journal", f"{journal.problem.code}: it cannot be opened")
     else:
         _print_journal(health)
-    _print_checks(_checks(desk))
+    _print_checks(_checks(desk, health))
     if health.problem is not None:
         print_error(health.problem)
 
@@ -172,9 +175,11 @@ def _print_journal(health: Health) -> None:
         _print_row("!!", "bold yellow", "files", text)
     if journal.damaged:
         _print_row("!!", "bold yellow", "records", f"{journal.damaged} damaged ones are left out; the rest works")
+    added = {row.place for row in journal.mirrors}
     for mirror, behind in journal.backlog.items():
-        text = f"lacks {behind} paths; they follow while the root is open with it"
-        _print_row("!!", "bold yellow", mirror, text, "filetools sync --mirror DIR")
+        text = f"{mirror}: lacks {amount(behind, 'path')}; they follow while the root is open with it"
+        remedy = "filetools sync" if mirror in added else "filetools sync --mirror DIR, or filetools mirror remove DIR"
+        _print_row("!!", "bold yellow", "backlog", text, remedy)
 
 
 def _print_checks(checks: Sequence[Check]) -> None:

@@ -40,12 +40,10 @@ class Told(Protocol):
 
 def register(app: typer.Typer) -> None:
     """Add the commands of this file."""
-    workspace_command(
-        app, CHANGING, panel=_PANEL, examples=("filetools status", "filetools status --mirror ../backup --json")
-    )(status)
+    workspace_command(app, CHANGING, panel=_PANEL, examples=("filetools status", "filetools status --json"))(status)
     workspace_command(
         app, CHANGING, panel=_PANEL,
-        examples=("filetools sync --mirror ../backup --preview", "filetools sync --mirror ../backup --verify"),
+        examples=("filetools sync", "filetools sync --mirror ../backup --preview", "filetools sync --verify"),
     )(sync)  # fmt: skip
 
 
@@ -88,13 +86,12 @@ def sync(
 ) -> None:
     """Make the mirror equal to the workspace.
 
-    Foreign files that stand in the mirror are kept as versions before they are replaced.
+    All mirrors, if the root remembers several; with --mirror, another one, too. Foreign files that stand in the mirror are
+    kept as versions before they are replaced.
     """
-    if desk.options.mirror is None:
-        raise typer.BadParameter("--mirror says which folder to synchronise")
 
     async def work(files: FileToolsFacade) -> SyncResult:
-        with _progress(files):
+        with sync_progress(files):
             result = await files.sync_all(preview, verify=verify)
         if not result.success:
             desk.note_failure(FAILED)
@@ -104,7 +101,7 @@ def sync(
 
 
 @contextmanager
-def _progress(files: FileToolsFacade) -> Iterator[None]:
+def sync_progress(files: FileToolsFacade) -> Iterator[None]:
     """Draw a progress bar from the events of a synchronisation; only on a terminal, and gone when it is done."""
     columns = (TextColumn("syncing"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     with Progress(*columns, console=STDERR, transient=True, disable=not STDERR.is_terminal) as progress:
