@@ -235,7 +235,10 @@ class SyncManager:
             AbortedError: It was aborted; what was done stays done.
         """
         if not self._mirrors:
-            raise InvalidArgumentError("This workspace has no mirror to synchronise")
+            raise InvalidArgumentError(
+                "This workspace has no mirror to synchronise",
+                suggested_action="Add one with 'filetools mirror add', or name one where the root is opened.",
+            )
         if self._is_synchronising:
             raise SyncFailedError(None, "already running")
         self._is_synchronising = True

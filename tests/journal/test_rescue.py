@@ -348,7 +348,6 @@ def test_mirrors_stay_those_of_the_root_and_are_compared_as_a_whole(state: Path)
         journal.mirrors.filled(journal.mirrors.register("m"), 0)
         (known,) = journal.mirrors.all()
         put(journal, "a", b"1")
-    spoil_header(state)
     rescue_journal(state, state / "aside")
     with closing(SqliteJournal(state)) as journal:
         assert journal.mirrors.all() == [replace(known, position=None)]

@@ -97,7 +97,8 @@ def _print_rescue(rescue: Rescue) -> None:
         print_line((text, "yellow"))
     for path in rescue.unapplied[:MOST_SHOWN]:
         print_line(("          not carried out, bytes kept as a version: ", "yellow"), printable(path))
-    print_line(("          a mirror may lack changes: run 'filetools sync --verify'\n", "dim"))
+    print_line(("          a mirror may lack changes, or be forgotten: see 'filetools mirror list',", "dim"))
+    print_line(("          then run 'filetools sync --verify'\n", "dim"))
 
 
 def _is_well(health: Health) -> bool:
