@@ -29,7 +29,7 @@ from filetools.sync.following import Follower
 from filetools.sync.mirror import Mirror
 from filetools.sync.mirror_files import KeepForeign, MirrorFiles
 from filetools.sync.strict import StrictTicket
-from filetools.sync.synchronise import Progress, Synchronisation, SyncRequest
+from filetools.sync.synchronise import Progress, Synchronisation, SyncRequest, failed_result, summed
 
 CLOSE_SECONDS: Final = 2.0
 """Longest wait of closing for what was exchanged to become durable; what is left waits for the next opening."""
@@ -247,7 +247,7 @@ class SyncManager:
             results = [await self._synchronise(mirror, request) for mirror in self._mirrors]
         finally:
             self._is_synchronising = False
-        return results[0] if len(results) == 1 else _sum(results)
+        return results[0] if len(results) == 1 else summed(results)
 
     def pause(self, reason: PauseReason = "user") -> None:
         """Follow nothing until `resume`; changes go into the backlog."""
@@ -348,7 +348,7 @@ class SyncManager:
             if len(self._mirrors) == 1:
                 raise
             # One whose disk is away keeps no other from being synchronised.
-            return _failed(mirror.name, exc, preview=request.preview)
+            return failed_result(mirror.name, exc, preview=request.preview)
 
     def _changed(self, mirror: Mirror) -> None:
         if mirror.is_ready:
@@ -374,29 +374,6 @@ def _close_workers(mirror: Mirror) -> None:
         worker.close(0)
 
 
-def _failed(name: str, error: SyncFailedError, *, preview: bool) -> SyncResult:
-    problem = {"path": name, "error": error.message, "error_code": error.code}
-    return SyncResult(
-        success=False, preview=preview, total_files=1, synced_files=0, failed_files=1, duration_ms=0,
-        added=[], modified=[], deleted=[], errors=[problem],
-    )  # fmt: skip
-
-
 def _log_failure(task: asyncio.Task[None]) -> None:
     if not task.cancelled() and (error := task.exception()) is not None:
         _log.critical("%s has stopped", task.get_name(), exc_info=error)
-
-
-def _sum(results: Sequence[SyncResult]) -> SyncResult:
-    return SyncResult(
-        success=all(result.success for result in results),
-        preview=results[0].preview,
-        total_files=sum(result.total_files for result in results),
-        synced_files=sum(result.synced_files for result in results),
-        failed_files=sum(result.failed_files for result in results),
-        duration_ms=sum(result.duration_ms for result in results),
-        added=[path for result in results for path in result.added],
-        modified=[path for result in results for path in result.modified],
-        deleted=[path for result in results for path in result.deleted],
-        errors=[error for result in results for error in result.errors],
-    )

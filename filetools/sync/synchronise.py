@@ -290,3 +290,28 @@ def shown(path: str) -> str:
 def _refuse_if_aborted(request: SyncRequest, done: int, total: int) -> None:
     if request.is_aborted and done < total:
         raise AbortedError("The synchronisation", {"done": done, "total": total})
+
+
+def failed_result(name: str, error: SyncFailedError, *, preview: bool) -> SyncResult:
+    """Return the result of a mirror that could not be synchronised at all."""
+    problem = {"path": name, "error": error.message, "error_code": error.code}
+    return SyncResult(
+        success=False, preview=preview, total_files=1, synced_files=0, failed_files=1, duration_ms=0,
+        added=[], modified=[], deleted=[], errors=[problem],
+    )  # fmt: skip
+
+
+def summed(results: Sequence[SyncResult]) -> SyncResult:
+    """Return what came of several mirrors."""
+    return SyncResult(
+        success=all(result.success for result in results),
+        preview=results[0].preview,
+        total_files=sum(result.total_files for result in results),
+        synced_files=sum(result.synced_files for result in results),
+        failed_files=sum(result.failed_files for result in results),
+        duration_ms=sum(result.duration_ms for result in results),
+        added=[path for result in results for path in result.added],
+        modified=[path for result in results for path in result.modified],
+        deleted=[path for result in results for path in result.deleted],
+        errors=[error for result in results for error in result.errors],
+    )

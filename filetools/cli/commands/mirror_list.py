@@ -33,7 +33,9 @@ def register(app: typer.Typer) -> None:
 
 def mirror(
     desk: Desk,
-    action: Annotated[Literal["list", "add", "remove"], typer.Argument(help="What to do.")] = "list",
+    action: Annotated[
+        Literal["list", "add", "remove"], typer.Argument(metavar="ACTION", help="list, add or remove.")
+    ] = "list",
     folder: Annotated[
         Path | None, typer.Argument(metavar="DIR", help="Folder of the mirror.", show_default=False)
     ] = None,
