@@ -7,14 +7,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
 import typer
-from rich.text import Text
 
 from filetools.app import add_mirror, list_mirrors, remove_mirror
 from filetools.cli.command import workspace_command
 from filetools.cli.commands.mirror import sync_progress
 from filetools.cli.desk import Desk
 from filetools.cli.exit_codes import FAILED
-from filetools.cli.terminal import amount, fact_table, print_line, print_note, print_table, printable
+from filetools.cli.terminal import amount, print_line, print_note, printable
 
 if TYPE_CHECKING:
     from filetools.app import FileToolsFacade, ListedMirror
@@ -85,12 +84,11 @@ def _show_removed(told: dict[str, Any]) -> None:
 
 
 def _show_list(told: dict[str, Any]) -> None:
-    table = fact_table()
     for each in told["mirrors"]:
-        behind = f", {amount(each['behind'], 'path')} behind" if each["behind"] else ""
-        named = "" if each["added"] else ", only where it is named with --mirror"
-        reason = f" ({each['reason']})" if each["reason"] else ""
-        table.add_row(Text(printable(each["path"])), printable(f"{each['state']}{behind}{named}{reason}"))
-    print_table(table)
+        behind = amount(each["behind"], "path") + " behind" if each["behind"] else ""
+        named = "" if each["added"] else "only where it is named with --mirror"
+        facts = ", ".join(filter(None, (behind, each["reason"], named)))
+        style = "yellow" if each["state"] == "away" else ""
+        print_line((f"{each['state']:<9} ", style), printable(each["path"]), (f"  {facts}" if facts else "", "dim"))
     if not told["mirrors"]:
         print_note("There is no mirror; 'filetools mirror add DIR' adds one.")
