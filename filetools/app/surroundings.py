@@ -215,9 +215,9 @@ def _names(folder: Path) -> list[str]:
 def _added_mirror(row: MirrorRow, home: bytes) -> Check:
     state, reason = presence(row, home)
     if state != "away":
-        return Check(name="mirror", state="ok", text=f"{row.place}: is there{_FILLING if state == 'filling' else ''}")
+        return Check(name="mirror", state="ok", text=f"is there{_FILLING if state == 'filling' else ''}: {row.place}")
     return Check(
-        name="mirror", state="warning", text=f"{row.place}: {reason}; what changes waits for it",
+        name="mirror", state="warning", text=f"{reason}; what changes waits for it: {row.place}",
         remedy="bring it back, or forget it with 'filetools mirror remove DIR'",
     )  # fmt: skip
 
