@@ -1,4 +1,4 @@
-"""Names of a package that are imported at their first use, so that importing the package itself is quick (PEP 562)."""
+"""Names of a package (PEP 562), and modules, that are imported at their first use, so that what is imported first is quick."""
 
 from __future__ import annotations
 
@@ -34,6 +34,29 @@ def deferred(package: str, homes: Mapping[str, str]) -> tuple[Callable[[str], An
         return sorted({*vars(sys.modules[package]), *places})
 
     return find, names
+
+
+class DeferredModule:
+    """A module that is imported when the first of its names is used; stands in its place as long as the process lives.
+
+    Type checkers do not see through it: whoever uses it imports the same module under `TYPE_CHECKING`.
+
+    Args:
+        name: Its dotted name.
+    """
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(import_module(self._name), name)
+        setattr(self, name, found)
+        return found
+
+
+def deferred_modules(package: str, names: str) -> list[DeferredModule]:
+    """Return modules of a package in the order of their names, "going_back, lines", each to be imported when it is used."""
+    return [DeferredModule(f"{package}.{name}") for name in names.split(", ")]
 
 
 def _place(module: str, name: str) -> tuple[str, tuple[str, str]]:

@@ -178,6 +178,11 @@ def _read_toml(path: Path) -> Mapping[str, Any]:
         raise InvalidArgumentError(f"Cannot read {path.name} of the settings: {exc}") from exc
 
 
+def forces_terminal() -> bool:
+    """Whether the environment asks programs to write as to a terminal wherever they write, in the words that rich knows."""
+    return bool(os.environ.get("FORCE_COLOR")) or os.environ.get("TTY_COMPATIBLE") == "1"
+
+
 def _from_environment(variables: Mapping[str, str]) -> Mapping[str, Any]:
     found: dict[str, Any] = {}
     for name, field in Settings.model_fields.items():

@@ -99,6 +99,66 @@ def test_a_shell_imports_no_command_to_complete_its_name(tmp_path: Path) -> None
     assert tab(tmp_path, "filetools ls --") & parts == {"filetools.cli.commands.reading"}
 
 
+NOT_FOR_READING = (
+    "rich", "aiofiles", "watchdog", "filetools.tools", "filetools.app.blocking", "filetools.facade.transactions",
+    "filetools.facade.differences",
+    "filetools.facade.going_back", "filetools.facade.lines", "filetools.facade.restoring", "filetools.facade.searching",
+    "filetools.facade.tree_diff", "filetools.facade.undoing",
+    "filetools.journal.rescue", "filetools.journal.salvage", "filetools.models.tree_diff", "filetools.search.contents.grep",
+    "filetools.versions.tree_comparison", "filetools.watch.watcher",
+)  # fmt: skip
+"""What only changing, undoing, searching contents, watching, models and a terminal need, with what lies in it."""
+
+
+@pytest.mark.parametrize("arguments", [("ls",), ("ls", "--long"), ("read", "file.txt")])
+def test_a_command_that_reads_imports_nothing_of_what_others_need(tmp_path: Path, arguments: tuple[str, ...]) -> None:
+    (tmp_path / "file.txt").write_text("one\n")
+    modules = loaded(tmp_path, *arguments)
+    assert "filetools.facade.facade" in modules
+    assert [name for name in modules if name.startswith(tuple(f"{each}." for each in NOT_FOR_READING))] == []
+    assert sorted(modules & set(NOT_FOR_READING)) == []
+
+
+def test_a_deferred_module_is_imported_when_a_name_of_it_is_used(tmp_path: Path) -> None:
+    program = (
+        "import sys; from filetools.deferred import deferred_modules; (found,) = deferred_modules('wsgiref', 'util');"
+        "print('wsgiref.util' in sys.modules, found.guess_scheme({}), 'wsgiref.util' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, cwd=tmp_path)
+    assert done.stdout.split() == ["False", "http", "True"]
+
+
+def test_deferred_modules_are_those_that_type_checkers_see() -> None:
+    users = [path for path in sorted((REPOSITORY / "filetools").rglob("*.py")) if path.name != "deferred.py"]
+    texts = {path: path.read_text(encoding="utf-8") for path in users}
+    found = {path: ast.parse(text) for path, text in texts.items() if "= deferred_modules(" in text}
+    assert found
+    for path, tree in found.items():
+        for block in (node for node in tree.body if isinstance(node, ast.If) and node.orelse):
+            seen = {
+                alias.asname or alias.name: f"{node.module}.{alias.name}"
+                for node in block.body
+                if isinstance(node, ast.ImportFrom)
+                for alias in node.names
+            }
+            for name, module in deferred_in(block.orelse):
+                assert seen.get(name) == module, path
+                assert import_module(module).__name__ == module
+
+
+def deferred_in(body: list[ast.stmt]) -> Iterator[tuple[str, str]]:
+    for node in body:
+        assert isinstance(node, ast.Assign)
+        assert isinstance(node.value, ast.Call)
+        package, names = (ast.literal_eval(each) for each in node.value.args)
+        targets = node.targets[0]
+        assert isinstance(targets, ast.Tuple)
+        yield from (
+            (ast.unparse(target), f"{package}.{name}")
+            for target, name in zip(targets.elts, names.split(", "), strict=True)
+        )
+
+
 def test_a_command_imports_neither_the_others_nor_dialects_and_servers(tmp_path: Path) -> None:
     modules = loaded(tmp_path, "ls")
     parts = {f"filetools.cli.commands.{module}" for module, _ in COMMANDS.values()}

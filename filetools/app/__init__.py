@@ -1,25 +1,48 @@
 """Building an opened workspace from its settings, and what doors need to know of it."""
 
-from filetools.app.blocking import BlockingFacade, open_sync
-from filetools.app.folders import Folder, folder_at, outermost
-from filetools.app.health import Health, Repair, Rescue, examine, repair
+from typing import TYPE_CHECKING
+
 from filetools.app.installation import extras, facts, installation
-from filetools.app.mirror_list import ListedMirror, add_mirror, list_mirrors, remove_mirror
-from filetools.app.opening import Opening, open_workspace
-from filetools.app.surroundings import Check, look_around
-from filetools.app.token import TOKEN_FILE, own_token, read_token
-from filetools.content import Edit, TextEdit
-from filetools.events import BufferEvent, Event, Subscription, TreeEvent, from_record
-from filetools.facade import (
-    FeedPage,
-    FileToolsFacade,
-    OpenedFile,
-    Transaction,
-    TransactionResult,
-    Upload,
-    change_entry,
-)
-from filetools.permissions import ApprovalAnswer, ApprovalDecision, ApprovalRequest
+from filetools.deferred import deferred
+
+if TYPE_CHECKING:
+    from filetools.app.blocking import BlockingFacade, open_sync
+    from filetools.app.folders import Folder, folder_at, outermost
+    from filetools.app.health import Health, Repair, Rescue, examine, repair
+    from filetools.app.mirror_list import ListedMirror, add_mirror, list_mirrors, remove_mirror
+    from filetools.app.opening import Opening, open_workspace
+    from filetools.app.surroundings import Check, look_around
+    from filetools.app.token import TOKEN_FILE, own_token, read_token
+    from filetools.content import Edit, TextEdit
+    from filetools.events import BufferEvent, Event, Subscription, TreeEvent, from_record
+    from filetools.facade import (
+        FeedPage,
+        FileToolsFacade,
+        OpenedFile,
+        Transaction,
+        TransactionResult,
+        Upload,
+        change_entry,
+    )
+    from filetools.permissions import ApprovalAnswer, ApprovalDecision, ApprovalRequest
+else:
+    __getattr__, __dir__ = deferred(
+        __name__,
+        {
+            "filetools.app.blocking": "BlockingFacade, open_sync",
+            "filetools.app.folders": "Folder, folder_at, outermost",
+            "filetools.app.health": "Health, Repair, Rescue, examine, repair",
+            "filetools.app.mirror_list": "ListedMirror, add_mirror, list_mirrors, remove_mirror",
+            "filetools.app.opening": "Opening, open_workspace",
+            "filetools.app.surroundings": "Check, look_around",
+            "filetools.app.token": "TOKEN_FILE, own_token, read_token",
+            "filetools.content": "Edit, TextEdit",
+            "filetools.events": "BufferEvent, Event, Subscription, TreeEvent, from_record",
+            "filetools.facade": "FeedPage, FileToolsFacade, OpenedFile, Transaction, TransactionResult, "
+            "Upload, change_entry",
+            "filetools.permissions": "ApprovalAnswer, ApprovalDecision, ApprovalRequest",
+        },
+    )
 
 __all__ = [
     "TOKEN_FILE",

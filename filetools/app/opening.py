@@ -11,12 +11,13 @@ from contextlib import AsyncExitStack, suppress
 from functools import partial
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from filetools.app.mirrors import MIRROR_NAME, AddedMirrors, mirror_of, mirror_store, place_of, refuse_overlaps
 from filetools.app.notices import event_of
 from filetools.app.state import State, prepare_state, temporary_state
 from filetools.content import FactsCache
+from filetools.deferred import deferred_modules
 from filetools.editors import Documents
 from filetools.errors import AccessDeniedError, DiskFullError, FileToolsError, InvalidArgumentError
 from filetools.events import EventBus
@@ -31,10 +32,14 @@ from filetools.search import IgnoreCache, stack_above
 from filetools.settings import Settings, load_settings
 from filetools.stores import LocalStore, Store
 from filetools.sync import AttachedMirror, Recovery, SyncManager
-from filetools.tools import ToolRegistry
 from filetools.versions import ReadTracker
 from filetools.watch import Bell, Excluded
 from filetools.watch.exclusion import is_left_out_below
+
+if TYPE_CHECKING:
+    from filetools.tools import registry
+else:
+    (registry,) = deferred_modules("filetools.tools", "registry")
 
 _log = logging.getLogger(__name__)
 
@@ -163,7 +168,7 @@ class Opening:
         self._stack.push_async_callback(runner.aclose)
         self._stack.push_async_callback(parts.sync.finish)
         await parts.sync.start()
-        return FileToolsFacade(runner, feed, actor, ToolRegistry)
+        return FileToolsFacade(runner, feed, actor, lambda files: registry.ToolRegistry(files))
 
     async def _prepare(self, prepare: Callable[[], State]) -> tuple[State, Settings]:
         """What must be known before anything is built, even how many threads there are."""

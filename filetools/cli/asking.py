@@ -7,12 +7,15 @@ import sys
 import threading
 from typing import TYPE_CHECKING, TextIO
 
-from rich.text import Text
-
 from filetools.cli.terminal import STDERR, printable
+from filetools.deferred import deferred_modules
 
 if TYPE_CHECKING:
+    from rich import text as rich_text
+
     from filetools.app import ApprovalAnswer, ApprovalRequest
+else:
+    (rich_text,) = deferred_modules("rich", "text")
 
 
 def open_terminal() -> TextIO | None:
@@ -57,9 +60,9 @@ class Asker:
         return await line
 
 
-def _question(request: ApprovalRequest) -> Text:
+def _question(request: ApprovalRequest) -> rich_text.Text:
     why = "changing it can make other programs run code" if request.reason == "protected" else "the permissions ask"
-    return Text.assemble(
+    return rich_text.Text.assemble(
         (f"{printable(request.actor.id)} wants this, risk {request.risk}: {why}\n", "dim"),
         (f"{printable(request.description)}?", "bold yellow"),
         " y/N ",

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Iterable
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
-from rich.text import Text
 from typer.core import TyperArgument, TyperCommand, TyperGroup, TyperOption
 
 from filetools.cli.terminal import STDOUT, line_width, print_beside
+from filetools.deferred import deferred_modules
+
+if TYPE_CHECKING:
+    from rich import text as rich_text
+else:
+    (rich_text,) = deferred_modules("rich", "text")
 
 WIDEST_NAME: Final = 26
 _OPTIONS: Final = "Options"
@@ -59,13 +64,13 @@ class PagedCommand(TyperCommand):
         _print_head(ctx, self.help or "")
         params = self.get_params(ctx)
         arguments = [each for each in params if isinstance(each, TyperArgument)]
-        _print_part("Arguments", [(Text(str(each.metavar), "cyan"), each.help or "") for each in arguments])
+        _print_part("Arguments", [(rich_text.Text(str(each.metavar), "cyan"), each.help or "") for each in arguments])
         _print_options(ctx, params)
         examples = (self.epilog or "").splitlines()
         if examples:
-            STDOUT.print(Text("\nExamples", "bold"))
+            STDOUT.print(rich_text.Text("\nExamples", "bold"))
         for example in examples:
-            STDOUT.print(Text(f"{' ' * _INDENT}{example}"))
+            STDOUT.print(rich_text.Text(f"{' ' * _INDENT}{example}"))
 
 
 class PagedGroup(TyperGroup):
@@ -79,13 +84,15 @@ class PagedGroup(TyperGroup):
         panels = dict.fromkeys(getattr(command, "rich_help_panel", None) for command in commands)
         for panel in panels:
             rows = (
-                (Text(str(command.name).ljust(width), "cyan"), summary(command.help))
+                (rich_text.Text(str(command.name).ljust(width), "cyan"), summary(command.help))
                 for command in commands
                 if getattr(command, "rich_help_panel", None) == panel
             )
             _print_part(panel or "Commands", rows)
         _print_options(ctx, self.get_params(ctx))
-        STDOUT.print(Text(f"\n'{ctx.command_path} COMMAND --help' shows the options and examples of a command.", "dim"))
+        STDOUT.print(
+            rich_text.Text(f"\n'{ctx.command_path} COMMAND --help' shows the options and examples of a command.", "dim")
+        )
 
 
 def taken_as_typed(params: list[Any]) -> list[Any]:
@@ -101,10 +108,10 @@ def summary(description: str | None) -> str:
 
 
 def _print_head(ctx: Any, description: str) -> None:
-    STDOUT.print(Text.assemble(("Usage: ", "dim"), (ctx.get_usage().removeprefix("Usage: "), "bold")))
+    STDOUT.print(rich_text.Text.assemble(("Usage: ", "dim"), (ctx.get_usage().removeprefix("Usage: "), "bold")))
     for paragraph in description.split("\n\n"):
         STDOUT.print()
-        STDOUT.print(Text("\n".join(textwrap.wrap(" ".join(paragraph.split()), line_width()))))
+        STDOUT.print(rich_text.Text("\n".join(textwrap.wrap(" ".join(paragraph.split()), line_width()))))
 
 
 def _print_options(ctx: Any, params: Iterable[object]) -> None:
@@ -114,22 +121,22 @@ def _print_options(ctx: Any, params: Iterable[object]) -> None:
         _print_part(panel or _OPTIONS, rows)
 
 
-def _print_part(heading: str, rows: Iterable[tuple[Text, str]]) -> None:
+def _print_part(heading: str, rows: Iterable[tuple[rich_text.Text, str]]) -> None:
     known = list(rows)
     if not known:
         return
-    STDOUT.print(Text(f"\n{heading}", "bold"))
+    STDOUT.print(rich_text.Text(f"\n{heading}", "bold"))
     widest = min(max(name.cell_len for name, _ in known), WIDEST_NAME)
     for name, explanation in known:
         name.pad_left(_INDENT)
         print_beside(name, explanation, start=_INDENT + widest + 2)
 
 
-def _spelling(ctx: Any, option: TyperOption) -> Text:
+def _spelling(ctx: Any, option: TyperOption) -> rich_text.Text:
     short = next((each for each in option.opts if not each.startswith("--")), "")
     longer = ", ".join(each for each in option.opts if each.startswith("--"))
     metavar = "" if option.is_flag else f" {option.metavar or _metavar(option.display_type(ctx).strip('<>'))}"
-    return Text.assemble((f"{short}, " if short else "    ", "cyan"), (longer, "cyan"), metavar)
+    return rich_text.Text.assemble((f"{short}, " if short else "    ", "cyan"), (longer, "cyan"), metavar)
 
 
 def _explanation(option: TyperOption) -> str:

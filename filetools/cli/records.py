@@ -7,15 +7,18 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, Final
 
-from rich.text import Text
-
 from filetools.cli.terminal import print_note, printable
+from filetools.deferred import deferred_modules
 from filetools.errors import FileToolsError
 from filetools.models import Operation
 
 if TYPE_CHECKING:
+    from rich import text as rich_text
+
     from filetools.app import FileToolsFacade
     from filetools.models import ActorKind, ChangeRecord
+else:
+    (rich_text,) = deferred_modules("rich", "text")
 
 _VERBS: Final = {
     Operation.FOUND: "found",
@@ -44,14 +47,14 @@ MOST_UNREAD: Final = 50
 _TODAY_SECONDS: Final = 12 * 3600
 
 
-def change_line(record: ChangeRecord, *, with_time: bool = True) -> Text:
+def change_line(record: ChangeRecord, *, with_time: bool = True) -> rich_text.Text:
     """Return one line: number, time, who, what, path."""
     verb = _VERBS[record.operation]
     end = "/" if record.operation in _FOLDERS else ""
     path = printable(record.path) + end
     if record.old_path is not None:
         path = f"{printable(record.old_path)}{end} → {path}"
-    return Text.assemble(
+    return rich_text.Text.assemble(
         (f"{record.number:>6}  ", "dim"),
         (f"{moment(record.time)}  " if with_time else "", "dim"),
         (f"{printable(record.actor.id):<10} ", _ACTOR_STYLES[record.actor.kind]),

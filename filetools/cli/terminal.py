@@ -9,14 +9,22 @@ import re
 import sys
 import textwrap
 from collections.abc import Iterable, Mapping
-from typing import Any, Final, NoReturn
-
-from rich.console import Console
-from rich.table import Table
-from rich.text import Text
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Final, Literal, NoReturn
 
 from filetools.cli.words import envelope_of, hint_of, sentence_of
+from filetools.deferred import deferred_modules
 from filetools.errors import FileToolsError
+
+if TYPE_CHECKING:
+    from rich import table as rich_table
+    from rich import text as rich_text
+    from rich.console import Console
+
+    from filetools import settings
+else:
+    rich_table, rich_text = deferred_modules("rich", "table, text")
+    (settings,) = deferred_modules("filetools", "settings")
 
 LONGEST_LINE: Final = 100
 LEAST_COLUMN: Final = 20
@@ -37,28 +45,42 @@ def leave_quietly() -> NoReturn:
     sys.exit(0)
 
 
-class _Terminal(Console):
-    """A console that prints what it gets as it is, and ends the process when nobody reads it any more."""
+class Stream:
+    """Standard output or error; lives as long as the process. Its console is made when something is drawn on it.
 
-    def __init__(self, *, stderr: bool = False) -> None:
-        super().__init__(stderr=stderr, highlight=False, markup=False, emoji=False, soft_wrap=True)
+    What a pipe gets needs none, and rich takes longer to import than most commands take to work.
 
-    def on_broken_pipe(self) -> None:
-        """End quietly; rich itself would end with exit code 1."""
-        leave_quietly()
+    Args:
+        name: "stdout" or "stderr".
+    """
 
+    def __init__(self, name: Literal["stdout", "stderr"]) -> None:
+        self._name = name
 
-class _Errors(_Terminal):
-    """The console of standard error; what was printed before it stands before it where both go to one place."""
+    @cached_property
+    def console(self) -> Console:
+        """The console."""
+        from filetools.cli.consoles import Errors, Terminal
+
+        return Terminal() if self._name == "stdout" else Errors()
+
+    @property
+    def is_terminal(self) -> bool:
+        """Whether a terminal shows it, or is told to by the environment."""
+        return (getattr(sys, self._name).isatty() or settings.forces_terminal()) and self.console.is_terminal
+
+    @property
+    def width(self) -> int:
+        """Columns."""
+        return self.console.width
 
     def print(self, *parts: Any, **options: Any) -> None:
-        """Print after all that waits to be written to standard output."""
-        sys.stdout.flush()
-        super().print(*parts, **options)
+        """Print what rich prints."""
+        self.console.print(*parts, **options)
 
 
-STDOUT: Final = _Terminal()
-STDERR: Final = _Errors(stderr=True)
+STDOUT: Final = Stream("stdout")
+STDERR: Final = Stream("stderr")
 
 
 def printable(text: str) -> str:
@@ -81,13 +103,13 @@ def amount(count: int, thing: str, things: str | None = None) -> str:
     return f"{count:,} {thing if count == 1 else things or f'{thing}s'}"
 
 
-def print_line(*parts: str | tuple[str, str] | Text) -> None:
+def print_line(*parts: str | tuple[str, str] | rich_text.Text) -> None:
     """Print one line to standard output; a pair is text with its style."""
-    line = Text.assemble(*parts)
     if STDOUT.is_terminal:
-        STDOUT.print(line)
-    else:
-        sys.stdout.write(f"{line.plain}\n")  # rich makes blanks of tabs, and of a patch no patch
+        STDOUT.print(rich_text.Text.assemble(*parts))
+        return
+    plain = (part if isinstance(part, str) else part[0] if isinstance(part, tuple) else part.plain for part in parts)
+    sys.stdout.write(f"{''.join(plain)}\n")  # rich makes blanks of tabs, and of a patch no patch
 
 
 def print_diff(diff: str) -> None:
@@ -103,7 +125,7 @@ def line_width() -> int:
     return min(STDOUT.width, LONGEST_LINE)
 
 
-def print_beside(name: Text, text: str, *, start: int, style: str = "") -> None:
+def print_beside(name: rich_text.Text, text: str, *, start: int, style: str = "") -> None:
     """Print a name and a text beside it, folded in a column of its own; under it, where the name is too long.
 
     Args:
@@ -115,15 +137,15 @@ def print_beside(name: Text, text: str, *, start: int, style: str = "") -> None:
     lines = textwrap.wrap(text, max(line_width() - start, LEAST_COLUMN)) or [""]
     if name.cell_len > start - 2:
         STDOUT.print(name)
-        name = Text()
+        name = rich_text.Text()
     name.pad_right(start - name.cell_len)
     for number, line in enumerate(lines):
-        STDOUT.print(Text.assemble(name if not number else " " * start, (line, style)))
+        STDOUT.print(rich_text.Text.assemble(name if not number else " " * start, (line, style)))
 
 
 def print_note(text: str) -> None:
     """Print a remark to standard error, out of the way of what is piped on."""
-    STDERR.print(Text(printable(text), style="dim"))
+    STDERR.print(rich_text.Text(printable(text), style="dim"))
 
 
 def print_json(plain: Mapping[str, Any]) -> None:
@@ -149,7 +171,7 @@ def print_refusal(sentence: str, hint: str | None, *, code: str = "") -> None:
 
 def _complain(name: tuple[str, str], text: str) -> None:
     # A terminal folds at blanks what is too long; whoever reads it from a pipe gets one line.
-    STDERR.print(Text.assemble(name, text), soft_wrap=not STDERR.is_terminal)
+    STDERR.print(rich_text.Text.assemble(name, text), soft_wrap=not STDERR.is_terminal)
 
 
 def print_warnings(warnings: Iterable[Mapping[str, Any]]) -> None:
@@ -159,15 +181,15 @@ def print_warnings(warnings: Iterable[Mapping[str, Any]]) -> None:
         _complain(("warning", "bold yellow"), text)
 
 
-def fact_table() -> Table:
+def fact_table() -> rich_table.Table:
     """Return an empty table of names and values without lines."""
-    table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
+    table = rich_table.Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
     table.add_column(style="dim", no_wrap=True)
     table.add_column(overflow="fold")
     return table
 
 
-def print_table(table: Table) -> None:
+def print_table(table: rich_table.Table) -> None:
     """Print a table, folded to the width of the terminal."""
     STDOUT.print(table, soft_wrap=False)
 

@@ -1,17 +1,40 @@
 """The facade: what agents, editors and servers call. `way.py` is the one way by which anything changes."""
 
-from filetools.facade.aside import keep_aside
-from filetools.facade.buffers import Buffers
-from filetools.facade.clerk import Clerk
-from filetools.facade.facade import FileToolsFacade, ToolCaller
-from filetools.facade.feed import Feed, FeedPage
-from filetools.facade.known_names import KnownNames
-from filetools.facade.opened_file import OpenedFile
-from filetools.facade.parts import Crew, Parts
-from filetools.facade.runner import Runner
-from filetools.facade.transactions import Transaction, TransactionResult
-from filetools.facade.uploads import Upload
-from filetools.facade.watching import change_entry
+from typing import TYPE_CHECKING
+
+from filetools.deferred import deferred
+
+if TYPE_CHECKING:
+    from filetools.facade.aside import keep_aside
+    from filetools.facade.buffers import Buffers
+    from filetools.facade.clerk import Clerk
+    from filetools.facade.facade import FileToolsFacade, ToolCaller
+    from filetools.facade.feed import Feed, FeedPage
+    from filetools.facade.known_names import KnownNames
+    from filetools.facade.opened_file import OpenedFile
+    from filetools.facade.parts import Crew, Parts
+    from filetools.facade.runner import Runner
+    from filetools.facade.transactions import Transaction, TransactionResult
+    from filetools.facade.uploads import Upload
+    from filetools.facade.watching import change_entry
+else:
+    __getattr__, __dir__ = deferred(
+        __name__,
+        {
+            "filetools.facade.aside": "keep_aside",
+            "filetools.facade.buffers": "Buffers",
+            "filetools.facade.clerk": "Clerk",
+            "filetools.facade.facade": "FileToolsFacade, ToolCaller",
+            "filetools.facade.feed": "Feed, FeedPage",
+            "filetools.facade.known_names": "KnownNames",
+            "filetools.facade.opened_file": "OpenedFile",
+            "filetools.facade.parts": "Crew, Parts",
+            "filetools.facade.runner": "Runner",
+            "filetools.facade.transactions": "Transaction, TransactionResult",
+            "filetools.facade.uploads": "Upload",
+            "filetools.facade.watching": "change_entry",
+        },
+    )
 
 __all__ = [
     "Buffers",

@@ -5,16 +5,22 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from functools import partial
+from typing import TYPE_CHECKING
 
+from filetools.deferred import deferred_modules
 from filetools.events import FileRead
-from filetools.facade.file_patches import file_patch_change
-from filetools.facade.opened_file import OpenedFile, opened
 from filetools.facade.requests import WriteRequest
-from filetools.facade.uploads import Upload
 from filetools.facade.write_calls import WriteCalls
 from filetools.facade.writing import decide_replace
 from filetools.models import EditResult, WriteResult
 from filetools.paths import AnyPath
+
+if TYPE_CHECKING:
+    from filetools.facade import file_patches, opened_file, uploads
+    from filetools.facade.opened_file import OpenedFile
+    from filetools.facade.uploads import Upload
+else:
+    file_patches, opened_file, uploads = deferred_modules("filetools.facade", "file_patches, opened_file, uploads")
 
 
 class BodyCalls(WriteCalls):
@@ -33,7 +39,7 @@ class BodyCalls(WriteCalls):
         """
         where = self._runner.resolve(path)
         await self._authorise("read_file", [where], {}, change=False)
-        file = await self._parts.crew.run(partial(opened, self._parts, where))
+        file = await self._parts.crew.run(partial(opened_file.opened, self._parts, where))
         try:
             if self._parts.bus.has_listeners(FileRead.name):
                 self._parts.bus.publish(FileRead(path=where, actor=self.actor, version=file.version))
@@ -44,7 +50,7 @@ class BodyCalls(WriteCalls):
     def upload(self) -> Upload:
         """Return what takes in bytes that come slowly, for `replace_file` or `create_file`: `async with files.upload()`."""
         self._runner.check_open()
-        return Upload(self._parts)
+        return uploads.Upload(self._parts)
 
     async def replace_file(self, path: AnyPath, content: bytes, *, expected_version: str | None = None) -> WriteResult:
         """Create or replace a file with exactly these bytes, whatever this actor knows of it.
@@ -81,5 +87,5 @@ class BodyCalls(WriteCalls):
             PathNotFoundError, VersionMismatchError, EncodingError
         """
         where = self._runner.resolve(path)
-        change = file_patch_change(where, diff, self.actor, expected_version=expected_version)
+        change = file_patches.file_patch_change(where, diff, self.actor, expected_version=expected_version)
         return await self._change_text("apply_patch", change, {"patch": diff}, dry_run=dry_run)

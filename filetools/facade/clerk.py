@@ -15,10 +15,11 @@ from contextlib import suppress
 from dataclasses import replace
 from functools import lru_cache, partial
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from filelock import lock_descriptor
 
+from filetools.deferred import deferred_modules
 from filetools.errors import FileToolsError, StateDamagedError, WorkspaceGoneError
 from filetools.events import BufferAbandoned, Resync
 from filetools.facade.feed import Feed
@@ -36,7 +37,11 @@ from filetools.models import ChangeRecord
 from filetools.paths import WorkspacePath
 from filetools.paths.patterns import ExcludeRules, compile_patterns
 from filetools.sync import recover
-from filetools.watch import Bell, ForeignWatcher, Hint
+
+if TYPE_CHECKING:
+    from filetools.watch import Bell, Hint, watcher
+else:
+    (watcher,) = deferred_modules("filetools.watch", "watcher")
 
 FLUSH_SECONDS: Final = 0.003
 """Pause after a change before its mark is written on its own; a following commit takes it along."""
@@ -77,7 +82,7 @@ class Clerk:
         recorder = ForeignRecorder(parts, runner.tell, self._others.precede)
         runner.look_at_tree = TreeLooker(self._parts, self._rules, recorder, runner.check_open).look
         runner.before_change = SessionCheckpoints(runner).before_change
-        self._watcher: ForeignWatcher | None = None
+        self._watcher: watcher.ForeignWatcher | None = None
         self._tasks: list[asyncio.Task[None]] = []
         self._hints: list[Hint] = []
         self._hinted = asyncio.Event()
@@ -299,7 +304,7 @@ class Clerk:
         if not self._parts.settings.watch or self._watcher is not None:
             return
         excluded = lru_cache(REMEMBERED_PATHS)(self._rules.matches_itself)
-        self._watcher = ForeignWatcher(
+        self._watcher = watcher.ForeignWatcher(
             self._parts.workspace.root,
             excluded=excluded,
             inventory=await self._parts.crew.run(partial(self._parts.names.begin, excluded)),
@@ -310,9 +315,9 @@ class Clerk:
         await self._watcher.start()
         self._tasks.append(asyncio.create_task(self._look_back(self._watcher), name="filetools look back"))
 
-    async def _look_back(self, watcher: ForeignWatcher) -> None:
+    async def _look_back(self, watching: watcher.ForeignWatcher) -> None:
         """Have recorded what happened while nobody watched; no call waits for it."""
-        await watcher.ready()
+        await watching.ready()
         try:
             await self._runner.look_at_tree()
         except WorkspaceGoneError:

@@ -7,8 +7,9 @@ from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Se
 from dataclasses import replace
 from functools import partial
 from os import PathLike, fspath
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
+from filetools.deferred import deferred_modules
 from filetools.events import Listener, Subscription, known_pattern
 from filetools.facade import information
 from filetools.facade.body_calls import BodyCalls
@@ -19,13 +20,17 @@ from filetools.facade.latest import latest
 from filetools.facade.read_calls import ReadCalls
 from filetools.facade.runner import Runner
 from filetools.facade.search_calls import SearchCalls
-from filetools.facade.transactions import Transaction
 from filetools.facade.tree_calls import TreeCalls
 from filetools.facade.watching import concerns, filtered, listed, wanted
 from filetools.locks import LockInfo
 from filetools.models import Actor, ChangedFile, ChangeRecord, LookResult, OnConflict, SyncResult
 from filetools.paths import AnyPath
 from filetools.permissions import ApprovalRequest, Approver, Attendance
+
+if TYPE_CHECKING:
+    from filetools.facade.transactions import Transaction, transaction
+else:
+    (transaction,) = deferred_modules("filetools.facade.transactions", "transaction")
 
 
 class ToolCaller(Protocol):
@@ -88,7 +93,7 @@ class FileToolsFacade(ReadCalls, SearchCalls, BodyCalls, TreeCalls, HistoryCalls
         `async with files.transaction() as tx:` gives an object with the calls of this one. They are buffered; reads see
         what the transaction has made; at the end of the block all is done, or nothing. `tx.result` then says what.
         """
-        return Transaction(self._runner, self._feed, self.actor, require_version=self._require_version)
+        return transaction.Transaction(self._runner, self._feed, self.actor, require_version=self._require_version)
 
     def on(self, pattern: str, listener: Listener, *, once: bool = False) -> Subscription:
         """Call `listener` for events whose name matches, such as "file:modified" or "file:*".

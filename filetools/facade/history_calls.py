@@ -4,23 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
+from filetools.deferred import deferred_modules
 from filetools.errors import ChangedMeanwhileError, FileToolsError, InvalidArgumentError
-from filetools.facade import differences, information
+from filetools.facade import information
 from filetools.facade.calls import Calls
-from filetools.facade.going_back import carry_out
-from filetools.facade.lines import line_ranges
 from filetools.facade.proposals import bind, taken_by
-from filetools.facade.restoring import Target, require_known
 from filetools.facade.snapshots import take
-from filetools.facade.tree_diff import DiffOptions, TreeState, diff_tree
-from filetools.facade.undoing import Choose, make_plan
-from filetools.journal import Checkpoint, RelationKind
-from filetools.models import Actor, DiffResult, LookResult, TreeDiffResult, VersionsResult
+from filetools.models import Actor, DiffResult, LookResult, VersionsResult
 from filetools.models.history import CheckpointResult, CheckpointsResult, ProvenanceResult, UndoResult
 from filetools.paths import ROOT, AnyPath
-from filetools.versions import Clash, Moment, UndoRequest, changes_after, choose
+
+if TYPE_CHECKING:
+    from filetools.facade import differences, going_back, lines, restoring, tree_diff, undoing
+    from filetools.journal import Checkpoint, RelationKind
+    from filetools.models import TreeDiffResult
+    from filetools.versions import Moment, selection, undo
+else:
+    differences, going_back, lines, restoring, tree_diff, undoing = deferred_modules(
+        "filetools.facade", "differences, going_back, lines, restoring, tree_diff, undoing"
+    )
+    selection, undo = deferred_modules("filetools.versions", "selection, undo")
 
 T = TypeVar("T")
 
@@ -90,8 +95,8 @@ class HistoryCalls(Calls):
         below = self._runner.resolve(path, allow_root=True)
         await self._authorise("diff", [below], {}, change=False)
         first, second = await self._tree_of(old), await self._tree_of(new)
-        options = DiffOptions(below=below, limit=limit, patch=patch)
-        return await self._parts.crew.run(partial(diff_tree, self._parts, self.actor, first, second, options))
+        options = tree_diff.DiffOptions(below=below, limit=limit, patch=patch)
+        return await self._parts.crew.run(partial(tree_diff.diff_tree, self._parts, self.actor, first, second, options))
 
     async def look(self) -> LookResult:
         """Have recorded what other programs did anywhere in the tree while nobody watched; says where nobody could look.
@@ -142,7 +147,7 @@ class HistoryCalls(Calls):
             ChangedMeanwhileError: The files kept changing.
         """
         key = None if path is None else self._parts.workspace.key(self._runner.resolve(path))
-        request = UndoRequest(
+        request = selection.UndoRequest(
             call=call, session=session, since=since, until=until, key=key, actor=actor,
             numbers=None if numbers is None else tuple(numbers),
         )  # fmt: skip
@@ -153,7 +158,7 @@ class HistoryCalls(Calls):
 
     async def redo(self, *, dry_run: bool = False, partial: bool = False) -> UndoResult:
         """Take this actor's last undo back, or its last restore; otherwise as `undo`."""
-        choosing = _choosing(self.actor, UndoRequest(), redo=True)
+        choosing = _choosing(self.actor, selection.UndoRequest(), redo=True)
         return await self._take_back(choosing, dry_run=dry_run, partly=partial, kind="redoes")
 
     async def checkpoint(self, name: str, *, replace: bool = False, automatic: bool = False) -> CheckpointResult:
@@ -182,7 +187,8 @@ class HistoryCalls(Calls):
         taken = await self._parts.crew.run(partial(take, self._parts, name, seen, replace=replace, automatic=automatic))
         if taken is None:
             raise InvalidArgumentError(
-                f"There is a checkpoint {name!r} already", suggested_action="Choose another name, or pass replace=True."
+                f"There is a checkpoint {name!r} already",
+                suggested_action="Choose another name, or pass replace=True.",
             )
         result = _checkpoint_result(taken.checkpoint)
         return result.model_copy(update={"by_hash_alone": taken.by_hash_alone, "unread": taken.unread})
@@ -230,15 +236,15 @@ class HistoryCalls(Calls):
 
         unread: list[str] = []
 
-        async def aim() -> Target:
+        async def aim() -> restoring.Target:
             seen = await self._runner.look_at_tree()
             unread[:] = seen.unread
-            target = Target(found.number, tree, seen, where)
-            require_known(target, name, self._parts.workspace.key)
+            target = restoring.Target(found.number, tree, seen, where)
+            restoring.require_known(target, name, self._parts.workspace.key)
             return target
 
         result = await self._take_back(
-            lambda history: changes_after(history, found.number),
+            lambda history: selection.changes_after(history, found.number),
             dry_run=dry_run, partly=partial, tool="restore", aim=aim,
         )  # fmt: skip
         return result.model_copy(update={"unread": unread})
@@ -253,13 +259,13 @@ class HistoryCalls(Calls):
         where = self._runner.resolve(path)
         await self._authorise("provenance", [where], {}, change=False)
         await self._runner.observe(where)
-        return await self._parts.crew.run(partial(line_ranges, self._parts, where))
+        return await self._parts.crew.run(partial(lines.line_ranges, self._parts, where))
 
-    async def _tree_of(self, name: str | None) -> TreeState:
+    async def _tree_of(self, name: str | None) -> tree_diff.TreeState:
         """Return what stood in the tree at a checkpoint; None is now."""
         if name is None:
-            return TreeState.standing(await self._runner.look_at_tree())
-        return TreeState.kept(await self._known(name, self._parts.journal.checkpoints.snapshot))
+            return tree_diff.TreeState.standing(await self._runner.look_at_tree())
+        return tree_diff.TreeState.kept(await self._known(name, self._parts.journal.checkpoints.snapshot))
 
     async def _known(self, name: str, find: Callable[[str], T | None]) -> T:
         """Return what is found under the name of a checkpoint."""
@@ -272,19 +278,19 @@ class HistoryCalls(Calls):
 
     async def _take_back(
         self,
-        pick: Choose,
+        pick: undoing.Choose,
         *,
         dry_run: bool,
         partly: bool,
         tool: str = "undo_changes",
         kind: RelationKind = "undoes",
-        aim: Callable[[], Awaitable[Target]] | None = None,
+        aim: Callable[[], Awaitable[restoring.Target]] | None = None,
     ) -> UndoResult:
         self._runner.check_open()
-        tries, refused = 0, dict[str, Clash]()
+        tries, refused = 0, dict[str, undo.Clash]()
         while tries < MOST_TRIES:
             target = None if aim is None else await aim()
-            make = partial(make_plan, self._parts, pick, kind, target=target, refused=refused)
+            make = partial(undoing.make_plan, self._parts, pick, kind, target=target, refused=refused)
             plan = await self._parts.crew.run(make)
             touched = plan.touched(self.settings.protected_paths)
             if dry_run or (plan.conflicts and not partly) or not plan.steps:
@@ -301,13 +307,13 @@ class HistoryCalls(Calls):
             if allowed is not None:
                 bind(plan.steps, allowed.check)
             try:
-                outcome = await carry_out(self._runner, self.actor, plan, kind)
+                outcome = await going_back.carry_out(self._runner, self.actor, plan, kind)
             except FileToolsError as exc:
                 again = await self._parts.crew.run(make)
                 if again.facts != plan.facts:
                     tries += 1
                 elif partly and exc.path is not None and exc.path not in refused:
-                    refused = {**refused, exc.path: Clash(code=exc.code, reason=exc.message)}
+                    refused = {**refused, exc.path: undo.Clash(code=exc.code, reason=exc.message)}
                 else:
                     raise  # it is still the right plan, so that its failure counts
             else:
@@ -315,8 +321,8 @@ class HistoryCalls(Calls):
         raise ChangedMeanwhileError(touched[0] if touched else ".", MOST_TRIES)
 
 
-def _choosing(caller: Actor, request: UndoRequest, *, redo: bool = False) -> Choose:
-    return lambda history: choose(history, caller, request, redo=redo)
+def _choosing(caller: Actor, request: selection.UndoRequest, *, redo: bool = False) -> undoing.Choose:
+    return lambda history: selection.choose(history, caller, request, redo=redo)
 
 
 def _checkpoint_result(found: Checkpoint) -> CheckpointResult:

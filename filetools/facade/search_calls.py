@@ -3,14 +3,23 @@
 from __future__ import annotations
 
 from functools import partial
+from typing import TYPE_CHECKING
 
+from filetools.deferred import deferred_modules
 from filetools.facade.calls import Calls
 from filetools.facade.progress import Abort, Looked, paced
-from filetools.facade.searching import grep, stoppable
 from filetools.facade.watching import watch
 from filetools.models import GrepResult, SearchResult, WatchResult
 from filetools.paths import AnyPath
-from filetools.search import GrepOptions, ListOptions, OutputMode, search_files
+from filetools.search import ListOptions, search_files
+
+if TYPE_CHECKING:
+    from filetools.facade import searching
+    from filetools.search import OutputMode
+    from filetools.search.contents import options as matching
+else:
+    (searching,) = deferred_modules("filetools.facade", "searching")
+    (matching,) = deferred_modules("filetools.search.contents", "options")
 
 PAGE_MATCHES = 100
 
@@ -51,7 +60,7 @@ class SearchCalls(Calls):
             default_excludes=() if all else self.settings.exclude,
         )  # fmt: skip
         work = partial(search_files, self._parts.store, where, pattern, options, cursor, looked=paced(progress))
-        return await stoppable(self._parts.crew, work, abort)
+        return await searching.stoppable(self._parts.crew, work, abort)
 
     async def glob_files(
         self,
@@ -120,13 +129,13 @@ class SearchCalls(Calls):
         """
         where = self._runner.resolve(path, allow_root=True)
         await self._authorise("grep_files", [where], {}, change=False)
-        options = GrepOptions(
+        options = matching.GrepOptions(
             pattern=pattern, glob=glob, output_mode=output_mode, ignore_case=ignore_case, literal=literal,
             multiline=multiline, context=context, only_matching=only_matching, all=all, limit=limit,
             whole_words=whole_words, default_excludes=self.settings.exclude, max_file_bytes=self.settings.max_read_bytes,
         )  # fmt: skip
-        work = partial(grep, self._parts, self.actor, where, options, cursor, looked=paced(progress))
-        return await stoppable(self._parts.crew, work, abort)
+        work = partial(searching.grep, self._parts, self.actor, where, options, cursor, looked=paced(progress))
+        return await searching.stoppable(self._parts.crew, work, abort)
 
     async def watch_changes(
         self, since: str | None = None, *, path: AnyPath = "", wait_seconds: float = 0, limit: int = PAGE_MATCHES

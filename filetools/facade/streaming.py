@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import os
 from collections.abc import AsyncIterator
+from typing import TYPE_CHECKING
 
-import aiofiles
-
+from filetools.deferred import DeferredModule
 from filetools.errors import ChangedMeanwhileError, InvalidArgumentError
 from filetools.facade.parts import Parts
 from filetools.paths import WorkspacePath
+
+if TYPE_CHECKING:
+    import aiofiles
+else:
+    aiofiles = DeferredModule("aiofiles")
 
 CHUNK_BYTES = 256 * 1024
 

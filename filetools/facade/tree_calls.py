@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import suppress
 from functools import partial
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
+from filetools.deferred import deferred_modules
 from filetools.errors import AbortedError, DiskFullError
-from filetools.facade import batches, folders
+from filetools.facade import folders
 from filetools.facade.calls import Calls
 from filetools.facade.outcomes import delete_result, directory_result, move_result
 from filetools.facade.preconditions import permit_move, permit_removal, record_steps
@@ -16,6 +17,11 @@ from filetools.facade.progress import Abort, Progress, beat_of
 from filetools.facade.steps import MakeFolder, MoveFile, MoveFolder, RemoveFile, RemoveFolder
 from filetools.models import BatchResult, DeleteResult, DirectoryResult, MoveResult
 from filetools.paths import AnyPath, WorkspacePath
+
+if TYPE_CHECKING:
+    from filetools.facade import batches
+else:
+    (batches,) = deferred_modules("filetools.facade", "batches")
 
 _STAYS: Final = {
     "code": DiskFullError.code,

@@ -1,37 +1,61 @@
 """The journal: write-ahead log, feed, history, provenance and the mirrors' backlog in one ordered record."""
 
-from filetools.journal.blobs import sync_directory
-from filetools.journal.changes import (
-    DIRECTORY_REMOVALS,
-    BacklogEntry,
-    Change,
-    Head,
-    HeadFacts,
-    HeadMovedError,
-    MirrorRow,
-    Relation,
-    RelationKind,
-    View,
-)
-from filetools.journal.checkpoints import Checkpoint, Checkpoints, SnapshotRow
-from filetools.journal.document_rows import Document, DocumentChange, DocumentClosing, EditReason
-from filetools.journal.documents import DocumentEdit, Handle, NewDocument
-from filetools.journal.examination import JournalReport, examine_journal
-from filetools.journal.history import NameChange, Selection
-from filetools.journal.journal import (
-    Backlog,
-    Contents,
-    Documents,
-    History,
-    Journal,
-    Marks,
-    Mirrors,
-    SeenVersions,
-)
-from filetools.journal.rescue import Rescue, rescue_journal
-from filetools.journal.seen_versions import MOST_SEEN, MOST_SEEN_OF_PATH, SeenVersion
-from filetools.journal.sqlite import SqliteJournal
-from filetools.journal.tree_index import IndexRow, Looked, TreeIndex
+from typing import TYPE_CHECKING
+
+from filetools.deferred import deferred
+
+if TYPE_CHECKING:
+    from filetools.journal.blobs import sync_directory
+    from filetools.journal.changes import (
+        DIRECTORY_REMOVALS,
+        BacklogEntry,
+        Change,
+        Head,
+        HeadFacts,
+        HeadMovedError,
+        MirrorRow,
+        Relation,
+        RelationKind,
+        View,
+    )
+    from filetools.journal.checkpoints import Checkpoint, Checkpoints, SnapshotRow
+    from filetools.journal.document_rows import Document, DocumentChange, DocumentClosing, EditReason
+    from filetools.journal.documents import DocumentEdit, Handle, NewDocument
+    from filetools.journal.examination import JournalReport, examine_journal
+    from filetools.journal.history import NameChange, Selection
+    from filetools.journal.journal import (
+        Backlog,
+        Contents,
+        Documents,
+        History,
+        Journal,
+        Marks,
+        Mirrors,
+        SeenVersions,
+    )
+    from filetools.journal.rescue import Rescue, rescue_journal
+    from filetools.journal.seen_versions import MOST_SEEN, MOST_SEEN_OF_PATH, SeenVersion
+    from filetools.journal.sqlite import SqliteJournal
+    from filetools.journal.tree_index import IndexRow, Looked, TreeIndex
+else:
+    __getattr__, __dir__ = deferred(
+        __name__,
+        {
+            "filetools.journal.blobs": "sync_directory",
+            "filetools.journal.changes": "DIRECTORY_REMOVALS, BacklogEntry, Change, Head, HeadFacts, "
+            "HeadMovedError, MirrorRow, Relation, RelationKind, View",
+            "filetools.journal.checkpoints": "Checkpoint, Checkpoints, SnapshotRow",
+            "filetools.journal.document_rows": "Document, DocumentChange, DocumentClosing, EditReason",
+            "filetools.journal.documents": "DocumentEdit, Handle, NewDocument",
+            "filetools.journal.examination": "JournalReport, examine_journal",
+            "filetools.journal.history": "NameChange, Selection",
+            "filetools.journal.journal": "Backlog, Contents, Documents, History, Journal, Marks, Mirrors, SeenVersions",
+            "filetools.journal.rescue": "Rescue, rescue_journal",
+            "filetools.journal.seen_versions": "MOST_SEEN, MOST_SEEN_OF_PATH, SeenVersion",
+            "filetools.journal.sqlite": "SqliteJournal",
+            "filetools.journal.tree_index": "IndexRow, Looked, TreeIndex",
+        },
+    )
 
 __all__ = [
     "DIRECTORY_REMOVALS",

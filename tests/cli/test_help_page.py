@@ -20,7 +20,7 @@ def page(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) ->
     """Return the lines that `--help` prints at a width."""
 
     def shown(*arguments: str, width: int = 80) -> list[str]:
-        monkeypatch.setattr(STDOUT, "_width", width)
+        monkeypatch.setattr(STDOUT.console, "_width", width)
         GROUP.main(args=[*arguments, "--help"], prog_name="filetools", standalone_mode=False)
         return capsys.readouterr().out.rstrip("\n").split("\n")
 

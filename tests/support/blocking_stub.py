@@ -9,6 +9,7 @@ import sys
 from collections.abc import Iterator
 from typing import Final
 
+import filetools.app.blocking  # noqa: F401 - makes the fronts
 from filetools.app.fronts import Front
 from filetools.app.opening import Opening, open_workspace
 
@@ -130,7 +131,9 @@ def _methods(cls: type) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
 def _imports_of(module: str) -> dict[str, str]:
     """Return for each name that a module has the module to import it from."""
     names: dict[str, str] = {}
-    for node in _tree(module).body:
+    nodes = _tree(module).body
+    # What is imported for type checkers only stands in a block of its own.
+    for node in [*nodes, *(each for block in nodes if isinstance(block, ast.If) for each in block.body)]:
         match node:
             case ast.ImportFrom(module=origin, names=imported):
                 names |= {each.name: str(origin) for each in imported}

@@ -47,7 +47,9 @@ SIDEWAYS: Final[Mapping[tuple[str, str], str]] = {
 
 DOORS: Final[Mapping[str, frozenset[str]]] = {
     "servers": frozenset({"app", "tools", "adapters", "distribution", "errors", "models", "settings"}),
-    "cli": frozenset({"app", "tools", "adapters", "distribution", "errors", "models", "settings", "servers"}),
+    "cli": frozenset(
+        {"app", "tools", "adapters", "deferred", "distribution", "errors", "models", "settings", "servers"}
+    ),
     "__main__": frozenset({"cli", "distribution", "servers"}),
 }
 """What doors may use: they translate, and reach nothing below the app but the shared vocabulary."""

@@ -104,7 +104,7 @@ def sync(
 def sync_progress(files: FileToolsFacade) -> Iterator[None]:
     """Draw a progress bar from the events of a synchronisation; only on a terminal, and gone when it is done."""
     columns = (TextColumn("syncing"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=STDERR, transient=True, disable=not STDERR.is_terminal) as progress:
+    with Progress(*columns, console=STDERR.console, transient=True, disable=not STDERR.is_terminal) as progress:
         task = progress.add_task("sync", total=None)
 
         def started(event: Told) -> None:

@@ -9,7 +9,6 @@ import sys
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
-from rich.text import Text
 
 from filetools.cli import suggestions
 from filetools.cli.command import workspace_command
@@ -163,14 +162,14 @@ def _bytes_of(result: ReadResult, *, from_start: bool) -> bytes:
 def _show_page(page: ListResult, *, long: bool) -> None:
     for entry in page.entries:
         if long:
-            print_line(_details(entry), _name(entry))
+            print_line(_details(entry), *_name(entry))
         else:
-            print_line(_name(entry))
+            print_line(*_name(entry))
 
 
-def _name(entry: Entry) -> Text:
+def _name(entry: Entry) -> tuple[tuple[str, str], tuple[str, str]]:
     end, style = {"directory": ("/", "bold blue"), "symlink": ("@", "cyan")}.get(entry.type, ("", ""))
-    return Text(printable(entry.path), style=style) + Text(end, style="dim")
+    return (printable(entry.path), style), (end, "dim")
 
 
 def _details(entry: Entry) -> tuple[str, str]:

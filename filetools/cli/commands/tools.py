@@ -65,7 +65,7 @@ def call(
         if desk.options.as_json or not STDOUT.is_terminal:
             print_json(envelope)
         else:
-            STDOUT.print_json(data=envelope)
+            STDOUT.console.print_json(data=envelope)
         if not envelope["success"]:
             desk.note_failure(exit_code(envelope["error_code"], envelope["details"].get("cause")))
 

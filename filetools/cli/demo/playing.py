@@ -32,11 +32,11 @@ def play(scenes: Sequence[Scene], *, as_json: bool = False) -> bool:
         Whether everything held that filetools promises.
     """
     started = time.monotonic()
-    STDOUT.quiet = as_json
+    STDOUT.console.quiet = as_json
     try:
         found = asyncio.run(_play(scenes))
     finally:
-        STDOUT.quiet = False
+        STDOUT.console.quiet = False
     found.append(Finding(name="seconds", value=f"{time.monotonic() - started:.1f}"))
     holds = all(finding.holds for finding in found)
     if as_json:
