@@ -231,6 +231,17 @@ class MountPointError(AccessDeniedError):
         )
 
 
+class NoStateError(AccessDeniedError):
+    """Raised when something is changed in a root that has no state and was opened without making one."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "the workspace",
+            "it has no state yet, and was opened without making one",
+            suggested_action="Make the state with 'filetools init', or open the root without create=False.",
+        )
+
+
 class HoldsStateError(AccessDeniedError):
     """Raised when a folder would go or move together with the state of filetools that lies somewhere in it."""
 

@@ -19,7 +19,7 @@ from filetools.app.state import State, prepare_state, temporary_state
 from filetools.content import FactsCache
 from filetools.deferred import deferred_modules
 from filetools.editors import Documents
-from filetools.errors import AccessDeniedError, DiskFullError, FileToolsError, InvalidArgumentError
+from filetools.errors import AccessDeniedError, DiskFullError, FileToolsError, InvalidArgumentError, NoStateError
 from filetools.events import EventBus
 from filetools.facade import Clerk, Crew, Feed, FileToolsFacade, KnownNames, Parts, Runner, keep_aside
 from filetools.journal import Journal, SqliteJournal
@@ -64,6 +64,7 @@ def open_workspace(
     mirror_policy: MirrorPolicy | None = None,
     permissions: Preset | None = None,
     settings: Mapping[str, Any] | Settings | None = None,
+    create: bool = True,
 ) -> Opening:
     """Open a directory as a workspace: `async with filetools.open("project") as files:`.
 
@@ -79,6 +80,8 @@ def open_workspace(
         mirror_policy: "eventual" (default): the mirror catches up by itself; "strict": both or neither.
         permissions: "allow" (default), "ask", "guarded" or "read_only"; binds agents.
         settings: Further settings by name, or all of them; see `filetools.Settings`.
+        create: Whether a root that has no state yet gets one. False leaves it without: it is open for reading only, and
+            nothing stays behind. A root that has a state is opened as always.
 
     Returns:
         An async context manager that yields a `FileToolsFacade` for an actor of its own.
@@ -101,19 +104,26 @@ def open_workspace(
     state = None if state_dir is None else Path(os.path.abspath(state_dir))
     copy = None if mirror is None else mirror_of(mirror)
     refuse_overlaps(place, copy if isinstance(copy, Path) else None, state)
-    return Opening(place, copy, state, given)
+    return Opening(place, copy, state, given, create=create)
 
 
 class Opening:
     """A workspace on its way to being open; enter it once."""
 
     def __init__(
-        self, root: Path, mirror: Path | Store | None, state_directory: Path | None, given: Mapping[str, Any]
+        self,
+        root: Path,
+        mirror: Path | Store | None,
+        state_directory: Path | None,
+        given: Mapping[str, Any],
+        *,
+        create: bool = True,
     ) -> None:
         self._root = root
         self._mirror = mirror
         self._state_directory = state_directory
         self._given = given
+        self._create = create
         self._stack = AsyncExitStack()
         self._is_entered = False
 
@@ -133,22 +143,26 @@ class Opening:
         await self._stack.aclose()
 
     async def _open_to_write_or_read(self) -> FileToolsFacade:
-        """Reading works where the state cannot be written: a full disk, a read-only tree, somebody else's folder."""
+        """Reading works where no state is made, or none can be: a full disk, a read-only tree, somebody else's folder."""
         try:
-            return await self._open(partial(prepare_state, self._root, self._state_directory))
+            return await self._open(partial(prepare_state, self._root, self._state_directory, create=self._create))
         except (AccessDeniedError, DiskFullError) as exc:
             await self._stack.aclose()
             self._stack = AsyncExitStack()
-            _log.warning("the workspace is opened for reading only: %s", exc)
-            return await self._open(partial(temporary_state, self._root, self._state_directory, exc))
+            if not isinstance(exc, NoStateError):
+                _log.warning("the workspace is opened for reading only: %s", exc)
+            return await self._open(
+                partial(temporary_state, self._root, self._state_directory, exc, self._remove_at_end)
+            )
+
+    def _remove_at_end(self, directory: Path) -> None:
+        """Called before anything else is on the stack: what goes last is used by nobody any more."""
+        self._stack.callback(shutil.rmtree, directory, ignore_errors=True)
 
     async def _open(self, prepare: Callable[[], State]) -> FileToolsFacade:
         state, settings = await self._prepare(prepare)
         crew = Crew(settings.worker_threads)
         self._stack.callback(crew.close)
-        if state.refusal is not None:
-            forget = partial(shutil.rmtree, state.directory, ignore_errors=True)
-            self._stack.push_async_callback(partial(crew.run_last, forget))
         bell = await crew.run(partial(Bell, state.directory / "bell"))
         bus = EventBus()
         self._stack.push_async_callback(bus.aclose)
@@ -186,7 +200,9 @@ class Opening:
         workspace = await self._workspace(crew, self._root, settings, state.directory)
         crew.check_root = workspace.check_alive
         store = await self._closing(crew, partial(self._open_store, workspace, state.private))
-        journal = await self._closing(crew, partial(self._open_journal, state.directory, settings, ring))
+        # What goes with the opening need not outlast a power cut.
+        kept = settings if state.refusal is None else settings.model_copy(update={"durability": "relaxed"})
+        journal = await self._closing(crew, partial(self._open_journal, state.directory, kept, ring))
         locks = LockTable(state.directory / "locks", timeout_seconds=settings.lock_timeout_seconds)
         self._stack.push_async_callback(locks.aclose)
         added = AddedMirrors(journal, self._root, self._state_directory)

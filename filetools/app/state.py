@@ -9,6 +9,7 @@ import re
 import secrets
 import shutil
 import tempfile
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +19,7 @@ from filetools.errors import (
     AccessDeniedError,
     DiskFullError,
     FileToolsError,
+    NoStateError,
     StateDamagedError,
     StateElsewhereError,
     StorageFailedError,
@@ -26,6 +28,7 @@ from filetools.errors import (
 from filetools.journal import sync_directory
 from filetools.settings import STATE_DIRECTORY
 
+_JOURNAL: Final = "journal.db"
 _ID: Final = "id"
 _ROOT: Final = "root"
 """In a state directory whose root takes no id: where that root is."""
@@ -54,21 +57,46 @@ class State:
     rules: Path
     """Where settings and permissions are read."""
     refusal: FileToolsError | None = None
-    """Why nothing can be changed: the state can be written nowhere, and `directory` lasts only as long as the opening."""
+    """Why nothing can be changed: the state can be written nowhere, or was not to be made; `directory` lasts only as long
+    as the opening."""
 
 
-def prepare_state(root: Path, state_directory: Path | None) -> State:
+def lacks_state(root: Path, state_directory: Path | None = None) -> bool:
+    """Whether a root keeps no state yet, and can be given one.
+
+    False also where something else stands in its place, or where nothing can be written: opening says what is wrong.
+    """
+    private = root / STATE_DIRECTORY
+    if os.path.lexists(private) and (private.is_symlink() or not private.is_dir()):
+        return False
+    place = private if private.is_dir() else root
+    if not os.access(place, os.R_OK | os.X_OK) or any(os.path.lexists(private / name) for name in (_JOURNAL, _ID)):
+        return False
+    if state_directory is None:
+        return os.access(place, os.W_OK)
+    return not os.path.lexists(state_directory / _JOURNAL)
+
+
+def prepare_state(root: Path, state_directory: Path | None, *, create: bool = True) -> State:
     """Make the state directory if it is missing, and bind the root to it.
 
     A root that cannot be written needs no `.filetools` where the state lies elsewhere.
 
+    Args:
+        root: The directory.
+        state_directory: Where its state lies, if not in the root.
+        create: Whether a root without a state gets one.
+
     Raises:
+        NoStateError: It has none, and shall get none.
         WorkspaceGoneError: The root is no directory.
         StateElsewhereError: The root keeps its state in another directory.
         AccessDeniedError, DiskFullError, StateDamagedError, StorageFailedError: It cannot be made.
     """
     if not root.is_dir():
         raise WorkspaceGoneError(f"{root.name!r} is not a directory")
+    if not create and lacks_state(root, state_directory):
+        raise NoStateError
     private = root / STATE_DIRECTORY
     directory = private if state_directory is None else state_directory
     try:
@@ -97,8 +125,16 @@ def is_id(content: bytes) -> bool:
     return _ID_TEXT.fullmatch(content.strip()) is not None
 
 
-def temporary_state(root: Path, state_directory: Path | None, refusal: FileToolsError) -> State:
-    """Return a state that lasts as long as one opening, for a root that can be read but whose state cannot be written.
+def temporary_state(
+    root: Path, state_directory: Path | None, refusal: FileToolsError, on_made: Callable[[Path], None]
+) -> State:
+    """Return a state that lasts as long as one opening, for a root that is only read.
+
+    Args:
+        root: The directory.
+        state_directory: Where its state would lie, if not in the root.
+        refusal: Why that state cannot be written, or is not made.
+        on_made: Told of a directory that shall go when the opening ends, however it ends.
 
     Raises:
         FileToolsError: The refusal; there is no place for that state either.
@@ -109,11 +145,12 @@ def temporary_state(root: Path, state_directory: Path | None, refusal: FileTools
     for parent in dict.fromkeys((tempfile.gettempdir(), *_MEMORY)):
         with suppress(OSError):
             directory = Path(tempfile.mkdtemp(prefix="filetools-", dir=parent))
+            on_made(directory)
             try:
                 (directory / _ROOM).write_bytes(bytes(_ROOM_BYTES))
                 (directory / _ROOM).unlink()
             except OSError:
-                shutil.rmtree(directory, ignore_errors=True)
+                shutil.rmtree(directory, ignore_errors=True)  # it takes up room on a full disk
                 raise
             return State(private=directory, directory=directory, rules=rules, refusal=_only_reading(refusal))
     raise refusal
@@ -121,7 +158,8 @@ def temporary_state(root: Path, state_directory: Path | None, refusal: FileTools
 
 def _only_reading(refusal: FileToolsError) -> FileToolsError:
     told = copy.copy(refusal)
-    told.suggested_action = f"The workspace is open for reading only. {_REMEDIES[refusal.code]}"
+    remedy = refusal.suggested_action if isinstance(refusal, NoStateError) else _REMEDIES[refusal.code]
+    told.suggested_action = f"The workspace is open for reading only. {remedy}"
     return told
 
 
@@ -164,7 +202,7 @@ def _bind(private: Path, directory: Path) -> None:
     for each in (bound, known):
         if each is not None and not is_id(each):
             raise StateDamagedError("its id is unreadable")
-    if bound is None and not (private / "journal.db").exists():
+    if bound is None and not (private / _JOURNAL).exists():
         known = known or secrets.token_hex(16).encode("ascii")
         # The root last: whoever dies between the two leaves a directory that no root is bound to yet.
         _write(directory / _ID, known)

@@ -182,3 +182,78 @@ async def test_on_a_full_disk_files_are_deleted_and_moved_and_nothing_is_lost(di
     (disk / ".filetools/blobs").mkdir()
     async with filetools.open(disk, settings=QUIET):
         assert (disk / ".filetools/reserve").stat().st_size == RESERVE_BYTES
+
+
+def listing(folder: Path) -> list[tuple[str, int]]:
+    return sorted((place.as_posix(), place.lstat().st_mtime_ns) for place in (folder, *folder.rglob("*")))
+
+
+@pytest.fixture
+def own_temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    place = tmp_path / "temporary"
+    place.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(place))
+    return place
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    place = tmp_path / "root"
+    place.mkdir()
+    (place / "a.txt").write_text("A\n")
+    return place
+
+
+async def test_a_root_that_shall_get_no_state_is_read_and_left_as_it_was(root: Path, own_temporary: Path) -> None:
+    before = listing(root)
+    async with filetools.open(root, settings=QUIET, create=False) as files:
+        await read_everything(files)
+        for call in (files.write_file("b.txt", "b"), files.delete_file("a.txt"), files.checkpoint("now")):
+            error = await refused("PERMISSION_DENIED", call)
+            assert "filetools init" in (error.suggested_action or "")
+        assert "no state yet" in (await files.status())["read_only"]
+    assert (listing(root), [*own_temporary.iterdir()]) == (before, [])
+
+
+async def test_a_state_that_is_there_is_used_by_who_would_make_none(root: Path, own_temporary: Path) -> None:
+    async with filetools.open(root, settings=QUIET) as files:
+        await files.write_file("b.txt", "b")
+    async with filetools.open(root, settings=QUIET, create=False) as files:
+        assert [record.path for record in await files.latest_changes(5)] == ["b.txt"]
+        await files.write_file("b.txt", "c")
+
+
+async def test_a_state_elsewhere_is_not_made_either(root: Path, own_temporary: Path, tmp_path: Path) -> None:
+    before = listing(root)
+    async with filetools.open(root, state_dir=tmp_path / "state", settings=QUIET, create=False) as files:
+        await read_everything(files)
+    assert (listing(root), (tmp_path / "state").exists()) == (before, False)
+    async with filetools.open(root, state_dir=tmp_path / "state", settings=QUIET) as files:
+        await files.write_file("b.txt", "b")
+    async with filetools.open(root, state_dir=tmp_path / "state", settings=QUIET, create=False) as files:
+        assert [record.path for record in await files.latest_changes(5)] == ["b.txt"]
+    await refused("STATE_ELSEWHERE", filetools.open(root, create=False).__aenter__())
+
+
+async def test_settings_that_were_written_before_any_state_count_for_who_makes_none(
+    root: Path, own_temporary: Path
+) -> None:
+    (root / ".filetools").mkdir()
+    (root / ".filetools" / "settings.toml").write_text("max_read_bytes = 1\n")
+    before = listing(root)
+    async with filetools.open(root, create=False) as files:
+        await refused("FILE_TOO_LARGE", files.read_file("a.txt"))
+    assert listing(root) == before
+
+
+async def test_what_stands_in_the_place_of_the_state_is_not_gone_round(root: Path, tmp_path: Path) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    (root / ".filetools").symlink_to(tmp_path / "elsewhere")
+    await refused("STATE_DAMAGED", filetools.open(root, create=False).__aenter__())
+
+
+async def test_an_opening_that_fails_leaves_nothing_in_the_temporary_folder(root: Path, own_temporary: Path) -> None:
+    (root / ".filetools").mkdir()
+    (root / ".filetools" / "settings.toml").write_text("no_such_setting = 1\n")
+    await refused("INVALID_ARGUMENT", filetools.open(root, create=False).__aenter__())
+    assert [*own_temporary.iterdir()] == []
