@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from filetools.app.health import Health, Repair, Rescue, examine, repair
     from filetools.app.mirror_list import ListedMirror, add_mirror, list_mirrors, remove_mirror
     from filetools.app.opening import Opening, open_workspace
+    from filetools.app.state import keeps_state, lacks_state, prepare_state
     from filetools.app.surroundings import Check, look_around
     from filetools.app.token import TOKEN_FILE, own_token, read_token
     from filetools.content import Edit, TextEdit
@@ -34,6 +35,7 @@ else:
             "filetools.app.health": "Health, Repair, Rescue, examine, repair",
             "filetools.app.mirror_list": "ListedMirror, add_mirror, list_mirrors, remove_mirror",
             "filetools.app.opening": "Opening, open_workspace",
+            "filetools.app.state": "keeps_state, lacks_state, prepare_state",
             "filetools.app.surroundings": "Check, look_around",
             "filetools.app.token": "TOKEN_FILE, own_token, read_token",
             "filetools.content": "Edit, TextEdit",
@@ -77,12 +79,15 @@ __all__ = [
     "folder_at",
     "from_record",
     "installation",
+    "keeps_state",
+    "lacks_state",
     "list_mirrors",
     "look_around",
     "open_sync",
     "open_workspace",
     "outermost",
     "own_token",
+    "prepare_state",
     "read_token",
     "remove_mirror",
     "repair",

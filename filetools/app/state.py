@@ -77,6 +77,19 @@ def lacks_state(root: Path, state_directory: Path | None = None) -> bool:
     return not os.path.lexists(state_directory / _JOURNAL)
 
 
+def keeps_state(root: Path, state_directory: Path | None = None) -> bool:
+    """Whether a root keeps its state there, in the root itself or elsewhere."""
+    private = root / STATE_DIRECTORY
+    directory = private if state_directory is None else state_directory
+    if directory.is_symlink() or not os.path.lexists(directory / _JOURNAL):
+        return False
+    if directory == private:
+        return True
+    bound = _read(directory / _ID)
+    is_told = _read(directory / _ROOT) == os.fsencode(os.path.realpath(root))
+    return is_told or (bound is not None and bound == _read(private / _ID))
+
+
 def prepare_state(root: Path, state_directory: Path | None, *, create: bool = True) -> State:
     """Make the state directory if it is missing, and bind the root to it.
 

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import logging
+import signal
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Final, NoReturn, TypeVar
 
 import typer
 
 from filetools.cli.exit_codes import exit_code_of
-from filetools.cli.terminal import STDERR, print_error, print_json, print_warnings
+from filetools.cli.terminal import STDERR, print_error, print_json, print_note, print_warnings
 from filetools.cli.words import hint_of
 from filetools.cli.workplace import Workplace, find_workplace, refuse_file
 from filetools.errors import DirectoryNotFoundError, FileToolsError, PathNotFoundError
@@ -25,6 +26,10 @@ if TYPE_CHECKING:  # a shell that completes a word has no time for them
 R = TypeVar("R", bound="Result | Mapping[str, Any]")
 T = TypeVar("T")
 PANEL: Final = "Workspace"
+NO_STATE: Final = "none here yet; the first change makes it, or 'filetools init'"
+_ENDING: Final = ("SIGTERM", "SIGHUP")
+_SIGNALLED: Final = 128
+"""Exit codes above it tell the signal that ended a process."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,16 +102,49 @@ class Desk:
     ) -> None:
         """Open the workspace, do the work, show what came of it; ends the command if anything failed.
 
+        A root that has no state gets one.
+
         Args:
             work: Gets the files of the command's actor; returns None if it has shown everything itself.
             show: Prints a result for people.
             watch: Whether foreign changes are watched for meanwhile; a short command has no use for it.
         """
+        self.workplace.refuse_accident()
+        self._run(self._opening(watch=watch), work, show)
 
+    def read(self, work: Callable[[FileToolsFacade], Awaitable[R | None]], show: Callable[[R], None]) -> None:
+        """As `perform`, for work that changes nothing: a root that has no state gets none, and nothing is left behind.
+
+        To name a mirror is a change: from then on it misses nothing.
+        """
+        if self.options.mirror is not None:
+            self.perform(work, show)
+            return
+        for name in _ENDING:
+            number = getattr(signal, name, None)
+            if number is not None and signal.getsignal(number) is signal.SIG_DFL:
+                signal.signal(number, _end_in_order)
+        self._run(self._opening(create=False), work, show)
+
+    @property
+    def lacks_state(self) -> bool:
+        """Whether the root has no state yet: then it has no history either, and `read` makes none."""
+        from filetools.app import lacks_state
+
+        return self.options.mirror is None and lacks_state(self.workplace.root, self.options.state_dir)
+
+    def note_no_state(self) -> None:
+        """Say that nothing is recorded since there is no state, if that is so."""
+        if self.lacks_state:
+            print_note(f"State: {NO_STATE}.")
+
+    def _run(
+        self, opening: Opening, work: Callable[[FileToolsFacade], Awaitable[R | None]], show: Callable[[R], None]
+    ) -> None:
         import asyncio
 
         async def opened() -> None:
-            async with self._opening(watch) as files:
+            async with opening as files:
                 self._let_ask(files)
                 own = files.for_actor(self._actor())
                 try:
@@ -141,7 +179,7 @@ class Desk:
         logging.getLogger("filetools").setLevel(logging.CRITICAL)
 
         async def opened() -> T:
-            async with self._opening(watch=False) as files:
+            async with self._opening(create=False) as files:
                 return await look(files.for_actor(self._actor()))
 
         try:
@@ -188,7 +226,7 @@ class Desk:
         if self._exit_code:
             raise typer.Exit(self._exit_code)
 
-    def _opening(self, watch: bool) -> Opening:
+    def _opening(self, *, watch: bool = False, create: bool = True) -> Opening:
         from filetools.app import open_workspace
 
         settings, sources = self.settings()
@@ -196,7 +234,7 @@ class Desk:
             settings = settings.model_copy(update={"watch": False})
         options = self.options
         return open_workspace(
-            self.workplace.root, mirror=options.mirror, state_dir=options.state_dir, settings=settings
+            self.workplace.root, mirror=options.mirror, state_dir=options.state_dir, settings=settings, create=create
         )
 
     def _let_ask(self, files: FileToolsFacade) -> None:
@@ -210,6 +248,11 @@ class Desk:
         if self.options.actor is not None:
             return Actor(kind="agent", id=self.options.actor)
         return Actor(kind="editor", id=user_name())
+
+
+def _end_in_order(number: int, _: object) -> NoReturn:
+    """End as after Ctrl-C, so that what lasts as long as the command goes with it."""
+    raise SystemExit(_SIGNALLED + number)
 
 
 def user_name() -> str:

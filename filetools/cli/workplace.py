@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import shlex
 from dataclasses import dataclass
+from itertools import takewhile
 from pathlib import Path
 
 from filetools.errors import AbsolutePathError, InvalidArgumentError, PathTraversalError, WorkspaceGoneError
@@ -18,6 +20,8 @@ class Workplace:
     """Absolute, as it was given or found."""
     folder: Path
     """The working folder, links resolved."""
+    is_named: bool = False
+    """Whether somebody named the root."""
 
     def path(self, raw_path: str) -> str:
         """Return the path relative to the root of one that is relative to the working folder, as git does it.
@@ -51,6 +55,17 @@ class Workplace:
         """Whether the root has ever been opened."""
         return (self.root / STATE_DIRECTORY).is_dir()
 
+    def refuse_accident(self) -> None:
+        """Refuse to change what nobody can have meant by standing in it.
+
+        Raises:
+            InvalidArgumentError: Nobody named the root, and it is the home folder, or holds it.
+        """
+        if not self.is_named:
+            refuse_wide(
+                self.root, f"Go into the folder of a project; or mean it: --root {shlex.quote(str(self.root))}."
+            )
+
     @property
     def _real_root(self) -> Path:
         return Path(os.path.realpath(self.root))
@@ -58,6 +73,8 @@ class Workplace:
 
 def find_workplace(root: Path | None) -> Workplace:
     """Return the workplace: the root given, else the nearest folder upwards that has a state, else the working folder.
+
+    Upwards ends below the home folder: what lies in that is not all one tree because somebody made it a root once.
 
     Raises:
         InvalidArgumentError: The root given is no folder.
@@ -74,9 +91,49 @@ def find_workplace(root: Path | None) -> Workplace:
     except FileNotFoundError as exc:
         raise WorkspaceGoneError("the working folder was deleted") from exc
     if root is not None:
-        return Workplace(root=Path(os.path.abspath(root)), folder=folder)
-    found = (place for place in (folder, *folder.parents) if (place / STATE_DIRECTORY).is_dir())
-    return Workplace(root=next(found, folder), folder=folder)
+        return Workplace(root=Path(os.path.abspath(root)), folder=folder, is_named=True)
+    return Workplace(root=root_above(folder) or folder, folder=folder)
+
+
+def root_above(folder: Path) -> Path | None:
+    """Return the nearest folder with a state, from this one upwards and below the home folder.
+
+    Args:
+        folder: Its links resolved.
+    """
+    home = _home()
+    wide = () if home is None else (home, *home.parents)
+    near = takewhile(lambda place: place not in wide and place != place.parent, (folder, *folder.parents))
+    return next((place for place in near if (place / STATE_DIRECTORY).is_dir()), None)
+
+
+def refuse_wide(folder: Path, remedy: str) -> None:
+    """Refuse a folder that holds far more than one project, if nobody named it.
+
+    Args:
+        folder: What would be the root.
+        remedy: What to do instead, or how to do it on purpose.
+
+    Raises:
+        InvalidArgumentError: It is the home folder, holds it, or is all of a file system.
+    """
+    place, home = Path(os.path.realpath(folder)), _home()
+    if place == place.parent:
+        what = "is the whole file system"
+    elif home is not None and place in (home, *home.parents):
+        what = "is your home folder" if place == home else "holds your home folder"
+    else:
+        return
+    raise InvalidArgumentError(f"{str(folder)!r} {what}, and becomes a root only on purpose", suggested_action=remedy)
+
+
+def _home() -> Path | None:
+    """Return the home folder, links resolved; None if the user has none, as in some containers."""
+    try:
+        home = Path.home()
+    except RuntimeError:
+        return None
+    return Path(os.path.realpath(home)) if home.is_absolute() else None
 
 
 def refuse_file(what: str, place: Path) -> None:

@@ -30,6 +30,7 @@ COMMANDS: Final[Mapping[str, tuple[str, str]]] = {
     "undo": ("going_back", "Take changes back, all or nothing."),
     "redo": ("going_back", "Take your last undo, or your last restore, back."),
     "restore": ("going_back", "Have the tree, or a part of it, be as it was at a checkpoint."),
+    "init": ("starting", "Make a folder a root, with the state that keeps its history."),
     "status": ("mirror", "Show what changed since the last checkpoint, what is unsaved, and what waits for you."),
     "sync": ("mirror", "Make the mirror equal to the workspace."),
     "mirror": ("mirror_list", "List, add or remove the mirrors that the root remembers."),

@@ -43,7 +43,7 @@ def approvals(
     async def work(files: FileToolsFacade) -> dict[str, Any]:
         return {"approvals": [request.to_dict() for request in await files.approvals()]}
 
-    desk.perform(work, lambda found: _show(found["approvals"], with_diff=diff))
+    desk.read(work, lambda found: _show(found["approvals"], with_diff=diff))
 
 
 def approve(
@@ -72,7 +72,7 @@ def approve(
         await files.answer_approval(approval_id, answer)
         return {"approval_id": approval_id, "answer": answer}
 
-    desk.perform(work, lambda done: print_line(f"{done['answer'].replace('_', ' ')}  ", printable(done["approval_id"])))
+    desk.read(work, lambda done: print_line(f"{done['answer'].replace('_', ' ')}  ", printable(done["approval_id"])))
 
 
 def _show(requests: list[dict[str, Any]], *, with_diff: bool) -> None:

@@ -12,7 +12,7 @@ from rich.text import Text
 
 from filetools.app import examine, extras, facts, installation, look_around, repair
 from filetools.cli.command import workspace_command
-from filetools.cli.desk import CHECKING, Desk
+from filetools.cli.desk import CHECKING, NO_STATE, Desk
 from filetools.cli.exit_codes import FAILED
 from filetools.cli.terminal import (
     STDOUT,
@@ -148,7 +148,7 @@ def _print_root(desk: Desk, health: Health) -> None:
     print_line(("root ", "bold"), printable(str(desk.workplace.root)))
     journal = health.journal
     if journal is None:
-        _print_row("--", "dim", "journal", "never opened; the first call makes .filetools")
+        _print_row("--", "dim", "journal", NO_STATE)
     elif journal.problem is not None:
         _print_row("!!", "bold red", "journal", f"{journal.problem.code}: it cannot be opened")
     else:

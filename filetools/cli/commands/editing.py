@@ -65,7 +65,7 @@ def edit(
         edits = [Edit(old=old, new=new, replace_all=replace_all)]
         return await files.edit_file(desk.path(path), edits, expected_version=expected_version, dry_run=dry_run)
 
-    desk.perform(work, _show)
+    (desk.read if dry_run else desk.perform)(work, _show)
 
 
 def patch(
@@ -90,7 +90,7 @@ def patch(
             error.suggested_action = _OTHER_TEXT
             raise
 
-    desk.perform(work, _show_patched)
+    (desk.read if dry_run else desk.perform)(work, _show_patched)
 
 
 def _text_of(file: Path | None) -> str:

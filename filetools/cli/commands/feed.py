@@ -62,7 +62,9 @@ def log(
                 _show_patch(text)
             if not records:
                 print_note("No change is recorded.")
-            if not seen.recorded:
+            if desk.lacks_state:
+                desk.note_no_state()
+            elif not seen.recorded:
                 print_note("What changed while nobody watched cannot be recorded: the state cannot be written.")
             print_unread(seen.unread)
         epoch = (await files.status())["epoch"]
@@ -72,7 +74,7 @@ def log(
         ]
         return {"changes": changes, "unread": seen.unread}
 
-    desk.perform(work, lambda _: None)
+    desk.read(work, lambda _: None)
 
 
 def _show_patch(text: str | None) -> None:

@@ -98,7 +98,7 @@ def undo(
             path=None if path is None else desk.path(path), dry_run=dry_run, partial=partial,
         )  # fmt: skip
 
-    _go_back(desk, work, "undo")
+    _go_back(desk, work, "undo", dry_run=dry_run)
 
 
 def redo(desk: Desk, *, partial: Partial = False, dry_run: DryRun = False) -> None:
@@ -107,7 +107,7 @@ def redo(desk: Desk, *, partial: Partial = False, dry_run: DryRun = False) -> No
     async def work(files: FileToolsFacade) -> UndoResult:
         return await files.redo(dry_run=dry_run, partial=partial)
 
-    _go_back(desk, work, "redo")
+    _go_back(desk, work, "redo", dry_run=dry_run)
 
 
 def restore(
@@ -133,10 +133,10 @@ def restore(
         where = None if path is None else desk.path(path)
         return await files.restore(name, where, dry_run=dry_run, partial=partial)
 
-    _go_back(desk, work, "restore")
+    _go_back(desk, work, "restore", dry_run=dry_run)
 
 
-def _go_back(desk: Desk, work: Callable[[FileToolsFacade], Awaitable[UndoResult]], verb: str) -> None:
+def _go_back(desk: Desk, work: Callable[[FileToolsFacade], Awaitable[UndoResult]], verb: str, *, dry_run: bool) -> None:
     async def told(files: FileToolsFacade) -> UndoResult:
         try:
             result = await work(files)
@@ -151,7 +151,7 @@ def _go_back(desk: Desk, work: Callable[[FileToolsFacade], Awaitable[UndoResult]
             desk.note_failure(CONFLICT)
         return result
 
-    desk.perform(told, lambda result: _show(result, verb))
+    (desk.read if dry_run else desk.perform)(told, lambda result: _show(result, verb))
 
 
 def _show(result: UndoResult, verb: str) -> None:

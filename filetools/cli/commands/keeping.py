@@ -88,7 +88,7 @@ def checkpoint(
 
 def checkpoints(desk: Desk) -> None:
     """List the checkpoints, oldest first, with time and size."""
-    desk.perform(lambda files: files.checkpoints(), _show_checkpoints)
+    desk.read(lambda files: files.checkpoints(), _show_checkpoints)
 
 
 async def _names(files: FileToolsFacade) -> set[str]:

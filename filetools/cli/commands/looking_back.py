@@ -66,7 +66,7 @@ def versions(
             await files.file_info(where)  # raises if there is no such file either
         return result
 
-    desk.perform(work, _show_versions)
+    desk.read(work, lambda result: _show_versions(desk, result))
 
 
 def diff(
@@ -113,7 +113,7 @@ def diff(
             desk.note_failure(DIFFERS)
         return file
 
-    desk.perform(work, _show)
+    desk.read(work, _show)
 
 
 async def _is_folder(files: FileToolsFacade, where: str) -> bool:
@@ -151,14 +151,15 @@ def who(desk: Desk, path: PathArgument) -> None:
             _show_lines(result, (await files.read_file(where)).content)
         return result
 
-    desk.perform(work, lambda _: None)
+    desk.read(work, lambda _: None)
 
 
-def _show_versions(result: VersionsResult) -> None:
+def _show_versions(desk: Desk, result: VersionsResult) -> None:
     for entry in result.versions:
         print_line(*_version_parts(entry))
     if not result.versions:
         print_note(f"No version of {result.path} is recorded.")
+        desk.note_no_state()
 
 
 def _version_parts(entry: VersionEntry) -> list[tuple[str, str]]:

@@ -12,7 +12,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from filetools import models
 from filetools.cli.command import workspace_command
-from filetools.cli.desk import CHANGING, Desk
+from filetools.cli.desk import CHANGING, NO_STATE, Desk
 from filetools.cli.exit_codes import FAILED
 from filetools.cli.records import actor_style, change_to_dict, print_unread, verb_of
 from filetools.cli.terminal import STDERR, STDOUT, amount, fact_table, print_line, print_table, printable
@@ -68,14 +68,18 @@ def status(
         unread = (await files.look()).unread if changes is None else changes.unread
         state = await files.status()
         latest = [] if changes is not None else await files.latest_changes(MOST_LATEST)
+        if desk.lacks_state:
+            # What the opening has for itself ends with it.
+            state |= {"epoch": None, "position": None, "read_only": None}
         return state | {
+            "has_state": not desk.lacks_state,
             "changes": None if changes is None else changes.to_dict(),
             "latest": [change_to_dict(record, state["epoch"]) for record in latest],
             "approvals": [request.id for request in await files.approvals()],
             "unread": unread,
         }
 
-    desk.perform(work, lambda state: _show_status(state, verbose=verbose))
+    desk.read(work, lambda state: _show_status(state, verbose=verbose))
 
 
 def sync(
@@ -127,6 +131,8 @@ def _show_status(state: dict[str, Any], *, verbose: bool) -> None:
     for name, value in state.items():
         if name in shown and value is not None:
             table.add_row(name, printable(str(value)))
+    if not state["has_state"]:
+        table.add_row("state", NO_STATE)
     if verbose or state["retention"]["held_over_limit"]:
         table.add_row("retention", printable(_retention(state["retention"])))
     if state["approvals"]:

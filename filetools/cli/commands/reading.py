@@ -82,7 +82,7 @@ def read(
         wanted = await whole_version(files, where, version)
         return await files.read_file(where, offset=offset, limit=limit, version=wanted)
 
-    desk.perform(work, lambda result: _show_content(desk, result, from_start=offset in (None, 1)))
+    desk.read(work, lambda result: _show_content(desk, result, from_start=offset in (None, 1)))
 
 
 def ls(
@@ -124,7 +124,7 @@ def ls(
         if following is not None and not desk.options.as_json:
             print_note(f"More follows: add --cursor {following}, or --all-pages.")
 
-    desk.perform(work, lambda _: None)
+    desk.read(work, lambda _: None)
 
 
 def info(desk: Desk, path: PathArgument) -> None:
@@ -133,7 +133,7 @@ def info(desk: Desk, path: PathArgument) -> None:
     async def work(files: FileToolsFacade) -> InfoResult:
         return await files.file_info(desk.path(path))
 
-    desk.perform(work, _show_info)
+    desk.read(work, _show_info)
 
 
 def _show_content(desk: Desk, result: ReadResult, *, from_start: bool) -> None:

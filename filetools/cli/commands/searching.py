@@ -72,7 +72,7 @@ def find(
                 break
         _end(desk, found, is_complete=cursor is None)
 
-    desk.perform(work, lambda _: None)
+    desk.read(work, lambda _: None)
 
 
 def grep(
@@ -124,7 +124,7 @@ def grep(
         )  # fmt: skip
         await _search_all(desk, files, paths or ["."], search, limit, form)
 
-    desk.perform(work, lambda _: None)
+    desk.read(work, lambda _: None)
 
 
 async def _search_all(

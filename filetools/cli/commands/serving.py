@@ -20,6 +20,7 @@ from filetools.cli.command import workspace_command
 from filetools.cli.desk import Desk, SharedOptions
 from filetools.cli.exit_codes import FAILED
 from filetools.cli.terminal import print_note
+from filetools.cli.workplace import refuse_wide
 from filetools.distribution import install_command
 from filetools.errors import InvalidArgumentError
 from filetools.models import Preset
@@ -136,13 +137,21 @@ def _leave(received: signal.Signals | None) -> NoReturn:
 
 
 def _folders(names: Sequence[str]) -> list[Folder]:
-    """Return the folders of the command line; of several, those that are missing are left out with a warning."""
+    """Return the folders of the command line; of several, those that are missing are left out with a warning.
+
+    Raises:
+        InvalidArgumentError: One is the home folder, or holds it, and is not given by its whole path.
+    """
     found = {name: folder_at(name) for name in names}
     missing = [name for name, folder in found.items() if folder is None]
     if missing and len(missing) == len(found):
         raise typer.BadParameter(f"There is no directory {missing[0]!r}.", param_hint="ROOT")
     for name in missing:
         print_note(f"warning: {name!r} is no folder and is not served")
+    for name, folder in found.items():
+        # A client starts this command in whatever folder it stands in itself.
+        if folder is not None and not os.path.isabs(os.path.expanduser(name)):
+            refuse_wide(folder.given, f"Serve the folder of a project; or mean it, by its whole path: {folder.given}.")
     return [folder for folder in found.values() if folder is not None]
 
 

@@ -69,7 +69,14 @@ def call(
         if not envelope["success"]:
             desk.note_failure(exit_code(envelope["error_code"], envelope["details"].get("cause")))
 
-    desk.perform(work, lambda _: None)
+    (desk.read if _only_reads(tool) else desk.perform)(work, lambda _: None)
+
+
+def _only_reads(name: str) -> bool:
+    """Whether a tool leaves everything as it is; one that there is not does, too."""
+    found = next((tool for tool in FILE_TOOLS if tool.name == name), None)
+    # Who watches wants what others do from now on, and a journal in which it is recorded.
+    return found is None or (found.effect == "read" and name != "watch_changes")
 
 
 def tools(
