@@ -26,7 +26,7 @@ if TYPE_CHECKING:  # a shell that completes a word has no time for them
 R = TypeVar("R", bound="Result | Mapping[str, Any]")
 T = TypeVar("T")
 PANEL: Final = "Workspace"
-NO_STATE: Final = "none here yet; the first change makes it, or 'filetools init'"
+NO_STATE: Final = "no state yet; the first change makes it, or 'filetools init'"
 _ENDING: Final = ("SIGTERM", "SIGHUP")
 _SIGNALLED: Final = 128
 """Exit codes above it tell the signal that ended a process."""
@@ -136,7 +136,7 @@ class Desk:
     def note_no_state(self) -> None:
         """Say that nothing is recorded since there is no state, if that is so."""
         if self.lacks_state:
-            print_note(f"State: {NO_STATE}.")
+            print_note(f"There is {NO_STATE}.")
 
     def _run(
         self, opening: Opening, work: Callable[[FileToolsFacade], Awaitable[R | None]], show: Callable[[R], None]

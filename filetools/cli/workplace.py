@@ -92,15 +92,28 @@ def find_workplace(root: Path | None) -> Workplace:
         raise WorkspaceGoneError("the working folder was deleted") from exc
     if root is not None:
         return Workplace(root=Path(os.path.abspath(root)), folder=folder, is_named=True)
-    return Workplace(root=root_above(folder) or folder, folder=folder)
+    return Workplace(root=_root_above(folder) or folder, folder=folder)
 
 
-def root_above(folder: Path) -> Path | None:
-    """Return the nearest folder with a state, from this one upwards and below the home folder.
+def refuse_new_root(folder: Path) -> None:
+    """Refuse to make a root of what is one only on purpose.
 
-    Args:
-        folder: Its links resolved.
+    Raises:
+        InvalidArgumentError: It is the home folder, holds it, or lies in another root.
     """
+    command = f"filetools init --root {shlex.quote(str(folder))}"
+    refuse_wide(folder, f"Name the folder of a project; or mean it: {command}.")
+    real = Path(os.path.realpath(folder))
+    outer = _root_above(real)
+    if outer not in (None, real):
+        raise InvalidArgumentError(
+            f"{str(folder)!r} lies in the root {str(outer)!r}, which covers it",
+            suggested_action=f"Work there as it is; for a history apart, that knows nothing of the other: {command}.",
+        )
+
+
+def _root_above(folder: Path) -> Path | None:
+    """Return the nearest folder with a state, from this one upwards and below the home folder; links are resolved."""
     home = _home()
     wide = () if home is None else (home, *home.parents)
     near = takewhile(lambda place: place not in wide and place != place.parent, (folder, *folder.parents))

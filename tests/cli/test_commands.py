@@ -44,6 +44,7 @@ OWN_OPTIONS = {
     "checkpoint": ("--around", "--replace", "--delete"),
     "checkpoints": (),
     "restore": ("--partial", "--dry-run"),
+    "init": (),
     "status": ("-v", "--verbose"),
     "sync": ("--verify", "--preview"),
     "doctor": ("--settings", "--repair"),
@@ -64,7 +65,7 @@ def test_a_command_has_its_options_and_the_shared_ones(name: str) -> None:
         expected.add("--json")
     if name not in (*SERVING, *WITHOUT_A_ROOT):
         expected |= {"--root", "--state-dir"}
-    if name not in (*SERVING, *WITHOUT_A_ROOT, "doctor"):
+    if name not in (*SERVING, *WITHOUT_A_ROOT, "doctor", "init"):
         expected.add("--actor")
     assert expected - options == set()
 

@@ -131,8 +131,6 @@ def _show_status(state: dict[str, Any], *, verbose: bool) -> None:
     for name, value in state.items():
         if name in shown and value is not None:
             table.add_row(name, printable(str(value)))
-    if not state["has_state"]:
-        table.add_row("state", NO_STATE)
     if verbose or state["retention"]["held_over_limit"]:
         table.add_row("retention", printable(_retention(state["retention"])))
     if state["approvals"]:
@@ -154,13 +152,15 @@ def _show_status(state: dict[str, Any], *, verbose: bool) -> None:
     if state["changes"] is not None:
         _show_changes(models.TreeDiffResult.model_validate(state["changes"]))
     else:
-        _show_latest(state["latest"])
+        _show_latest(state["latest"], has_state=state["has_state"])
 
 
-def _show_latest(latest: list[dict[str, Any]]) -> None:
+def _show_latest(latest: list[dict[str, Any]], *, has_state: bool) -> None:
     print_line()
     if not latest:
         print_line(("No change is recorded yet.", "bold"))
+        if not has_state:
+            print_line((f"There is {NO_STATE}.", "dim"))
         return
     print_line(
         ("The newest changes ", "bold"), ("'filetools log' shows all, 'filetools checkpoint' marks a start", "dim")

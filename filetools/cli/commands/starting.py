@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shlex
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
@@ -14,8 +13,8 @@ from filetools.app import keeps_state, prepare_state
 from filetools.cli.command import workspace_command
 from filetools.cli.desk import Desk
 from filetools.cli.terminal import print_line, print_note, printable
-from filetools.cli.workplace import find_workplace, refuse_wide, root_above
-from filetools.errors import DiskFullError, InvalidArgumentError
+from filetools.cli.workplace import find_workplace, refuse_new_root
+from filetools.errors import DiskFullError
 from filetools.models import STATE_DIRECTORY
 
 if TYPE_CHECKING:
@@ -48,7 +47,7 @@ def init(
         raise typer.BadParameter("give PATH or --root, not both")
     place = find_workplace(path).root if path is not None else named or desk.workplace.folder
     if named is None:
-        _refuse_accident(place)
+        refuse_new_root(place)
     there = Desk(replace(desk.options, root=place))
     root, state = there.workplace.root, desk.options.state_dir
     told = {"root": str(root), "state": os.path.abspath(state or root / STATE_DIRECTORY)}
@@ -63,18 +62,6 @@ def init(
         return told | {"created": True}
 
     there.perform(work, _show)
-
-
-def _refuse_accident(place: Path) -> None:
-    refuse_wide(place, f"Name the folder of a project; or mean it: filetools init --root {shlex.quote(str(place))}.")
-    real = Path(os.path.realpath(place))
-    outer = root_above(real.parent)
-    if outer is not None and root_above(real) != real:
-        raise InvalidArgumentError(
-            f"{str(place)!r} lies in the root {str(outer)!r}, which covers it",
-            suggested_action="Work there as it is; to have two histories that know nothing of each other: "
-            f"filetools init --root {shlex.quote(str(place))}.",
-        )
 
 
 def _show(told: dict[str, Any]) -> None:

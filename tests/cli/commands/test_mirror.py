@@ -35,6 +35,7 @@ def test_status_tells_of_the_mirror(run: CommandLine) -> None:
 
 
 def test_status_is_about_the_work(run: CommandLine) -> None:
+    assert run("init").code == 0
     assert run("status").lines == ["root  project", "", "No change is recorded yet."]
     run("write", "a.txt", "--content", "1")
     run("mv", "a.txt", "b.txt", "--actor", "alice")
