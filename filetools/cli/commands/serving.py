@@ -93,6 +93,7 @@ def mcp(
     spoken = None if dialect is None else dialect_named(dialect)
     folders = _folders(roots or ())
     _refuse_number(desk, spoken, len(roots or ()))
+    _refuse_accidents(roots or ())
     options = DoorOptions(
         tools=None if tools is None else tuple(name.strip() for name in tools.split(",") if name.strip()),
         dialect=spoken,
@@ -137,21 +138,13 @@ def _leave(received: signal.Signals | None) -> NoReturn:
 
 
 def _folders(names: Sequence[str]) -> list[Folder]:
-    """Return the folders of the command line; of several, those that are missing are left out with a warning.
-
-    Raises:
-        InvalidArgumentError: One is the home folder, or holds it, and is not given by its whole path.
-    """
+    """Return the folders of the command line; of several, those that are missing are left out with a warning."""
     found = {name: folder_at(name) for name in names}
     missing = [name for name, folder in found.items() if folder is None]
     if missing and len(missing) == len(found):
         raise typer.BadParameter(f"There is no directory {missing[0]!r}.", param_hint="ROOT")
     for name in missing:
         print_note(f"warning: {name!r} is no folder and is not served")
-    for name, folder in found.items():
-        # A client starts this command in whatever folder it stands in itself.
-        if folder is not None and not os.path.isabs(os.path.expanduser(name)):
-            refuse_wide(folder.given, f"Serve the folder of a project; or mean it, by its whole path: {folder.given}.")
     return [folder for folder in found.values() if folder is not None]
 
 
@@ -170,6 +163,18 @@ def _refuse_number(desk: Desk, dialect: Dialect | None, count: int) -> None:
     for name, value in (("--mirror", desk.options.mirror), ("--state-dir", desk.options.state_dir)):
         if value is not None:
             raise InvalidArgumentError(f"{name} goes with one ROOT only")
+
+
+def _refuse_accidents(names: Sequence[str]) -> None:
+    """Refuse the home folder, or what holds it, by a relative path: a client starts this in whatever folder it is in.
+
+    Raises:
+        InvalidArgumentError: One of the folders is.
+    """
+    for name in names:
+        if not os.path.isabs(os.path.expanduser(name)):
+            place = Path(os.path.abspath(name))
+            refuse_wide(place, f"Serve the folder of a project; or mean it, by its whole path: {place}.")
 
 
 def _settings(desk: Desk, root: Path, dialect: Dialect | None, permissions: Preset | None) -> Settings:
