@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shlex
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import takewhile
 from pathlib import Path
@@ -62,7 +63,7 @@ class Workplace:
             InvalidArgumentError: Nobody named the root, and it is the home folder, or holds it.
         """
         if not self.is_named:
-            refuse_wide(
+            _refuse_wide(
                 self.root, f"Go into the folder of a project; or mean it: --root {shlex.quote(str(self.root))}."
             )
 
@@ -102,7 +103,7 @@ def refuse_new_root(folder: Path) -> None:
         InvalidArgumentError: It is the home folder, holds it, or lies in another root.
     """
     command = f"filetools init --root {shlex.quote(str(folder))}"
-    refuse_wide(folder, f"Name the folder of a project; or mean it: {command}.")
+    _refuse_wide(folder, f"Name the folder of a project; or mean it: {command}.")
     real = Path(os.path.realpath(folder))
     outer = _root_above(real)
     if outer not in (None, real):
@@ -110,6 +111,18 @@ def refuse_new_root(folder: Path) -> None:
             f"{str(folder)!r} lies in the root {str(outer)!r}, which covers it",
             suggested_action=f"Work there as it is; for a history apart, that knows nothing of the other: {command}.",
         )
+
+
+def refuse_relative(names: Sequence[str]) -> None:
+    """Refuse the home folder, or what holds it, by a relative path: a client starts a server in whatever folder it is in.
+
+    Raises:
+        InvalidArgumentError: One of the folders is.
+    """
+    for name in names:
+        if not os.path.isabs(os.path.expanduser(name)):
+            place = Path(os.path.abspath(name))
+            _refuse_wide(place, f"Serve the folder of a project; or mean it, by its whole path: {place}.")
 
 
 def _root_above(folder: Path) -> Path | None:
@@ -120,7 +133,7 @@ def _root_above(folder: Path) -> Path | None:
     return next((place for place in near if (place / STATE_DIRECTORY).is_dir()), None)
 
 
-def refuse_wide(folder: Path, remedy: str) -> None:
+def _refuse_wide(folder: Path, remedy: str) -> None:
     """Refuse a folder that holds far more than one project, if nobody named it.
 
     Args:

@@ -20,7 +20,7 @@ from filetools.cli.command import workspace_command
 from filetools.cli.desk import Desk, SharedOptions
 from filetools.cli.exit_codes import FAILED
 from filetools.cli.terminal import print_note
-from filetools.cli.workplace import refuse_wide
+from filetools.cli.workplace import refuse_relative
 from filetools.distribution import install_command
 from filetools.errors import InvalidArgumentError
 from filetools.models import Preset
@@ -93,7 +93,7 @@ def mcp(
     spoken = None if dialect is None else dialect_named(dialect)
     folders = _folders(roots or ())
     _refuse_number(desk, spoken, len(roots or ()))
-    _refuse_accidents(roots or ())
+    refuse_relative(roots or ())
     options = DoorOptions(
         tools=None if tools is None else tuple(name.strip() for name in tools.split(",") if name.strip()),
         dialect=spoken,
@@ -163,18 +163,6 @@ def _refuse_number(desk: Desk, dialect: Dialect | None, count: int) -> None:
     for name, value in (("--mirror", desk.options.mirror), ("--state-dir", desk.options.state_dir)):
         if value is not None:
             raise InvalidArgumentError(f"{name} goes with one ROOT only")
-
-
-def _refuse_accidents(names: Sequence[str]) -> None:
-    """Refuse the home folder, or what holds it, by a relative path: a client starts this in whatever folder it is in.
-
-    Raises:
-        InvalidArgumentError: One of the folders is.
-    """
-    for name in names:
-        if not os.path.isabs(os.path.expanduser(name)):
-            place = Path(os.path.abspath(name))
-            refuse_wide(place, f"Serve the folder of a project; or mean it, by its whole path: {place}.")
 
 
 def _settings(desk: Desk, root: Path, dialect: Dialect | None, permissions: Preset | None) -> Settings:

@@ -19,7 +19,7 @@ from filetools.cli.commands.serving import Groups
 from filetools.cli.desk import Desk, user_name
 from filetools.cli.exit_codes import FAILED
 from filetools.cli.terminal import print_line, print_note, printable
-from filetools.cli.workplace import refuse_wide
+from filetools.cli.workplace import refuse_relative
 from filetools.distribution import install_command
 from filetools.models import Preset
 from filetools.settings import STATE_DIRECTORY
@@ -76,9 +76,8 @@ def serve(
     from filetools.servers.http import serve as serve_http
 
     wanted = None if tools is None else tuple(each.strip() for each in tools.split(",") if each.strip())
+    refuse_relative([str(root)])
     place = root.resolve()
-    if not root.is_absolute():
-        refuse_wide(place, f"Serve the folder of a project; or mean it, by its whole path: {place}.")
     mirror, state = desk.options.mirror, desk.options.state_dir
     secrets = state or place / STATE_DIRECTORY
     settings, _ = Desk(replace(desk.options, root=place)).settings(permissions=permissions)
