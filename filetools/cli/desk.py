@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import logging
 import signal
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final, NoReturn, TypeVar
@@ -120,11 +121,8 @@ class Desk:
         if self.options.mirror is not None:
             self.perform(work, show)
             return
-        for name in _ENDING:
-            number = getattr(signal, name, None)
-            if number is not None and signal.getsignal(number) is signal.SIG_DFL:
-                signal.signal(number, _end_in_order)
-        self._run(self._opening(create=False), work, show)
+        with _ended_in_order():
+            self._run(self._opening(create=False), work, show)
 
     @property
     def lacks_state(self) -> bool:
@@ -250,9 +248,22 @@ class Desk:
         return Actor(kind="editor", id=user_name())
 
 
-def _end_in_order(number: int, _: object) -> NoReturn:
-    """End as after Ctrl-C, so that what lasts as long as the command goes with it."""
-    raise SystemExit(_SIGNALLED + number)
+@contextmanager
+def _ended_in_order() -> Iterator[None]:
+    """Have signals that end the process end it as Ctrl-C does, so that what lasts as long as the command goes with it."""
+
+    def end(number: int, _: object) -> NoReturn:
+        raise SystemExit(_SIGNALLED + number)
+
+    present = [getattr(signal, name) for name in _ENDING if hasattr(signal, name)]
+    taken = [number for number in present if signal.getsignal(number) is signal.SIG_DFL]
+    for number in taken:
+        signal.signal(number, end)
+    try:
+        yield
+    finally:
+        for number in taken:
+            signal.signal(number, signal.SIG_DFL)
 
 
 def user_name() -> str:
