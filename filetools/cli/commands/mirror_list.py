@@ -55,7 +55,9 @@ def mirror(
     if folder is None:
         listed = [asdict(each) for each in list_mirrors(root, state_directory=state)]
         desk.show({"mirrors": listed}, _show_list)
-    elif action == "remove":
+        return
+    desk.workplace.refuse_accident()
+    if action == "remove":
         desk.show(asdict(remove_mirror(root, folder, state_directory=state)), _show_removed)
     else:
         _fill(desk, add_mirror(root, folder, state_directory=state, adopt=adopt))

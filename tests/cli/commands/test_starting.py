@@ -32,6 +32,7 @@ READING: dict[str, Sequence[tuple[str, ...]]] = {
     "redo": (("--dry-run",),),
     "restore": (("nope", "--dry-run"),),
     "status": ((), ("-v",), ("--json",)),
+    "mirror": ((), ("list", "--json"), ("remove", "nope")),
     "call": (("read_file", '{"path": "notes.md"}'), ("grep_files", '{"pattern": "one"}'), ("nope",)),
     "tools": ((), ("--format", "json")),
     "approvals": ((), ("--diff",)),
@@ -180,6 +181,12 @@ def test_a_home_folder_is_changed_only_where_it_is_named(
     assert (tmp_path / ".filetools" / "journal.db").is_file()
     if change[0] != "init":  # that somebody meant it once does not mean it again
         assert run(*change, cwd=tmp_path).code == 2
+
+
+def test_a_home_folder_gets_no_mirror_by_accident(run: CommandLine, tmp_path: Path) -> None:
+    before, mirror = listing(tmp_path), tmp_path.with_name(f"{tmp_path.name}-mirror")
+    assert "is your home folder" in run("mirror", "add", str(mirror), cwd=tmp_path).error
+    assert (listing(tmp_path), mirror.exists()) == (before, False)
 
 
 def test_reading_in_a_home_folder_is_free_and_leaves_nothing(run: CommandLine, temporary: Path, tmp_path: Path) -> None:
