@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from filetools.app import ApprovalAnswer, ApprovalDecision, ApprovalRequest, BlockingFacade, open_sync
     from filetools.app import open_workspace as open  # noqa: A004 - read as filetools.open(), like io.open()
     from filetools.content import Edit, TextEdit
+    from filetools.descriptors import Descriptors
     from filetools.editors import EditorState, Selection, TreeState
     from filetools.errors import FileToolsError
     from filetools.facade import FileToolsFacade
@@ -29,6 +30,7 @@ else:
             "filetools.app": "ApprovalAnswer, ApprovalDecision, ApprovalRequest, BlockingFacade, open_sync, "
             "open_workspace as open",
             "filetools.content": "Edit, TextEdit",
+            "filetools.descriptors": "Descriptors",
             "filetools.editors": "EditorState, Selection, TreeState",
             "filetools.errors": "FileToolsError",
             "filetools.facade": "FileToolsFacade",
@@ -45,6 +47,7 @@ __all__ = [
     "ApprovalDecision",
     "ApprovalRequest",
     "BlockingFacade",
+    "Descriptors",
     "Edit",
     "EditorState",
     "FileToolsError",

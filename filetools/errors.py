@@ -667,3 +667,58 @@ class ResyncRequiredError(FileToolsError):
             path=path,
             details={"buffer_version": buffer_version, "newest_version": newest},
         )
+
+
+class DescriptorError(FileToolsError, LookupError):
+    """Raised when a descriptor cannot be read; subclasses say why."""
+
+    code = "FD_READ_ERROR"
+    action = "Call the tool that gave the text again."
+    kind: ClassVar[str] = "read_error"
+    """Type in the frame of the error."""
+
+    def __init__(self, fd: str, message: str) -> None:
+        super().__init__(message, details={"fd": fd, "type": self.kind})
+
+
+class DescriptorNotFoundError(DescriptorError):
+    """Raised when its owner has no descriptor of an id."""
+
+    code = "FD_NOT_FOUND"
+    action = "Use one of the ids that the message names, or list_fds."
+    kind = "not_found"
+
+    def __init__(self, fd: str, known: Sequence[str]) -> None:
+        super().__init__(fd, f"File descriptor {fd} not found. Available FDs: {', '.join(known) or 'none'}")
+
+
+class DescriptorExpiredError(DescriptorError):
+    """Raised when the text of a descriptor is no longer kept: it was not used for long, or room was needed."""
+
+    code = "FD_EXPIRED"
+    kind = "expired"
+
+    def __init__(self, fd: str) -> None:
+        super().__init__(fd, f"File descriptor {fd} has expired")
+
+
+class InvalidPageError(DescriptorError):
+    """Raised when a descriptor has no page of a number."""
+
+    code = "FD_INVALID_PAGE"
+    action = "Ask for a page in the range that the message names."
+    kind = "invalid_page"
+
+    def __init__(self, fd: str, last: int) -> None:
+        super().__init__(fd, f"Invalid page number. Valid range: 1-{last}")
+
+
+class InvalidRangeError(DescriptorError):
+    """Raised when a descriptor has no such line or character."""
+
+    code = "FD_INVALID_RANGE"
+    action = "Begin in the range that the message names."
+    kind = "invalid_range"
+
+    def __init__(self, fd: str, unit: str, first: int, last: int) -> None:
+        super().__init__(fd, f"Invalid {unit} start position. Valid range: {first}-{last}")

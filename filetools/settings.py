@@ -9,11 +9,12 @@ from __future__ import annotations
 import os
 import tomllib
 from collections.abc import Mapping
+from difflib import get_close_matches
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any, Final, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from filetools.errors import InvalidArgumentError
 from filetools.models import STATE_DIRECTORY as STATE_DIRECTORY
@@ -51,6 +52,38 @@ PROTECTED_PATHS: Final = (
     ".claude/**",
     ".mcp.json",
 )
+
+
+class DescriptorSettings(BaseModel):
+    """How long texts become descriptors; the table `[file_descriptor]`."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+    enabled: bool = False
+    """Whether long results become descriptors wherever there are tools to read them."""
+    default_page_size: int = Field(default=4000, gt=0)
+    """Most characters of a page."""
+    max_direct_output_chars: int = Field(default=8000, gt=0)
+    """Longest text of a result that stays as it is, in characters."""
+    max_input_chars: int = Field(default=8000, gt=0)
+    """Longest input of a person that stays as it is, in characters."""
+    page_user_input: bool = True
+    """Whether longer input of a person becomes a descriptor."""
+    enable_references: bool = False
+    """Whether what a model marks with `<ref id="…">` is kept."""
+    body: Literal["auto", "xml"] = "auto"
+    """"auto": frames quote texts as they are; "xml": escaped."""
+    max_bytes: int = Field(default=256 * MIB, gt=0)
+    """Longest text, and most of all texts, in bytes; beyond it those used least recently go."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _name_what_was_meant(cls, given: Any) -> Any:
+        for name in given if isinstance(given, Mapping) else ():
+            if name not in cls.model_fields:
+                near = get_close_matches(str(name), cls.model_fields, n=1) or [", ".join(cls.model_fields)]
+                raise ValueError(f"unknown key {name!r}; did you mean {near[0]!r}?")
+        return given
 
 
 class Settings(BaseModel):
@@ -112,6 +145,8 @@ class Settings(BaseModel):
     """Most lines that a model gets at once of a text; it goes on reading where it was cut."""
     max_text_characters: int = Field(default=50_000, ge=1)
     """Most characters that a model gets at once of a text."""
+    file_descriptor: DescriptorSettings = DescriptorSettings()
+    """What becomes of longer texts, where descriptors are switched on."""
 
     def is_prose(self, path: str) -> bool:
         """Whether a file is prose by its name, whatever the case of its letters; the last pattern that matches says."""

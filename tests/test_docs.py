@@ -30,6 +30,7 @@ GUIDES = [
     "docs/guide/recipes.md",
     "docs/embedding.md",
     "docs/events.md",
+    "docs/descriptors.md",
     "docs/settings.md",
     "docs/command-line.md",
 ]

@@ -107,6 +107,11 @@ def open_workspace(
     return Opening(place, copy, state, given, create=create)
 
 
+def _tools(files: FileToolsFacade) -> registry.ToolRegistry:
+    """Return all tools of an actor; long results become descriptors where the settings say so."""
+    return registry.ToolRegistry(files, descriptors=files.descriptors() if files.settings.file_descriptor.enabled else None)
+
+
 class Opening:
     """A workspace on its way to being open; enter it once."""
 
@@ -182,7 +187,7 @@ class Opening:
         self._stack.push_async_callback(runner.aclose)
         self._stack.push_async_callback(parts.sync.finish)
         await parts.sync.start()
-        return FileToolsFacade(runner, feed, actor, lambda files: registry.ToolRegistry(files))
+        return FileToolsFacade(runner, feed, actor, _tools)
 
     async def _prepare(self, prepare: Callable[[], State]) -> tuple[State, Settings]:
         """What must be known before anything is built, even how many threads there are."""

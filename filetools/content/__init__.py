@@ -30,6 +30,7 @@ from filetools.content.line_index import LineIndex, LineIndexCache
 from filetools.content.lines import count_lines, newline_of
 from filetools.content.merge import BytesMerge, Conflict, MergeResult, merge, merge_bytes, merge_keeping
 from filetools.content.pages import CursorValue, decode_cursor, encode_cursor
+from filetools.content.paging import OutOfRangeError, PagedText, TextWindow, WindowMode
 from filetools.content.patches import apply_file_patch, parse_patch
 from filetools.content.ranges import read_byte_range, read_text_range
 from filetools.content.text_edits import TextEdit, apply_text_edits, composed, in_utf16, splice
@@ -57,11 +58,15 @@ __all__ = [
     "LineIndexCache",
     "MemorySource",
     "MergeResult",
+    "OutOfRangeError",
+    "PagedText",
     "PatchHunk",
     "PatchLine",
     "TextEdit",
     "TextFormat",
+    "TextWindow",
     "Window",
+    "WindowMode",
     "apply_edits",
     "apply_edits_to_bytes",
     "apply_file_patch",

@@ -28,8 +28,11 @@ from filetools.paths import AnyPath
 from filetools.permissions import ApprovalRequest, Approver, Attendance
 
 if TYPE_CHECKING:
+    from filetools.facade import descriptor_calls
+    from filetools.facade.descriptor_calls import DescriptorCalls
     from filetools.facade.transactions import Transaction, transaction
 else:
+    (descriptor_calls,) = deferred_modules("filetools.facade", "descriptor_calls")
     (transaction,) = deferred_modules("filetools.facade.transactions", "transaction")
 
 
@@ -86,6 +89,15 @@ class FileToolsFacade(ReadCalls, SearchCalls, BodyCalls, TreeCalls, HistoryCalls
     def buffers(self) -> Buffers:
         """The documents that this actor, an editor, has open: text that is not saved yet, shared with everybody."""
         return Buffers(self._runner, self._runner.news, self.actor, self._authorise)
+
+    def descriptors(self, *, owner: str | None = None, is_opaque: bool = False) -> DescriptorCalls:
+        """Return long texts that this actor reads in pages, kept in the journal; see `docs/descriptors.md`.
+
+        Args:
+            owner: Whose they are, for doors that tell their callers apart in another way; by default this actor's session.
+            is_opaque: Whether ids are random and expire a day after their last use, for doors that others share.
+        """
+        return descriptor_calls.kept_for(self._parts, self.actor, owner=owner, is_opaque=is_opaque)
 
     def transaction(self) -> Transaction:
         """Return a block for any calls over any files that are done together or not at all.

@@ -31,11 +31,11 @@ if TYPE_CHECKING:
         Journal,
         Marks,
         Mirrors,
-        SeenVersions,
     )
     from filetools.journal.rescue import Rescue, rescue_journal
-    from filetools.journal.seen_versions import MOST_SEEN, MOST_SEEN_OF_PATH, SeenVersion
+    from filetools.journal.seen_versions import MOST_SEEN, MOST_SEEN_OF_PATH, SeenVersion, SeenVersions
     from filetools.journal.sqlite import SqliteJournal
+    from filetools.journal.table import Table, TableRow
     from filetools.journal.tree_index import IndexRow, Looked, TreeIndex
 else:
     __getattr__, __dir__ = deferred(
@@ -49,10 +49,11 @@ else:
             "filetools.journal.documents": "DocumentEdit, Handle, NewDocument",
             "filetools.journal.examination": "JournalReport, examine_journal",
             "filetools.journal.history": "NameChange, Selection",
-            "filetools.journal.journal": "Backlog, Contents, Documents, History, Journal, Marks, Mirrors, SeenVersions",
+            "filetools.journal.journal": "Backlog, Contents, Documents, History, Journal, Marks, Mirrors",
             "filetools.journal.rescue": "Rescue, rescue_journal",
-            "filetools.journal.seen_versions": "MOST_SEEN, MOST_SEEN_OF_PATH, SeenVersion",
+            "filetools.journal.seen_versions": "MOST_SEEN, MOST_SEEN_OF_PATH, SeenVersion, SeenVersions",
             "filetools.journal.sqlite": "SqliteJournal",
+            "filetools.journal.table": "Table, TableRow",
             "filetools.journal.tree_index": "IndexRow, Looked, TreeIndex",
         },
     )
@@ -95,6 +96,8 @@ __all__ = [
     "Selection",
     "SnapshotRow",
     "SqliteJournal",
+    "Table",
+    "TableRow",
     "TreeIndex",
     "View",
     "examine_journal",

@@ -37,6 +37,18 @@ VERSION_TEXT: Final = f"CASE WHEN version IS NOT NULL THEN '{VERSION_PREFIX}' ||
 """Gives the column `version` as text, for queries of so many rows that it matters."""
 UNSYNCED: Final = -1
 """Value of `used` for texts that somebody read and no record needs: nobody has synced them, and they are the first to go."""
+IS_FREE: Final = (
+    # A file that was only found needs its bytes for a snapshot alone.
+    "NOT EXISTS (SELECT 1 FROM heads WHERE heads.version = contents.hash AND heads.number > 0)"
+    " AND NOT EXISTS (SELECT 1 FROM snapshot_rows WHERE snapshot_rows.version = contents.hash)"
+    # Of all that an actor has seen of a path, only the newest row's base is kept for it.
+    " AND NOT EXISTS (SELECT 1 FROM seen_versions AS seen WHERE seen.base = contents.hash AND seen.time > ?"
+    " AND NOT EXISTS (SELECT 1 FROM seen_versions AS newer"
+    " WHERE newer.owner = seen.owner AND newer.key = seen.key AND newer.time > seen.time))"
+    " AND NOT EXISTS (SELECT 1 FROM documents WHERE documents.base = contents.hash)"
+    " AND NOT EXISTS (SELECT 1 FROM descriptors WHERE descriptors.version = contents.hash)"
+)
+"""Whether nothing but records of the past needs a row of contents; takes the time since when a base counts, in seconds."""
 _TOUCH: Final = "UPDATE contents SET used = ? WHERE hash = ?"
 
 Values = tuple[bytes, int, int, bytes]

@@ -17,7 +17,8 @@ from filetools.journal.document_rows import Document, DocumentChange
 from filetools.journal.documents import DocumentEdit, Handle, NewDocument
 from filetools.journal.history import NameChange, Selection
 from filetools.journal.retention import Retained
-from filetools.journal.seen_versions import SeenVersion
+from filetools.journal.seen_versions import SeenVersions
+from filetools.journal.table import Table
 from filetools.journal.tree_index import TreeIndex
 from filetools.models import Actor, ChangeRecord
 
@@ -99,22 +100,6 @@ class Mirrors(Protocol):
 
     def remove(self, place: str) -> None:
         """Forget a mirror and its backlog."""
-
-
-class SeenVersions(Protocol):
-    """Which versions each actor has seen, or was told, of each path."""
-
-    def of(self, owner: str) -> list[tuple[str, SeenVersion]]:
-        """Return an actor's (key, row) pairs, the oldest first."""
-
-    def heads(self, owner: str) -> list[tuple[str, str, Actor, str | None]]:
-        """Return (key, path, who, version) of the newest change of every path that an actor knows, the newest last."""
-
-    def save(self, changes: Iterable[tuple[str, str, SeenVersion | None]]) -> None:
-        """Keep (owner, key, row) in this order; None for a row drops all that was kept of the path."""
-
-    def forget(self, owner: str) -> None:
-        """Drop all rows of an actor."""
 
 
 class Documents(Protocol):
@@ -302,6 +287,10 @@ class Journal(Protocol):
     @property
     def approvals(self) -> Approvals:
         """What people are asked."""
+
+    @property
+    def descriptors(self) -> Table:
+        """Long texts that models read in pages."""
 
     @property
     def marks(self) -> Marks:

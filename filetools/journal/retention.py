@@ -18,8 +18,10 @@ from typing import Final, NamedTuple
 
 from filetools.journal.blobs import BlobFolder
 from filetools.journal.checkpoints import SqliteCheckpoints, oldest_kept
+from filetools.journal.contents import IS_FREE
 from filetools.journal.database import Database
 from filetools.journal.seen_versions import tidy_seen_versions
+from filetools.journal.table import release_bytes
 from filetools.journal.totals import count_records, note_contents, note_removed, sum_contents
 
 SLICE: Final = 200
@@ -46,19 +48,9 @@ _REMOVABLE_RECORDS: Final = (
 _REMOVE_RECORD: Final = f"DELETE FROM records WHERE number = ? AND synced > 0 AND state != 'pending' AND NOT {_IS_HEAD}"
 LIVE_SECONDS: Final = 30 * 24 * 3600.0
 """Age of a base up to which its text is kept for merging."""
-_IS_FREE: Final = (
-    # A file that was only found needs its bytes for a snapshot alone.
-    "NOT EXISTS (SELECT 1 FROM heads WHERE heads.version = contents.hash AND heads.number > 0)"
-    " AND NOT EXISTS (SELECT 1 FROM snapshot_rows WHERE snapshot_rows.version = contents.hash)"
-    # Of all that an actor has seen of a path, only the newest row's base is kept for it.
-    " AND NOT EXISTS (SELECT 1 FROM seen_versions AS seen WHERE seen.base = contents.hash AND seen.time > ?"
-    " AND NOT EXISTS (SELECT 1 FROM seen_versions AS newer"
-    " WHERE newer.owner = seen.owner AND newer.key = seen.key AND newer.time > seen.time))"
-    " AND NOT EXISTS (SELECT 1 FROM documents WHERE documents.base = contents.hash)"
-)
 _REMOVABLE_CONTENTS: Final = (
     "SELECT hash, size, used, bytes IS NULL FROM contents INDEXED BY contents_by_use"
-    f" WHERE used < ? AND {_IS_FREE} ORDER BY used"
+    f" WHERE used < ? AND {IS_FREE} ORDER BY used"
 )
 MOST_READ_BYTES: Final = 256 * 1024 * 1024
 """Bytes of texts that are kept only because somebody has read them; beyond it those not used longest go."""
@@ -67,7 +59,7 @@ _READ_TEXTS: Final = (
     " ORDER BY (SELECT max(time) FROM seen_versions WHERE base = hash) DESC, rowid DESC"
 )
 _REMOVE_READ_TEXT: Final = "DELETE FROM contents WHERE hash = ?1 AND used = ?2 AND used < 0 AND ?3"
-_REMOVE_CONTENT: Final = f"DELETE FROM contents WHERE hash = ? AND used = ? AND {_IS_FREE}"
+_REMOVE_CONTENT: Final = f"DELETE FROM contents WHERE hash = ? AND used = ? AND {IS_FREE}"
 _REMOVE_RELATIONS: Final = (
     "DELETE FROM relations WHERE number = ?1 AND NOT EXISTS (SELECT 1 FROM records WHERE number = ?1)"
 )
@@ -259,6 +251,9 @@ class Retention:
 
     def _drop_contents(self, surplus: int) -> int:
         live_since = self._clock() - LIVE_SECONDS
+        # Before any version that was recorded: a large result never costs undo history.
+        release = partial(release_bytes, name="descriptors", surplus=surplus)
+        self._database.write(release, durable=False, may_use_reserve=lambda: True)
         doomed = self._removable_contents(surplus, live_since)
         self._remove(doomed, _REMOVE_CONTENT, live_since)
         return sum(content.size for content in doomed)

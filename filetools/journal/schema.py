@@ -12,6 +12,13 @@ from typing import Final
 from filetools.errors import StateDamagedError, StateTooNewError
 from filetools.journal.undone import adopt_relations
 
+TABLE_STATEMENTS: Final = (
+    "CREATE TABLE {0} (key TEXT PRIMARY KEY, value TEXT NOT NULL, version BLOB, size INTEGER NOT NULL, used REAL NOT NULL,"
+    " revision INTEGER NOT NULL) WITHOUT ROWID",
+    "CREATE INDEX {0}_of_version ON {0} (version) WHERE version IS NOT NULL",
+)
+"""Make a table for `SqliteTable`, of a name."""
+
 MIGRATIONS: Final[tuple[tuple[str, ...], ...]] = (
     (
         "CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID",
@@ -233,6 +240,7 @@ MIGRATIONS: Final[tuple[tuple[str, ...], ...]] = (
     ("CREATE TABLE spans (number INTEGER PRIMARY KEY, since REAL NOT NULL, until REAL NOT NULL)",),
     # Where the root was when the mirror was added; NULL if only callers named it. A path that need not be UTF-8.
     ("ALTER TABLE mirrors ADD COLUMN root BLOB",),
+    tuple(statement.format("descriptors") for statement in TABLE_STATEMENTS),
 )
 
 SCHEMA_VERSION: Final = len(MIGRATIONS)

@@ -6,7 +6,7 @@ import sqlite3
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import partial
-from typing import Final
+from typing import Final, Protocol
 
 from filetools.journal.contents import digest_of, version_from
 from filetools.journal.database import Database
@@ -54,6 +54,22 @@ class SeenVersion:
     """Seconds since the epoch."""
     encoding: str | None = None
     """Codec that the actor named for the text; None if it took it as the bytes say."""
+
+
+class SeenVersions(Protocol):
+    """Which versions each actor has seen, or was told, of each path."""
+
+    def of(self, owner: str) -> list[tuple[str, SeenVersion]]:
+        """Return an actor's (key, row) pairs, the oldest first."""
+
+    def heads(self, owner: str) -> list[tuple[str, str, Actor, str | None]]:
+        """Return (key, path, who, version) of the newest change of every path that an actor knows, the newest last."""
+
+    def save(self, changes: Iterable[tuple[str, str, SeenVersion | None]]) -> None:
+        """Keep (owner, key, row) in this order; None for a row drops all that was kept of the path."""
+
+    def forget(self, owner: str) -> None:
+        """Drop all rows of an actor."""
 
 
 class SqliteSeenVersions:

@@ -28,6 +28,7 @@ from filetools.journal.reading import SqliteReading
 from filetools.journal.reserve import Reserve
 from filetools.journal.retention import Limits, Retained, Retention
 from filetools.journal.seen_versions import SqliteSeenVersions
+from filetools.journal.table import SqliteTable
 from filetools.journal.translation import TRANSLATED
 from filetools.journal.tree_index import SqliteTreeIndex
 from filetools.models import Actor, ChangeRecord, Durability
@@ -79,6 +80,7 @@ class SqliteJournal(SqliteReading):
         self.seen_versions = SqliteSeenVersions(database)
         self.documents = SqliteDocuments(database, on_visible)
         self.approvals = SqliteApprovals(database, f"{database.opening:x}", on_visible)
+        self.descriptors = SqliteTable(database, "descriptors", on_visible)
         self.marks = SqliteMarks(database, reader, notes)
         self.history = SqliteHistory(database, reader)
         self.checkpoints = SqliteCheckpoints(database)

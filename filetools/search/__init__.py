@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from filetools.deferred import deferred
 
 if TYPE_CHECKING:
-    from filetools.search.contents import GrepOptions, OutputMode, Ripgrep, Unsaved, find_ripgrep, grep_page
+    from filetools.search.contents import GrepOptions, OutputMode, Ripgrep, Unsaved, find_ripgrep, grep_page, search_text
     from filetools.search.folder import FolderCache
     from filetools.search.ignores import IgnoreCache, stack_above
     from filetools.search.listing import list_page
@@ -18,7 +18,7 @@ else:
     __getattr__, __dir__ = deferred(
         __name__,
         {
-            "filetools.search.contents": "GrepOptions, OutputMode, Ripgrep, Unsaved, find_ripgrep, grep_page",
+            "filetools.search.contents": "GrepOptions, OutputMode, Ripgrep, Unsaved, find_ripgrep, grep_page, search_text",
             "filetools.search.folder": "FolderCache",
             "filetools.search.ignores": "IgnoreCache, stack_above",
             "filetools.search.listing": "list_page",
@@ -45,6 +45,7 @@ __all__ = [
     "grep_page",
     "list_page",
     "search_files",
+    "search_text",
     "stack_above",
     "walk_tree",
 ]

@@ -8,8 +8,10 @@ from filetools.tools.bodies import bounded
 from filetools.tools.call_log import CallLog, CallRecord
 from filetools.tools.clipping import TextLimits
 from filetools.tools.deadline import Deadline
+from filetools.tools.descriptors import GROUP as DESCRIPTOR_GROUP
+from filetools.tools.descriptors import descriptors_for
 from filetools.tools.envelope import failure_envelope, success_envelope
-from filetools.tools.files import Files
+from filetools.tools.files import DescriptorTable, Files
 from filetools.tools.media import FileLink, Medium
 from filetools.tools.registry import FILE_TOOLS, ToolRegistry, chosen
 from filetools.tools.retrying import RetryPolicy, retry
@@ -21,12 +23,14 @@ from filetools.tools.step_counter import StepCounter
 from filetools.tools.tool import AnyTool, Effect, Published, Tool, ToolContext
 
 __all__ = [
+    "DESCRIPTOR_GROUP",
     "FILE_TOOLS",
     "AbortSignal",
     "AnyTool",
     "CallLog",
     "CallRecord",
     "Deadline",
+    "DescriptorTable",
     "Effect",
     "FileLink",
     "Files",
@@ -46,6 +50,7 @@ __all__ = [
     "ToolRegistry",
     "bounded",
     "chosen",
+    "descriptors_for",
     "failure_envelope",
     "has_schema",
     "nearest_name",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from filetools.errors import (
@@ -23,9 +23,11 @@ from filetools.tools.abort import AbortSignal
 from filetools.tools.arguments import Parameters, read_arguments
 from filetools.tools.call_log import CallLog
 from filetools.tools.call_report import CallReport
+from filetools.tools.clipping import TextLimits
 from filetools.tools.deadline import WARNING_SHARE, Deadline
+from filetools.tools.descriptors import wrapped
 from filetools.tools.envelope import failure_envelope, news_of, success_envelope
-from filetools.tools.files import Files
+from filetools.tools.files import DescriptorTable, Files
 from filetools.tools.nearby import suggest_paths
 from filetools.tools.offered import Offered
 from filetools.tools.retrying import Retrier, RetryPolicy
@@ -49,6 +51,10 @@ class CallDesk:
     offered: Offered
     """How hints name what the caller can do."""
     require_read: bool
+    descriptors: DescriptorTable | None = None
+    """Where results go that are too long; None leaves them as they are."""
+    limits: TextLimits = field(default_factory=TextLimits)
+    """Most of a text that a model gets at once."""
     roots: Roots | None = None
     """What is served by absolute paths; `files` is the first of it."""
 
@@ -88,11 +94,15 @@ class ToolCall:
         self._report = CallReport(desk.log, desk.files.bus, name, call_id, progress=progress)
         self._deadline: Deadline | None = None
         self._retrier: Retrier | None = None
+        self._parameters: Parameters | None = None
         self._repairs: tuple[str, ...] = ()
 
     async def run(self, arguments: object) -> dict[str, Any]:
         """Return the envelope of the call; raises nothing but CancelledError."""
         envelope = await self._enveloped(arguments)
+        if self._desk.descriptors is not None and envelope["success"]:
+            tool, limits = self._desk.find(self._name), self._desk.limits
+            envelope = await wrapped(tool, self._parameters, envelope, self._desk.descriptors, limits)
         if self._repairs and envelope["success"]:
             told = {"code": "REPAIRED", "message": f"Arguments: {'; '.join(self._repairs)}"}
             envelope["warnings"] = [told, *envelope.get("warnings", ())]
@@ -137,6 +147,7 @@ class ToolCall:
         tool = self._desk.find(self._name)
         parsed = read_arguments(tool.parameters, arguments)
         parameters, self._repairs = parsed.parameters, parsed.repairs
+        self._parameters = parameters
         self._report.path = parameters.about()
         if tool.level == "block":
             raise ToolBlockedError(tool.name, self._report.path, "this tool is switched off")
@@ -182,7 +193,9 @@ class ToolCall:
             report=self._report.progress,
             abort=self._abort,
             require_read=self._desk.require_read,
-            partial=None if self._partial is None else self._tell_part,
+            # Rows that are told at once would travel twice where the whole result becomes a descriptor.
+            partial=None if self._partial is None or self._desk.descriptors is not None else self._tell_part,
+            kept=self._desk.descriptors,
         )
 
     def _tell_part(self, part: Result) -> None:

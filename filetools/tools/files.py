@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, Protocol, TypeVar
 
 from filetools.content import Edit, TextEdit
+from filetools.descriptors import Descriptors
 from filetools.events import EventBus
 from filetools.models import (
     Actor,
@@ -31,8 +32,9 @@ from filetools.models import (
     WatchResult,
     WriteResult,
 )
-from filetools.settings import Settings
+from filetools.settings import DescriptorSettings, Settings
 
+T = TypeVar("T")
 IsAborted = Callable[[], bool]
 Percent = Callable[[int], None]
 Looked = Callable[[int], None]
@@ -59,6 +61,17 @@ class OpenDocuments(Protocol):
         """Give up a handle."""
 
 
+class DescriptorTable(Protocol):
+    """The descriptors of one owner; `DescriptorCalls` of the facade says what it promises and raises."""
+
+    @property
+    def settings(self) -> DescriptorSettings:
+        """Their settings."""
+
+    async def run(self, work: Callable[[Descriptors], T]) -> T:
+        """Return what `work` makes of the descriptors, in a worker thread."""
+
+
 class Files(Protocol):
     """File tools of one actor on one opened workspace; `FileToolsFacade` says what each method promises and raises."""
 
@@ -81,6 +94,9 @@ class Files(Protocol):
     @property
     def buffers(self) -> OpenDocuments:
         """The documents that this actor has open."""
+
+    def descriptors(self, *, owner: str | None = None, is_opaque: bool = False) -> DescriptorTable:
+        """Return the descriptors of this actor, or of another owner."""
 
     def for_actor(
         self, actor: Actor, *, require_version: bool | None = None, on_conflict: OnConflict | None = None
@@ -113,7 +129,7 @@ class Files(Protocol):
     async def write_file(
         self,
         path: str,
-        content: str,
+        content: str | bytes,
         *,
         expected_version: str | None = None,
         on_stale: Literal["merge", "refuse"] | None = None,
@@ -121,10 +137,10 @@ class Files(Protocol):
     ) -> WriteResult:
         """Create or replace a file."""
 
-    async def create_file(self, path: str, content: str) -> WriteResult:
+    async def create_file(self, path: str, content: str | bytes) -> WriteResult:
         """Create a file that must not exist."""
 
-    async def append_file(self, path: str, content: str) -> WriteResult:
+    async def append_file(self, path: str, content: str | bytes, *, expected_version: str | None = None) -> WriteResult:
         """Add to the end of a file."""
 
     async def edit_file(

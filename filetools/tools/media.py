@@ -30,11 +30,18 @@ class FileLink:
     size: int
     """Bytes."""
     mime_type: str | None
+    descriptor: str | None = None
+    """Id of the descriptor that is meant instead of a file."""
 
     @classmethod
     def of(cls, read: Mapping[str, Any]) -> FileLink:
         """Return the link to the file that was read."""
         return cls(path=read["path"], size=read["size"], mime_type=read.get("mime_type"))
+
+    @classmethod
+    def of_descriptor(cls, frame: Mapping[str, Any]) -> FileLink:
+        """Return the link to a descriptor that a frame tells of."""
+        return cls(path=frame.get("path", frame["fd"]), size=0, mime_type="text/plain", descriptor=frame["fd"])
 
 
 def media_of(data: Mapping[str, Any]) -> tuple[Medium | None, tuple[FileLink, ...]]:

@@ -15,8 +15,9 @@ from filetools.tools.buffers import BUFFERS
 from filetools.tools.call import CallDesk, ToolCall
 from filetools.tools.call_log import CallLog
 from filetools.tools.clipping import TextLimits
+from filetools.tools.descriptors import DESCRIPTORS
 from filetools.tools.editing import EDITING
-from filetools.tools.files import Files
+from filetools.tools.files import DescriptorTable, Files
 from filetools.tools.history import HISTORY
 from filetools.tools.offered import Names, Offered
 from filetools.tools.reading import READING
@@ -29,7 +30,7 @@ from filetools.tools.tool import AnyTool, ReportPart, ReportProgress
 from filetools.tools.writing import WRITING
 
 FILE_TOOLS: Final[tuple[AnyTool, ...]] = (
-    *READING, *SEARCHING, *WRITING, *EDITING, *ARRANGING, *HISTORY, *BATCHES, *BUFFERS,
+    *READING, *SEARCHING, *WRITING, *EDITING, *ARRANGING, *HISTORY, *BATCHES, *BUFFERS, *DESCRIPTORS,
 )  # fmt: skip
 """The tools over files; those of the group "core" are what doors offer by default."""
 
@@ -68,6 +69,7 @@ class ToolRegistry:
             whose tools have no such parameter.
         roots: Folders that handlers may reach by absolute paths, the first of them in `files`; news of changed files
             are then told by absolute paths, too.
+        descriptors: Where results whose text is too long are kept, to be read in pages; None leaves them as they are.
         retries: How calls are repeated that met a network error, a rate limit or a strict mirror that failed.
         log: Where calls are logged; registries may share one.
         dialect: How hints name the tools of another product; None for our own.
@@ -81,6 +83,7 @@ class ToolRegistry:
         require_version: bool | None = None,
         require_read: bool = False,
         roots: Roots | None = None,
+        descriptors: DescriptorTable | None = None,
         retries: RetryPolicy | None = None,
         log: CallLog | None = None,
         dialect: Names | None = None,
@@ -97,6 +100,8 @@ class ToolRegistry:
             offered=Offered(self._tools, OWN_NAMES, dialect or Names()),
             require_read=require_read,
             roots=roots,
+            descriptors=descriptors,
+            limits=TextLimits(lines=files.settings.max_text_lines, characters=files.settings.max_text_characters),
         )
         for tool in tools:
             self.register(tool)
@@ -150,10 +155,14 @@ class ToolRegistry:
         return [tool for tool in self._tools.values() if tool.name in wanted]
 
     @property
+    def descriptors(self) -> DescriptorTable | None:
+        """Where results go that are too long; None if they stay as they are."""
+        return self._desk.descriptors
+
+    @property
     def limits(self) -> TextLimits:
         """Most of a text that a model gets at once."""
-        settings = self._desk.files.settings
-        return TextLimits(lines=settings.max_text_lines, characters=settings.max_text_characters)
+        return self._desk.limits
 
     def show(self, name: str, envelope: Mapping[str, Any]) -> Shown:
         """Return what a model gets to see of the envelope that a call of a tool returned.

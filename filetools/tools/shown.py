@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
+from filetools.descriptors import Frame
 from filetools.tools.bodies import Body, body_of, short
 from filetools.tools.clipping import TextLimits, clipped
 from filetools.tools.media import FileLink, media_of
@@ -33,6 +34,8 @@ def shown(tool: AnyTool, envelope: Mapping[str, Any], limits: TextLimits, *, str
         return tool.present(envelope, limits)
     if not envelope["success"]:
         return shown_failure(envelope, limits)
+    if "frame" in envelope["data"]:
+        return shown_frame(envelope)
     facts = {**envelope["data"], **{name: envelope[name] for name in NEWS if name in envelope}}
     program = facts if has_schema(tool, structured=structured) else None
     if not tool.has_body:
@@ -43,6 +46,14 @@ def shown(tool: AnyTool, envelope: Mapping[str, Any], limits: TextLimits, *, str
     hints = (f"hint: {each}" for each in envelope["data"].get("hints", ()))
     text = _joined(body, [*hints, *news_lines(envelope)])
     return Shown(text=text, structured=program, media=media, links=links or cut)
+
+
+def shown_frame(envelope: Mapping[str, Any]) -> Shown:
+    """Return what a model gets to see of a frame: the whole of it, and what is told beside it."""
+    data = envelope["data"]
+    # Of a page that was read there is nothing more behind the link.
+    links = (FileLink.of_descriptor(data),) if data["frame"] == "fd_result" else ()
+    return Shown(text="\n".join([Frame.from_dict(data).text(), *news_lines(envelope)]), links=links)
 
 
 def shown_failure(envelope: Mapping[str, Any], limits: TextLimits) -> Shown:

@@ -11,7 +11,7 @@ from filetools.permissions import Level
 from filetools.tools.abort import AbortSignal
 from filetools.tools.arguments import P, Parameters
 from filetools.tools.clipping import TextLimits
-from filetools.tools.files import Files
+from filetools.tools.files import DescriptorTable, Files
 from filetools.tools.roots import Roots
 from filetools.tools.schemas import input_schema
 from filetools.tools.seen import Shown
@@ -37,6 +37,13 @@ class ToolContext:
     """The folders that the door serves by absolute paths; None for the workspace alone."""
     partial: ReportPart | None = None
     """Tells the first rows of a long result; None if nobody listens."""
+    kept: DescriptorTable | None = None
+    """The descriptors of the door's caller; None for the actor's own."""
+
+    @property
+    def descriptors(self) -> DescriptorTable:
+        """The descriptors that the caller can read."""
+        return self.files.descriptors() if self.kept is None else self.kept
 
     @property
     def roots(self) -> Roots:

@@ -10,13 +10,15 @@ import json
 import os
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
 import filetools
 from filetools.content import TextEdit
+from filetools.descriptors import Descriptors
 from filetools.facade import FileToolsFacade
-from filetools.models import BufferResult
+from filetools.models import Actor, BufferResult
 from tests.support.crashing import CrashingOpening
 from tests.support.faulty import EXIT_CODE, Plan
 
@@ -259,6 +261,16 @@ async def move_and_die(root: Path, source: str, destination: str) -> None:
         await files.move_file(source, destination, overwrite=True)
 
 
+async def keep_texts(root: Path, name: str, count: str, size: str) -> None:
+    """Keep long texts for one agent, each of which begins with its worker's name and a number."""
+    async with filetools.open(root, settings=RELAXED) as files:
+        kept = files.for_actor(Actor(kind="agent", id="alice")).descriptors()
+        for number in range(int(count)):
+            text = f"{name}:{number}\n" * int(size)
+            frame = await kept.run(partial(Descriptors.create, text=text))
+            say(fd=frame.attributes["fd"], first=f"{name}:{number}")
+
+
 TASKS: dict[str, Callable[..., Awaitable[None]]] = {
     "append": append_lines,
     "change": change_lines,
@@ -271,6 +283,7 @@ TASKS: dict[str, Callable[..., Awaitable[None]]] = {
     "asks": ask_people,
     "answers": answer_agents,
     "types": type_texts,
+    "keeps": keep_texts,
 }
 
 if __name__ == "__main__":

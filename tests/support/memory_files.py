@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 from typing import Any, Literal, TypeVar
 
 from filetools.content import Edit, TextEdit, apply_edits, apply_text_edits, insert_lines, parse_patch, structured_patch
+from filetools.descriptors import Descriptors
 from filetools.errors import (
     BatchFailedError,
     BufferClosedError,
@@ -60,6 +61,10 @@ MOMENT = datetime(2024, 1, 2, tzinfo=UTC)
 T = TypeVar("T")
 
 
+def _text(content: str | bytes) -> str:
+    return content if isinstance(content, str) else content.decode()
+
+
 def version_of(text: str) -> str:
     return "sha256:" + hashlib.sha256(text.encode()).hexdigest()
 
@@ -71,6 +76,7 @@ class Tree:
     texts: dict[str, str] = field(default_factory=dict)
     folders: set[str] = field(default_factory=set)
     documents: dict[str, OpenBuffer] = field(default_factory=dict)
+    descriptors: Descriptors = field(default_factory=Descriptors)
     failures: list[BaseException] = field(default_factory=list)
     """Raised by the next calls, one each, before they do anything."""
     calls: list[tuple[str, Actor]] = field(default_factory=list)
@@ -91,6 +97,17 @@ class OpenBuffer:
     path: str
     text: str
     version: int = 1
+
+
+class MemoryDescriptors:
+    """Descriptors of a memory workspace: those of all actors together."""
+
+    def __init__(self, descriptors: Descriptors) -> None:
+        self.settings = descriptors.settings
+        self._descriptors = descriptors
+
+    async def run(self, work: Callable[[Descriptors], T]) -> T:
+        return work(self._descriptors)
 
 
 class MemoryDocuments:
@@ -171,6 +188,9 @@ class MemoryFiles:
         require = self.require_version if require_version is None else require_version
         return MemoryFiles(self.tree, actor, self.bus, self.settings, require_version=require)
 
+    def descriptors(self, *, owner: str | None = None, is_opaque: bool = False) -> MemoryDescriptors:
+        return MemoryDescriptors(self.tree.descriptors)
+
     @property
     def root_paths(self) -> tuple[str, ...]:
         return ("/project",)
@@ -218,24 +238,24 @@ class MemoryFiles:
     async def write_file(
         self,
         path: str,
-        content: str,
+        content: str | bytes,
         *,
         expected_version: str | None = None,
         on_stale: Literal["merge", "refuse"] | None = None,
         require_read: bool = False,
     ) -> WriteResult:
         await self._enter("write_file")
-        return self._replace(path, content, expected_version, require_read=require_read)
+        return self._replace(path, _text(content), expected_version, require_read=require_read)
 
-    async def create_file(self, path: str, content: str) -> WriteResult:
+    async def create_file(self, path: str, content: str | bytes) -> WriteResult:
         await self._enter("create_file")
         if path in self.tree.texts or path in self.tree.folders:
             raise PathExistsError(path)
-        return self._write(path, content, None)
+        return self._write(path, _text(content), None)
 
-    async def append_file(self, path: str, content: str) -> WriteResult:
+    async def append_file(self, path: str, content: str | bytes, *, expected_version: str | None = None) -> WriteResult:
         await self._enter("append_file")
-        return self._write(path, self.tree.texts.get(path, "") + content, None)
+        return self._write(path, self.tree.texts.get(path, "") + _text(content), None)
 
     async def edit_file(
         self, path: str, edits: Sequence[Edit], *, dry_run: bool = False, context_lines: int = 3

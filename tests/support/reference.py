@@ -13,10 +13,12 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, Final
 
+from pydantic import BaseModel
+
 from filetools import errors, settings
 from filetools.errors import FileToolsError
 from filetools.servers.mcp_start import PUBLISHED
-from filetools.settings import Settings
+from filetools.settings import DescriptorSettings, Settings
 from filetools.tools.registry import FILE_TOOLS
 from filetools.tools.tool import AnyTool
 from tests.support import blocking_stub, published
@@ -53,11 +55,17 @@ def settings_page() -> str:
         " (read by the command line). `filetools doctor --settings` prints each value with its source. Sizes are in"
         " bytes, times in seconds."
     )
-    docs = _field_docstrings()
-    rows = ["| Setting | Default | Meaning |", "| --- | --- | --- |"]
-    for name, field in Settings.model_fields.items():
-        rows.append(f"| `{name}` | {_shown(field.default)} | {docs.get(name, '')} |")
+    nested = "`file_descriptor` is a table of its own, `[file_descriptor]` in a file; it has no variables."
+    rows = [*_fields_of(Settings), "", "## file_descriptor", "", nested, "", *_fields_of(DescriptorSettings)]
     return _page("Settings", rows, about)
+
+
+def _fields_of(kind: type[BaseModel]) -> Iterator[str]:
+    docs = _field_docstrings(kind)
+    yield from ("| Setting | Default | Meaning |", "| --- | --- | --- |")
+    for name, field in kind.model_fields.items():
+        shown = "see below" if isinstance(field.default, BaseModel) else _shown(field.default)
+        yield f"| `{name}` | {shown} | {docs.get(name, '')} |"
 
 
 def modules_page() -> str:
@@ -128,9 +136,9 @@ def _error_classes() -> Iterator[type[FileToolsError]]:
             yield value
 
 
-def _field_docstrings() -> dict[str, str]:
+def _field_docstrings(model: type[BaseModel]) -> dict[str, str]:
     tree = ast.parse(inspect.getsource(settings))
-    body = next(node.body for node in tree.body if isinstance(node, ast.ClassDef) and node.name == "Settings")
+    body = next(node.body for node in tree.body if isinstance(node, ast.ClassDef) and node.name == model.__name__)
     found: dict[str, str] = {}
     for field, below in itertools.pairwise(body):
         is_docstring = isinstance(below, ast.Expr) and isinstance(below.value, ast.Constant)

@@ -75,6 +75,23 @@ def grep_page(
     return page.build(cursor)
 
 
+def search_text(text: str, options: GrepOptions, *, what: str, abort: Abort | None = None) -> list[dict[str, Any]]:
+    """Return the lines of a text in which a pattern matches, as rows of a search have them; for a worker thread.
+
+    Args:
+        text: What is searched; LF ends a line.
+        options: What to search for; `limit` is the most rows.
+        what: Its name, for errors.
+        abort: Asked while the text is matched; True stops the search.
+
+    Raises:
+        InvalidArgumentError, CallTimeoutError, AbortedError
+    """
+    with Matcher(options.checked(), abort=abort) as matcher:
+        spans = matcher.find(text, what, most=options.limit)
+    return [described(text, span, options.context) for span in numbered(text, spans)]
+
+
 class _Page:
     """Makes one page; used once."""
 

@@ -25,7 +25,7 @@ from filetools.servers.http.shared import Shared
 from filetools.servers.http.tracing import tracing
 from filetools.servers.mcp import DoorOptions
 from filetools.servers.mcp import http_application as mcp_application
-from filetools.tools import CallLog
+from filetools.tools import DESCRIPTOR_GROUP, CallLog
 
 MCP_PATH: Final = "/mcp"
 
@@ -43,10 +43,11 @@ async def http_application(files: FileToolsFacade, options: HttpOptions) -> Asyn
     """
     log = CallLog()
     hub = Hub(files, log)
-    callers = Callers(files, person=options.person, log=log)
-    shared = Shared(files=files, options=options, callers=callers, log=log, hub=hub, logins=Logins(), metrics=Metrics())
     # Whatever speaks HTTP could say that a person has allowed what it wants; only a login is one.
     door = DoorOptions(tools=options.tools, asks=False)
+    keeps = files.settings.file_descriptor.enabled or any(tool.group == DESCRIPTOR_GROUP for tool in door.selected())
+    callers = Callers(files, person=options.person, log=log, keeps_results=keeps)
+    shared = Shared(files=files, options=options, callers=callers, log=log, hub=hub, logins=Logins(), metrics=Metrics())
     async with mcp_application(files, door, path=MCP_PATH, is_guarded=True, log=log) as mcp:
         try:
             yield ServerApplication(shared, mcp)

@@ -5,6 +5,7 @@ What sort of party calls is decided by how it was let in, never by what it says 
 
 from __future__ import annotations
 
+import json
 import secrets
 from collections import OrderedDict
 from dataclasses import dataclass
@@ -12,7 +13,7 @@ from typing import Final
 
 from filetools.app import FileToolsFacade
 from filetools.models import Actor
-from filetools.tools import CallLog, ToolRegistry
+from filetools.tools import CallLog, DescriptorTable, ToolRegistry
 
 AGENT: Final = "http"
 """Name of every agent: clients have none that can be trusted."""
@@ -42,6 +43,8 @@ class Caller:
     registry: ToolRegistry
     """Its tools; an agent's replace a file only if they name its version."""
     is_person: bool
+    descriptors: DescriptorTable
+    """Its long results, under ids that nobody can guess."""
 
     @property
     def actor(self) -> Actor:
@@ -61,9 +64,11 @@ class Callers:
         files: The opened workspace.
         person: Name of whoever logs in.
         log: Where the calls of tools are logged.
+        keeps_results: Whether long results of agents' calls become descriptors.
     """
 
-    def __init__(self, files: FileToolsFacade, *, person: str, log: CallLog) -> None:
+    def __init__(self, files: FileToolsFacade, *, person: str, log: CallLog, keeps_results: bool = False) -> None:
+        self._keeps_results = keeps_results
         self._files = files
         self._person = person
         self._log = log
@@ -73,22 +78,31 @@ class Callers:
     def caller(self, admission: Admission, session: str | None = None) -> Caller:
         """Return the caller that was let in, in the session that it names; else in that of its login, or of this process."""
         kind = "editor" if admission.is_person else "agent"
-        named = (session or "").strip()[:LONGEST_SESSION] or admission.login or self._process
+        told = (session or "").strip()[:LONGEST_SESSION] or admission.login
+        named = told or self._process
         key = (kind, named)
         if key not in self._known:
-            self._known[key] = self._made(admission.is_person, named)
+            self._known[key] = self._made(admission.is_person, named, told)
         self._known.move_to_end(key)
         if len(self._known) > MOST_CALLERS:
             self._known.popitem(last=False)
         return self._known[key]
 
-    def _made(self, is_person: bool, session: str) -> Caller:
+    def _made(self, is_person: bool, session: str, told: str | None) -> Caller:
         actor = (
             Actor(kind="editor", id=self._person, session=session)
             if is_person
             else Actor(kind="agent", id=AGENT, session=session)
         )
         files = self._files.for_actor(actor, require_version=False)
+        # Without the process: a client that names no session comes back to its results after a restart.
+        owner = json.dumps(["http", actor.kind, actor.id, told])
+        descriptors = files.descriptors(owner=owner, is_opaque=True)
         # Agents may share a session without knowing of each other: what one saw must not justify another's overwrite.
-        registry = ToolRegistry(files, require_version=not is_person, log=self._log)
-        return Caller(files=files, registry=registry, is_person=is_person)
+        registry = ToolRegistry(
+            files,
+            require_version=not is_person,
+            log=self._log,
+            descriptors=descriptors if self._keeps_results and not is_person else None,
+        )
+        return Caller(files=files, registry=registry, is_person=is_person, descriptors=descriptors)

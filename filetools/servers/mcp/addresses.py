@@ -13,10 +13,13 @@ SCHEME: Final = "filetools"
 FILES: Final = "filetools:///files/"
 VERSIONS: Final = "filetools:///versions/"
 BUFFERS: Final = "filetools:///buffers/"
-_KINDS: Final[dict[str, Literal["file", "version", "buffer"]]] = {
+DESCRIPTORS: Final = "filetools:///fds/"
+Kind = Literal["file", "version", "buffer", "descriptor"]
+_KINDS: Final[dict[str, Kind]] = {
     "files": "file",
     "versions": "version",
     "buffers": "buffer",
+    "fds": "descriptor",
 }
 # What RFC 3986 lets stand in a path; all else is escaped.
 _SAFE: Final = "/!$&'()*+,;=:@-._~"
@@ -26,14 +29,19 @@ _SAFE: Final = "/!$&'()*+,;=:@-._~"
 class Address:
     """What an address names."""
 
-    kind: Literal["file", "version", "buffer"]
+    kind: Kind
     name: str
-    """A path in the workspace, the hash of a version, or a handle."""
+    """A path in the workspace, the hash of a version, a handle, or the id of a descriptor."""
 
 
 def file_address(path: str) -> str:
     """Return the address of a file or folder."""
     return FILES + quote(path, safe=_SAFE)
+
+
+def descriptor_address(fd: str) -> str:
+    """Return the address of a descriptor."""
+    return DESCRIPTORS + quote(fd, safe="")
 
 
 def local_address(root: Path, path: str) -> str:

@@ -81,7 +81,10 @@ class Callers:
             files = self._files.for_actor(
                 actor, require_version=self._options.dialect is None, on_conflict=usual_conflict(request, self._options)
             )
-            self._known[who] = files, self._options.registry(files, self._tools, self._log)
+            self._known[who] = (
+                files,
+                self._options.registry(files, self._tools, self._log, owner=self.principal(request)),
+            )
         self._known.move_to_end(who)
         if len(self._known) > MOST_CALLERS:
             self._known.popitem(last=False)

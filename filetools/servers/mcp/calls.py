@@ -11,7 +11,7 @@ import mcp_types as wire
 from mcp.shared.exceptions import MCPError
 
 from filetools.errors import FileToolsError
-from filetools.servers.mcp.addresses import file_address
+from filetools.servers.mcp.addresses import descriptor_address, file_address
 from filetools.servers.mcp.asking import Asking
 from filetools.servers.mcp.callers import KnowsCallers, Request
 from filetools.servers.mcp.progress import ProgressLane
@@ -142,5 +142,8 @@ def _medium(media: Medium) -> wire.ContentBlock:
 
 
 def _link(link: FileLink) -> wire.ResourceLink:
+    if link.descriptor is not None:
+        uri = descriptor_address(link.descriptor)
+        return wire.ResourceLink(uri=uri, name=link.descriptor, mime_type=link.mime_type)
     name = link.path.rpartition("/")[2]
     return wire.ResourceLink(uri=file_address(link.path), name=name, mime_type=link.mime_type, size=link.size)

@@ -9,7 +9,7 @@ from typing import Literal
 
 from filetools.app import FileToolsFacade
 from filetools.errors import InvalidArgumentError
-from filetools.tools import FILE_TOOLS, AnyTool, CallLog, ToolRegistry, chosen
+from filetools.tools import FILE_TOOLS, AnyTool, CallLog, ToolRegistry, chosen, descriptors_for
 from filetools.tools.dialects import Dialect
 
 DEFAULT_GROUP = "core"
@@ -32,6 +32,8 @@ class DoorOptions:
     """Whether results go to programs, too, as JSON with an output schema."""
     asks: bool = True
     """Whether questions go to the person at the client; for clients that are trusted to show them to one."""
+    is_shared: bool = False
+    """Whether clients reach it over a network: ids of their descriptors are random then, and expire."""
     file_root: Path | None = None
     """Where the root lies, if `file://` addresses below it are understood; for clients on the same machine."""
 
@@ -57,8 +59,10 @@ class DoorOptions:
             wanted = (*wanted, EDITOR_GROUP)
         return [tool for tool in chosen(present, wanted) if tool.effect == "read" or not self.only_reads]
 
-    def registry(self, files: FileToolsFacade, tools: Sequence[AnyTool], log: CallLog) -> ToolRegistry:
-        """Return the tools of one caller."""
+    def registry(self, files: FileToolsFacade, tools: Sequence[AnyTool], log: CallLog, *, owner: str) -> ToolRegistry:
+        """Return the tools of one caller, who is told from others by `owner`."""
         if self.dialect is not None:
             return self.dialect.registry(files, tools=tools, log=log)
-        return ToolRegistry(files, tools, log=log)
+        # Programs that ask for results as JSON get them whole: a frame is no result of the shape that was published.
+        kept = None if self.structured else descriptors_for(files, tools, owner=owner, is_opaque=self.is_shared)
+        return ToolRegistry(files, tools, log=log, descriptors=kept)

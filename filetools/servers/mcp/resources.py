@@ -10,7 +10,7 @@ import mcp_types as wire
 from filetools.app import FileToolsFacade
 from filetools.errors import FileToolsError, InvalidPathError, PathIsDirectoryError
 from filetools.models import Entry, ReadResult
-from filetools.servers.mcp.addresses import BUFFERS, FILES, VERSIONS, Address, file_address, parse_address
+from filetools.servers.mcp.addresses import BUFFERS, DESCRIPTORS, FILES, VERSIONS, Address, file_address, parse_address
 from filetools.servers.mcp.callers import Callers, Request
 from filetools.servers.mcp.failures import protocol_error
 from filetools.servers.mcp.options import DoorOptions
@@ -33,6 +33,11 @@ _TEMPLATES: Final = wire.ListResourceTemplatesResult(
         ),
         wire.ResourceTemplate(
             name="buffer", uri_template=f"{BUFFERS}{{handle}}", description="A document that buffer_open has opened."
+        ),
+        wire.ResourceTemplate(
+            name="descriptor",
+            uri_template=f"{DESCRIPTORS}{{id}}",
+            description="The whole text that a descriptor such as fd:1 stands for.",
         ),
     ]
 )
@@ -73,7 +78,7 @@ class Resources:
         """Return what an address names, whole."""
         try:
             address = parse_address(given.uri, self._root)
-            contents = await self._contents(self._callers.files(request), address, given.uri)
+            contents = await self._contents(request, address, given.uri)
         except FileToolsError as error:
             raise protocol_error(error, request.protocol_version, given.uri) from error
         return wire.ReadResourceResult(contents=[contents])
@@ -87,9 +92,16 @@ class Resources:
         return wire.CompleteResult(completion=completion)
 
     async def _contents(
-        self, files: FileToolsFacade, address: Address, uri: str
+        self, request: Request, address: Address, uri: str
     ) -> wire.TextResourceContents | wire.BlobResourceContents:
+        files = self._callers.files(request)
         match address.kind:
+            case "descriptor":
+                descriptors = (await self._callers.registry(request)).descriptors
+                if descriptors is None:
+                    raise InvalidPathError(uri, "this server offers no descriptors")
+                text = await descriptors.run(lambda known: known.text(address.name).text)
+                return wire.TextResourceContents(uri=uri, mime_type=_TEXT_TYPE, text=text)
             case "buffer":
                 opened = await files.buffers.read(address.name)
                 meta = {

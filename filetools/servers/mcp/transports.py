@@ -125,7 +125,7 @@ async def http_application(
         log: Where calls are logged; by default in one of its own.
     """
     async with (
-        Door(files, replace(options, file_root=None), log=log) as door,
+        Door(files, replace(options, file_root=None, is_shared=True), log=log) as door,
         application_of(door, path=path, is_guarded=is_guarded) as application,
     ):
         yield application

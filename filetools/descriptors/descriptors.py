@@ -1,0 +1,258 @@
+"""The descriptors of one owner: long texts under names such as fd:1, made, read in pages and handed on."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Final
+from xml.sax.saxutils import escape
+
+from filetools.content import OutOfRangeError, PagedText, TextWindow, WindowMode
+from filetools.descriptors.frames import Frame
+from filetools.descriptors.memory import MemoryTable, MemoryTexts, Texts
+from filetools.descriptors.references import find_references
+from filetools.descriptors.rows import DescriptorInfo, OwnedRows, Source, info_of
+from filetools.errors import (
+    InvalidArgumentError,
+    InvalidPageError,
+    InvalidRangeError,
+)
+from filetools.journal import Table, TableRow
+from filetools.models import VERSION_PREFIX
+from filetools.settings import DescriptorSettings
+
+PREVIEW_SHARE: Final = 20
+"""Of the longest input that stays as it is, this part is shown of a longer one."""
+VERSION_DIGITS: Final = 12
+_MODES: Final = ("page", "line", "char")
+_BLANKS: Final = re.compile(r"\s+")
+_UNITS: Final = {"line": "line", "char": "character"}
+
+
+class Descriptors:
+    """The descriptors of one owner. Any thread may call; what one process makes every process of the root knows.
+
+    Args:
+        settings: Sizes and switches.
+        table: Where their rows are; in memory by default.
+        texts: Where their texts are.
+        owner: Whose they are: nobody else can tell them from missing ones.
+        is_opaque: Whether ids are random and expire, for owners who are told from others by little.
+        clock: Tells the time in seconds since the epoch.
+    """
+
+    def __init__(
+        self,
+        settings: DescriptorSettings | None = None,
+        *,
+        table: Table | None = None,
+        texts: Texts | None = None,
+        owner: str = "",
+        is_opaque: bool = False,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self.settings = settings or DescriptorSettings()
+        memory = MemoryTexts()
+        self._rows = OwnedRows(
+            table=table or MemoryTable(memory), texts=texts or memory, owner=owner, is_opaque=is_opaque,
+            max_bytes=self.settings.max_bytes, clock=clock,
+        )  # fmt: skip
+
+    def create(
+        self,
+        text: str,
+        *,
+        source: Source = "tool_result",
+        page_size: int | None = None,
+        path: str | None = None,
+        version: str | None = None,
+    ) -> Frame:
+        """Keep a text and return the frame that stands for it, with its first page.
+
+        Args:
+            text: Kept whole, up to the limit of the settings; what is cut off is told.
+            source: Where it comes from.
+            page_size: Most characters of a page; by default that of the settings.
+            path: The file that it is a copy of, if it is one.
+            version: Version of that file.
+
+        Raises:
+            DiskFullError, StorageFailedError, StateDamagedError: It could not be kept.
+        """
+        info, paged = self._rows.keep(text, source, page_size or self.settings.default_page_size, path, version)
+        first = paged.window("page", 1, 1)
+        message = f"Text of {info.size} characters has been stored. Use read_fd to read more pages."
+        if source in ("tool_result", "file"):
+            limit = self.settings.max_direct_output_chars
+            message = f"Output exceeds {limit} characters. Use read_fd to read more pages."
+        if info.is_clipped:
+            message += f" Only the first {info.size} characters could be kept."
+        return Frame(
+            name="fd_result",
+            attributes={
+                "fd": info.id, "pages": info.total_pages, "truncated": first.is_truncated, "lines": _lines(first),
+                "total_lines": info.total_lines, "source": source, **_of_file(info), **self._body,
+            },
+            message=message,
+            preview=first.text,
+        )  # fmt: skip
+
+    def read(
+        self,
+        fd: str,
+        *,
+        read_all: bool = False,
+        extract_to_new_fd: bool = False,
+        mode: WindowMode = "page",
+        start: int | None = None,
+        count: int = 1,
+        facts: Mapping[str, str | int | bool] | None = None,
+    ) -> Frame:
+        """Return some pages, lines or characters of a text, or what was made of them.
+
+        Args:
+            fd: Id of the descriptor.
+            read_all: Return all of it, whatever else is asked for.
+            extract_to_new_fd: Make the part a descriptor of its own, and return what tells of it.
+            mode: Unit of `start` and `count`.
+            start: The first one: pages and lines count from 1, characters from 0.
+            count: How many, from 1; fewer where the text ends.
+            facts: Further attributes of the frame.
+
+        Raises:
+            DescriptorNotFoundError, DescriptorExpiredError, InvalidPageError, InvalidRangeError
+            InvalidArgumentError: There is no such mode, or `count` is under 1.
+        """
+        info, paged = self._rows.opened(fd)
+        part = paged.whole() if read_all else _window(fd, paged, mode, start, count)
+        place = {"mode": "all"} if read_all else {"mode": mode, "start": part.start, "count": part.count}
+        if extract_to_new_fd:
+            made = self._rows.keep(part.text, "extraction", info.page_size)[0].id
+            where = {"position": "all"} if read_all else {}
+            return Frame(
+                name="fd_extraction",
+                attributes={
+                    "source_fd": fd, "new_fd": made, "mode": place["mode"], "content_size": len(part.text),
+                    **{name: each for name, each in place.items() if name != "mode"}, **where,
+                },
+                message=f"Content from {fd} has been extracted to {made}",
+            )  # fmt: skip
+        page = {"page": "all"} if read_all else {"page": part.start} if mode == "page" and part.count == 1 else {}
+        return Frame(
+            name="fd_content",
+            attributes={
+                "fd": fd, **page, "pages": paged.total_pages, "continued": part.is_continued and not read_all,
+                "truncated": part.is_truncated, "lines": _lines(part), "total_lines": paged.total_lines, **place,
+                **_of_file(info), **(facts or {}), **self._body,
+            },
+            content=part.text,
+        )  # fmt: skip
+
+    def text(self, fd: str) -> PagedText:
+        """Return the whole text of a descriptor, with its cuts.
+
+        Raises:
+            DescriptorNotFoundError, DescriptorExpiredError
+        """
+        return self._rows.opened(fd)[1]
+
+    def info(self, fd: str) -> DescriptorInfo:
+        """Return what is known of a descriptor.
+
+        Raises:
+            DescriptorNotFoundError, DescriptorExpiredError
+        """
+        return info_of(fd, self._rows.row(fd))
+
+    def all(self) -> list[DescriptorInfo]:
+        """Return the descriptors that can be read: those with numbers in their order, then the others by name."""
+        return self._rows.all()
+
+    def page_user_input(self, text: str) -> str:
+        """Return what stands for a person's input in a conversation: itself, or where it is too long, a descriptor.
+
+        Of a message with several parts each part that is text is given by itself.
+        """
+        settings = self.settings
+        if not settings.page_user_input or len(text) <= settings.max_input_chars:
+            return text
+        fd = self._rows.keep(text, "user_input", settings.default_page_size)[0].id
+        shown = settings.max_input_chars // PREVIEW_SHARE
+        preview = text[:shown].strip() + ("..." if len(text) > shown else "")
+        return (
+            f'<{fd} preview="{_escaped(_BLANKS.sub(" ", preview))}" type="user_input" size="{len(text)}">\n'
+            f'This large user input has been stored in file descriptor {fd}. Use read_fd(fd="{fd}") to access the content.'
+        )
+
+    def keep_references(self, text: str) -> list[dict[str, Any]]:
+        """Keep what a reply marks as references, and return id, fd_id, content and length of each; later ones win.
+
+        Nothing if references are switched off.
+        """
+        if not self.settings.enable_references:
+            return []
+        found = find_references(text)
+        for each in found:
+            self._rows.keep(each.content, "reference", self.settings.default_page_size, name=f"ref:{each.id}")
+        return [
+            {"id": each.id, "fd_id": f"ref:{each.id}", "content": each.content, "length": len(each.content)}
+            for each in found
+        ]
+
+    def fork(self) -> Descriptors:
+        """Return an independent copy: settings, all that can be read, and the numbers given so far."""
+        return self._with(self._rows.rows())
+
+    def spawn_child(self, preload: Iterable[str] = ()) -> Descriptors:
+        """Return descriptors for a child, with the same settings: the references, if they are on, and those named.
+
+        Raises:
+            DescriptorNotFoundError, DescriptorExpiredError: Of one that is named.
+        """
+        rows = [self._rows.row(name) for name in preload]
+        if self.settings.enable_references:
+            rows += [self._rows.row(info.id) for info in self.all() if info.id.startswith("ref:")]
+        return self._with({row.key: row for row in rows}.values())
+
+    def _with(self, rows: Iterable[TableRow]) -> Descriptors:
+        child = Descriptors(self.settings)
+        child._rows = self._rows.copied(rows)
+        return child
+
+    @property
+    def _body(self) -> dict[str, str]:
+        """What a frame tells of how it quotes a text."""
+        return {} if self.settings.body == "auto" else {"body": self.settings.body}
+
+
+def _lines(part: TextWindow) -> str:
+    return f"{part.first_line}-{part.last_line}"
+
+
+def _of_file(info: DescriptorInfo) -> dict[str, str]:
+    """Return what a frame tells of the file that a text is a copy of: its path, and its version as a model can type it."""
+    if info.path is None or info.version is None:
+        return {}
+    return {"path": info.path, "version": info.version.removeprefix(VERSION_PREFIX)[:VERSION_DIGITS]}
+
+
+def _escaped(text: str) -> str:
+    return escape(text, {'"': "&quot;"})
+
+
+def _window(fd: str, paged: PagedText, mode: WindowMode, start: int | None, count: int) -> TextWindow:
+    if mode not in _MODES:
+        raise _bad_parameter(fd, f"Invalid mode: {mode}. Valid options are 'page', 'line', or 'char'.")
+    if count < 1:
+        raise _bad_parameter(fd, f"Invalid count: {count}. It must be at least 1.")
+    try:
+        return paged.window(mode, (0 if mode == "char" else 1) if start is None else start, count)
+    except OutOfRangeError as exc:
+        if mode == "page":
+            raise InvalidPageError(fd, exc.last) from exc
+        raise InvalidRangeError(fd, _UNITS[mode], exc.first, exc.last) from exc
+
+
+def _bad_parameter(fd: str, message: str) -> InvalidArgumentError:
+    return InvalidArgumentError(message, details={"type": "invalid_parameter", "fd": fd})

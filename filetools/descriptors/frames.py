@@ -1,0 +1,84 @@
+"""Frames: what a model is shown of a descriptor, as XML text and, equal to it, as JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+from xml.sax.saxutils import escape
+
+_INNER: Final = ("message", "preview", "content")
+_IN_ATTRIBUTES: Final = {'"': "&quot;", "\n": "&#10;", "\r": "&#13;", "\t": "&#9;"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Frame:
+    """One answer about a descriptor."""
+
+    name: str
+    """Of its XML element: fd_result, fd_content, fd_extraction, fd_file_result or fd_error."""
+    attributes: Mapping[str, str | int | bool] = field(default_factory=dict)
+    """In their order; `body` "xml" has what the frame quotes escaped."""
+    message: str | None = None
+    preview: str | None = None
+    """The first page, in an fd_result."""
+    content: str | None = None
+    """The text, in an fd_content."""
+
+    def text(self) -> str:
+        """Return the frame as XML."""
+        body = self.content if self.content is not None else self.preview
+        quoted, is_cdata = (
+            (None, False) if body is None else _quoted(body, self.name, self.attributes.get("body") == "xml")
+        )
+        attributes = {**self.attributes, **({"body": "cdata"} if is_cdata else {})}
+        lines = ["".join([f"<{self.name}", *(f' {name}="{_value(each)}"' for name, each in attributes.items()), ">"])]
+        if self.message is not None:
+            lines.append(f"  <message>{escape(self.message)}</message>")
+        if self.content is not None:
+            lines.append(quoted or "")
+        elif self.preview is not None:
+            lines += ["  <preview>", f"  {quoted}", "  </preview>"]
+        return "\n".join([*lines, f"</{self.name}>"])
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the frame as JSON: its attributes beside `frame`, and `message`, `preview` or `content`."""
+        inner = {"message": self.message, "preview": self.preview, "content": self.content}
+        told = {name: each for name, each in inner.items() if each is not None}
+        return {"frame": self.name, **self.attributes, **told}
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Frame:
+        """Return the frame that `to_dict` gave."""
+        attributes = {name: each for name, each in data.items() if name not in ("frame", *_INNER)}
+        return cls(
+            name=data["frame"],
+            attributes=attributes,
+            message=data.get("message"),
+            preview=data.get("preview"),
+            content=data.get("content"),
+        )
+
+
+def error_frame(kind: str, fd: str, message: str) -> Frame:
+    """Return the frame of an error.
+
+    Args:
+        kind: Its type, such as "not_found".
+        fd: What was asked for.
+        message: The sentence.
+    """
+    return Frame(name="fd_error", attributes={"type": kind, "fd": fd}, message=message)
+
+
+def _value(value: str | int | bool) -> str:
+    return str(value).lower() if isinstance(value, bool) else escape(str(value), _IN_ATTRIBUTES)
+
+
+def _quoted(body: str, name: str, is_escaped: bool) -> tuple[str, bool]:
+    """Return a body as it stands in a frame, and whether that is in CDATA, because it has the closing tag."""
+    if is_escaped:
+        return escape(body), False
+    if f"</{name}" not in body and not (name == "fd_result" and "</preview" in body):
+        return body, False
+    return f"<![CDATA[{body.replace(']]>', ']]]]><![CDATA[>')}]]>", True

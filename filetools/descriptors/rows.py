@@ -1,0 +1,221 @@
+"""Rows of descriptors: those of one owner in the table that all share, and the texts that they keep."""
+
+from __future__ import annotations
+
+import json
+import re
+import secrets
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field, replace
+from typing import Final, Literal
+
+from filetools.content import PagedText
+from filetools.descriptors.memory import Texts
+from filetools.errors import DescriptorError, DescriptorExpiredError, DescriptorNotFoundError, VersionGoneError
+from filetools.journal import Table, TableRow
+
+Source = Literal["tool_result", "user_input", "reference", "extraction", "file"]
+MOST_TEXTS: Final = 8
+"""Texts, with their cuts, that stay in memory."""
+NOTED_SECONDS: Final = 60.0
+"""How exactly it is noted when a descriptor was used last."""
+SHARED_SECONDS: Final = 24 * 3600.0
+"""How long after its last use a descriptor with an opaque id expires."""
+FORGOTTEN_SECONDS: Final = 30 * 24 * 3600.0
+"""How long an opaque id that has expired is known as such."""
+LONGEST_CHARACTER_BYTES: Final = 4
+_NUMBERED: Final = re.compile(r"fd:([1-9][0-9]{0,17})")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DescriptorInfo:
+    """What is known of a descriptor without its text."""
+
+    id: str
+    source: Source
+    size: int
+    """Characters."""
+    total_pages: int
+    total_lines: int
+    page_size: int
+    created_at: float
+    """Seconds since the epoch."""
+    is_clipped: bool = False
+    """Whether the text was longer than may be kept."""
+    path: str | None = None
+    """Of the file that it is a copy of."""
+    version: str | None = None
+    """Of that file."""
+
+
+@dataclass(slots=True)
+class RecentTexts:
+    """The texts used last, with their cuts; any thread may call."""
+
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+    _paged: OrderedDict[tuple[str, int], PagedText] = field(default_factory=OrderedDict)
+
+    def get(self, name: str, page_size: int) -> PagedText | None:
+        """Return a text, or None."""
+        with self._lock:
+            return self._paged.get((name, page_size))
+
+    def put(self, name: str, paged: PagedText) -> None:
+        """Note that a text was used."""
+        with self._lock:
+            self._paged[name, paged.page_size] = paged
+            self._paged.move_to_end((name, paged.page_size))
+            while len(self._paged) > MOST_TEXTS:
+                self._paged.popitem(last=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OwnedRows:
+    """The descriptors of one owner. Any thread may call; several processes share the table."""
+
+    table: Table
+    texts: Texts
+    owner: str
+    is_opaque: bool
+    """Whether ids are random and expire."""
+    max_bytes: int
+    """Longest text, and most of all texts of all owners."""
+    clock: Callable[[], float]
+    recent: RecentTexts = field(default_factory=RecentTexts)
+
+    def keep(
+        self,
+        text: str,
+        source: Source,
+        page_size: int,
+        path: str | None = None,
+        version: str | None = None,
+        *,
+        name: str | None = None,
+    ) -> tuple[DescriptorInfo, PagedText]:
+        """Keep a text under a name, or under the next number; other texts go for it if there is no room."""
+        kept = _clipped(text, self.max_bytes)
+        paged = PagedText(kept, page_size)
+        value = {
+            "source": source, "size": len(kept), "total_pages": paged.total_pages, "total_lines": paged.total_lines,
+            "page_size": page_size, "created_at": self.clock(), "is_clipped": len(kept) < len(text),
+            "path": path, "version": version,
+        }  # fmt: skip
+        stored, size = self.texts.keep(kept)
+        row = TableRow(key="", value=value, version=stored, size=max(1, min(size, self.max_bytes)), used=self.clock())
+        given = self._put(row, name)
+        self.recent.put(stored, paged)
+        self.table.release(self.max_bytes, unused_since=self.clock() - FORGOTTEN_SECONDS)
+        return info_of(given, row), paged
+
+    def _put(self, row: TableRow, name: str | None) -> str:
+        """Put a row under a name, in the place of one that is there; else under a name that nobody has been given."""
+        table = self.table
+        while True:
+            counter = table.get(self._key("")) or TableRow(key=self._key(""), value={"last": 0}, used=row.used)
+            rows = []
+            if name is not None:
+                given, there = name, table.get(self._key(name))
+                rows = [replace(row, key=self._key(name), revision=0 if there is None else there.revision)]
+            elif self.is_opaque:
+                given = f"fd:{secrets.token_urlsafe(16)}"
+                rows = [replace(row, key=self._key(given))]
+            else:
+                number = counter.value["last"] + 1
+                given = f"fd:{number}"
+                rows = [replace(row, key=self._key(given)), replace(counter, value={"last": number})]
+            if table.put(rows):  # else another process has just taken the number
+                return given
+
+    def row(self, fd: str) -> TableRow:
+        """Return the row of a descriptor that can be read.
+
+        Raises:
+            DescriptorNotFoundError, DescriptorExpiredError
+        """
+        row = self.table.get(self._key(fd)) if fd else None
+        if row is None:
+            if (match := _NUMBERED.fullmatch(fd)) and not self.is_opaque:
+                counter = self.table.get(self._key(""))
+                if counter is not None and int(match[1]) <= counter.value["last"]:
+                    raise DescriptorExpiredError(fd)
+            raise DescriptorNotFoundError(fd, [info.id for info in self.all()])
+        if self._is_expired(row):
+            raise DescriptorExpiredError(fd)
+        return row
+
+    def _is_expired(self, row: TableRow) -> bool:
+        return row.version is None or (self.is_opaque and self.clock() - row.used > SHARED_SECONDS)
+
+    def rows(self) -> list[TableRow]:
+        """Return the rows of all descriptors that can be read."""
+        found: list[TableRow] = []
+        prefix = self._key("")
+        while page := self.table.scan(prefix, after=found[-1].key if found else prefix):
+            found += page
+        return [row for row in found if not self._is_expired(row)]
+
+    def opened(self, fd: str) -> tuple[DescriptorInfo, PagedText]:
+        """Return what is known of a descriptor, and its text with the cuts; note that it was used."""
+        row = self.row(fd)
+        info = info_of(fd, row)
+        assert row.version is not None
+        paged = self.recent.get(row.version, info.page_size)
+        if paged is None:
+            try:
+                paged = PagedText(self.texts.get(row.version), info.page_size)
+            except VersionGoneError as exc:
+                raise DescriptorExpiredError(info.id) from exc
+            except OSError as exc:
+                raise DescriptorError(info.id, f"File descriptor {info.id} cannot be read: {exc}") from exc
+        self.recent.put(row.version, paged)
+        if self.clock() - row.used > NOTED_SECONDS:
+            self.table.put([replace(row, used=self.clock())])  # in vain where another process has just noted it
+        return info, paged
+
+    def all(self) -> list[DescriptorInfo]:
+        """Return the descriptors that can be read: those with numbers in their order, then the others by name."""
+        return sorted((info_of(_name_in(row.key), row) for row in self.rows()), key=lambda info: _natural(info.id))
+
+    def copied(self, rows: Iterable[TableRow]) -> OwnedRows:
+        """Return a new owner's descriptors: those of some rows, and numbers that go on behind those given so far."""
+        child = replace(self, owner=f"{self.owner}/{secrets.token_hex(8)}")
+        copies = [replace(row, key=child._key(_name_in(row.key)), revision=0) for row in rows]
+        counter = self.table.get(self._key(""))
+        if counter is not None:
+            copies.append(replace(counter, key=child._key(""), revision=0))
+        self.table.put(copies)
+        return child
+
+    def _key(self, name: str) -> str:
+        """Return the key of a name: a line break stands in no owner, and what no database takes is escaped."""
+        return f"{json.dumps(self.owner)}\n{json.dumps(name)[1:-1]}"
+
+
+def _name_in(key: str) -> str:
+    _, _, escaped = key.partition("\n")
+    name: str = json.loads(f'"{escaped}"')
+    return name
+
+
+def _natural(name: str) -> tuple[int, str]:
+    match = _NUMBERED.fullmatch(name)
+    return (int(match[1]), "") if match else (10**18, name)
+
+
+def info_of(name: str, row: TableRow) -> DescriptorInfo:
+    """Return what is known of a descriptor from its row."""
+    return DescriptorInfo(id=name, **row.value)
+
+
+def _clipped(text: str, most_bytes: int) -> str:
+    """Return the beginning of a text that takes at most so many bytes in UTF-8."""
+    if text.isascii() or len(text) * LONGEST_CHARACTER_BYTES <= most_bytes:
+        return text[:most_bytes]
+    content = text.encode("utf-8", "surrogatepass")
+    end = most_bytes
+    while 0 < end < len(content) and content[end] & 0xC0 == 0x80:  # inside a character
+        end -= 1
+    return content[:end].decode("utf-8", "surrogatepass")

@@ -1,0 +1,48 @@
+"""The descriptors of one actor, with their rows and texts in the journal: what blocks runs in a worker."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from functools import partial
+from typing import TypeVar
+
+from filetools.descriptors import Descriptors, JournalTexts
+from filetools.facade.parts import Crew, Parts
+from filetools.models import Actor
+
+T = TypeVar("T")
+
+
+class DescriptorCalls:
+    """The descriptors of one owner. Lives as long as the workspace.
+
+    Args:
+        descriptors: Theirs.
+        crew: The workers.
+    """
+
+    def __init__(self, descriptors: Descriptors, crew: Crew) -> None:
+        self.settings = descriptors.settings
+        self._descriptors = descriptors
+        self._crew = crew
+
+    async def run(self, work: Callable[[Descriptors], T]) -> T:
+        """Return what `work` makes of the descriptors; it runs in a worker thread.
+
+        Raises:
+            WorkspaceGoneError: The workspace was closed.
+        """
+        return await self._crew.run(partial(work, self._descriptors))
+
+
+def kept_for(parts: Parts, actor: Actor, *, owner: str | None, is_opaque: bool) -> DescriptorCalls:
+    """Return the descriptors that the journal keeps for an owner; by default for the actor, in its session."""
+    descriptors = Descriptors(
+        parts.settings.file_descriptor,
+        table=parts.journal.descriptors,
+        texts=JournalTexts(parts.journal.contents),
+        owner=owner or json.dumps([actor.kind, actor.id, actor.session or ""]),
+        is_opaque=is_opaque,
+    )
+    return DescriptorCalls(descriptors, parts.crew)

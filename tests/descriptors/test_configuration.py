@@ -1,0 +1,101 @@
+"""The configuration of descriptors, and what a prompt says of it."""
+
+from __future__ import annotations
+
+import ast
+import re
+
+import pytest
+
+from filetools.descriptors import configured, instructions
+from filetools.errors import InvalidArgumentError
+from filetools.settings import DescriptorSettings
+from filetools.tools import FILE_TOOLS
+from filetools.tools.arguments import parse_arguments
+
+
+@pytest.mark.parametrize(
+    ("table", "message"),
+    [
+        ({"default_pagesize": 10}, "default_page_size"),
+        ({"enable": True}, "enabled"),
+        ({"default_page_size": 0}, "file_descriptor.default_page_size"),
+        ({"max_direct_output_chars": -1}, "file_descriptor.max_direct_output_chars"),
+        ({"max_input_chars": 1.5}, "file_descriptor.max_input_chars"),
+        ({"max_input_chars": "8000"}, "file_descriptor.max_input_chars"),
+        ({"max_input_chars": True}, "file_descriptor.max_input_chars"),
+        ({"body": "html"}, "file_descriptor.body"),
+    ],
+)
+def test_a_wrong_key_or_value_is_refused_and_named(table: dict[str, object], message: str) -> None:
+    with pytest.raises(InvalidArgumentError, match=message):
+        configured({"file_descriptor": table, "tools": {"enabled": ["read_fd"]}})
+
+
+def test_enabled_without_a_tool_that_reads_is_refused() -> None:
+    with pytest.raises(InvalidArgumentError, match="read_fd, fd_to_file, search_fd"):
+        configured({"file_descriptor": {"enabled": True}, "tools": {"enabled": ["read_file"]}})
+
+
+@pytest.mark.parametrize("tool", ["read_fd", "fd_to_file", "search_fd"])
+def test_one_of_the_tools_switches_descriptors_on(tool: str) -> None:
+    found = configured({"tools": {"enabled": ["read_file", tool]}})
+    assert (found.is_on, found.warnings, found.settings) == (True, (), DescriptorSettings())
+
+
+def test_settings_without_a_tool_give_a_warning() -> None:
+    found = configured({"file_descriptor": {"default_page_size": 100}})
+    assert not found.is_on
+    assert found.warnings == ("file_descriptor has no effect without one of the tools read_fd, fd_to_file, search_fd",)
+    assert configured({}).warnings == ()
+
+
+def test_a_page_over_the_direct_limit_gives_a_warning() -> None:
+    found = configured({"file_descriptor": {"default_page_size": 9000}, "tools": {"enabled": ["read_fd"]}})
+    assert [warning.split(":")[0] for warning in found.warnings] == [
+        "file_descriptor.default_page_size (9000) is over max_direct_output_chars (8000)"
+    ]
+
+
+def test_the_defaults_are_those_of_llmproc() -> None:
+    assert DescriptorSettings().model_dump(exclude={"body", "max_bytes"}) == {
+        "enabled": False, "default_page_size": 4000, "max_direct_output_chars": 8000, "max_input_chars": 8000,
+        "page_user_input": True, "enable_references": False,
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("settings", "blocks"),
+    [
+        ({"page_user_input": False}, ["file_descriptor_instructions"]),
+        ({}, ["file_descriptor_instructions", "fd_user_input_instructions"]),
+        (
+            {"enable_references": True},
+            ["file_descriptor_instructions", "fd_user_input_instructions", "reference_instructions"],
+        ),
+    ],
+)
+def test_a_prompt_has_a_block_for_what_is_switched_on(settings: dict[str, bool], blocks: list[str]) -> None:
+    text = instructions(DescriptorSettings(**settings))  # type: ignore[arg-type]
+    assert re.findall(r"^<(\w+_instructions)>$", text, re.MULTILINE) == blocks
+    assert re.findall(r"^</(\w+_instructions)>$", text, re.MULTILINE) == blocks
+
+
+def test_every_example_in_a_prompt_is_a_valid_call() -> None:
+    text = instructions(DescriptorSettings(enable_references=True))
+    calls = re.findall(r"\b((?:read_fd|search_fd|fd_to_file|list_fds)\([^)]*\))", text)
+    tools = {tool.name: tool for tool in FILE_TOOLS}
+    used = set()
+    for call in calls:
+        tree = ast.parse(call.replace("=true", "=True"), mode="eval").body
+        assert isinstance(tree, ast.Call)
+        assert isinstance(tree.func, ast.Name)
+        given = {each.arg: ast.literal_eval(each.value) for each in tree.keywords}
+        parse_arguments(tools[tree.func.id].parameters, given)
+        used.add(tree.func.id)
+    assert used == {"read_fd", "search_fd", "fd_to_file", "list_fds"}
+
+
+def test_a_prompt_names_the_sizes() -> None:
+    text = instructions(DescriptorSettings(default_page_size=123, max_direct_output_chars=456, max_input_chars=789))
+    assert all(size in text for size in ("123", "456", "789"))

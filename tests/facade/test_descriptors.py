@@ -1,0 +1,223 @@
+"""Descriptors of a workspace: in every process, after a restart and a kill, on a full disk, never at the cost of history."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import random
+import subprocess
+import sys
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any, TypeVar
+
+import pytest
+
+import filetools
+from filetools.descriptors import Descriptors, Frame
+from filetools.errors import DescriptorExpiredError, DescriptorNotFoundError, DiskFullError, WorkspaceGoneError
+from filetools.facade import FileToolsFacade
+from filetools.models import Actor
+from tests.support.crashing import QUIET
+
+ALICE = Actor(kind="agent", id="alice")
+LINES = "".join(f"line {number}\n" for number in range(3000))
+T = TypeVar("T")
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    place = tmp_path / "root"
+    place.mkdir()
+    return place
+
+
+async def keep(files: FileToolsFacade, text: str, **options: Any) -> str:
+    frame = await files.descriptors().run(partial(Descriptors.create, text=text, **options))
+    return str(frame.attributes["fd"])
+
+
+async def read(files: FileToolsFacade, fd: str, **asked: Any) -> Frame:
+    return await files.descriptors().run(partial(Descriptors.read, fd=fd, **asked))
+
+
+async def names(files: FileToolsFacade) -> list[str]:
+    return [info.id for info in await files.descriptors().run(Descriptors.all)]
+
+
+def worker(root: Path, name: str, count: int, size: int) -> subprocess.Popen[str]:
+    command = [sys.executable, "-m", "tests.support.facade_worker", "keeps", str(root), name, str(count), str(size)]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+
+
+async def test_other_actors_and_sessions_know_nothing_of_it(files: FileToolsFacade) -> None:
+    alice = files.for_actor(ALICE)
+    assert await keep(alice, LINES) == "fd:1"
+    for other in (
+        Actor(kind="agent", id="bob"),
+        Actor(kind="editor", id="alice"),
+        Actor(kind="agent", id="alice", session="s"),
+    ):
+        with pytest.raises(DescriptorNotFoundError, match="fd:1 not found"):
+            await read(files.for_actor(other), "fd:1")
+
+
+async def test_after_closing_there_is_an_error_and_no_text(root: Path) -> None:
+    async with filetools.open(root, settings=QUIET) as files:
+        await keep(files, LINES)
+    with pytest.raises(WorkspaceGoneError):
+        await read(files, "fd:1")
+
+
+async def test_a_descriptor_survives_a_restart_and_numbers_go_on(root: Path) -> None:
+    text = LINES + "\ud800 ä \U0001f600\r\n"
+    async with filetools.open(root, settings=QUIET) as files:
+        alice = files.for_actor(ALICE)
+        assert [await keep(alice, text), await keep(alice, "x")] == ["fd:1", "fd:2"]
+        before = await read(alice, "fd:1", start=3)
+    async with filetools.open(root, settings=QUIET) as files:
+        alice = files.for_actor(ALICE)
+        assert await read(alice, "fd:1", start=3) == before
+        assert (await read(alice, "fd:1", read_all=True)).content == text
+        assert await keep(alice, "new") == "fd:3"
+
+
+async def test_a_copy_of_a_file_stays_as_it_was_read(files: FileToolsFacade) -> None:
+    written = await files.write_file("a.txt", LINES)
+    fd = await keep(files, LINES, source="file", path="a.txt", version=written.version)
+    await files.write_file("a.txt", "new\n", expected_version=written.version)
+    frame = await read(files, fd, read_all=True)
+    assert frame.content == LINES
+    assert frame.attributes["version"] == written.version.removeprefix("sha256:")[:12]
+
+
+def test_two_processes_give_no_number_twice(root: Path) -> None:
+    workers = [worker(root, name, 60, 3) for name in ("a", "b")]
+    said = [json.loads(line) for each in workers for line in each.communicate()[0].splitlines()]
+    assert [each.returncode for each in workers] == [0, 0]
+    assert {each["fd"] for each in said} == {f"fd:{number}" for number in range(1, 121)}
+    asyncio.run(find_all(root, said))
+
+
+def test_after_a_kill_at_any_moment_each_descriptor_has_its_text_and_no_number_comes_twice(root: Path) -> None:
+    chance, said = random.Random(11), []
+    for number in range(4):
+        killed = worker(root, f"w{number}", 10_000, chance.choice([3, 30_000]))
+        assert killed.stdout is not None
+        lines = [killed.stdout.readline() for _ in range(chance.randint(1, 12))]
+        killed.kill()
+        lines += killed.stdout.read().splitlines(keepends=True)
+        killed.wait()
+        killed.stdout.close()
+        said += [json.loads(line) for line in lines if line.endswith("\n")]
+    assert len({each["fd"] for each in said}) == len(said)
+    asyncio.run(find_all(root, said))
+
+
+async def find_all(root: Path, said: list[dict[str, str]]) -> None:
+    """Read all that was acknowledged, and whatever else is listed: never a name without its text."""
+    async with filetools.open(root, settings=QUIET) as files:
+        alice = files.for_actor(ALICE)
+        first = {fd: (await read(alice, fd, mode="line")).content for fd in await names(alice)}
+        assert {each["fd"]: first[each["fd"]] for each in said} == {each["fd"]: f"{each['first']}\n" for each in said}
+        assert all(first.values())
+        assert await keep(alice, "next") not in first
+
+
+async def test_descriptors_go_before_any_recorded_version(root: Path) -> None:
+    settings = {**QUIET, "retention_bytes": 300_000}
+    versions, fds = [], []
+    async with filetools.open(root, settings=settings) as files:
+        for number in range(20):
+            text = f"{number}" * 10_000
+            versions.append((text, (await files.append_file("a.txt", text)).version))
+            fds.append(await keep(files, chance_text(number, 40_000)))
+        journal = files._parts.journal
+        await asyncio.to_thread(journal.maintain, retention_bytes=300_000, retention_records=1_000_000)
+        known = await names(files)
+        assert known == fds[len(fds) - len(known) :]  # those used least recently went
+        assert len(known) < len(fds)
+        for fd in set(fds) - set(known):
+            with pytest.raises(DescriptorExpiredError):
+                await read(files, fd)
+        for fd in known:
+            assert (await read(files, fd, read_all=True)).content
+        large = {**settings, "retention_bytes": 10**9}
+    async with filetools.open(root, settings=large) as files:
+        kept = [journal_has(files, version) for _, version in versions]
+        assert kept == sorted(kept)  # the oldest went, if any did: not while a descriptor was left that none needed
+        assert not known or all(kept)
+
+
+def chance_text(seed: int, size: int) -> str:
+    return random.Random(seed).randbytes(size // 2).hex()
+
+
+def journal_has(files: FileToolsFacade, version: str) -> bool:
+    return files._parts.journal.contents.has(version)
+
+
+async def test_what_is_read_while_it_expires_is_a_page_or_an_error_and_never_empty(root: Path) -> None:
+    text = chance_text(1, 100_000)
+    async with filetools.open(root, settings=QUIET) as files:
+        fd = await keep(files, text, page_size=1000)
+        table = files._parts.journal.descriptors
+
+        async def pages() -> list[str]:
+            read_pages = []
+            for number in range(1, 101):
+                try:
+                    read_pages.append((await read(files, fd, start=number)).content or "")
+                except DescriptorExpiredError:
+                    return read_pages
+            return read_pages
+
+        reading = asyncio.create_task(pages())
+        await asyncio.to_thread(table.release, 0, unused_since=0.0)
+        got = await reading
+        assert "".join(got) == text[: 1000 * len(got)]
+        assert all(got)
+        with pytest.raises(DescriptorExpiredError):
+            await read(files, fd)
+
+
+async def test_the_same_text_as_a_recorded_version_takes_nothing_from_it(files: FileToolsFacade) -> None:
+    written = await files.write_file("a.txt", LINES)
+    await keep(files, LINES)
+    await asyncio.to_thread(files._parts.journal.descriptors.release, 0, unused_since=0.0)
+    assert journal_has(files, written.version)
+    assert (await files.read_file("a.txt", version=written.version)).content == LINES
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    place = tmp_path / "disk"
+    place.mkdir()
+    mounted = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=4m", "tmpfs", str(place)], capture_output=True, check=False
+    )
+    if mounted.returncode != 0:
+        pytest.skip(f"no small disk can be mounted here: {mounted.stderr.decode().strip()}")
+    try:
+        yield place
+    finally:
+        subprocess.run(["umount", "-l", str(place)], check=True)
+
+
+async def test_on_a_full_disk_there_is_an_error_and_no_number_is_lost(small_disk: Path) -> None:
+    async with filetools.open(small_disk, settings=QUIET) as files:
+        assert await keep(files, LINES) == "fd:1"
+        (small_disk / "filler").write_bytes(b"")
+        with (small_disk / "filler").open("wb", buffering=0) as filler:
+            try:
+                while filler.write(bytes(4096)):
+                    pass
+            except OSError:
+                pass
+        with pytest.raises(DiskFullError):
+            await keep(files, os.urandom(400_000).hex())
+        assert (await read(files, "fd:1")).content
+        (small_disk / "filler").unlink()
+        assert await keep(files, LINES * 2) == "fd:2"

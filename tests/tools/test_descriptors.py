@@ -1,0 +1,342 @@
+"""Tools over descriptors, and long results that become them: to the letter, and off exactly as without."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import filetools
+from filetools.descriptors import Descriptors
+from filetools.errors import DiskFullError, InvalidArgumentError
+from filetools.facade import FileToolsFacade
+from filetools.models import Actor
+from filetools.tools import FILE_TOOLS, ToolRegistry, chosen, descriptors_for
+from tests.support.crashing import QUIET
+
+LINES = "".join(f"line {number}\n" for number in range(1, 3001))
+ALICE = Actor(kind="agent", id="alice", session="s")
+
+
+@pytest.fixture
+async def files(tmp_path: Path) -> AsyncIterator[FileToolsFacade]:
+    (tmp_path / "big.txt").write_text(LINES)
+    (tmp_path / "small.txt").write_text("small\n")
+    (tmp_path / "picture.png").write_bytes(b"\x89PNG\r\n\x1a\n" + bytes(20_000))
+    (tmp_path / "many").mkdir()
+    for number in range(400):
+        (tmp_path / "many" / f"a_file_with_a_rather_long_name_{number:03}.txt").touch()
+    async with filetools.open(tmp_path, settings=QUIET) as opened:
+        yield opened.for_actor(ALICE)
+
+
+@pytest.fixture
+def tools(files: FileToolsFacade) -> ToolRegistry:
+    return ToolRegistry(files, descriptors=files.descriptors())
+
+
+async def shown(tools: ToolRegistry, name: str, **arguments: Any) -> str:
+    return tools.show(name, await tools.call(name, arguments)).text
+
+
+async def keep(files: FileToolsFacade, text: str) -> None:
+    await files.descriptors().run(lambda descriptors: descriptors.create(text))
+
+
+def error(kind: str, fd: str, message: str) -> str:
+    return f'<fd_error type="{kind}" fd="{fd}">\n  <message>{message}</message>\n</fd_error>'
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "kind", "message"),
+    [
+        ("read_fd", {}, "not_found", "File descriptor fd:7 not found. Available FDs: fd:1"),
+        ("search_fd", {"pattern": "x"}, "not_found", "File descriptor fd:7 not found. Available FDs: fd:1"),
+        ("fd_to_file", {"file_path": "a"}, "not_found", "File descriptor fd:7 not found. Available FDs: fd:1"),
+    ],
+)
+async def test_an_unknown_descriptor_is_refused_by_every_tool(
+    files: FileToolsFacade, tools: ToolRegistry, name: str, arguments: dict[str, Any], kind: str, message: str
+) -> None:
+    await keep(files, "text")
+    assert await shown(tools, name, fd="fd:7", **arguments) == error(kind, "fd:7", message)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        ({"start": 0}, error("invalid_page", "fd:1", "Invalid page number. Valid range: 1-8")),
+        ({"start": 10**30}, error("invalid_page", "fd:1", "Invalid page number. Valid range: 1-8")),
+        (
+            {"mode": "line", "start": 3001},
+            error("invalid_range", "fd:1", "Invalid line start position. Valid range: 1-3000"),
+        ),
+        ({"count": 0}, error("invalid_parameter", "fd:1", "Invalid count: 0. It must be at least 1.")),
+        (
+            {"start": "two"},
+            error("invalid_parameter", "", "Parameter 'start': expected an integer, got 'two' (a string)"),
+        ),
+    ],
+)
+async def test_bad_places_are_refused_without_a_stack_trace(
+    files: FileToolsFacade, tools: ToolRegistry, arguments: dict[str, Any], told: str
+) -> None:
+    await keep(files, LINES)
+    assert await shown(tools, "read_fd", fd="fd:1", **arguments) == told
+
+
+@pytest.mark.parametrize(
+    ("arguments", "kind", "message"),
+    [
+        (
+            {"file_path": "small.txt", "exist_ok": False},
+            "file_exists",
+            "File small.txt already exists and exist_ok=False",
+        ),
+        (
+            {"file_path": "small.txt", "exist_ok": False, "mode": "append"},
+            "file_exists",
+            "File small.txt already exists and exist_ok=False",
+        ),
+        ({"file_path": "new.txt", "create": False}, "file_not_found", "File new.txt doesn't exist and create=False"),
+        (
+            {"file_path": "new.txt", "create": False, "mode": "append"},
+            "file_not_found",
+            "File new.txt doesn't exist and create=False",
+        ),
+        (
+            {"file_path": "new.txt", "create": False, "exist_ok": False},
+            "invalid_parameter",
+            "create and exist_ok are both false: no file would do",
+        ),
+        ({"file_path": "../out.txt"}, "invalid_path", "Path '../out.txt' contains a '..' segment"),
+        (
+            {"file_path": ".git/config"},
+            "permission_error",
+            "write_file on .git/config needs approval: changes of this path can make other programs run code",
+        ),
+        ({"file_path": "many"}, "write_error", "Is a directory: many"),
+    ],
+)
+async def test_a_file_that_cannot_be_written_is_told_and_nothing_changes(
+    files: FileToolsFacade, tools: ToolRegistry, arguments: dict[str, Any], kind: str, message: str
+) -> None:
+    await keep(files, "text")
+    before = await files.position()
+    told = await shown(tools, "fd_to_file", fd="fd:1", **arguments)
+    assert told == error(kind, "fd:1", message)
+    assert await files.position() == before
+
+
+async def test_an_unknown_mode_of_writing_is_refused(files: FileToolsFacade, tools: ToolRegistry) -> None:
+    await keep(files, "text")
+    told = await shown(tools, "fd_to_file", fd="fd:1", file_path="a", mode="insert")
+    assert told.startswith('<fd_error type="invalid_parameter"')
+
+
+async def test_a_lone_surrogate_cannot_be_written_and_its_place_is_named(
+    files: FileToolsFacade, tools: ToolRegistry
+) -> None:
+    await keep(files, "ab\ud800")
+    told = await shown(tools, "fd_to_file", fd="fd:1", file_path="a.txt")
+    assert told.startswith('<fd_error type="write_error" fd="fd:1">')
+    assert "character 2 is a lone surrogate" in told
+    assert not await files.exists("a.txt")
+
+
+async def test_a_pattern_without_bounds_is_answered_in_time(files: FileToolsFacade, tools: ToolRegistry) -> None:
+    await keep(files, "a" * 5000 + "b\n")
+    told = await shown(tools, "search_fd", fd="fd:1", pattern="(a+)+$", regex=True)
+    assert told == error("read_error", "fd:1", "Matching the pattern against fd:1 did not finish within 5 s")
+    told = await shown(tools, "search_fd", fd="fd:1", pattern="(a", regex=True)
+    assert told.startswith('<fd_error type="invalid_parameter" fd="fd:1">')
+
+
+async def test_a_text_is_written_as_it_is(files: FileToolsFacade, tools: ToolRegistry, tmp_path: Path) -> None:
+    (tmp_path / "old.txt").write_bytes("crlf\r\nlines\r\n".encode("utf-16"))
+    text = "ä\r\nb\rc\n"
+    await keep(files, text)
+    for name in ("old.txt", "folder/new.txt"):
+        assert await shown(tools, "fd_to_file", fd="fd:1", file_path=name) == (
+            f'<fd_file_result fd="fd:1" file_path="{name}" mode="write" char_count="7" size_bytes="8" success="true"'
+            ' create="true" exist_ok="true">\n'
+            f"  <message>File descriptor fd:1 content (7 chars) successfully written to {name}</message>\n</fd_file_result>"
+        )
+        assert (tmp_path / name).read_bytes() == text.encode()
+    assert "appended to old.txt" in await shown(tools, "fd_to_file", fd="fd:1", file_path="old.txt", mode="append")
+    told = await tools.call("fd_to_file", {"fd": "fd:1", "file_path": "old.txt", "mode": "append", "create": False})
+    assert (told["data"]["char_count"], told["data"]["size_bytes"]) == (7, 24)
+    assert (tmp_path / "old.txt").read_bytes() == text.encode() * 3
+
+
+async def test_what_was_written_can_be_undone(files: FileToolsFacade, tools: ToolRegistry, tmp_path: Path) -> None:
+    await keep(files, LINES)
+    await shown(tools, "fd_to_file", fd="fd:1", file_path="small.txt")
+    await tools.call("undo_changes", {})
+    assert (tmp_path / "small.txt").read_text() == "small\n"
+
+
+async def test_a_long_result_becomes_a_descriptor_with_all_of_its_text(
+    files: FileToolsFacade, tools: ToolRegistry
+) -> None:
+    plain = ToolRegistry(files)
+    whole = await shown(plain, "list_files", path="many")
+    told = await shown(tools, "list_files", path="many")
+    assert told.startswith('<fd_result fd="fd:1" pages="5" truncated="false" lines="1-')
+    assert "<message>Output exceeds 8000 characters. Use read_fd to read more pages.</message>" in told
+    assert (await tools.call("read_fd", {"fd": "fd:1", "read_all": True}))["data"]["content"] == whole
+
+
+async def test_the_envelope_holds_the_same_as_the_frame(tools: ToolRegistry) -> None:
+    data: Mapping[str, Any] = (await tools.call("list_files", {"path": "many"}))["data"]
+    assert {name: each for name, each in data.items() if name not in ("preview", "lines")} == {
+        "frame": "fd_result", "fd": "fd:1", "pages": 5, "truncated": False, "total_lines": 401,
+        "source": "tool_result", "message": "Output exceeds 8000 characters. Use read_fd to read more pages.",
+    }  # fmt: skip
+
+
+async def test_a_result_at_the_limit_stays_as_it_is(files: FileToolsFacade) -> None:
+    text = await shown(ToolRegistry(files), "list_files", path="many")
+    for limit, becomes in ((len(text), False), (len(text) - 1, True)):
+        async with filetools.open(
+            files.root_paths[0], settings={**QUIET, "file_descriptor": {"max_direct_output_chars": limit}}
+        ) as opened:
+            registry = ToolRegistry(opened, descriptors=opened.descriptors())
+            assert (await shown(registry, "list_files", path="many")).startswith("<fd_result") == becomes
+
+
+async def test_a_long_file_becomes_a_copy_of_it_with_its_version(files: FileToolsFacade, tools: ToolRegistry) -> None:
+    version = (await files.file_info("big.txt")).version or ""
+    told = await shown(tools, "read_file", path="big.txt")
+    facts = f'path="big.txt" version="{version.removeprefix("sha256:")[:12]}"'
+    assert told.split("\n")[0].endswith(f'total_lines="3000" source="file" {facts}>')
+    assert (await tools.call("read_fd", {"fd": "fd:1", "read_all": True}))["data"]["content"] == LINES
+    assert "moved_on" not in await shown(tools, "read_fd", fd="fd:1")
+    await files.write_file("big.txt", "new\n", expected_version=version)
+    assert (await shown(tools, "read_fd", fd="fd:1")).split("\n")[0].endswith(f'{facts} moved_on="true">')
+    await files.delete_file("big.txt")
+    assert 'moved_on="true"' in await shown(tools, "read_fd", fd="fd:1")
+
+
+async def test_a_read_with_a_limit_that_fits_stays_as_it_is(files: FileToolsFacade, tools: ToolRegistry) -> None:
+    plain = ToolRegistry(files)
+    for arguments in ({"limit": 1500}, {"limit": 1500, "offset": 1000}):
+        assert await shown(tools, "read_file", path="big.txt", **arguments) == await shown(
+            plain, "read_file", path="big.txt", **arguments
+        )
+    assert (await shown(tools, "read_file", path="big.txt", limit=2500)).startswith("<fd_result")
+    assert 'source="tool_result"' in await shown(tools, "read_file", path="big.txt", offset=10)
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments"),
+    [
+        ("read_file", {"path": "picture.png"}),
+        ("read_file", {"path": "nope.txt"}),
+        ("read_file", {"path": "small.txt"}),
+        ("write_file", {"path": "x.txt", "content": "x"}),
+    ],
+)
+async def test_pictures_errors_and_short_texts_stay_as_they_are(
+    files: FileToolsFacade, tools: ToolRegistry, name: str, arguments: dict[str, Any]
+) -> None:
+    seen = tools.show(name, await tools.call(name, arguments))
+    assert not seen.text.startswith("<fd_")
+    assert (await tools.call("list_fds", {}))["data"] == {"fds": []}
+
+
+async def test_descriptors_of_descriptors_are_never_made(files: FileToolsFacade, tools: ToolRegistry) -> None:
+    await keep(files, LINES)
+    assert (await shown(tools, "read_fd", fd="fd:1", read_all=True)).startswith("<fd_content")
+    assert (await shown(tools, "search_fd", fd="fd:1", pattern="line", max_matches=900)).startswith("1:line 1")
+    assert [each["id"] for each in (await tools.call("list_fds", {}))["data"]["fds"]] == ["fd:1"]
+
+
+async def test_without_descriptors_everything_is_exactly_as_before(files: FileToolsFacade) -> None:
+    plain = ToolRegistry(files)
+    envelope = await plain.call("list_files", {"path": "many"})
+    assert len(envelope["data"]["entries"]) == 400
+    assert not plain.show("list_files", envelope).text.startswith("<fd_")
+
+
+async def test_what_cannot_be_kept_is_cut_as_without_and_a_warning_says_so(files: FileToolsFacade) -> None:
+    class FullDisk:
+        settings = files.settings.file_descriptor
+
+        async def run(self, work: Any) -> Any:
+            raise DiskFullError("the journal")
+
+    tools = ToolRegistry(files, descriptors=FullDisk())
+    text = await shown(tools, "list_files", path="many")
+    assert text.split("\n")[:2] == [
+        "many/a_file_with_a_rather_long_name_000.txt  0",
+        "many/a_file_with_a_rather_long_name_001.txt  0",
+    ]
+    assert "warning: DISK_FULL: The whole text could not be kept as a descriptor: " in text
+
+
+async def test_warnings_and_news_stand_beside_the_frame(files: FileToolsFacade, tools: ToolRegistry) -> None:
+    await tools.call("read_file", {"path": "small.txt"})
+    other = files.for_actor(Actor(kind="agent", id="bob"))
+    await other.append_file("small.txt", "more\n")
+    told = await shown(tools, "list_files", path="many")
+    assert told.split("</fd_result>\n")[1].startswith("changed since you read it: small.txt by agent bob")
+
+
+async def test_found_lines_are_told_with_their_place(files: FileToolsFacade, tools: ToolRegistry) -> None:
+    await keep(files, "one\r\nTwo\rthree\nfour two\n" + LINES)
+    assert await shown(tools, "search_fd", fd="fd:1", pattern="two", ignore_case=True, context=1, max_matches=1) == (
+        "1-one\n2:Two\rthree  (page 1, column 1)\n3-four two\n[fd:1 · 1 line, more behind them: raise max_matches]"
+    )
+    found = (await tools.call("search_fd", {"fd": "fd:1", "pattern": "line 2[5-9]00$", "regex": True}))["data"][
+        "matches"
+    ]
+    for row in found:
+        page = (await tools.call("read_fd", {"fd": "fd:1", "start": row["page"]}))["data"]["content"]
+        assert f"{row['text']}\n" in page
+    assert [row["line"] for row in found] == [2503, 2603, 2703, 2803, 2903]
+
+
+async def test_they_are_listed_with_their_sizes(files: FileToolsFacade, tools: ToolRegistry) -> None:
+    assert await shown(tools, "list_fds") == "[0 descriptors]"
+    await keep(files, LINES)
+    await keep(files, "x")
+    assert await shown(tools, "list_fds") == (
+        f"fd:1  tool_result  {len(LINES)} characters, 8 pages, 3000 lines\n"
+        "fd:2  tool_result  1 character, 1 page, 1 line\n[2 descriptors]"
+    ).replace("8 pages", f"{(await files.descriptors().run(lambda each: each.info('fd:1'))).total_pages} pages")
+
+
+async def test_bodies_are_escaped_where_that_is_configured(files: FileToolsFacade) -> None:
+    settings = {**QUIET, "file_descriptor": {"body": "xml", "max_direct_output_chars": 10, "default_page_size": 10}}
+    async with filetools.open(files.root_paths[0], settings=settings) as opened:
+        await opened.write_file("x.html", "<b>&</b>\n" * 3)
+        tools = ToolRegistry(opened, descriptors=opened.descriptors())
+        assert "  &lt;b&gt;&amp;&lt;/b&gt;\n" in await shown(tools, "read_file", path="x.html")
+        assert "&lt;b&gt;&amp;&lt;/b&gt;" in await shown(tools, "read_fd", fd="fd:1", start=2)
+
+
+def test_the_core_set_has_no_descriptors() -> None:
+    assert not [tool for tool in chosen(FILE_TOOLS, ["core"]) if tool.group == "descriptors"]
+    assert [tool.name for tool in chosen(FILE_TOOLS, ["descriptors"])] == [
+        "read_fd",
+        "search_fd",
+        "fd_to_file",
+        "list_fds",
+    ]
+
+
+async def test_they_are_on_where_a_tool_reads_them_and_refused_where_none_does(files: FileToolsFacade) -> None:
+    assert descriptors_for(files, chosen(FILE_TOOLS, ["core"])) is None
+    assert descriptors_for(files, chosen(FILE_TOOLS, ["core", "search_fd"])) is not None
+    async with filetools.open(files.root_paths[0], settings={**QUIET, "file_descriptor": {"enabled": True}}) as opened:
+        with pytest.raises(InvalidArgumentError, match="read_fd"):
+            descriptors_for(opened, chosen(FILE_TOOLS, ["core"]))
+        envelope = await opened.call_tool("list_files", {"path": "many"})
+        assert envelope["data"]["fd"] == "fd:1"
+
+
+def test_the_class_stands_alone() -> None:
+    assert Descriptors().create("x" * 9000).attributes["pages"] == 3
