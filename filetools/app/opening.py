@@ -109,7 +109,9 @@ def open_workspace(
 
 def _tools(files: FileToolsFacade) -> registry.ToolRegistry:
     """Return all tools of an actor; long results become descriptors where the settings say so."""
-    return registry.ToolRegistry(files, descriptors=files.descriptors() if files.settings.file_descriptor.enabled else None)
+    return registry.ToolRegistry(
+        files, descriptors=files.descriptors() if files.settings.file_descriptor.enabled else None
+    )
 
 
 class Opening:

@@ -5,7 +5,15 @@ from typing import TYPE_CHECKING
 from filetools.deferred import deferred
 
 if TYPE_CHECKING:
-    from filetools.search.contents import GrepOptions, OutputMode, Ripgrep, Unsaved, find_ripgrep, grep_page, search_text
+    from filetools.search.contents import (
+        GrepOptions,
+        OutputMode,
+        Ripgrep,
+        Unsaved,
+        find_ripgrep,
+        grep_page,
+        search_text,
+    )
     from filetools.search.folder import FolderCache
     from filetools.search.ignores import IgnoreCache, stack_above
     from filetools.search.listing import list_page

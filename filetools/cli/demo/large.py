@@ -37,7 +37,7 @@ async def play_large() -> bool:
 
 def _fill(folder: Path) -> None:
     bar = Progress(
-        TextColumn("making files"), BarColumn(), MofNCompleteColumn(), console=STDERR, transient=True,
+        TextColumn("making files"), BarColumn(), MofNCompleteColumn(), console=STDERR.console, transient=True,
         disable=not STDERR.is_terminal,
     )  # fmt: skip
     with bar:

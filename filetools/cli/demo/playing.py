@@ -38,11 +38,11 @@ def play_only(name: str, *, as_json: bool = False) -> bool:
     """Play the scene of a name; as `play`."""
     if name != LARGE:
         return play([scene for scene in SCENES if type(scene).__name__.lower() == name], as_json=as_json)
-    STDOUT.quiet = as_json
+    STDOUT.console.quiet = as_json
     try:
         holds = asyncio.run(play_large())
     finally:
-        STDOUT.quiet = False
+        STDOUT.console.quiet = False
     if as_json:
         print_json({"success": holds, "data": {"scene": LARGE}})
     return holds
