@@ -10,6 +10,7 @@ import typer
 
 from filetools.cli.command import workspace_command
 from filetools.cli.desk import CHANGING, READING, Desk
+from filetools.cli.help_page import PagedGroup
 from filetools.cli.terminal import STDOUT, print_line, print_note, printable, printable_text
 
 if TYPE_CHECKING:
@@ -23,7 +24,9 @@ Fd = Annotated[str, typer.Argument(metavar="FD", help="Id, such as fd:1; 'fileto
 def register(app: typer.Typer) -> None:
     """Add the commands of this file."""
     group = typer.Typer(
+        cls=PagedGroup,
         no_args_is_help=True,
+        context_settings={"help_option_names": ["-h", "--help"]},
         help="Read the long results that an agent got as descriptors; --actor says whose.",
     )
     workspace_command(group, READING, name="list", panel=_PANEL, examples=("filetools fd list --actor claude-code",))(
