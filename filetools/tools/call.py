@@ -37,6 +37,7 @@ from filetools.tools.tool import AnyTool, ReportPart, ReportProgress, ToolContex
 logger = logging.getLogger(__name__)
 
 _REPEATED_CODES: Final = frozenset(("NETWORK_ERROR", "RATE_LIMITED"))
+_UNCHANGED: Final = "Nothing was changed; repeat the call if it is still wanted."
 _LOOK_FIRST: Final = "The change may have been made all the same: look before repeating the call."
 
 
@@ -159,7 +160,7 @@ class ToolCall:
             return await self._within_limit(tool, parameters)
         except (CallTimeoutError, AbortedError) as error:
             if tool.effect != "read" and error.suggested_action == error.action:
-                error.suggested_action = _LOOK_FIRST
+                error.suggested_action = _UNCHANGED if tool.is_all_or_nothing else _LOOK_FIRST
             raise
         except (PathNotFoundError, DirectoryNotFoundError) as error:
             # The tools of a dialect tell of failures in words of their own.

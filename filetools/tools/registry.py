@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Any, Final
 
 from filetools.errors import InvalidArgumentError, UnknownToolError
@@ -29,9 +30,14 @@ from filetools.tools.shown import shown, shown_failure
 from filetools.tools.tool import AnyTool, ReportPart, ReportProgress
 from filetools.tools.writing import WRITING
 
-FILE_TOOLS: Final[tuple[AnyTool, ...]] = (
-    *READING, *SEARCHING, *WRITING, *EDITING, *ARRANGING, *HISTORY, *BATCHES, *BUFFERS, *DESCRIPTORS,
+_TRANSACTIONS: Final[tuple[AnyTool, ...]] = (
+    *READING, *SEARCHING, *WRITING, *EDITING, *ARRANGING, *HISTORY, *BATCHES,
 )  # fmt: skip
+FILE_TOOLS: Final[tuple[AnyTool, ...]] = (
+    *(replace(tool, is_all_or_nothing=True) for tool in _TRANSACTIONS),
+    *BUFFERS,
+    *DESCRIPTORS,
+)
 """The tools over files; those of the group "core" are what doors offer by default."""
 
 OWN_NAMES: Final = frozenset(tool.name for tool in FILE_TOOLS)

@@ -90,6 +90,8 @@ class Tool(Generic[P]):
     """Whether the same call once more changes nothing further."""
     is_additive: bool = False
     """Whether it only adds: nothing that stood there before goes away."""
+    is_all_or_nothing: bool = False
+    """Whether a call that fails, is aborted or out of time has changed nothing."""
     has_body: bool = False
     """Whether it returns a body, which a model gets as text."""
     result: type[Result] | None = None
