@@ -14,7 +14,7 @@ from typing import Final
 from filetools.errors import FileToolsError
 from filetools.facade.parts import Parts, finished
 from filetools.facade.preconditions import record_steps
-from filetools.facade.runner import Runner
+from filetools.facade.runner import Runner, is_late
 from filetools.facade.steps.put_back import MoveFolderBack, RemoveTree, RestoreFolder, UndoStep, opened
 from filetools.facade.steps.texts import PutMode
 from filetools.facade.undoing import Phase, UndoPlan, make_plan
@@ -50,6 +50,8 @@ async def carry_out(runner: Runner, actor: Actor, plan: UndoPlan, kind: Relation
         return await asyncio.shield(work)
     except asyncio.CancelledError:
         await finished(work)  # between two transactions nobody leaves
+        if work.exception() is None and is_late():
+            return work.result()
         raise
 
 
@@ -64,7 +66,7 @@ async def _carry_out(runner: Runner, actor: Actor, plan: UndoPlan, kind: Relatio
             await _take_back(runner, actor, outcomes, kind)
         await parts.crew.run(partial(_close_folders, parts, folders))
         raise
-    await parts.crew.run(partial(_close_folders, parts, _as_left(folders, plan.steps)))
+    await runner.afterwards(partial(_close_folders, parts, _as_left(folders, plan.steps)))
     return Outcome(
         records=tuple(record for one in outcomes for record in one.records),
         changes=tuple(change for one in outcomes for change in one.changes),

@@ -317,7 +317,7 @@ class HistoryCalls(Calls):
                 else:
                     raise  # it is still the right plan, so that its failure counts
             else:
-                return await self._parts.crew.run(partial(plan.result, outcome))
+                return await self._runner.afterwards(partial(plan.result, outcome))
         raise ChangedMeanwhileError(touched[0] if touched else ".", MOST_TRIES)
 
 

@@ -279,8 +279,19 @@ class Runner:
         if hop.exception() is None:
             happened()
         self._publish(noticed, acquired)
-        if cancelled and not (hop.exception() is None and _is_late()):
+        if cancelled and not (hop.exception() is None and is_late()):
             raise asyncio.CancelledError
+        return hop.result()
+
+    async def afterwards(self, work: Callable[[], T]) -> T:
+        """Run `work`, which follows a change that is made: who is stopped by now for lateness still hears of the change."""
+        hop = self.parts.crew.start(work)
+        try:
+            return await asyncio.shield(hop)
+        except asyncio.CancelledError:
+            await finished(hop)
+            if not is_late():
+                raise
         return hop.result()
 
     def tell(self, records: Sequence[ChangeRecord]) -> None:
@@ -334,7 +345,7 @@ def _adopted(parts: Parts, path: WorkspacePath) -> tuple[ChangeRecord, ...]:
     return () if adoption is None else adopt(parts, [adoption])
 
 
-def _is_late() -> bool:
+def is_late() -> bool:
     """Whether a call is cancelled for its time limit, or because it was aborted, alone: what is done is then told as done."""
     task, watch = asyncio.current_task(), current_watch()
     return task is not None and task.cancelling() == 1 and watch is not None and watch.is_over()

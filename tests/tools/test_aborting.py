@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import random
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ import filetools
 from filetools.tools import AbortSignal, ToolRegistry
 from tests.support.crashing import QUIET
 
-ROUNDS = 24
+ROUNDS = 24 * int(os.environ.get("FILETOOLS_DOSE", "1"))
 LARGE = "line of a large text\n" * 100_000
 
 
@@ -25,7 +26,7 @@ def made(root: Path, number: int) -> dict[str, bool]:
         "edit_file": edited.exists() and edited.read_text().endswith("new"),
         "apply_patch": patched.exists() and patched.read_text() == "a\nc\n",
         "move_file": (root / f"n{number}").exists(),
-        "delete_directory": not (root / f"d{number}").exists(),
+        "delete_file": not (root / f"d{number}").exists(),
         "write_multiple": (root / f"m{number}" / "0").exists(),
         "undo_changes": not (root / f"u{number}").exists(),
     }
@@ -45,7 +46,7 @@ async def prepare(files: filetools.FileToolsFacade, kind: str, number: int) -> d
         case "move_file":
             await files.write_file(f"s{number}", "x")
             return {"source": f"s{number}", "destination": f"n{number}"}
-        case "delete_directory":
+        case "delete_file":
             for name in range(20):
                 await files.write_file(f"d{number}/{name}", "x")
             return {"path": f"d{number}", "recursive": True}
@@ -58,7 +59,7 @@ async def prepare(files: filetools.FileToolsFacade, kind: str, number: int) -> d
 
 @pytest.mark.parametrize(
     "kind",
-    ["write_file", "edit_file", "apply_patch", "move_file", "delete_directory", "write_multiple", "undo_changes"],
+    ["write_file", "edit_file", "apply_patch", "move_file", "delete_file", "write_multiple", "undo_changes"],
 )
 async def test_a_call_that_is_aborted_is_done_and_told_as_done_or_has_changed_nothing(
     tmp_path: Path, kind: str
