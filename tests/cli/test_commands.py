@@ -18,7 +18,7 @@ GROUP: Any = typer.main.get_command(app)
 SERVING = ("mcp", "serve")
 WITHOUT_A_ROOT = ("demo", "tools")
 OWN_OPTIONS = {
-    "demo": (),
+    "demo": ("--only",),
     "read": ("--offset", "--limit", "--version"),
     "ls": ("-R", "--recursive", "-l", "--long", "--limit", "--cursor", "--all-pages"),
     "info": (),
@@ -46,6 +46,7 @@ OWN_OPTIONS = {
     "restore": ("--partial", "--dry-run"),
     "init": (),
     "status": ("-v", "--verbose"),
+    "mirror": ("--adopt",),
     "sync": ("--verify", "--preview"),
     "doctor": ("--settings", "--repair"),
     "call": (),
@@ -65,7 +66,7 @@ def test_a_command_has_its_options_and_the_shared_ones(name: str) -> None:
         expected.add("--json")
     if name not in (*SERVING, *WITHOUT_A_ROOT):
         expected |= {"--root", "--state-dir"}
-    if name not in (*SERVING, *WITHOUT_A_ROOT, "doctor", "init"):
+    if name not in (*SERVING, *WITHOUT_A_ROOT, "doctor", "init", "mirror"):
         expected.add("--actor")
     assert expected - options == set()
 

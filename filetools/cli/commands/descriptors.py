@@ -52,7 +52,7 @@ def list_descriptors(desk: Desk) -> None:
     from filetools.tools import NoParameters
     from filetools.tools import descriptors as tools
 
-    desk.perform(lambda files: tools.list_fds(_context(files), NoParameters()), _show_rows)
+    desk.read(lambda files: tools.list_fds(_context(files), NoParameters()), _show_rows)
 
 
 def read(
@@ -67,7 +67,7 @@ def read(
     from filetools.tools import descriptors as tools
 
     asked = tools.ReadFd(fd=fd, read_all=mode is None and start is None, mode=mode or "page", start=start, count=count)
-    desk.perform(lambda files: tools.read_fd(_context(files), asked), lambda frame: _show_text(frame["content"]))
+    desk.read(lambda files: tools.read_fd(_context(files), asked), lambda frame: _show_text(frame["content"]))
 
 
 def search(
@@ -92,7 +92,7 @@ def search(
             desk.note_failure(1)  # as grep does
         return found
 
-    desk.perform(work, _show_rows)
+    desk.read(work, _show_rows)
 
 
 def save(

@@ -33,6 +33,7 @@ READING: dict[str, Sequence[tuple[str, ...]]] = {
     "restore": (("nope", "--dry-run"),),
     "status": ((), ("-v",), ("--json",)),
     "mirror": ((), ("list", "--json"), ("remove", "nope")),
+    "fd": (("list",), ("read", "fd:1"), ("search", "fd:1", "x", "--json")),
     "call": (("read_file", '{"path": "notes.md"}'), ("grep_files", '{"pattern": "one"}'), ("nope",)),
     "tools": ((), ("--format", "json")),
     "approvals": ((), ("--diff",)),
