@@ -44,13 +44,12 @@ async def carry_out(runner: Runner, actor: Actor, plan: UndoPlan, kind: Relation
         # What takes all of it back is chosen by the call.
         actor = replace(actor, call=f"back-{secrets.token_hex(6)}")
     work = asyncio.ensure_future(_carry_out(runner, actor, plan, kind))
-    if len(plan.phases) == 1:
-        return await work  # its one transaction knows what to do when the caller is cancelled
     try:
-        return await asyncio.shield(work)
+        # One transaction knows what to do when the caller is cancelled; between two nobody leaves.
+        return await (work if len(plan.phases) == 1 else asyncio.shield(work))
     except asyncio.CancelledError:
-        await finished(work)  # between two transactions nobody leaves
-        if work.exception() is None and is_late():
+        await finished(work)
+        if not work.cancelled() and work.exception() is None and is_late():
             return work.result()
         raise
 
