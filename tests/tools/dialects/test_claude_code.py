@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 import filetools
-from filetools.facade import FileToolsFacade
+from filetools.facade import FileToolsFacade, progress
 from filetools.tools.dialects import CLAUDE_CODE
 from tests.support.crashing import QUIET
 from tests.support.dialects import Session
@@ -302,3 +302,18 @@ async def test_of_many_files_the_newest_hundred_are_told_with_their_number(sessi
     assert (await session.says("Glob", pattern="many/*")).endswith(
         "(Results are truncated. Consider using a more specific path or pattern.)"
     )
+
+
+@pytest.mark.parametrize(("name", "what"), [("Glob", "names looked at"), ("Grep", "files searched")])
+async def test_a_search_tells_how_far_it_is(
+    files: FileToolsFacade, monkeypatch: pytest.MonkeyPatch, name: str, what: str
+) -> None:
+    monkeypatch.setattr(progress, "PAUSE_SECONDS", 0.0)  # else a search that takes less than that tells nothing
+    told: list[str | None] = []
+    tools = CLAUDE_CODE.registry(files)
+    envelope = await tools.call(
+        name, {"pattern": "nothing*"}, progress=lambda done, total, message: told.append(message)
+    )
+    assert envelope["success"]
+    await asyncio.sleep(0)
+    assert any(message is not None and message.endswith(what) for message in told)

@@ -18,6 +18,7 @@ from filetools.tools.dialects.claude_code.places import GROUP, located, own_hint
 from filetools.tools.dialects.presenting import presented, repairs_of
 from filetools.tools.rereading import case_blind, glob_meant
 from filetools.tools.roots import Place
+from filetools.tools.searching import Told
 from filetools.tools.tool import AnyTool, Tool, ToolContext
 
 MOST_FILES: Final = 100
@@ -101,10 +102,12 @@ def _as_glob(pattern: str) -> str:
 async def _found(context: ToolContext, place: Place, pattern: str, *, everywhere: bool) -> tuple[list[Entry], bool]:
     found: list[Entry] = []
     cursor: str | None = None
+    told = Told(context, "names looked at")
     while len(found) < MOST_COMPARED:
         page = await place.files.search_files(
-            pattern, path=place.path, all=everywhere, limit=_PAGE, cursor=cursor, abort=context.is_aborted
-        )
+            pattern, path=place.path, all=everywhere, limit=_PAGE, cursor=cursor, abort=context.is_aborted,
+            progress=told.page(),
+        )  # fmt: skip
         found += [entry for entry in page.entries if entry.type == "file"]
         cursor = page.next_cursor
         if cursor is None:

@@ -18,6 +18,7 @@ from filetools.tools.dialects.claude_code.places import GROUP, located, own_hint
 from filetools.tools.dialects.presenting import presented, repairs_of
 from filetools.tools.rereading import filter_meant, regex_meant, text_as_regex
 from filetools.tools.roots import Place
+from filetools.tools.searching import Told
 from filetools.tools.tool import AnyTool, Tool, ToolContext
 
 HEAD_LIMIT: Final = 250
@@ -178,6 +179,7 @@ class _Search:
     async def pages(self, context_lines: int) -> AsyncIterator[GrepResult]:
         given, cursor = self._given, None
         is_content = given.output_mode == "content"
+        told = Told(self._context, "files searched")
         for _ in range(MOST_ROWS // _PAGE):
             page = await self.place.files.grep_files(
                 given.pattern,
@@ -193,6 +195,7 @@ class _Search:
                 limit=_PAGE,
                 cursor=cursor,
                 abort=self._context.is_aborted,
+                progress=told.page(),
             )
             self._warnings += page.warnings
             self.has_found = self.has_found or bool(page.total)
