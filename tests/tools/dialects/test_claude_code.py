@@ -309,10 +309,14 @@ async def test_a_search_tells_how_far_it_is(
     files: FileToolsFacade, monkeypatch: pytest.MonkeyPatch, name: str, what: str
 ) -> None:
     monkeypatch.setattr(progress, "PAUSE_SECONDS", 0.0)  # else a search that takes less than that tells nothing
+    for number in range(300):
+        Path(files.root_paths[0], f"note{number}").touch()
     told: list[str | None] = []
     tools = CLAUDE_CODE.registry(files)
     envelope = await tools.call(
-        name, {"pattern": "nothing*"}, progress=lambda done, total, message: told.append(message)
+        name,
+        {"pattern": "**/nothing*" if name == "Glob" else "nothing"},
+        progress=lambda done, total, message: told.append(message),
     )
     assert envelope["success"]
     await asyncio.sleep(0)

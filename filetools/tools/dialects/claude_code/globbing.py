@@ -38,12 +38,12 @@ class Glob(Parameters):
 
 async def glob(context: ToolContext, given: Glob) -> dict[str, Any]:
     """Return the newest files whose paths match."""
-    started = time.perf_counter()
+    started, told = time.perf_counter(), Told(context, "names looked at")
     place = await located(context, given.path)
-    found, is_complete = await _matching(context, given.pattern, place)
+    found, is_complete = await _matching(context, told, given.pattern, place)
     repairs: list[dict[str, Any]] = []
     if not found and (meant := glob_meant(given.pattern)) is not None:
-        found, is_complete = await _matching(context, meant, place)
+        found, is_complete = await _matching(context, told, meant, place)
         said = f"Nothing fits {given.pattern!r}; it was read as the glob {meant!r}"
         repairs += [{"code": "REPAIRED", "message": said}] if found else []
     found.sort(key=_age)
@@ -56,25 +56,25 @@ async def glob(context: ToolContext, given: Glob) -> dict[str, Any]:
         "totalMatches": len(found),
         "countIsComplete": is_complete,
         **repairs_of(repairs),
-        **({} if found else {"hints": [hint async for hint in _why_nothing(context, given, place)]}),
+        **({} if found else {"hints": [hint async for hint in _why_nothing(context, told, given, place)]}),
     }
 
 
-async def _why_nothing(context: ToolContext, given: Glob, place: Place) -> AsyncIterator[str]:
+async def _why_nothing(context: ToolContext, told: Told, given: Glob, place: Place) -> AsyncIterator[str]:
     blind = case_blind(given.pattern)
     if is_glob(blind) and blind != given.pattern:
-        found, _ = await _matching(context, blind, place)
+        found, _ = await _matching(context, told, blind, place)
         if found:
             yield f"case counts; without it {found[0].path} fits"
 
 
-async def _matching(context: ToolContext, raw_pattern: str, place: Place) -> tuple[list[Entry], bool]:
+async def _matching(context: ToolContext, told: Told, raw_pattern: str, place: Place) -> tuple[list[Entry], bool]:
     pattern = await _from_root(context, raw_pattern, place)
     async with own_hints(place):
-        found, is_complete = await _found(context, place, pattern, everywhere=False)
+        found, is_complete = await _found(context, told, place, pattern, everywhere=False)
         if not found:
             # Hidden and ignored files count where nothing else matches: then they are what is meant.
-            found, is_complete = await _found(context, place, pattern, everywhere=True)
+            found, is_complete = await _found(context, told, place, pattern, everywhere=True)
     return found, is_complete
 
 
@@ -99,10 +99,11 @@ def _as_glob(pattern: str) -> str:
     return pattern if is_glob(pattern) else _LETTER.sub(r"[\g<0>]", pattern, count=1)
 
 
-async def _found(context: ToolContext, place: Place, pattern: str, *, everywhere: bool) -> tuple[list[Entry], bool]:
+async def _found(
+    context: ToolContext, told: Told, place: Place, pattern: str, *, everywhere: bool
+) -> tuple[list[Entry], bool]:
     found: list[Entry] = []
     cursor: str | None = None
-    told = Told(context, "names looked at")
     while len(found) < MOST_COMPARED:
         page = await place.files.search_files(
             pattern, path=place.path, all=everywhere, limit=_PAGE, cursor=cursor, abort=context.is_aborted,
