@@ -85,6 +85,7 @@ def test_dots_stand_for_any_text_and_a_line_of_them_for_any_lines() -> None:
         assert_matches("a 1\nc\n", "a … b\n…\n")
 
 
+@pytest.mark.timeout(600)  # a page runs up to some forty commands, each a process
 @pytest.mark.parametrize("path", WITH_EXAMPLES, ids=named)
 def test_the_examples_of_a_page_run_and_print_what_it_says(
     path: Path, tmp_path: Path, shell: Shell, monkeypatch: pytest.MonkeyPatch

@@ -66,11 +66,7 @@ class PagedCommand(TyperCommand):
         arguments = [each for each in params if isinstance(each, TyperArgument)]
         _print_part("Arguments", [(rich_text.Text(str(each.metavar), "cyan"), each.help or "") for each in arguments])
         _print_options(ctx, params)
-        examples = (self.epilog or "").splitlines()
-        if examples:
-            STDOUT.print(rich_text.Text("\nExamples", "bold"))
-        for example in examples:
-            STDOUT.print(rich_text.Text(f"{' ' * _INDENT}{example}"))
+        _print_examples(self.epilog)
 
 
 class PagedGroup(TyperGroup):
@@ -90,9 +86,18 @@ class PagedGroup(TyperGroup):
             )
             _print_part(panel or "Commands", rows)
         _print_options(ctx, self.get_params(ctx))
+        _print_examples(self.epilog)
         STDOUT.print(
             rich_text.Text(f"\n'{ctx.command_path} COMMAND --help' shows the options and examples of a command.", "dim")
         )
+
+
+def _print_examples(epilog: str | None) -> None:
+    examples = (epilog or "").splitlines()
+    if examples:
+        STDOUT.print(rich_text.Text("\nExamples", "bold"))
+    for example in examples:
+        STDOUT.print(rich_text.Text(f"{' ' * _INDENT}{example}"))
 
 
 def taken_as_typed(params: list[Any]) -> list[Any]:

@@ -17,7 +17,7 @@ Level = Literal["auto", "prompt", "block"]
 READING_TOOLS: Final = frozenset(
     (
         "read_file", "read_multiple", "list_files", "search_files", "glob_files", "grep_files", "file_info", "exists",
-        "versions", "diff", "provenance", "changes", "watch_changes", "read_fd", "search_fd",
+        "versions", "diff", "provenance", "changes", "watch_changes", "read_fd", "search_fd", "list_fds",
     )
 )  # fmt: skip
 """Tools that `ask` lets through: they read, list, search or look at facts."""

@@ -282,7 +282,7 @@ async def test_warnings_and_news_stand_beside_the_frame(files: FileToolsFacade, 
     other = files.for_actor(Actor(kind="agent", id="bob"))
     await other.append_file("small.txt", "more\n")
     told = await shown(tools, "list_files", path="many")
-    assert told.split("</fd_result>\n")[1].startswith("changed since you read it: small.txt by agent bob")
+    assert told.split("</fd_result>\n")[1].startswith("changed since you saw it: small.txt by agent bob")
 
 
 async def test_found_lines_are_told_with_their_place(files: FileToolsFacade, tools: ToolRegistry) -> None:

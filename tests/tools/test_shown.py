@@ -177,7 +177,7 @@ def test_an_error_keeps_the_limits() -> None:
 
 @pytest.mark.parametrize("tool", FILE_TOOLS, ids=lambda tool: tool.name)
 def test_a_tool_that_tells_programs_has_a_shape_for_it(tool: AnyTool) -> None:
-    assert tool.result is not None or tool.name == "exists"
+    assert tool.result is not None or tool.present is not None or tool.name == "exists"
 
 
 def test_an_editor_gets_the_text_of_a_document_once() -> None:

@@ -27,7 +27,8 @@ def register(app: typer.Typer) -> None:
         cls=PagedGroup,
         no_args_is_help=True,
         context_settings={"help_option_names": ["-h", "--help"]},
-        help="Read the long results that an agent got as descriptors; --actor says whose.",
+        help="Read the long results that an agent got as descriptors.\n\nThe option --actor of each says whose.",
+        epilog="filetools fd list --actor claude-code\nfiletools fd read fd:1 --actor claude-code",
     )
     workspace_command(group, READING, name="list", panel=_PANEL, examples=("filetools fd list --actor claude-code",))(
         list_descriptors

@@ -122,6 +122,7 @@ async def test_the_forms_of_addresses_are_told(root: Path) -> None:
         templates = (await client.list_resource_templates()).resource_templates
     assert [each.uri_template for each in templates] == [
         "filetools:///files/{+path}", "filetools:///versions/{hash}", "filetools:///buffers/{handle}",
+        "filetools:///fds/{id}",
     ]  # fmt: skip
 
 
