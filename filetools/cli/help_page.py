@@ -86,10 +86,10 @@ class PagedGroup(TyperGroup):
             )
             _print_part(panel or "Commands", rows)
         _print_options(ctx, self.get_params(ctx))
-        _print_examples(self.epilog)
         STDOUT.print(
             rich_text.Text(f"\n'{ctx.command_path} COMMAND --help' shows the options and examples of a command.", "dim")
         )
+        _print_examples(self.epilog)
 
 
 def _print_examples(epilog: str | None) -> None:

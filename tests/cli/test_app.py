@@ -81,6 +81,7 @@ def test_what_follows_two_dashes_asks_for_no_json(run: CommandLine) -> None:
 
 
 def test_a_path_that_is_misspelt_is_answered_with_the_nearest_as_it_is_typed(run: CommandLine) -> None:
+    run("init")
     assert run("read", "src/ap.py").error.splitlines()[1] == (
         "hint: Did you mean 'src/app.py'? Look for it with 'filetools ls'."
     )
