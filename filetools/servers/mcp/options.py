@@ -63,6 +63,8 @@ class DoorOptions:
         """Return the tools of one caller, who is told from others by `owner`."""
         if self.dialect is not None:
             return self.dialect.registry(files, tools=tools, log=log)
+        # A name that a client gives itself over a network opens nothing that a client on this machine was given.
+        owner = f"shared {owner}" if self.is_shared else owner
         # Programs that ask for results as JSON get them whole: a frame is no result of the shape that was published.
         kept = None if self.structured else descriptors_for(files, tools, owner=owner, is_opaque=self.is_shared)
         return ToolRegistry(files, tools, log=log, descriptors=kept)
