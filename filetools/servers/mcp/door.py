@@ -37,12 +37,15 @@ class Door:
         log: Where their calls are logged; by default in one of its own.
 
     Raises:
-        InvalidArgumentError: The options name a tool or a group that there is none of.
+        InvalidArgumentError: The options name a tool or a group that there is none of, or the settings enable descriptors
+            and no tool reads them.
         AccessDeniedError: The key that seals questions cannot be made.
     """
 
     def __init__(self, files: FileToolsFacade, options: DoorOptions, *, log: CallLog | None = None) -> None:
         tools = options.selected()
+        log = CallLog() if log is None else log
+        options.registry(files, tools, log, owner="")  # what is wrong with them is told here, not by every call
         callers = Callers(files, options, tools, log)
         self._calls = Calls(callers, tools, Asking(lambda: [files], options), structured=options.structured)
         self._notices = Notices(files, options)

@@ -11,6 +11,7 @@ from mcp import Client
 from mcp.shared.exceptions import MCPError
 from mcp_types import CallToolResult, Implementation, ResourceLink, TextResourceContents
 
+from filetools.errors import InvalidArgumentError
 from tests.support.mcp_clients import ERAS, opened_door, process, text, text_of
 
 TOOLS = ("core", "descriptors")
@@ -115,3 +116,22 @@ async def test_ids_of_a_shared_door_cannot_be_guessed(root: Path) -> None:
         session: Any = {"filetools/session": "other"}
         other = await client.call_tool("read_fd", {"fd": found[1]}, meta=session)
         assert text_of(other).startswith(f'<fd_error type="not_found" fd="{found[1]}">')
+
+
+async def test_a_name_that_a_client_of_a_shared_door_gives_itself_opens_nothing(root: Path) -> None:
+    named = {"client_info": Implementation(name="claude", version="1")}
+    async with opened_door(root, tools=TOOLS, client=named) as (client, _):
+        await text(client, "list_files", path="many")
+        assert "fd:1" in await text(client, "list_fds")
+    async with opened_door(root, tools=TOOLS, client=named, is_shared=True) as (client, _):
+        assert await text(client, "list_fds") == "[0 descriptors]"
+        assert "not_found" in text_of(await client.call_tool("read_fd", {"fd": "fd:1"}))
+
+
+async def test_a_door_without_the_tools_that_the_settings_need_is_refused_at_once(root: Path) -> None:
+    settings = {"file_descriptor": {"enabled": True}}
+    with pytest.raises(InvalidArgumentError, match="needs one of the tools"):
+        async with opened_door(root, settings=settings):
+            pass
+    async with opened_door(root, settings=settings, tools=TOOLS) as (client, _):
+        assert (await text(client, "list_files", path="many")).startswith("<fd_result")
