@@ -103,7 +103,7 @@ def _read(data: Mapping[str, Any], limits: TextLimits) -> Body:
         f"version {short(data['version'])}",
         *([f"next_offset {following}"] if following is not None else []),
         *([f"next_column {column}"] if column is not None else []),
-        *_remarks(data),
+        *remarks(data),
     ]
     if column is not None:
         facts.append(f"the line is longer than the {counted(len(text), 'character')} shown")
@@ -131,8 +131,8 @@ def _lines(first: int | None, count: int, total: int | None) -> str:
     return f"{count} lines{of}" if first is None else f"lines {first}{_TO}{first + count - 1}{of}"
 
 
-def _remarks(data: Mapping[str, Any]) -> Iterator[str]:
-    """What differs from the usual: a model that does not know it would undo it."""
+def remarks(data: Mapping[str, Any]) -> Iterator[str]:
+    """Yield what differs from the usual about a file that was read: a model that does not know it would undo it."""
     if data["encoding"] not in ("utf-8", "ascii"):
         yield str(data["encoding"])
     if data.get("newline") in ("crlf", "cr", "mixed"):

@@ -20,7 +20,7 @@ from filetools.errors import (
 from filetools.models import WriteResult
 from filetools.search import GrepOptions, search_text
 from filetools.tools.arguments import NoParameters, Parameters
-from filetools.tools.bodies import counted
+from filetools.tools.bodies import counted, remarks
 from filetools.tools.clipping import TextLimits
 from filetools.tools.files import DescriptorTable, Files
 from filetools.tools.seen import Shown
@@ -31,6 +31,7 @@ GROUP: Final = "descriptors"
 MOST_MATCHES: Final = 999
 _UNLIMITED: Final = TextLimits(lines=2**62, characters=2**62)
 _NEVER_WRAPPED: Final = (GROUP, "editor")
+_GOES_ON: Final = ("next_cursor", "next_offset", "next_column")
 _KINDS: Final = {
     "INVALID_ARGUMENT": "invalid_parameter",
     "FILE_EXISTS": "file_exists",
@@ -246,21 +247,25 @@ async def wrapped(
     if len(text) <= most or seen.media is not None:
         return dict(envelope)
     create = partial(Descriptors.create, text=text)
+    # Else on the last page alone, or for a copy of a file nowhere.
+    told = {name: data[name] for name in _GOES_ON if name in data}
     if tool.name == "read_file" and "content" in data:
         if getattr(parameters, "limit", None) is not None and _fits(data["content"], limits):
             return dict(envelope)
         if len(data["content"]) <= most:  # only the line of facts below it is over the limit
             return dict(envelope)
-        if getattr(parameters, "offset", None) is None and getattr(parameters, "column", None) is None:
+        # A part stays as it was shown, with the line below it that says which part it is.
+        if all(getattr(parameters, name, None) is None for name in ("offset", "limit", "column")):
+            told["remarks"] = " \u00b7 ".join(remarks(data))
             create = partial(
                 Descriptors.create, text=data["content"], source="file", path=data["path"], version=data["version"]
             )
     try:
         frame = await descriptors.run(create)
     except FileToolsError as error:
-        told = {"code": error.code, "message": f"The whole text could not be kept as a descriptor: {error.message}"}
-        return {**envelope, "warnings": [*envelope.get("warnings", ()), told]}
-    return {**envelope, "data": frame.to_dict()}
+        warning = {"code": error.code, "message": f"The whole text could not be kept as a descriptor: {error.message}"}
+        return {**envelope, "warnings": [*envelope.get("warnings", ()), warning]}
+    return {**envelope, "data": frame.to_dict() | {name: each for name, each in told.items() if each}}
 
 
 def _fits(text: str, limits: TextLimits) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import AsyncIterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -340,3 +341,32 @@ async def test_they_are_on_where_a_tool_reads_them_and_refused_where_none_does(f
 
 def test_the_class_stands_alone() -> None:
     assert Descriptors().create("x" * 9000).attributes["pages"] == 3
+
+
+async def test_a_part_that_is_too_long_says_which_part_it_is_and_where_to_go_on(
+    files: FileToolsFacade, tools: ToolRegistry
+) -> None:
+    told = await shown(tools, "read_file", path="big.txt", limit=2500)
+    assert told.splitlines()[0].endswith(' total_lines="2501" source="tool_result" next_offset="2501">')
+    last = await shown(tools, "read_fd", fd="fd:1", mode="line", start=2501)
+    assert "[big.txt \u00b7 lines 1\u20132500 of 3000 \u00b7 version" in last
+
+
+async def test_the_frame_says_how_to_go_on_listing(files: FileToolsFacade, tools: ToolRegistry) -> None:
+    told = await shown(tools, "list_files", path="many", limit=300)
+    cursor = re.search(r' next_cursor="([^"]+)">', told.splitlines()[0])
+    assert cursor is not None
+    assert "_399.txt" in await shown(tools, "list_files", path="many", limit=300, cursor=cursor[1])
+    assert "next_cursor" not in (await shown(tools, "list_files", path="many")).splitlines()[0]
+
+
+async def test_the_frame_of_a_copy_says_what_is_unusual_of_the_file(
+    files: FileToolsFacade, tools: ToolRegistry, tmp_path: Path
+) -> None:
+    (tmp_path / "old.txt").write_bytes(("\u00e9\r\n" * 9000 + "end").encode("utf-16"))
+    told = await shown(tools, "read_file", path="old.txt")
+    assert re.search(
+        r' path="old.txt" version="\w{12}" remarks="utf-16[^"]* \u00b7 crlf line ends \u00b7 no final newline">',
+        told.splitlines()[0],
+    )
+    assert "remarks" not in (await shown(tools, "read_file", path="big.txt")).splitlines()[0]
