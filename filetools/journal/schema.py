@@ -15,7 +15,8 @@ from filetools.journal.undone import adopt_relations
 TABLE_STATEMENTS: Final = (
     "CREATE TABLE {0} (key TEXT PRIMARY KEY, value TEXT NOT NULL, version BLOB, size INTEGER NOT NULL, used REAL NOT NULL,"
     " revision INTEGER NOT NULL) WITHOUT ROWID",
-    "CREATE INDEX {0}_of_version ON {0} (version) WHERE version IS NOT NULL",
+    "CREATE INDEX {0}_of_version ON {0} (version, size) WHERE version IS NOT NULL",
+    "CREATE INDEX {0}_without ON {0} (used) WHERE version IS NULL",
 )
 """Make a table for `SqliteTable`, of a name."""
 

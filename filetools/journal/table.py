@@ -136,10 +136,11 @@ def held_bytes(connection: sqlite3.Connection, name: str) -> int:
     return int(held)
 
 
-def release_bytes(connection: sqlite3.Connection, name: str, surplus: int) -> None:
+def release_bytes(connection: sqlite3.Connection, name: str, surplus: int, *, is_freed: bool = False) -> None:
     """Let rows of a table go of so many bytes, those used least recently first, inside the caller's transaction.
 
-    The bytes stay for retention to remove, as the first of all.
+    The bytes stay for retention to remove, as the first of all. With `is_freed`, those that something else
+    needs, too, do not count: the copy of a file that still is as it was read makes no room.
     """
     query = (
         f"SELECT version, max(size) FROM {name} WHERE version IS NOT NULL GROUP BY version ORDER BY max(used), version"
@@ -147,9 +148,9 @@ def release_bytes(connection: sqlite3.Connection, name: str, surplus: int) -> No
     for version, size in connection.execute(query).fetchall():
         if surplus <= 0:
             break
-        surplus -= size
         connection.execute(f"UPDATE {name} SET version = NULL, revision = revision + 1 WHERE version = ?", (version,))
-        connection.execute(_FREE, (version, 0.0))
+        freed = connection.execute(_FREE, (version, 0.0)).rowcount
+        surplus -= size if freed or not is_freed else 0
 
 
 def _row(row: SqlRow) -> TableRow:

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from dataclasses import replace
+from hashlib import sha256
 from pathlib import Path
 
 import pytest
 
 from filetools.descriptors import JournalTexts, MemoryTable, MemoryTexts
 from filetools.journal import SqliteJournal, Table, TableRow
+from filetools.journal.table import release_bytes
 
 
 class Kept:
@@ -125,3 +129,22 @@ def test_rows_without_their_bytes_are_forgotten_after_a_while_and_no_others(kept
     kept.row("held", 1.0, "other")
     kept.table.release(100, unused_since=2.0)
     assert [row.key for row in kept.table.scan()] == ["counter", "held"]
+
+
+def test_for_retention_bytes_that_something_else_needs_make_no_room(state: Path) -> None:
+    with closing(SqliteJournal(state, durability="relaxed", timeout_seconds=60)) as journal:
+        kept = Kept(journal.descriptors, journal)
+        kept.row("copy", 1.0, "of a file")
+        text = kept.row("own", 2.0, "text of its own")
+        later = kept.row("later", 3.0, "later")
+        copied = sha256(b"of a file").digest()
+
+        def release(connection: sqlite3.Connection) -> None:
+            connection.execute("UPDATE contents SET used = 1 WHERE hash = ?", (copied,))  # as a record does
+            release_bytes(connection, "descriptors", 5, is_freed=True)
+
+        journal._database.write(release)
+        left = [row for row in kept.table.scan() if row.version is not None]
+        assert left == [later]
+        assert text.version is not None
+        assert not journal.contents.has(text.version)  # among the first to go
