@@ -8,17 +8,26 @@ import secrets
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Final, Literal
 
 from filetools.content import PagedText
 from filetools.descriptors.memory import Texts
-from filetools.errors import DescriptorError, DescriptorExpiredError, DescriptorNotFoundError, VersionGoneError
+from filetools.errors import (
+    DescriptorError,
+    DescriptorExpiredError,
+    DescriptorNotFoundError,
+    FileToolsError,
+    VersionGoneError,
+)
 from filetools.journal import Table, TableRow
 
 Source = Literal["tool_result", "user_input", "reference", "extraction", "file"]
 MOST_TEXTS: Final = 8
 """Texts, with their cuts, that stay in memory."""
+MOST_CHARACTERS: Final = 64 * 1024 * 1024
+"""Of all these texts, where there is more than one: each caller of a server has its own."""
 NOTED_SECONDS: Final = 60.0
 """How exactly it is noted when a descriptor was used last."""
 SHARED_SECONDS: Final = 24 * 3600.0
@@ -67,8 +76,9 @@ class RecentTexts:
         with self._lock:
             self._paged[name, paged.page_size] = paged
             self._paged.move_to_end((name, paged.page_size))
-            while len(self._paged) > MOST_TEXTS:
-                self._paged.popitem(last=False)
+            held = sum(len(each.text) for each in self._paged.values())
+            while len(self._paged) > MOST_TEXTS or (len(self._paged) > 1 and held > MOST_CHARACTERS):
+                held -= len(self._paged.popitem(last=False)[1].text)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -172,7 +182,8 @@ class OwnedRows:
                 raise DescriptorError(info.id, f"File descriptor {info.id} cannot be read: {exc}") from exc
         self.recent.put(row.version, paged)
         if self.clock() - row.used > NOTED_SECONDS:
-            self.table.put([replace(row, used=self.clock())])  # in vain where another process has just noted it
+            with suppress(FileToolsError):  # on a full disk a text can still be read
+                self.table.put([replace(row, used=self.clock())])  # in vain where another process has just noted it
         return info, paged
 
     def all(self) -> list[DescriptorInfo]:

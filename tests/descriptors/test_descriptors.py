@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 
 import pytest
 
-from filetools.descriptors import Descriptors
+from filetools.descriptors import Descriptors, MemoryTable, MemoryTexts
 from filetools.errors import (
     DescriptorExpiredError,
     DescriptorNotFoundError,
+    DiskFullError,
     FileToolsError,
     InvalidArgumentError,
     InvalidPageError,
     InvalidRangeError,
 )
+from filetools.journal import TableRow
 from filetools.settings import DescriptorSettings
 
 LINES = "".join(f"line {number}\n" for number in range(1, 2001))
@@ -28,6 +30,15 @@ class Clock:
 
     def __call__(self) -> float:
         return self.now
+
+
+class FullTable(MemoryTable):
+    is_full = False
+
+    def put(self, rows: Sequence[TableRow]) -> bool:
+        if self.is_full:
+            raise DiskFullError("descriptors")
+        return super().put(rows)
 
 
 @pytest.fixture
@@ -307,6 +318,23 @@ def test_the_last_texts_stay_in_memory_and_no_more() -> None:
     for number in range(20):
         descriptors.create(f"text {number}")
     assert len(descriptors._rows.recent._paged) == 8
+
+
+def test_of_very_long_texts_the_last_alone_stays_in_memory() -> None:
+    descriptors = Descriptors()
+    for _ in range(3):
+        descriptors.create("x" * 40_000_000)
+    assert list(descriptors._rows.recent._paged) == [(descriptors._rows.row("fd:3").version, 4000)]
+
+
+def test_a_text_can_be_read_where_its_use_cannot_be_noted() -> None:
+    clock, texts = Clock(), MemoryTexts()
+    table = FullTable(texts)
+    descriptors = Descriptors(table=table, texts=texts, clock=clock)
+    descriptors.create("text")
+    clock.now += 61
+    table.is_full = True
+    assert descriptors.read("fd:1").content == "text"
 
 
 def test_many_descriptors_are_all_listed_in_natural_order() -> None:
