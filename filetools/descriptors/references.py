@@ -8,7 +8,7 @@ from typing import Final
 
 # Possessive: each part of a tag is read once, so that a text of opened tags takes time in proportion to its length.
 _TAG: Final = re.compile(
-    r"""<ref(?P<attributes>(?:\s++[^\s=<>"'/]++\s*+=\s*+(?:"[^"]*+"|'[^']*+'))*+)\s*+(?P<closed>/?)>|</ref\s*+>"""
+    r"""<ref(?P<attributes>(?:\s++[^\s=<>"'/]++(?:\s*+=\s*+(?:"[^"]*+"|'[^']*+'))?+)*+)\s*+(?P<closed>/?)>|</ref\s*+>"""
 )
 _ATTRIBUTE: Final = re.compile(r"""\s++([^\s=<>"'/]++)\s*+=\s*+(?:"([^"]*+)"|'([^']*+)')""")
 

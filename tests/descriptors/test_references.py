@@ -45,7 +45,15 @@ def test_the_text_between_the_tags_is_kept_exactly() -> None:
 
 
 @pytest.mark.parametrize(
-    "tag", ['<ref id="a">', "<ref id='a'>", '<ref  id = "a"  >', '<ref lang="x>y" id="a">', "<ref\nid='a'\nlang='b'>"]
+    "tag",
+    [
+        '<ref id="a">',
+        "<ref id='a'>",
+        '<ref  id = "a"  >',
+        '<ref lang="x>y" id="a">',
+        "<ref\nid='a'\nlang='b'>",
+        '<ref hidden id="a">',
+    ],
 )
 def test_tags_may_be_written_in_many_ways(tag: str) -> None:
     assert found(f"{tag}text</ref >") == {"a": "text"}
@@ -58,6 +66,12 @@ def test_an_outer_reference_keeps_its_inner_tags() -> None:
         Reference(id="a", content='1<ref id="b">2</ref>3'),
         Reference(id="c", content="4"),
     ]
+
+
+def test_a_tag_without_an_id_is_closed_by_its_own() -> None:
+    for inner in ("<ref>", "<ref hidden>", "<ref lang='x'>"):
+        text = f'<ref id="a">1{inner}2</ref>3</ref>'
+        assert found(text) == {"a": f"1{inner}2</ref>3"}
 
 
 def test_ids_may_be_any_text_without_quotes() -> None:
@@ -76,6 +90,8 @@ def test_ids_may_be_any_text_without_quotes() -> None:
         "</ref>",
         '<ref a="1" ' * 3,
         "<ref\n",
+        "<ref a ",
+        " a",
     ],
 )
 def test_reading_takes_time_in_proportion_to_the_text(piece: str) -> None:
