@@ -62,12 +62,15 @@ def read(
     *,
     mode: Annotated[Literal["page", "line", "char"] | None, typer.Option(help="Unit of --start and --count.")] = None,
     start: Annotated[int | None, typer.Option(help="The first one; characters count from 0.", metavar="N")] = None,
-    count: Annotated[int, typer.Option(help="How many.", metavar="N")] = 1,
+    count: Annotated[int | None, typer.Option(help="How many; one by default.", metavar="N")] = None,
 ) -> None:
     """Print the text of a descriptor: all of it, or some pages, lines or characters."""
     from filetools.tools import descriptors as tools
 
-    asked = tools.ReadFd(fd=fd, read_all=mode is None and start is None, mode=mode or "page", start=start, count=count)
+    is_whole = mode is None and start is None and count is None
+    asked = tools.ReadFd(
+        fd=fd, read_all=is_whole, mode=mode or "page", start=start, count=1 if count is None else count
+    )
     desk.read(lambda files: tools.read_fd(_context(files), asked), lambda frame: _show_text(frame["content"]))
 
 

@@ -46,6 +46,9 @@ def test_it_is_listed_read_searched_and_saved(kept: CommandLine) -> None:
     line = row.split(":")[0]
     read = kept("fd", "read", "fd:1", "--mode", "line", "--start", line, "--actor", "alice").text
     assert read == "many/a_file_with_a_rather_long_name_123.txt  0\n"
+    pages = kept("fd", "read", "fd:1", "--count", "2", "--actor", "alice").text
+    assert pages == kept("fd", "read", "fd:1", "--start", "1", "--count", "2", "--actor", "alice").text
+    assert pages != whole
     assert kept("fd", "search", "fd:1", "nothing", "--actor", "alice").code == 1
     assert kept("fd", "save", "fd:1", "out.txt", "--actor", "alice").code == 0
     assert (kept.folder / "out.txt").read_text() == whole
