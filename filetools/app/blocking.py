@@ -16,7 +16,7 @@ from filetools.app.loop_thread import LoopThread
 from filetools.app.opening import Opening, open_workspace
 from filetools.errors import InvalidArgumentError, WorkspaceGoneError
 from filetools.events import EventBus, Subscription
-from filetools.facade import Buffers, FileToolsFacade, OpenedFile, Transaction, Upload
+from filetools.facade import Buffers, DescriptorCalls, FileToolsFacade, OpenedFile, Transaction, Upload
 from filetools.permissions import Attendance
 
 
@@ -33,6 +33,10 @@ class BlockingTransaction(Front, of=Transaction):
 
 class BlockingBuffers(Front, of=Buffers):
     """The documents that one editor has open; `files.buffers`."""
+
+
+class BlockingDescriptors(Front, of=DescriptorCalls):
+    """Long texts that one actor reads in pages; `files.descriptors()`."""
 
 
 class BlockingFile(Front, of=OpenedFile):

@@ -4,12 +4,13 @@ import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from filetools.content import Edit, TextEdit
+from filetools.descriptors import Descriptors
 from filetools.events import Listener
 from filetools.events.bus import BusStatistics
 from filetools.events.queries import Responder
 from filetools.events.types import Event
 from filetools.facade.computing import Compute
-from filetools.facade.descriptor_calls import DescriptorCalls
+from filetools.facade.descriptor_calls import T
 from filetools.facade.feed import FeedPage
 from filetools.facade.progress import Abort, Looked, Progress
 from filetools.facade.requests import NewlineChoice, OnLocked, OnStale, View
@@ -20,7 +21,7 @@ from filetools.models.history import CheckpointResult, CheckpointsResult, Proven
 from filetools.paths import AnyPath, WorkspacePath
 from filetools.permissions import ApprovalRequest, Approver
 from filetools.search import OutputMode
-from filetools.settings import Settings
+from filetools.settings import DescriptorSettings, Settings
 from filetools.stores import Store
 from filetools.versions import Moment
 from pathlib import Path
@@ -32,7 +33,7 @@ class BlockingFacade:
     def for_actor(self, actor: Actor, *, require_version: bool | None=..., on_conflict: OnConflict | None=...) -> BlockingFacade: ...
     @property
     def buffers(self) -> BlockingBuffers: ...
-    def descriptors(self, *, owner: str | None=..., is_opaque: bool=...) -> DescriptorCalls: ...
+    def descriptors(self, *, owner: str | None=..., is_opaque: bool=...) -> BlockingDescriptors: ...
     def transaction(self) -> BlockingTransaction: ...
     def on(self, pattern: str, listener: Listener, *, once: bool=...) -> BlockingSubscription: ...
     def changes(self, since: str | None=..., *, limit: int=..., path: AnyPath | None=..., paths: Sequence[AnyPath] | None=..., actors: Sequence[Actor | str] | None=...) -> FeedPage: ...
@@ -145,6 +146,10 @@ class BlockingBuffers:
     def save(self, handle: str, *, buffer_version: int | None=..., on_conflict: OnConflict=...) -> BufferSave: ...
     def renew(self, handle: str) -> None: ...
     def close(self, handle: str) -> BufferClose: ...
+
+class BlockingDescriptors:
+    settings: DescriptorSettings
+    def run(self, work: Callable[[Descriptors], T]) -> T: ...
 
 class BlockingFile:
     path: WorkspacePath

@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     from filetools.facade.aside import keep_aside
     from filetools.facade.buffers import Buffers
     from filetools.facade.clerk import Clerk
+    from filetools.facade.descriptor_calls import DescriptorCalls
     from filetools.facade.facade import FileToolsFacade, ToolCaller
     from filetools.facade.feed import Feed, FeedPage
     from filetools.facade.known_names import KnownNames
@@ -24,6 +25,7 @@ else:
             "filetools.facade.aside": "keep_aside",
             "filetools.facade.buffers": "Buffers",
             "filetools.facade.clerk": "Clerk",
+            "filetools.facade.descriptor_calls": "DescriptorCalls",
             "filetools.facade.facade": "FileToolsFacade, ToolCaller",
             "filetools.facade.feed": "Feed, FeedPage",
             "filetools.facade.known_names": "KnownNames",
@@ -40,6 +42,7 @@ __all__ = [
     "Buffers",
     "Clerk",
     "Crew",
+    "DescriptorCalls",
     "Feed",
     "FeedPage",
     "FileToolsFacade",

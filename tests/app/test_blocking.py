@@ -117,6 +117,13 @@ def test_buffers_and_the_bus(files: BlockingFacade) -> None:
     assert heard.wait(30)
 
 
+def test_descriptors(files: BlockingFacade) -> None:
+    kept = files.descriptors()
+    assert kept.run(lambda descriptors: descriptors.create("text")).attributes["fd"] == "fd:1"
+    assert kept.run(lambda descriptors: descriptors.read("fd:1").content) == "text"
+    assert kept.settings.default_page_size == 4000
+
+
 def test_a_listener_may_call_the_workspace(files: BlockingFacade) -> None:
     texts: list[str] = []
     enough = threading.Event()

@@ -20,11 +20,16 @@ _FIELDS: Final = {
     "FileToolsFacade": {"actor": "Actor"},
     "Transaction": {"actor": "Actor"},
     "OpenedFile": {"path": "WorkspacePath", "version": "str"},
+    "DescriptorCalls": {"settings": "DescriptorSettings"},
     "Upload": {"size": "int"},
     "Subscription": {"pattern": "str"},
 }
 """Fields that are set in `__init__`."""
-_BASE: Final = {"Actor": "filetools.models", "WorkspacePath": "filetools.paths"}
+_BASE: Final = {
+    "Actor": "filetools.models",
+    "DescriptorSettings": "filetools.settings",
+    "WorkspacePath": "filetools.paths",
+}
 _OWN: Final = (
     ("Iterator[", "Iterator", "collections.abc"),
     ("AbstractContextManager[", "AbstractContextManager", "contextlib"),
