@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -48,7 +49,7 @@ def test_another_session_cannot_tell_it_from_a_missing_one(server: HttpServer, k
         assert [answer.status_code for answer in answers] == [404, 404]
         assert answers[0].text.replace(kept, missing) == answers[1].text
         told = [call(server, "read_fd", session, fd=fd) for fd in (kept, missing)]
-        assert told[0] | {"error": ""} == told[1] | {"error": "", "details": told[0]["details"]}
+        assert json.dumps(told[0]).replace(kept, missing) == json.dumps(told[1])
 
 
 @pytest.mark.parametrize("fd", ["fd:1", "x", "%00", "fd:..%2F..", "%ff"])
