@@ -61,7 +61,10 @@ def checked(settings: DescriptorSettings, tools: Sequence[str], *, is_given: boo
     has_tools = any(name in tools for name in SWITCHES)
     known = ", ".join(SWITCHES)
     if settings.enabled and not has_tools:
-        raise InvalidArgumentError(f"file_descriptor.enabled needs one of the tools {known}")
+        raise InvalidArgumentError(
+            f"file_descriptor.enabled needs one of the tools {known}",
+            suggested_action="Offer them, at the command line with --tools core,descriptors, or set enabled to false.",
+        )
     warnings = []
     if is_given and not has_tools:
         warnings.append(f"file_descriptor has no effect without one of the tools {known}")

@@ -23,7 +23,7 @@ from filetools.servers.http.routes import ROUTERS
 from filetools.servers.http.security import Guard
 from filetools.servers.http.shared import Shared
 from filetools.servers.http.tracing import tracing
-from filetools.servers.mcp import DoorOptions
+from filetools.servers.mcp import DEFAULT_GROUP, DoorOptions
 from filetools.servers.mcp import http_application as mcp_application
 from filetools.tools import DESCRIPTOR_GROUP, CallLog
 
@@ -44,8 +44,10 @@ async def http_application(files: FileToolsFacade, options: HttpOptions) -> Asyn
     log = CallLog()
     hub = Hub(files, log)
     # Whatever speaks HTTP could say that a person has allowed what it wants; only a login is one.
-    door = DoorOptions(tools=options.tools, asks=False)
-    keeps = files.settings.file_descriptor.enabled or any(tool.group == DESCRIPTOR_GROUP for tool in door.selected())
+    is_enabled = files.settings.file_descriptor.enabled
+    usual = (DEFAULT_GROUP, DESCRIPTOR_GROUP) if is_enabled else None
+    door = DoorOptions(tools=options.tools or usual, asks=False)
+    keeps = is_enabled or any(tool.group == DESCRIPTOR_GROUP for tool in door.selected())
     callers = Callers(files, person=options.person, log=log, keeps_results=keeps)
     shared = Shared(files=files, options=options, callers=callers, log=log, hub=hub, logins=Logins(), metrics=Metrics())
     async with mcp_application(files, door, path=MCP_PATH, is_guarded=True, log=log) as mcp:

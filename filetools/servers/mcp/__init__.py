@@ -8,8 +8,17 @@ require_extra("mcp", "filetools.servers.mcp", "mcp", "mcp_types", "anyio")
 
 # ruff: noqa: E402 - without the extra nothing below can be imported
 from filetools.servers.mcp.door import Door
-from filetools.servers.mcp.options import DoorOptions
+from filetools.servers.mcp.options import DEFAULT_GROUP, DoorOptions
 from filetools.servers.mcp.roots_door import RootsDoor
 from filetools.servers.mcp.transports import http_application, serve_roots_stdio, serve_stdio, until_signal
 
-__all__ = ["Door", "DoorOptions", "RootsDoor", "http_application", "serve_roots_stdio", "serve_stdio", "until_signal"]
+__all__ = [
+    "DEFAULT_GROUP",
+    "Door",
+    "DoorOptions",
+    "RootsDoor",
+    "http_application",
+    "serve_roots_stdio",
+    "serve_stdio",
+    "until_signal",
+]

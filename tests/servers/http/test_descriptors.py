@@ -9,6 +9,7 @@ from typing import Any
 
 import httpx2
 import pytest
+from mcp import Client
 
 from tests.support.http_servers import HttpServer, http_server
 
@@ -81,3 +82,16 @@ def test_it_is_paged_searched_and_saved_by_the_tools(server: HttpServer, kept: s
     saved = call(server, "fd_to_file", "mine", fd=kept, file_path="listing.txt")
     assert saved["data"]["success"] is True
     assert (server.root / "listing.txt").read_bytes() == get(server, kept, "mine").content
+
+
+async def test_where_settings_enable_them_every_door_offers_the_tools(tmp_path: Path) -> None:
+    root = tmp_path / "project"
+    (root / ".filetools").mkdir(parents=True)
+    (root / ".filetools" / "settings.toml").write_text(
+        "[file_descriptor]\nenabled = true\nmax_direct_output_chars = 50\n"
+    )
+    (root / "a.txt").write_text("line\n" * 30)
+    with http_server(root) as serving:
+        assert call(serving, "read_file", path="a.txt")["data"]["frame"] == "fd_result"
+        async with Client(f"{serving.address}/mcp") as client:
+            assert "read_fd" in [tool.name for tool in (await client.list_tools()).tools]
