@@ -115,9 +115,10 @@ class OwnedRows:
         }  # fmt: skip
         stored, size = self.texts.keep(kept)
         row = TableRow(key="", value=value, version=stored, size=max(1, min(size, self.max_bytes)), used=self.clock())
+        # Room first: then the new one is never what goes, also where the clock was set back since the others were used.
+        self.table.release(self.max_bytes - row.size, unused_since=self.clock() - FORGOTTEN_SECONDS)
         given = self._put(row, name)
         self.recent.put(stored, paged)
-        self.table.release(self.max_bytes, unused_since=self.clock() - FORGOTTEN_SECONDS)
         return info_of(given, row), paged
 
     def _put(self, row: TableRow, name: str | None) -> str:
