@@ -11,6 +11,7 @@ from pydantic import Field
 from filetools.content import count_lines
 from filetools.descriptors import Descriptors, Frame, checked, error_frame
 from filetools.errors import (
+    EditConflictError,
     EncodingError,
     FileToolsError,
     InvalidArgumentError,
@@ -171,6 +172,7 @@ async def fd_to_file(context: ToolContext, given: FdToFile) -> Mapping[str, Any]
         attributes={
             "fd": given.fd, "file_path": written.path, "mode": given.mode, "char_count": len(text),
             "size_bytes": size, "success": True, "create": given.create, "exist_ok": given.exist_ok,
+            **({"in_buffer": True} if written.in_buffer else {}),
         },
         message=f"File descriptor {given.fd} content ({len(text)} chars) successfully {done} to {written.path}",
     ).to_dict()  # fmt: skip
@@ -190,9 +192,18 @@ async def _written(context: ToolContext, given: FdToFile, content: bytes) -> Wri
         missing.message = f"File {path} doesn't exist and create=False"
         raise missing
     # With the version that stands there now: what comes in between is not overwritten, and refuses the call.
+    appended_to = None if given.create else version
+    try:
+        if given.mode == "append":
+            return await files.append_file(path, content, expected_version=appended_to)
+        return await files.write_file(path, content, expected_version=version)
+    except EditConflictError as exc:
+        if not exc.details.get("unsaved"):
+            raise
+    # A person has unsaved text of it, which bytes cannot be merged with: as text it goes into what they have open.
     if given.mode == "append":
-        return await files.append_file(path, content, expected_version=None if given.create else version)
-    return await files.write_file(path, content, expected_version=version)
+        return await files.append_file(path, content.decode(), expected_version=appended_to)
+    return await files.write_file(path, content.decode(), expected_version=version, on_stale="merge")
 
 
 async def _version_now(context: ToolContext, path: str) -> str | None:

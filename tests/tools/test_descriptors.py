@@ -172,6 +172,21 @@ async def test_a_text_is_written_as_it_is(files: FileToolsFacade, tools: ToolReg
     assert (tmp_path / "old.txt").read_bytes() == text.encode() * 3
 
 
+@pytest.mark.parametrize(("mode", "text"), [("write", "Ann's a\nb\nc\nd\n"), ("append", "Ann's a\nb\nc\na\nb\nc\nd\n")])
+async def test_what_is_written_where_a_person_types_is_merged_with_their_text(
+    files: FileToolsFacade, tools: ToolRegistry, tmp_path: Path, mode: str, text: str
+) -> None:
+    await files.write_file("typed.py", "a\nb\nc\n")
+    ann = files.for_actor(Actor(kind="editor", id="ann"))
+    opened = await ann.buffers.open("typed.py")
+    edits = [filetools.TextEdit(0, 0, "Ann's ")]
+    await ann.buffers.change(opened.handle, buffer_version=opened.buffer_version, edits=edits)
+    await keep(files, "a\nb\nc\nd\n")
+    assert 'success="true"' in await shown(tools, "fd_to_file", fd="fd:1", file_path="typed.py", mode=mode)
+    assert (await ann.buffers.read(opened.handle)).text == text
+    assert "Ann's" not in (tmp_path / "typed.py").read_text()  # what is not saved does not get onto the disk
+
+
 async def test_what_was_written_can_be_undone(files: FileToolsFacade, tools: ToolRegistry, tmp_path: Path) -> None:
     await keep(files, LINES)
     await shown(tools, "fd_to_file", fd="fd:1", file_path="small.txt")
