@@ -4,6 +4,7 @@ from tests.support.terminal import CommandLine
 
 
 def test_what_has_no_lines_or_versions_is_refused(run: CommandLine) -> None:
+    run("init")
     assert run("who", "nope.txt").code == 1
     for command in ("diff", "versions", "log"):
         done = run(command, "nope.txt")

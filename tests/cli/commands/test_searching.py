@@ -26,6 +26,7 @@ def test_what_makes_no_sense_is_refused(run: CommandLine, arguments: tuple[str, 
 
 
 def test_find_prints_paths(run: CommandLine) -> None:
+    run("init")
     assert run("find", "APP").lines == ["src/app.py"]
     assert run("find", "*", cwd=run.folder / "src").lines == ["src/app.py"]
     assert run("find", "s").lines == ["src/", "src/app.py", "notes.md"]
