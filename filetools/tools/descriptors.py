@@ -93,7 +93,7 @@ class FdToFile(OneFd):
         return self.file_path
 
 
-def telling(
+def _telling(
     handler: Callable[[ToolContext, Asked], Awaitable[Mapping[str, Any]]], otherwise: str
 ) -> Callable[[ToolContext, Asked], Awaitable[Mapping[str, Any]]]:
     """Return a handler whose errors tell what their frame needs: the descriptor, and the type of the error."""
@@ -172,7 +172,6 @@ async def fd_to_file(context: ToolContext, given: FdToFile) -> Mapping[str, Any]
         attributes={
             "fd": given.fd, "file_path": written.path, "mode": given.mode, "char_count": len(text),
             "size_bytes": size, "success": True, "create": given.create, "exist_ok": given.exist_ok,
-            **({"in_buffer": True} if written.in_buffer else {}),
         },
         message=f"File descriptor {given.fd} content ({len(text)} chars) successfully {done} to {written.path}",
     ).to_dict()  # fmt: skip
@@ -200,10 +199,12 @@ async def _written(context: ToolContext, given: FdToFile, content: bytes) -> Wri
     except EditConflictError as exc:
         if not exc.details.get("unsaved"):
             raise
-    # A person has unsaved text of it, which bytes cannot be merged with: as text it goes into what they have open.
-    if given.mode == "append":
-        return await files.append_file(path, content.decode(), expected_version=appended_to)
-    return await files.write_file(path, content.decode(), expected_version=version, on_stale="merge")
+        if given.mode == "write":
+            # A text from elsewhere is made from no version of the file: merged, it could take away what the person typed.
+            exc.message = f"File {path} has unsaved changes of a person, which a descriptor cannot replace"
+            raise
+    # Bytes cannot be added to unsaved text; as text they go behind it, into what the person has open.
+    return await files.append_file(path, content.decode(), expected_version=appended_to)
 
 
 async def _version_now(context: ToolContext, path: str) -> str | None:
@@ -331,7 +332,7 @@ DESCRIPTORS: Final[tuple[AnyTool, ...]] = (
             " that unit; pages and lines count from 1, characters from 0. Returns the text and where it stands."
         ),
         parameters=ReadFd,
-        handler=telling(read_fd, "read_error"),
+        handler=_telling(read_fd, "read_error"),
         group=GROUP,
         level="auto",
         effect="read",
@@ -342,7 +343,7 @@ DESCRIPTORS: Final[tuple[AnyTool, ...]] = (
         name="search_fd",
         description="Find lines in a descriptor by literal text, or by regex. Returns line, column, page and text of each.",
         parameters=SearchFd,
-        handler=telling(search_fd, "read_error"),
+        handler=_telling(search_fd, "read_error"),
         group=GROUP,
         level="auto",
         effect="read",
@@ -357,7 +358,7 @@ DESCRIPTORS: Final[tuple[AnyTool, ...]] = (
             " exist_ok=false: only a new one."
         ),
         parameters=FdToFile,
-        handler=telling(fd_to_file, "write_error"),
+        handler=_telling(fd_to_file, "write_error"),
         group=GROUP,
         present=present,
     ),

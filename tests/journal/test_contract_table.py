@@ -148,3 +148,14 @@ def test_for_retention_bytes_that_something_else_needs_make_no_room(state: Path)
         assert left == [later]
         assert text.version is not None
         assert not journal.contents.has(text.version)  # among the first to go
+
+
+def test_whoever_follows_the_journal_is_woken(state: Path) -> None:
+    woken: list[bool] = []
+    journal = SqliteJournal(state, durability="relaxed", on_visible=lambda: woken.append(True))
+    try:
+        before = len(woken)
+        journal.descriptors.notify()
+        assert len(woken) == before + 1
+    finally:
+        journal.close()

@@ -19,6 +19,7 @@ from tests.support.crashing import QUIET
 
 LINES = "".join(f"line {number}\n" for number in range(1, 3001))
 ALICE = Actor(kind="agent", id="alice", session="s")
+ANN = Actor(kind="editor", id="ann")
 
 
 @pytest.fixture
@@ -172,19 +173,42 @@ async def test_a_text_is_written_as_it_is(files: FileToolsFacade, tools: ToolReg
     assert (tmp_path / "old.txt").read_bytes() == text.encode() * 3
 
 
-@pytest.mark.parametrize(("mode", "text"), [("write", "Ann's a\nb\nc\nd\n"), ("append", "Ann's a\nb\nc\na\nb\nc\nd\n")])
-async def test_what_is_written_where_a_person_types_is_merged_with_their_text(
-    files: FileToolsFacade, tools: ToolRegistry, tmp_path: Path, mode: str, text: str
-) -> None:
+async def typed(files: FileToolsFacade) -> str:
+    """Have Ann type at the beginning of typed.py without saving it; returns her handle."""
     await files.write_file("typed.py", "a\nb\nc\n")
-    ann = files.for_actor(Actor(kind="editor", id="ann"))
+    ann = files.for_actor(ANN)
     opened = await ann.buffers.open("typed.py")
     edits = [filetools.TextEdit(0, 0, "Ann's ")]
     await ann.buffers.change(opened.handle, buffer_version=opened.buffer_version, edits=edits)
+    return opened.handle
+
+
+@pytest.mark.parametrize("has_read", [False, True])
+async def test_what_a_person_has_not_saved_is_never_replaced(
+    files: FileToolsFacade, tools: ToolRegistry, tmp_path: Path, has_read: bool
+) -> None:
+    handle = await typed(files)
+    if has_read:  # the agent knows her text then: a text that lacks it would count as its removal
+        await tools.call("read_file", {"path": "typed.py"})
     await keep(files, "a\nb\nc\nd\n")
-    assert 'success="true"' in await shown(tools, "fd_to_file", fd="fd:1", file_path="typed.py", mode=mode)
-    assert (await ann.buffers.read(opened.handle)).text == text
-    assert "Ann's" not in (tmp_path / "typed.py").read_text()  # what is not saved does not get onto the disk
+    told = await shown(tools, "fd_to_file", fd="fd:1", file_path="typed.py")
+    sentence = "File typed.py has unsaved changes of a person, which a descriptor cannot replace"
+    assert told == error("write_error", "fd:1", sentence)
+    assert (await files.for_actor(ANN).buffers.read(handle)).text == "Ann's a\nb\nc\n"
+    assert (tmp_path / "typed.py").read_text() == "a\nb\nc\n"
+
+
+@pytest.mark.parametrize("has_read", [False, True])
+async def test_what_is_appended_goes_behind_what_a_person_types(
+    files: FileToolsFacade, tools: ToolRegistry, tmp_path: Path, has_read: bool
+) -> None:
+    handle = await typed(files)
+    if has_read:
+        await tools.call("read_file", {"path": "typed.py"})
+    await keep(files, "d\n")
+    assert 'success="true"' in await shown(tools, "fd_to_file", fd="fd:1", file_path="typed.py", mode="append")
+    assert (await files.for_actor(ANN).buffers.read(handle)).text == "Ann's a\nb\nc\nd\n"
+    assert (tmp_path / "typed.py").read_text() == "a\nb\nc\nd\n"  # what is not saved does not get onto the disk
 
 
 async def test_what_was_written_can_be_undone(files: FileToolsFacade, tools: ToolRegistry, tmp_path: Path) -> None:

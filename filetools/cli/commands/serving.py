@@ -19,7 +19,7 @@ from filetools.app import folder_at, open_workspace
 from filetools.cli.command import workspace_command
 from filetools.cli.desk import Desk, SharedOptions
 from filetools.cli.exit_codes import FAILED
-from filetools.cli.terminal import print_note
+from filetools.cli.terminal import print_note, print_refusal
 from filetools.cli.workplace import refuse_relative
 from filetools.distribution import install_command
 from filetools.errors import InvalidArgumentError
@@ -84,7 +84,7 @@ def mcp(
     A client starts this command by itself, once for each of its windows; any number may serve one root.
     """
     if importlib.util.find_spec("mcp") is None:
-        print_note(f"error: serving MCP needs the package 'mcp'\nhint: {install_command('mcp')}")
+        print_refusal("serving MCP needs the package 'mcp'", install_command("mcp"))
         raise typer.Exit(FAILED)
     # Half a second to import, and only this command needs it.
     from filetools.servers.mcp import DoorOptions, until_signal

@@ -18,7 +18,7 @@ from filetools.cli.command import workspace_command
 from filetools.cli.commands.serving import Groups
 from filetools.cli.desk import Desk, user_name
 from filetools.cli.exit_codes import FAILED
-from filetools.cli.terminal import print_line, print_note, printable
+from filetools.cli.terminal import print_line, print_refusal, printable
 from filetools.cli.workplace import refuse_relative
 from filetools.distribution import install_command
 from filetools.models import Preset
@@ -69,7 +69,7 @@ def serve(
     """
     for package in ("fastapi", "uvicorn", "mcp"):
         if importlib.util.find_spec(package) is None:
-            print_note(f"error: serving HTTP needs the package {package!r}\nhint: {install_command('server')}")
+            print_refusal(f"serving HTTP needs the package {package!r}", install_command("server"))
             raise typer.Exit(FAILED)
     # A second to import, and only this command needs it.
     from filetools.servers.http import HttpOptions, is_loopback, listen

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import importlib.util
 from pathlib import Path
 
 import pytest
+import typer
 
+from filetools.cli.app import app
 from tests.support.terminal import CommandLine
 
 
@@ -44,3 +47,15 @@ def test_the_help_names_the_dialects(run: CommandLine) -> None:
     told = " ".join(run("mcp", "-h").text.split())
     assert "claude-code, mcp-filesystem" in told
     assert "filetools mcp ~/project ~/notes --dialect mcp-filesystem" in told
+
+
+@pytest.mark.parametrize(("command", "part"), [(("serve", "."), "HTTP"), (("mcp", "."), "MCP")])
+def test_a_missing_extra_is_told_in_two_lines(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], command: tuple[str, ...], part: str
+) -> None:
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    assert typer.main.get_command(app).main(args=list(command), prog_name="filetools", standalone_mode=False) == 1
+    told = capsys.readouterr().err.splitlines()
+    assert [line.split(" needs")[0] for line in told[:1]] == [f"error: serving {part}"]
+    assert told[1].startswith("hint: pip install 'agent-filetools[")
+    assert len(told) == 2
