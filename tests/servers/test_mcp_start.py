@@ -15,11 +15,18 @@ from typing import Any, get_args
 
 import pytest
 import typer.main
+from anyio import BrokenResourceError, create_memory_object_stream
+from mcp.shared.message import SessionMessage
+from mcp_types import JSONRPCMessage
+from pydantic import TypeAdapter
 from typer.core import TyperOption
 
+import filetools
 from filetools.cli.app import app
 from filetools.models import Durability, Preset
 from filetools.servers.mcp import DoorOptions
+from filetools.servers.mcp.door import Door
+from filetools.servers.mcp.transports import run_until_cancelled
 from filetools.servers.mcp_start import FLAGS, PUBLISHED, VALUES
 from filetools.tools.dialects import DIALECTS, dialect_named
 from tests.support import published
@@ -203,6 +210,32 @@ def test_a_signal_in_the_midst_of_calls_closes_the_workspace_before_the_process_
     found = {each.name: each.read_text() for each in tmp_path.iterdir() if each.is_file()}
     assert found.pop("first") == "x"
     assert set(found.values()) == {content}
+
+
+@pytest.mark.parametrize("step", [1, 2, 5, 10, 50])
+async def test_a_server_cancelled_while_messages_wait_ends_by_the_cancellation_alone(tmp_path: Path, step: int) -> None:
+    messages = TypeAdapter[JSONRPCMessage](JSONRPCMessage)
+    sender, incoming = create_memory_object_stream[SessionMessage | Exception](200)
+    outgoing, answers = create_memory_object_stream[SessionMessage](200)
+    for each in [greeting(), READY, *(request(number, "ping") for number in range(2, 150))]:
+        sender.send_nowait(SessionMessage(messages.validate_python(each)))
+    async with filetools.open(tmp_path) as files, Door(files, DoorOptions()) as door:
+        serving = asyncio.create_task(run_until_cancelled(door.server.run(incoming, outgoing, door.initialization)))
+        for _ in range(step):
+            await asyncio.sleep(0)
+        serving.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await serving
+    for stream in (sender, incoming, outgoing, answers):
+        stream.close()
+
+
+async def test_what_fails_while_a_server_is_not_cancelled_is_told() -> None:
+    async def failing() -> None:
+        raise ExceptionGroup("of a server", [BrokenResourceError()])
+
+    with pytest.raises(ExceptionGroup, match="of a server"):
+        await run_until_cancelled(failing())
 
 
 @pytest.mark.skipif(os.name != "posix", reason="the signals of POSIX")

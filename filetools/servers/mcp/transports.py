@@ -10,6 +10,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, Final
 
+from anyio import BrokenResourceError
 from mcp.server.stdio import stdio_server
 from mcp.server.transport_security import TransportSecuritySettings
 
@@ -64,6 +65,21 @@ async def until_signal(work: Coroutine[Any, Any, None]) -> signal.Signals | None
     return received[0] if received else None
 
 
+async def run_until_cancelled(serving: Awaitable[None]) -> None:
+    """Await what serves a connection; being cancelled ends it by CancelledError and nothing else.
+
+    Where messages wait when it is cancelled, the SDK's relay meets the closed end of its own channel, and the
+    task group turns the cancellation into a group of that (mcp 2.3, `serve_dual_era_loop`).
+    """
+    task = asyncio.current_task()
+    try:
+        await serving
+    except BaseExceptionGroup as group:
+        if task is None or not task.cancelling() or group.split(BrokenResourceError)[1] is not None:
+            raise
+        raise asyncio.CancelledError from group
+
+
 async def serve_stdio(files: FileToolsFacade, options: DoorOptions) -> None:
     """Serve one client over standard input and output until it closes them; nothing else is written there.
 
@@ -75,7 +91,7 @@ async def serve_stdio(files: FileToolsFacade, options: DoorOptions) -> None:
         InvalidArgumentError: The options name a tool or a group that there is none of.
     """
     async with Door(files, options) as door, _standard_streams() as (incoming, outgoing):
-        await door.server.run(incoming, outgoing, door.initialization)
+        await run_until_cancelled(door.server.run(incoming, outgoing, door.initialization))
 
 
 async def serve_roots_stdio(opener: OpenFolder, folders: Sequence[Folder], options: DoorOptions) -> None:
@@ -91,7 +107,7 @@ async def serve_roots_stdio(opener: OpenFolder, folders: Sequence[Folder], optio
         FileToolsError: None of the folders can be opened.
     """
     async with RootsDoor(opener, folders, options) as server, _standard_streams() as (incoming, outgoing):
-        await server.run(incoming, outgoing, server.create_initialization_options())
+        await run_until_cancelled(server.run(incoming, outgoing, server.create_initialization_options()))
 
 
 @asynccontextmanager
