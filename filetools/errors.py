@@ -722,3 +722,53 @@ class InvalidRangeError(DescriptorError):
 
     def __init__(self, fd: str, unit: str, first: int, last: int) -> None:
         super().__init__(fd, f"Invalid {unit} start position. Valid range: {first}-{last}")
+
+
+class ProjectNotFoundError(FileToolsError, LookupError):
+    """Raised when there is no project of an id."""
+
+    code = "PROJECT_NOT_FOUND"
+    action = "Use the id of a registered project, or pass path."
+
+    def __init__(self, project_id: str) -> None:
+        super().__init__(f"Project not found: {project_id}")
+
+
+class ProjectExistsError(FileToolsError, ValueError):
+    """Raised when a folder is to become a project and is one already."""
+
+    code = "PROJECT_EXISTS"
+    action = "Use the project that there is."
+
+    def __init__(self, path: str, project_id: str) -> None:
+        super().__init__(f"There is a project at {path} already: {project_id}", details={"id": project_id})
+
+
+class GitFailedError(FileToolsError):
+    """Raised when git failed; subclasses say why where that is known."""
+
+    code = "GIT_FAILED"
+    action = "Run the same in a terminal of your own, or go on without git."
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(f"Git command failed: {reason}")
+
+
+class NotARepositoryError(GitFailedError):
+    """Raised when a folder is in no git repository."""
+
+    code = "NOT_A_REPOSITORY"
+    action = "Go on without git: this folder has no history of commits."
+
+    def __init__(self) -> None:
+        super().__init__("not a git repository")
+
+
+class GitNotFoundError(GitFailedError):
+    """Raised when git is not installed."""
+
+    code = "GIT_NOT_FOUND"
+    action = "Have the user install git, or go on without it."
+
+    def __init__(self) -> None:
+        super().__init__("git is not installed")

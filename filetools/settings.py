@@ -145,6 +145,10 @@ class Settings(BaseModel):
     """Most lines that a model gets at once of a text; it goes on reading where it was cut."""
     max_text_characters: int = Field(default=50_000, ge=1)
     """Most characters that a model gets at once of a text."""
+    allow_roots: tuple[str, ...] = ()
+    """Folders outside the workspace that the tools of the group `context` may look into, besides registered projects."""
+    announce_instructions: bool = True
+    """Whether agents are told once of instruction files below the root, when they first read or list there."""
     file_descriptor: DescriptorSettings = DescriptorSettings()
     """What becomes of longer texts, where descriptors are switched on."""
 

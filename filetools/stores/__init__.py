@@ -2,6 +2,7 @@
 
 from filetools.stores.capabilities import Capabilities
 from filetools.stores.examination import examine_folder, left_behind
+from filetools.stores.folder import FolderStore
 from filetools.stores.late import LateStore
 from filetools.stores.local import LocalStore
 from filetools.stores.memory import MemoryStore
@@ -13,6 +14,7 @@ __all__ = [
     "Displaced",
     "Facts",
     "FileStat",
+    "FolderStore",
     "LateStore",
     "LocalStore",
     "MemoryStore",

@@ -25,8 +25,8 @@ from filetools.stores.local_prepare import written
 from filetools.stores.local_read import LocalReading
 from filetools.stores.owners import FOREIGN_NAME, Owner, is_foreign_trash, is_left_behind
 from filetools.stores.private import PrivateDirectory
-from filetools.stores.reading import to_file_stat
-from filetools.stores.store import Displaced
+from filetools.stores.reading import LocalReader, to_file_stat
+from filetools.stores.store import Displaced, Reader
 
 COARSE_TICK_NS: Final = 20_000_000
 """Longer than the tick of any clock that stamps files on a local disk."""
@@ -42,6 +42,8 @@ class LocalStore(LocalReading, LocalChanging):
 
     Not for use after a fork in the child: the two would share descriptors, but not their closing.
     """
+
+    _disk: LocalDisk
 
     def __init__(
         self,
@@ -96,6 +98,14 @@ class LocalStore(LocalReading, LocalChanging):
     def capabilities(self) -> Capabilities:
         """What was probed or given."""
         return self._disk.capabilities
+
+    def open(self, path: WorkspacePath) -> Reader:
+        """Open a regular file for reading parts.
+
+        Raises:
+            PathNotFoundError, PathIsDirectoryError, NotRegularFileError, SymlinkNotAllowedError
+        """
+        return LocalReader(self._disk.workspace.open_file(path), leases=self._disk.capabilities.leases)
 
     def sync(self, path: WorkspacePath, *, synced: set[WorkspacePath] | None = None) -> None:
         """Make a file's bytes and its name durable, with the names of all folders on the way to it.

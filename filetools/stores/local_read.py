@@ -6,21 +6,30 @@ import errno
 import os
 from collections.abc import Iterator
 from functools import partial
+from typing import Protocol
 
 from filetools.errors import FileToolsError, NotRegularFileError
 from filetools.models import EntryType
-from filetools.paths import WorkspacePath
+from filetools.paths import Workspace, WorkspacePath
 from filetools.paths.names import is_state_name
-from filetools.stores.local_disk import Explained, LocalDisk, opened_file, opened_parent
+from filetools.stores.local_disk import Explained, opened_file, opened_parent
 from filetools.stores.owners import FOREIGN_NAME
-from filetools.stores.reading import LocalReader, read_stable, read_whole_now, to_facts, to_file_stat
-from filetools.stores.store import Facts, FileStat, Reader, ScanEntry
+from filetools.stores.reading import read_stable, read_whole_now, to_facts, to_file_stat
+from filetools.stores.store import Facts, FileStat, ScanEntry
+
+
+class Disk(Protocol):
+    """What reading needs of a local disk."""
+
+    @property
+    def workspace(self) -> Workspace:
+        """The root that is read."""
 
 
 class LocalReading:
     """Reads files of one root; lives as long as the store it is part of."""
 
-    def __init__(self, disk: LocalDisk) -> None:
+    def __init__(self, disk: Disk) -> None:
         self._disk = disk
 
     def stat(self, path: WorkspacePath) -> FileStat | None:
@@ -58,14 +67,6 @@ class LocalReading:
         finally:
             os.close(descriptor)
         return None if found is None else (found[0], to_file_stat(found[1]))
-
-    def open(self, path: WorkspacePath) -> Reader:
-        """Open a regular file for reading parts.
-
-        Raises:
-            PathNotFoundError, PathIsDirectoryError, NotRegularFileError, SymlinkNotAllowedError
-        """
-        return LocalReader(self._disk.workspace.open_file(path), leases=self._disk.capabilities.leases)
 
     def read_link(self, path: WorkspacePath) -> bytes:
         """Return what a symbolic link points to, as it says it.

@@ -1,0 +1,98 @@
+"""Which folder is meant, whether the caller may look into it, and how its paths are shown."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from filetools.errors import AccessDeniedError, DirectoryNotFoundError, InvalidArgumentError, PathNotDirectoryError
+from filetools.paths import Workspace
+from filetools.paths.names import is_state_name
+from filetools.stores import FolderStore
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProjectFolder:
+    """A folder held open for reading. Lives inside the `with` block of `opened_folder`."""
+
+    path: str
+    """Absolute, with its links resolved."""
+    reads: FolderStore
+    """Reads what is in it, by paths relative to it."""
+
+    def shown(self, inside: str = "") -> str:
+        """Return how a path in the folder is told: absolute, with the home folder as `~`."""
+        return short_path(f"{self.path.rstrip('/')}/{inside}" if inside else self.path)
+
+
+def short_path(path: str) -> str:
+    """Return an absolute path with the home folder as `~`: `~/x` for `/home/me/x`, but not for `/home/me2/x`."""
+    home = home_folder()
+    if home is None or not _is_within(path, home):
+        return path
+    return f"~{path[len(home) :]}"
+
+
+def home_folder() -> str | None:
+    """Return the home folder with its links resolved; None if there is none, or it is the root of the file system."""
+    try:
+        home = os.path.realpath(Path.home())
+    except RuntimeError:  # some containers have users without one
+        return None
+    return None if home == os.sep else home
+
+
+def folder_path(raw_path: str, *, base: str, allowed: Sequence[str] | None) -> str:
+    """Return the folder that a path means, absolute and with its links resolved.
+
+    Args:
+        raw_path: Relative to `base`, absolute, `~` or `~/…`; nothing else expands.
+        base: What relative paths are relative to.
+        allowed: Folders below which the caller may look, links resolved; None for everywhere.
+
+    Raises:
+        InvalidArgumentError: NUL is in it.
+        AccessDeniedError: It lies elsewhere, or in the state of filetools.
+        DirectoryNotFoundError, PathNotDirectoryError
+    """
+    if "\0" in raw_path:
+        raise InvalidArgumentError("A path cannot hold the character NUL")
+    expanded = raw_path
+    if raw_path == "~" or raw_path.startswith("~/"):
+        expanded = (home_folder() or "~") + raw_path[1:]
+    place = os.path.realpath(os.path.join(base, expanded))
+    if allowed is not None and not any(_is_within(place, each) for each in allowed):
+        raise AccessDeniedError(
+            short_path(place), "it lies outside the folders that can be looked at",
+            suggested_action="Name a folder of the workspace or a registered project, or have the user start the"
+            " server with --allow-root for that folder.",
+        )  # fmt: skip
+    if any(is_state_name(segment) for segment in place.split(os.sep)):
+        raise AccessDeniedError(short_path(place), "it belongs to filetools")
+    if not os.path.lexists(place):
+        raise DirectoryNotFoundError(short_path(place))
+    if not os.path.isdir(place):
+        raise PathNotDirectoryError(short_path(place))
+    return place
+
+
+@contextmanager
+def opened_folder(path: str, *, is_withheld: Callable[[str], bool] | None = None) -> Iterator[ProjectFolder]:
+    """Hold a folder open for reading; nothing is made in it.
+
+    Args:
+        path: What `folder_path` returned.
+        is_withheld: Says of a path below it whether the caller may not read it.
+    """
+    workspace = Workspace.open(path)
+    try:
+        yield ProjectFolder(path=path, reads=FolderStore(workspace, is_withheld=is_withheld))
+    finally:
+        workspace.close()
+
+
+def _is_within(path: str, folder: str) -> bool:
+    return path == folder or path.startswith(f"{folder.rstrip(os.sep)}{os.sep}")

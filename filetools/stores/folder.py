@@ -1,0 +1,64 @@
+"""Reading a folder that is no workspace of ours: no state, no temporary files, nothing is ever made in it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from filetools.errors import AccessDeniedError
+from filetools.paths import Workspace, WorkspacePath
+from filetools.stores.local_disk import Explained, opened_file
+from filetools.stores.local_read import LocalReading
+from filetools.stores.reading import to_file_stat
+from filetools.stores.store import FileStat
+
+
+@dataclass(frozen=True, slots=True)
+class _Folder:
+    workspace: Workspace
+
+
+class FolderStore(LocalReading):
+    """Reads one folder by descriptors that no link leads astray. Lives as long as the workspace is held open.
+
+    Args:
+        workspace: The folder, opened; the caller closes it.
+        is_withheld: Says of a path below it whether the caller may not read it.
+    """
+
+    def __init__(self, workspace: Workspace, *, is_withheld: Callable[[str], bool] | None = None) -> None:
+        super().__init__(_Folder(workspace))
+        self._workspace = workspace
+        self._is_withheld = is_withheld
+
+    def resolve(self, raw_path: str) -> WorkspacePath:
+        """Return the normal form of a path in the folder, of which "" is the folder itself; see `Workspace.resolve`."""
+        return self._workspace.resolve(raw_path, allow_root=True)
+
+    def read(self, path: WorkspacePath, *, limit: int | None = None) -> tuple[bytes, FileStat]:
+        """Return a file's whole content and the facts it had while it was read; see `LocalReading.read`.
+
+        Raises:
+            AccessDeniedError: A rule keeps the caller from reading it.
+        """
+        self._refuse_withheld(path)
+        return super().read(path, limit=limit)
+
+    def read_start(self, path: WorkspacePath, count: int) -> tuple[bytes, FileStat]:
+        """Return the first bytes of a file, at most `count`, and its facts; no more than that is read.
+
+        Raises:
+            PathNotFoundError, PathIsDirectoryError, NotRegularFileError, SymlinkNotAllowedError, AccessDeniedError
+        """
+        self._refuse_withheld(path)
+        with Explained(self._workspace, path), opened_file(self._workspace, path) as descriptor:
+            parts, left = [], count
+            while left > 0 and (part := os.read(descriptor, left)):
+                parts.append(part)
+                left -= len(part)
+            return b"".join(parts), to_file_stat(os.fstat(descriptor))
+
+    def _refuse_withheld(self, path: WorkspacePath) -> None:
+        if self._is_withheld is not None and self._is_withheld(path):
+            raise AccessDeniedError(path, "a rule keeps you from reading it")

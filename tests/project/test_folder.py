@@ -1,0 +1,88 @@
+"""Which folder is meant, and what of it can be read."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from filetools.errors import (
+    AccessDeniedError,
+    DirectoryNotFoundError,
+    InvalidArgumentError,
+    PathNotDirectoryError,
+    SymlinkNotAllowedError,
+)
+from filetools.project.folder import folder_path, opened_folder, short_path
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    place = tmp_path / "me"
+    (place / "work" / "sub").mkdir(parents=True)
+    (tmp_path / "me2").mkdir()
+    monkeypatch.setenv("HOME", str(place))
+    return place
+
+
+def test_a_folder_outside_the_allowed_ones_is_refused_also_through_a_link(home: Path) -> None:
+    allowed = [str(home / "work")]
+    (home / "work" / "out").symlink_to(home.parent / "me2")
+    for raw in ("..", "~", "/", str(home / "work2"), "out", "~/work/../../me2"):
+        with pytest.raises(AccessDeniedError, match="outside the folders that can be looked at"):
+            folder_path(raw, base=allowed[0], allowed=allowed)
+
+
+@pytest.mark.parametrize("raw", [".filetools", "sub/.filetools", "FILETOOLS~1/../.FileTools/blobs"])
+def test_the_state_of_filetools_is_no_folder_to_look_into(home: Path, raw: str) -> None:
+    (home / "work" / ".filetools" / "blobs").mkdir(parents=True)
+    with pytest.raises(AccessDeniedError, match="it belongs to filetools"):
+        folder_path(raw, base=str(home / "work"), allowed=None)
+
+
+def test_what_is_missing_or_a_file_is_told_with_the_home_folder_shortened(home: Path) -> None:
+    (home / "work" / "file").write_text("")
+    with pytest.raises(DirectoryNotFoundError) as missing:
+        folder_path("gone", base=str(home / "work"), allowed=None)
+    assert missing.value.message == "Directory not found: ~/work/gone"
+    with pytest.raises(PathNotDirectoryError) as file:
+        folder_path("~/work/file", base="/", allowed=None)
+    assert file.value.message == "Not a directory: ~/work/file"
+    with pytest.raises(InvalidArgumentError):
+        folder_path("a\0b", base="/", allowed=None)
+
+
+def test_only_the_home_folder_itself_expands(home: Path) -> None:
+    base = str(home / "work")
+    assert folder_path("~/work/sub", base="/", allowed=[base]) == f"{base}/sub"
+    with pytest.raises(DirectoryNotFoundError, match=r"Directory not found: ~/work/~other"):
+        folder_path("~other", base=base, allowed=None)
+    assert folder_path("", base=base, allowed=[base]) == base
+    assert folder_path("sub/", base=base, allowed=[base]) == f"{base}/sub"
+
+
+def test_paths_are_shortened_at_a_border_only(home: Path) -> None:
+    assert [short_path(str(home)), short_path(f"{home}/x"), short_path(f"{home}2/x")] == ["~", "~/x", f"{home}2/x"]
+
+
+def test_a_folder_is_read_without_leaving_anything_and_never_through_a_link(home: Path) -> None:
+    place = home / "work"
+    (place / "a.txt").write_text("0123456789")
+    (place / "secret").write_text("s")
+    (place / "link").symlink_to("a.txt")
+    before = sorted(os.listdir(place))
+    with opened_folder(str(place), is_withheld=lambda path: path == "secret") as folder:
+        reads = folder.reads
+        assert reads.read_start(reads.resolve("a.txt"), 4)[0] == b"0123"
+        assert reads.read_start(reads.resolve("a.txt"), 400)[0] == b"0123456789"
+        assert reads.read(reads.resolve("a.txt"))[0] == b"0123456789"
+        assert {entry.name for entry in reads.scan(reads.resolve(""))} == {*before}
+        for refused in (reads.read, lambda path: reads.read_start(path, 1)):
+            with pytest.raises(AccessDeniedError, match="a rule keeps you from reading it"):
+                refused(reads.resolve("secret"))
+            with pytest.raises(SymlinkNotAllowedError):
+                refused(reads.resolve("link"))
+        assert folder.shown("a.txt") == "~/work/a.txt"
+        assert folder.shown() == "~/work"
+    assert sorted(os.listdir(place)) == before
