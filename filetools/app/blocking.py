@@ -16,7 +16,7 @@ from filetools.app.loop_thread import LoopThread
 from filetools.app.opening import Opening, open_workspace
 from filetools.errors import InvalidArgumentError, WorkspaceGoneError
 from filetools.events import EventBus, Subscription
-from filetools.facade import Buffers, DescriptorCalls, FileToolsFacade, OpenedFile, Transaction, Upload
+from filetools.facade import Buffers, DescriptorCalls, FileToolsFacade, OpenedFile, ProjectCalls, Transaction, Upload
 from filetools.permissions import Attendance
 
 
@@ -37,6 +37,10 @@ class BlockingBuffers(Front, of=Buffers):
 
 class BlockingDescriptors(Front, of=DescriptorCalls):
     """Long texts that one actor reads in pages; `files.descriptors()`."""
+
+
+class BlockingProjects(Front, of=ProjectCalls):
+    """Facts about projects and other folders; `files.projects`."""
 
 
 class BlockingFile(Front, of=OpenedFile):

@@ -20,6 +20,7 @@ from filetools.models import Actor, BatchResult, BufferChange, BufferClose, Buff
 from filetools.models.history import CheckpointResult, CheckpointsResult, ProvenanceResult, UndoResult
 from filetools.paths import AnyPath, WorkspacePath
 from filetools.permissions import ApprovalRequest, Approver
+from filetools.project.folder import ProjectFolder
 from filetools.search import OutputMode
 from filetools.settings import DescriptorSettings, Settings
 from filetools.stores import Store
@@ -34,6 +35,8 @@ class BlockingFacade:
     @property
     def buffers(self) -> BlockingBuffers: ...
     def descriptors(self, *, owner: str | None=..., is_opaque: bool=...) -> BlockingDescriptors: ...
+    @property
+    def projects(self) -> BlockingProjects: ...
     def transaction(self) -> BlockingTransaction: ...
     def on(self, pattern: str, listener: Listener, *, once: bool=...) -> BlockingSubscription: ...
     def changes(self, since: str | None=..., *, limit: int=..., path: AnyPath | None=..., paths: Sequence[AnyPath] | None=..., actors: Sequence[Actor | str] | None=...) -> FeedPage: ...
@@ -150,6 +153,9 @@ class BlockingBuffers:
 class BlockingDescriptors:
     settings: DescriptorSettings
     def run(self, work: Callable[[Descriptors], T]) -> T: ...
+
+class BlockingProjects:
+    def look(self, tool: str, path: str, work: Callable[[ProjectFolder], T], *, allowed: Sequence[str]=..., everywhere: bool=...) -> T: ...
 
 class BlockingFile:
     path: WorkspacePath

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from filetools.facade.known_names import KnownNames
     from filetools.facade.opened_file import OpenedFile
     from filetools.facade.parts import Crew, Parts
+    from filetools.facade.project_calls import ProjectCalls
     from filetools.facade.runner import Runner
     from filetools.facade.transactions import Transaction, TransactionResult
     from filetools.facade.uploads import Upload
@@ -31,6 +32,7 @@ else:
             "filetools.facade.known_names": "KnownNames",
             "filetools.facade.opened_file": "OpenedFile",
             "filetools.facade.parts": "Crew, Parts",
+            "filetools.facade.project_calls": "ProjectCalls",
             "filetools.facade.runner": "Runner",
             "filetools.facade.transactions": "Transaction, TransactionResult",
             "filetools.facade.uploads": "Upload",
@@ -49,6 +51,7 @@ __all__ = [
     "KnownNames",
     "OpenedFile",
     "Parts",
+    "ProjectCalls",
     "Runner",
     "ToolCaller",
     "Transaction",

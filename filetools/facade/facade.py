@@ -28,11 +28,12 @@ from filetools.paths import AnyPath
 from filetools.permissions import ApprovalRequest, Approver, Attendance
 
 if TYPE_CHECKING:
-    from filetools.facade import descriptor_calls
+    from filetools.facade import descriptor_calls, project_calls
     from filetools.facade.descriptor_calls import DescriptorCalls
+    from filetools.facade.project_calls import ProjectCalls
     from filetools.facade.transactions import Transaction, transaction
 else:
-    (descriptor_calls,) = deferred_modules("filetools.facade", "descriptor_calls")
+    descriptor_calls, project_calls = deferred_modules("filetools.facade", "descriptor_calls, project_calls")
     (transaction,) = deferred_modules("filetools.facade.transactions", "transaction")
 
 
@@ -98,6 +99,11 @@ class FileToolsFacade(ReadCalls, SearchCalls, BodyCalls, TreeCalls, HistoryCalls
             is_opaque: Whether ids are random and expire a day after their last use, for doors that others share.
         """
         return descriptor_calls.kept_for(self._parts, self.actor, owner=owner, is_opaque=is_opaque)
+
+    @property
+    def projects(self) -> ProjectCalls:
+        """Facts about projects and other folders; see `docs/context.md`."""
+        return project_calls.ProjectCalls(self._parts, self.actor, self._authorise)
 
     def transaction(self) -> Transaction:
         """Return a block for any calls over any files that are done together or not at all.

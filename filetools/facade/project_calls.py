@@ -1,0 +1,76 @@
+"""Looking into folders for facts about projects: of the workspace, of a registered project, or of another allowed folder."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
+from typing import Any, TypeVar
+
+from filetools.facade.parts import Parts
+from filetools.models import Actor
+from filetools.paths import WorkspacePath
+from filetools.project.folder import ProjectFolder, folder_path, opened_folder
+
+T = TypeVar("T")
+Authorise = Callable[..., Awaitable[Any]]
+
+
+class ProjectCalls:
+    """What one actor may know of projects. Lives as long as the workspace; what blocks runs in a worker."""
+
+    def __init__(self, parts: Parts, actor: Actor, authorise: Authorise) -> None:
+        self._parts = parts
+        self._actor = actor
+        self._authorise = authorise
+
+    async def look(
+        self,
+        tool: str,
+        path: str,
+        work: Callable[[ProjectFolder], T],
+        *,
+        allowed: Sequence[str] = (),
+        everywhere: bool = False,
+    ) -> T:
+        """Return what `work` makes of a folder, in a worker thread; nothing is made in the folder.
+
+        Args:
+            tool: The tool that is permitted or not, where the folder lies in the workspace.
+            path: Relative to the workspace, absolute, `~` or `~/…`.
+            work: Reads the folder.
+            allowed: Folders outside the workspace that can be looked at besides those of the settings.
+            everywhere: Whether any folder can, for calls of people.
+
+        Raises:
+            AccessDeniedError, DirectoryNotFoundError, PathNotDirectoryError, InvalidArgumentError
+            ToolBlockedError, ApprovalRequiredError, ApprovalDeniedError
+        """
+        root = self._root
+        limits = None if everywhere else [root, *self._parts.settings.allow_roots, *allowed]
+        place = await self._parts.crew.run(partial(folder_path, path, base=root, allowed=limits))
+        inside = _below(place, root)
+        await self._authorise(tool, [] if inside is None else [inside], {"path": place}, change=False)
+        return await self._parts.crew.run(partial(self._looked, place, inside, work))
+
+    def _looked(self, place: str, inside: WorkspacePath | None, work: Callable[[ProjectFolder], T]) -> T:
+        policy = self._parts.gatekeeper.policy
+
+        def is_withheld(path: str) -> bool:
+            assert inside is not None
+            where = WorkspacePath(f"{inside}/{path}" if inside else path)
+            return not policy.check("read_file", where, actor=self._actor, operation="read").can_execute
+
+        with opened_folder(place, is_withheld=is_withheld if inside is not None and policy.rules else None) as folder:
+            return work(folder)
+
+    @property
+    def _root(self) -> str:
+        """The workspace's own absolute path, its links resolved."""
+        return self._parts.workspace.spellings[-1]
+
+
+def _below(place: str, root: str) -> WorkspacePath | None:
+    """Return a place as a path of the workspace, or None if it lies elsewhere."""
+    if place == root:
+        return WorkspacePath("")
+    return WorkspacePath(place[len(root) + 1 :]) if place.startswith(f"{root}/") else None
