@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from typing import Any, TypeVar
@@ -9,7 +10,7 @@ from typing import Any, TypeVar
 from filetools.facade.parts import Parts
 from filetools.models import Actor
 from filetools.paths import WorkspacePath
-from filetools.project.folder import ProjectFolder, folder_path, opened_folder
+from filetools.project.folder import ProjectFolder, folder_path, holder, opened_folder
 
 T = TypeVar("T")
 Authorise = Callable[..., Awaitable[Any]]
@@ -29,6 +30,7 @@ class ProjectCalls:
         path: str,
         work: Callable[[ProjectFolder], T],
         *,
+        top: Callable[[str, str | None], str] | None = None,
         allowed: Sequence[str] = (),
         everywhere: bool = False,
     ) -> T:
@@ -38,6 +40,8 @@ class ProjectCalls:
             tool: The tool that is permitted or not, where the folder lies in the workspace.
             path: Relative to the workspace, absolute, `~` or `~/…`.
             work: Reads the folder.
+            top: Given the folder that is meant and the outermost one that can be looked at, says which folder on the way
+                between is opened instead; a file, or what is not there yet, then means the folder that holds it.
             allowed: Folders outside the workspace that can be looked at besides those of the settings.
             everywhere: Whether any folder can, for calls of people.
 
@@ -47,20 +51,26 @@ class ProjectCalls:
         """
         root = self._root
         limits = None if everywhere else [root, *self._parts.settings.allow_roots, *allowed]
-        place = await self._parts.crew.run(partial(folder_path, path, base=root, allowed=limits))
+        find = partial(folder_path, path, base=root, allowed=limits, is_nearest=top is not None)
+        place = await self._parts.crew.run(find)
         inside = _below(place, root)
         await self._authorise(tool, [] if inside is None else [inside], {"path": place}, change=False)
-        return await self._parts.crew.run(partial(self._looked, place, inside, work))
+        outermost = None if limits is None else holder(place, limits)
+        return await self._parts.crew.run(
+            lambda: self._looked(place, place if top is None else top(place, outermost), work)
+        )
 
-    def _looked(self, place: str, inside: WorkspacePath | None, work: Callable[[ProjectFolder], T]) -> T:
-        policy = self._parts.gatekeeper.policy
+    def _looked(self, place: str, opened: str, work: Callable[[ProjectFolder], T]) -> T:
+        policy, root = self._parts.gatekeeper.policy, self._root
 
         def is_withheld(path: str) -> bool:
-            assert inside is not None
-            where = WorkspacePath(f"{inside}/{path}" if inside else path)
+            where = _below(f"{opened}/{path}", root)
+            if where is None:
+                return False
             return not policy.check("read_file", where, actor=self._actor, operation="read").can_execute
 
-        with opened_folder(place, is_withheld=is_withheld if inside is not None and policy.rules else None) as folder:
+        asked = os.path.relpath(place, opened) if opened != place else ""
+        with opened_folder(opened, asked=asked, is_withheld=is_withheld if policy.rules else None) as folder:
             return work(folder)
 
     @property

@@ -22,6 +22,8 @@ class ProjectFolder:
     """Absolute, with its links resolved."""
     reads: FolderStore
     """Reads what is in it, by paths relative to it."""
+    asked: str = ""
+    """What was asked about, relative to it: the folder itself, or something below, where a folder above is looked at."""
 
     def shown(self, inside: str = "") -> str:
         """Return how a path in the folder is told: absolute, with the home folder as `~`."""
@@ -45,13 +47,14 @@ def home_folder() -> str | None:
     return None if home == os.sep else home
 
 
-def folder_path(raw_path: str, *, base: str, allowed: Sequence[str] | None) -> str:
+def folder_path(raw_path: str, *, base: str, allowed: Sequence[str] | None, is_nearest: bool = False) -> str:
     """Return the folder that a path means, absolute and with its links resolved.
 
     Args:
         raw_path: Relative to `base`, absolute, `~` or `~/…`; nothing else expands.
         base: What relative paths are relative to.
         allowed: Folders below which the caller may look, links resolved; None for everywhere.
+        is_nearest: Whether a file, or what is not there yet, means the nearest folder that holds it.
 
     Raises:
         InvalidArgumentError: NUL is in it.
@@ -64,7 +67,7 @@ def folder_path(raw_path: str, *, base: str, allowed: Sequence[str] | None) -> s
     if raw_path == "~" or raw_path.startswith("~/"):
         expanded = (home_folder() or "~") + raw_path[1:]
     place = os.path.realpath(os.path.join(base, expanded))
-    if allowed is not None and not any(_is_within(place, each) for each in allowed):
+    if allowed is not None and holder(place, allowed) is None:
         raise AccessDeniedError(
             short_path(place), "it lies outside the folders that can be looked at",
             suggested_action="Name a folder of the workspace or a registered project, or have the user start the"
@@ -72,6 +75,8 @@ def folder_path(raw_path: str, *, base: str, allowed: Sequence[str] | None) -> s
         )  # fmt: skip
     if any(is_state_name(segment) for segment in place.split(os.sep)):
         raise AccessDeniedError(short_path(place), "it belongs to filetools")
+    while is_nearest and not os.path.isdir(place):
+        place = os.path.dirname(place)
     if not os.path.lexists(place):
         raise DirectoryNotFoundError(short_path(place))
     if not os.path.isdir(place):
@@ -79,17 +84,25 @@ def folder_path(raw_path: str, *, base: str, allowed: Sequence[str] | None) -> s
     return place
 
 
+def holder(path: str, folders: Sequence[str]) -> str | None:
+    """Return the outermost of some folders that a path is, or lies in; None if it is in none."""
+    return min((each for each in folders if _is_within(path, each)), key=len, default=None)
+
+
 @contextmanager
-def opened_folder(path: str, *, is_withheld: Callable[[str], bool] | None = None) -> Iterator[ProjectFolder]:
+def opened_folder(
+    path: str, *, asked: str = "", is_withheld: Callable[[str], bool] | None = None
+) -> Iterator[ProjectFolder]:
     """Hold a folder open for reading; nothing is made in it.
 
     Args:
-        path: What `folder_path` returned.
+        path: What `folder_path` returned, or a folder above that.
+        asked: See `ProjectFolder`.
         is_withheld: Says of a path below it whether the caller may not read it.
     """
     workspace = Workspace.open(path)
     try:
-        yield ProjectFolder(path=path, reads=FolderStore(workspace, is_withheld=is_withheld))
+        yield ProjectFolder(path=path, reads=FolderStore(workspace, is_withheld=is_withheld), asked=asked)
     finally:
         workspace.close()
 
