@@ -5,18 +5,14 @@ Positions count code points. A line ends with LF and nothing else; CRLF keeps it
 
 from __future__ import annotations
 
-import unicodedata
 from array import array
 from bisect import bisect_right
 from dataclasses import dataclass
-from typing import Final, Literal
+from typing import Literal
+
+from filetools.content.whole import whole_end
 
 WindowMode = Literal["page", "line", "char"]
-MOST_BACK: Final = 16
-"""Characters by which a cut inside a line moves back, so that what is seen as one character stays whole."""
-_JOINER: Final = "\u200d"
-_SKIN_TONES: Final = ("\U0001f3fb", "\U0001f3ff")
-_TAGS: Final = ("\U000e0020", "\U000e007f")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -136,29 +132,9 @@ def _cut(text: str, size: int) -> tuple[array[int], array[int]]:
     starts, lines = array("Q", [0]), array("Q", [1])
     begin, line, length = 0, 1, len(text)
     while length - begin > size:
-        end = text.rfind("\n", begin + (size - 1) // 2, begin + size) + 1 or _within_line(text, begin, begin + size)
+        end = text.rfind("\n", begin + (size - 1) // 2, begin + size) + 1 or whole_end(text, begin, begin + size)
         line += text.count("\n", begin, end)
         begin = end
         starts.append(begin)
         lines.append(line)
     return starts, lines
-
-
-def _within_line(text: str, begin: int, end: int) -> int:
-    """Return where a page ends that must end inside a line: at `end`, or a little before it."""
-    for place in range(end, max(begin, end - MOST_BACK - 1), -1):
-        if not _belongs_to_the_one_before(text[place - 1], text[place]):
-            return place
-    return end
-
-
-def _belongs_to_the_one_before(before: str, char: str) -> bool:
-    if char.isascii():
-        return (before == "\r" and char == "\n") or before == _JOINER
-    return (
-        before == _JOINER
-        or char == _JOINER
-        or unicodedata.category(char) in ("Mn", "Mc", "Me")  # combining marks, variation selectors among them
-        or _SKIN_TONES[0] <= char <= _SKIN_TONES[1]
-        or _TAGS[0] <= char <= _TAGS[1]
-    )

@@ -1,0 +1,43 @@
+"""Cutting texts so that what is seen as one character stays whole."""
+
+from __future__ import annotations
+
+import unicodedata
+from typing import Final
+
+MOST_BACK: Final = 16
+"""Characters by which a cut moves back at most."""
+_JOINER: Final = "\u200d"
+_SKIN_TONES: Final = ("\U0001f3fb", "\U0001f3ff")
+_TAGS: Final = ("\U000e0020", "\U000e007f")
+
+
+def whole_start(text: str, most: int) -> str:
+    """Return a text of at most so many code points, else its beginning, with no half accent and no half emoji at the end."""
+    return text if len(text) <= most else text[: whole_end(text, 0, most)]
+
+
+def whole_end(text: str, begin: int, end: int) -> int:
+    """Return where a part of a text ends that would end inside of it: at `end`, or a little before.
+
+    Args:
+        text: The whole text.
+        begin: Where the part begins.
+        end: Where it ends at the latest, before the end of the text.
+    """
+    for place in range(end, max(begin, end - MOST_BACK - 1), -1):
+        if not _belongs_to_the_one_before(text[place - 1], text[place]):
+            return place
+    return end
+
+
+def _belongs_to_the_one_before(before: str, char: str) -> bool:
+    if char.isascii():
+        return (before == "\r" and char == "\n") or before == _JOINER
+    return (
+        before == _JOINER
+        or char == _JOINER
+        or unicodedata.category(char) in ("Mn", "Mc", "Me")  # combining marks, variation selectors among them
+        or _SKIN_TONES[0] <= char <= _SKIN_TONES[1]
+        or _TAGS[0] <= char <= _TAGS[1]
+    )
