@@ -35,8 +35,8 @@ from filetools.content.patches import apply_file_patch, parse_patch
 from filetools.content.ranges import read_byte_range, read_text_range
 from filetools.content.text_edits import TextEdit, apply_text_edits, composed, in_utf16, splice
 from filetools.content.transform import inverse, moved, transform
-from filetools.content.window import Window
 from filetools.content.whole import whole_start
+from filetools.content.window import Window
 from filetools.content.windows import read_lines
 from filetools.content.wire import from_wire, to_wire, wire_text
 

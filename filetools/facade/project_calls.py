@@ -9,8 +9,7 @@ from typing import Any, TypeVar
 
 from filetools.facade.parts import Parts
 from filetools.models import Actor
-from filetools.paths import WorkspacePath
-from filetools.project.folder import ProjectFolder, folder_path, holder, opened_folder
+from filetools.project.folder import ProjectFolder, below, folder_path, holder, opened_folder, real_folders
 
 T = TypeVar("T")
 Authorise = Callable[..., Awaitable[Any]]
@@ -49,22 +48,25 @@ class ProjectCalls:
             AccessDeniedError, DirectoryNotFoundError, PathNotDirectoryError, InvalidArgumentError
             ToolBlockedError, ApprovalRequiredError, ApprovalDeniedError
         """
-        root = self._root
-        limits = None if everywhere else [root, *self._parts.settings.allow_roots, *allowed]
-        find = partial(folder_path, path, base=root, allowed=limits, is_nearest=top is not None)
-        place = await self._parts.crew.run(find)
-        inside = _below(place, root)
+        further = None if everywhere else (*self._parts.settings.allow_roots, *allowed)
+        place, outermost = await self._parts.crew.run(partial(self._found, path, further, is_nearest=top is not None))
+        inside = below(place, self._root)
         await self._authorise(tool, [] if inside is None else [inside], {"path": place}, change=False)
-        outermost = None if limits is None else holder(place, limits)
         return await self._parts.crew.run(
             lambda: self._looked(place, place if top is None else top(place, outermost), work)
         )
+
+    def _found(self, path: str, further: Sequence[str] | None, *, is_nearest: bool) -> tuple[str, str | None]:
+        """Return the folder that is meant, and the outermost one around it that can be looked at; None for everywhere."""
+        allowed = None if further is None else [self._root, *real_folders(further)]
+        place = folder_path(path, base=self._root, allowed=allowed, is_nearest=is_nearest)
+        return place, None if allowed is None else holder(place, allowed)
 
     def _looked(self, place: str, opened: str, work: Callable[[ProjectFolder], T]) -> T:
         policy, root = self._parts.gatekeeper.policy, self._root
 
         def is_withheld(path: str) -> bool:
-            where = _below(f"{opened}/{path}", root)
+            where = below(f"{opened}/{path}", root)
             if where is None:
                 return False
             return not policy.check("read_file", where, actor=self._actor, operation="read").can_execute
@@ -77,10 +79,3 @@ class ProjectCalls:
     def _root(self) -> str:
         """The workspace's own absolute path, its links resolved."""
         return self._parts.workspace.spellings[-1]
-
-
-def _below(place: str, root: str) -> WorkspacePath | None:
-    """Return a place as a path of the workspace, or None if it lies elsewhere."""
-    if place == root:
-        return WorkspacePath("")
-    return WorkspacePath(place[len(root) + 1 :]) if place.startswith(f"{root}/") else None

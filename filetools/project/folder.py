@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from filetools.errors import AccessDeniedError, DirectoryNotFoundError, InvalidArgumentError, PathNotDirectoryError
-from filetools.paths import Workspace
+from filetools.paths import Workspace, WorkspacePath
 from filetools.paths.names import is_state_name
 from filetools.stores import FolderStore
 
@@ -45,6 +45,11 @@ def home_folder() -> str | None:
     except RuntimeError:  # some containers have users without one
         return None
     return None if home == os.sep else home
+
+
+def real_folders(paths: Sequence[str]) -> list[str]:
+    """Return absolute paths with their links resolved; `~` expands."""
+    return [os.path.realpath(os.path.expanduser(each)) for each in paths]
 
 
 def folder_path(raw_path: str, *, base: str, allowed: Sequence[str] | None, is_nearest: bool = False) -> str:
@@ -87,6 +92,13 @@ def folder_path(raw_path: str, *, base: str, allowed: Sequence[str] | None, is_n
 def holder(path: str, folders: Sequence[str]) -> str | None:
     """Return the outermost of some folders that a path is, or lies in; None if it is in none."""
     return min((each for each in folders if _is_within(path, each)), key=len, default=None)
+
+
+def below(path: str, root: str) -> WorkspacePath | None:
+    """Return an absolute path as a path in a folder; None if it lies elsewhere."""
+    if not _is_within(path, root):
+        return None
+    return WorkspacePath(path[len(root) :].lstrip(os.sep))
 
 
 @contextmanager

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Final, get_args
 
@@ -64,6 +64,27 @@ def list_page(
     page = Page(source, path, options, options.fingerprint(path))
     with OrderedWalk(source, path, options, options.rules(), IGNORES) as walk:
         return page.build(walk, cursor, total=None if options.recursive else walk.total())
+
+
+def folders_below(
+    store: Listable, path: WorkspacePath, options: ListOptions, *, abort: Abort | None = None
+) -> Iterator[str]:
+    """Yield the folders that a listing shows, in its order.
+
+    Args:
+        store: What to list.
+        path: The folder; not yielded itself.
+        options: What to show; `limit` says nothing here.
+        abort: As for `list_page`.
+
+    Raises:
+        DirectoryNotFoundError, PathNotDirectoryError, SymlinkNotAllowedError, AccessDeniedError: Of the folder itself.
+        AbortedError: `abort` said so.
+    """
+    source = Source(store, FOLDERS, abort, "Listing")
+    with OrderedWalk(source, path, options, options.rules(), IGNORES) as walk:
+        while rows := walk.take(options.limit):
+            yield from (found for found, _, kind in rows if kind == "directory")
 
 
 class Page:

@@ -39,6 +39,7 @@ VALUES: Final[Mapping[str, tuple[str, ...]]] = {
     "--dialect": (),
     "--state-dir": (),
     "--mirror": (),
+    "--allow-root": (),
     "--permissions": ("allow", "ask", "guarded", "read_only"),
     "--durability": ("commit", "relaxed"),
 }

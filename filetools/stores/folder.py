@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Final
 
 from filetools.errors import AccessDeniedError
 from filetools.paths import Workspace, WorkspacePath
@@ -30,7 +31,7 @@ class FolderStore(LocalReading):
     def __init__(self, workspace: Workspace, *, is_withheld: Callable[[str], bool] | None = None) -> None:
         super().__init__(_Folder(workspace))
         self._workspace = workspace
-        self._is_withheld = is_withheld
+        self.is_withheld: Final = is_withheld
 
     def resolve(self, raw_path: str) -> WorkspacePath:
         """Return the normal form of a path in the folder, of which "" is the folder itself; see `Workspace.resolve`."""
@@ -60,5 +61,5 @@ class FolderStore(LocalReading):
             return b"".join(parts), to_file_stat(os.fstat(descriptor))
 
     def _refuse_withheld(self, path: WorkspacePath) -> None:
-        if self._is_withheld is not None and self._is_withheld(path):
+        if self.is_withheld is not None and self.is_withheld(path):
             raise AccessDeniedError(path, "a rule keeps you from reading it")

@@ -14,7 +14,7 @@ from filetools.errors import (
     PathNotDirectoryError,
     SymlinkNotAllowedError,
 )
-from filetools.project.folder import folder_path, opened_folder, short_path
+from filetools.project.folder import below, folder_path, holder, opened_folder, short_path
 
 
 @pytest.fixture
@@ -86,3 +86,24 @@ def test_a_folder_is_read_without_leaving_anything_and_never_through_a_link(home
         assert folder.shown("a.txt") == "~/work/a.txt"
         assert folder.shown() == "~/work"
     assert sorted(os.listdir(place)) == before
+
+
+def test_what_is_not_there_yet_means_the_nearest_folder_that_holds_it(home: Path) -> None:
+    base = str(home / "work")
+    (home / "work" / "file").write_text("")
+    for raw in ("sub/new/deep.py", "sub", "sub/x"):
+        assert folder_path(raw, base=base, allowed=[base], is_nearest=True) == f"{base}/sub"
+    assert folder_path("file", base=base, allowed=[base], is_nearest=True) == base
+
+
+def test_the_outermost_folder_around_a_path_is_told(home: Path) -> None:
+    assert holder("/a/b/c", ["/a/b", "/a", "/a/b/c/d"]) == "/a"
+    assert holder("/ab", ["/a"]) is None
+    assert holder("/ab", ["/"]) == "/"
+
+
+def test_a_path_is_told_relative_to_the_folder_that_it_is_in() -> None:
+    assert below("/a/b", "/a") == "b"
+    assert below("/a", "/a") == ""
+    assert below("/ab", "/a") is None
+    assert below("/a/b", "/") == "a/b"

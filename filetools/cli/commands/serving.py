@@ -33,6 +33,10 @@ if TYPE_CHECKING:
 
 _PANEL: Final = "Serve programs"
 _SEVERAL: Final = ", ".join(dialect.name for dialect in DIALECTS if dialect.takes_several_roots)
+AllowRoots = Annotated[
+    list[str] | None,
+    typer.Option(help="Folder outside that the tools of the group 'context' may look into.", metavar="DIR"),
+]
 Groups = Annotated[
     str | None, typer.Option("--tools", help="Groups or names of tools, separated by commas.", metavar="NAME,…")
 ]
@@ -78,6 +82,7 @@ def mcp(
     editor: Annotated[
         bool, typer.Option("--editor", help="The client is an editor that you use: its calls are yours.")
     ] = False,
+    allow_root: AllowRoots = None,
 ) -> None:
     """Serve agents over MCP on standard input and output.
 
@@ -95,7 +100,7 @@ def mcp(
     _refuse_number(desk, spoken, len(roots or ()))
     refuse_relative(roots or ())
     options = DoorOptions(
-        tools=None if tools is None else tuple(name.strip() for name in tools.split(",") if name.strip()),
+        tools=named(tools),
         dialect=spoken,
         is_editor=editor,
         only_reads=read_only,
@@ -104,14 +109,17 @@ def mcp(
     )
     options.selected()
     note_loaded()
-    _leave(asyncio.run(until_signal(_serve(desk, folders, options, "read_only" if read_only else permissions))))
+    preset: Preset | None = "read_only" if read_only else permissions
+    _leave(asyncio.run(until_signal(_serve(desk, folders, options, preset, allow_root or ()))))
 
 
-async def _serve(desk: Desk, folders: Sequence[Folder], options: DoorOptions, permissions: Preset | None) -> None:
+async def _serve(
+    desk: Desk, folders: Sequence[Folder], options: DoorOptions, permissions: Preset | None, allow_roots: Sequence[str]
+) -> None:
     from filetools.servers.mcp import serve_roots_stdio, serve_stdio
 
     def opening(place: Path) -> Opening:
-        settings = _settings(desk, place, options.dialect, permissions)
+        settings = allowing(_settings(desk, place, options.dialect, permissions), allow_roots)
         # Roots that a client tells are other folders than the one that a mirror and a state directory were given for.
         shared = desk.options if any(place == folder.given for folder in folders) else SharedOptions()
         return open_workspace(place, mirror=shared.mirror, state_dir=shared.state_dir, settings=settings)
@@ -121,6 +129,17 @@ async def _serve(desk: Desk, folders: Sequence[Folder], options: DoorOptions, pe
         return
     async with opening(folders[0].given) as files:
         await serve_stdio(files, options)
+
+
+def named(tools: str | None) -> tuple[str, ...] | None:
+    """Return the names in a list with commas; None for no list."""
+    return None if tools is None else tuple(name.strip() for name in tools.split(",") if name.strip())
+
+
+def allowing(settings: Settings, allow_roots: Sequence[str] | None) -> Settings:
+    """Return settings by which the tools of the group `context` may look into further folders."""
+    wanted = (*settings.allow_roots, *(os.path.abspath(os.path.expanduser(each)) for each in allow_roots or ()))
+    return settings.model_copy(update={"allow_roots": wanted})
 
 
 def _leave(received: signal.Signals | None) -> NoReturn:

@@ -15,7 +15,7 @@ import typer
 
 from filetools.app import TOKEN_FILE, open_workspace, own_token, read_token
 from filetools.cli.command import workspace_command
-from filetools.cli.commands.serving import Groups
+from filetools.cli.commands.serving import AllowRoots, Groups, allowing, named
 from filetools.cli.desk import Desk, user_name
 from filetools.cli.exit_codes import FAILED
 from filetools.cli.terminal import print_line, print_refusal, printable
@@ -62,6 +62,7 @@ def serve(
     token_file: Annotated[
         Path | None, typer.Option(help="File with the token that callers must know.", dir_okay=False)
     ] = None,
+    allow_root: AllowRoots = None,
 ) -> None:
     """Serve files, tools and changes over HTTP, and MCP at /mcp.
 
@@ -75,15 +76,14 @@ def serve(
     from filetools.servers.http import HttpOptions, is_loopback, listen
     from filetools.servers.http import serve as serve_http
 
-    wanted = None if tools is None else tuple(each.strip() for each in tools.split(",") if each.strip())
     refuse_relative([str(root)])
     place = root.resolve()
     mirror, state = desk.options.mirror, desk.options.state_dir
     secrets = state or place / STATE_DIRECTORY
-    settings, _ = Desk(replace(desk.options, root=place)).settings(permissions=permissions)
+    settings = allowing(Desk(replace(desk.options, root=place)).settings(permissions=permissions)[0], allow_root)
     token = None if token_file is None else read_token(token_file)
     options = HttpOptions(
-        host=host, port=port, names=_host_names(name), origins=tuple(allow_origin or ()), tools=wanted,
+        host=host, port=port, names=_host_names(name), origins=tuple(allow_origin or ()), tools=named(tools),
         person=user_name(), token=token,
     )  # fmt: skip
     listener = listen(options)
