@@ -547,6 +547,15 @@ class RateLimitedError(FileToolsError):
     retryable = True
     action = "Wait 1 second and retry"
 
+    def __init__(self, message: str, *, path: str | None = None, wait_seconds: int | None = None) -> None:
+        known = wait_seconds is not None
+        super().__init__(
+            message,
+            path=path,
+            suggested_action=f"Wait {wait_seconds} s and retry" if known else None,
+            details={"wait_seconds": wait_seconds} if known else None,
+        )
+
 
 class FileBusyError(FileToolsError):
     """Raised when another program keeps writing a file and it does not hold still."""

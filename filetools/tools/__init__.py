@@ -11,6 +11,7 @@ from filetools.tools.deadline import Deadline
 from filetools.tools.descriptors import GROUP as DESCRIPTOR_GROUP
 from filetools.tools.descriptors import descriptors_for
 from filetools.tools.envelope import failure_envelope, success_envelope
+from filetools.tools.execution import Execution, ParsingRuns, execute
 from filetools.tools.files import DescriptorTable, Files
 from filetools.tools.media import FileLink, Medium
 from filetools.tools.registry import FILE_TOOLS, ToolRegistry, chosen
@@ -32,11 +33,13 @@ __all__ = [
     "Deadline",
     "DescriptorTable",
     "Effect",
+    "Execution",
     "FileLink",
     "Files",
     "Medium",
     "NoParameters",
     "Parameters",
+    "ParsingRuns",
     "Place",
     "Published",
     "RetryPolicy",
@@ -51,6 +54,7 @@ __all__ = [
     "bounded",
     "chosen",
     "descriptors_for",
+    "execute",
     "failure_envelope",
     "has_schema",
     "nearest_name",

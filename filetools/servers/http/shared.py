@@ -16,7 +16,7 @@ from filetools.servers.http.live import Hub
 from filetools.servers.http.logins import Logins
 from filetools.servers.http.metrics import Metrics
 from filetools.servers.http.options import HttpOptions
-from filetools.tools import CallLog
+from filetools.tools import CallLog, ParsingRuns
 
 SESSION_HEADER: Final = "filetools-session"
 ADMISSION: Final = "filetools.admission"
@@ -37,6 +37,8 @@ class Shared:
     """What all live connections share."""
     logins: Logins
     metrics: Metrics
+    parsing_runs: ParsingRuns = field(default_factory=ParsingRuns)
+    """How often each has asked for context."""
     large_bodies: asyncio.Semaphore = field(default_factory=partial(asyncio.Semaphore, 2))
     """Held while a large body is in memory."""
     closing: asyncio.Event = field(default_factory=asyncio.Event)

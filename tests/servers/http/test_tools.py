@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +16,8 @@ import pytest
 import filetools
 from filetools.servers.http import HttpOptions
 from filetools.servers.http.application import http_application
+from filetools.servers.http.callers import Admission
+from filetools.tools import Parameters, Tool, ToolContext
 from tests.support.http_servers import HttpServer
 
 EVENTS = {"Accept": "text/event-stream"}
@@ -34,6 +39,11 @@ def execute(server: HttpServer, tool: str, given: dict[str, Any]) -> httpx2.Resp
     return httpx2.post(f"{server.address}/v1/execute", json={"tool": tool, "input": given})
 
 
+def test_an_unknown_tool_is_told_in_these_words(server: HttpServer) -> None:
+    answer = execute(server, "x", {}).json()
+    assert (answer["success"], answer["error"]) == (False, "Unknown tool: x")
+
+
 def test_bad_arguments_are_422_with_the_envelope(server: HttpServer) -> None:
     for answer in (call(server, "read_file", pat="a.txt"), execute(server, "read_file", {"path": 5})):
         assert answer.status_code == 422
@@ -48,7 +58,8 @@ def test_a_body_that_is_no_object_is_422(server: HttpServer, body: bytes) -> Non
 
 
 def test_an_execution_without_a_tool_is_422(server: HttpServer) -> None:
-    for body in ({}, {"tool": 5}, {"tool": "read_file", "inputs": {}}, {"tool": "read_file", "input": []}):
+    for body in ({}, {"tool": 5}, {"tool": "read_file", "inputs": {}}, {"tool": "read_file", "input": []},
+                 {"tool": "read_file", "input": {"path": "a"}, "parsing_run": 5}):  # fmt: skip
         answer = httpx2.post(f"{server.address}/v1/execute", json=body)
         assert (answer.status_code, answer.json()["error_code"]) == (422, "INVALID_ARGUMENT")
 
@@ -164,6 +175,62 @@ async def test_a_stream_that_is_closed_leaves_nothing_behind(tmp_path: Path) -> 
         await application(scope, receive, _sent)
         left = asyncio.all_tasks() - before
         assert [each for each in left if "Queue" in repr(each)] == []
+
+
+async def fail(_context: ToolContext, parameters: Failing) -> dict[str, Any]:
+    if parameters.crash:
+        raise ZeroDivisionError("secret")
+    return {}
+
+
+class Failing(Parameters):
+    """What the tool of the tests takes."""
+
+    crash: bool = False
+
+
+@asynccontextmanager
+async def with_a_context_tool(root: Path) -> AsyncIterator[httpx2.AsyncClient]:
+    """Yield a client of an application whose agents have one tool more, of the group `context`."""
+    tool = Tool(name="fail", description="", parameters=Failing, handler=fail, group="context")
+    async with (
+        filetools.open(root, settings={"durability": "relaxed"}) as files,
+        http_application(files, HttpOptions()) as application,
+        httpx2.AsyncClient(transport=httpx2.ASGITransport(application), base_url="http://127.0.0.1:8765") as client,
+    ):
+        application.shared.callers.caller(Admission()).registry.register(tool)
+        yield client
+
+
+async def test_an_execution_that_crashes_is_500_and_tells_nothing_of_it(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.ERROR, "filetools")
+    async with with_a_context_tool(tmp_path) as client:
+        answer = await client.post("/v1/execute", json={"tool": "fail", "input": {"crash": True}})
+        told = await client.post("/v1/execute", json={"tool": "fail", "input": {"crash": True}}, headers=EVENTS)
+    assert (answer.status_code, answer.json()["success"]) == (500, False)
+    assert answer.json()["error"] == "Tool execution failed"
+    [(name, envelope)] = events_of(told.text)
+    assert (name, envelope) == ("result", answer.json())
+    assert "secret" not in answer.text + told.text
+    assert "secret" in caplog.text
+
+
+async def test_a_parsing_run_that_asks_too_often_is_429(tmp_path: Path) -> None:
+    asked = {"tool": "fail", "input": {}, "parsing_run": "r1"}
+    async with with_a_context_tool(tmp_path) as client:
+        answers = [await client.post("/v1/execute", json=asked) for _ in range(31)]
+        others = [await client.post("/v1/execute", json=asked | {"parsing_run": run}) for run in ("r2", None)]
+        files = await client.post("/v1/execute", json=asked | {"tool": "list_files"})
+    *let, refused = answers
+    assert [answer.status_code for answer in (*let, *others, files)] == [200] * 33
+    envelope = refused.json()
+    assert (refused.status_code, envelope["error_code"], envelope["retryable"]) == (429, "RATE_LIMITED", True)
+    wait_seconds = envelope["details"]["wait_seconds"]
+    assert 0 < wait_seconds <= 600
+    assert f"wait {wait_seconds} s" in envelope["error"]
+    assert refused.headers["retry-after"] == str(wait_seconds)
 
 
 async def _sent(message: Any) -> None:

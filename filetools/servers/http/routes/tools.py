@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import secrets
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from functools import partial
 from typing import Annotated, Any, Final
 
 from fastapi import APIRouter, Header, Query, Request
 from fastapi.responses import JSONResponse, Response
-from pydantic import BaseModel, Field, ValidationError
+from pydantic import BaseModel
 from pydantic_core import from_json
 
 from filetools.errors import InvalidArgumentError
@@ -17,15 +18,16 @@ from filetools.models import Result
 from filetools.servers.http.callers import Caller
 from filetools.servers.http.described import Described, failures
 from filetools.servers.http.event_stream import MEDIA_TYPE, EventStream, event_text
-from filetools.servers.http.operations import Sent
 from filetools.servers.http.problems import Refusal
 from filetools.servers.http.shared import Calling, Shared, SharedParts
-from filetools.tools import AbortSignal, TextLimits, bounded, failure_envelope
+from filetools.tools import AbortSignal, Execution, TextLimits, bounded, failure_envelope
+from filetools.tools import execute as execute_call
 
 router: Final = APIRouter(tags=["tools"])
 CALL_HEADER: Final = "Filetools-Call"
 """Header that names a call; the answer carries it, whoever gave the name."""
 _STATUS: Final = {"UNKNOWN_TOOL": 400, "INVALID_ARGUMENT": 422}
+_EXECUTE_STATUS: Final = _STATUS | {"INTERNAL": 500, "RATE_LIMITED": 429}
 MOST_STEPS: Final = 100
 """Events of a call that a slow reader has not taken; beyond it the oldest goes."""
 _ENVELOPE: Final[dict[str, Any]] = {
@@ -51,6 +53,13 @@ _ANSWERS: Final[Described] = {
     400: _either(400, "There is no such tool."),
     422: _either(422, "The arguments are bad."),
 }
+_EXECUTE_ANSWERS: Final[Described] = {
+    **_ANSWERS,
+    429: {**_PROBLEMS[429], **_either(429, "The parsing run has asked for context too often.")},
+    500: _either(500, "The tool crashed; the log says why."),
+}
+Call = Callable[..., Awaitable[dict[str, Any]]]
+"""Calls a tool; takes the options of `ToolRegistry.call`."""
 CallName = Annotated[str | None, Header(alias=CALL_HEADER, pattern="^[!-~]{1,120}$")]
 Accepted = Annotated[str, Header(alias="Accept", include_in_schema=False)]
 _ARGUMENTS: Final[dict[str, Any]] = {
@@ -63,13 +72,6 @@ class ToolsPage(BaseModel):
 
     tools: list[dict[str, Any]]
     """Name, description and input_schema of each."""
-
-
-class Execution(Sent):
-    """What `POST /v1/execute` takes."""
-
-    tool: str
-    input: dict[str, Any] = Field(default_factory=dict)
 
 
 class CallsPage(BaseModel):
@@ -107,12 +109,16 @@ async def call_tool(
     With `Accept: text/event-stream` the events `progress` tell how far it is, and `result` ends the stream; closing it
     before stops the call.
     """
-    return await _called(caller, shared, name, await _json(request), accept, call_name)
+    arguments = await _json(request)
+    if not isinstance(arguments, dict):
+        return _bad(InvalidArgumentError("The body is a JSON object with the arguments of the tool"))
+    call = partial(caller.registry.call, name, arguments)
+    return await _called(caller, shared, call, call_name, is_streamed=_is_streamed(caller, accept, name))
 
 
 @router.post(
     "/v1/execute",
-    responses=_ANSWERS,
+    responses=_EXECUTE_ANSWERS,
     response_model=None,
     openapi_extra={
         "requestBody": {
@@ -128,14 +134,18 @@ async def execute(
     accept: Accepted = "",
     call_name: CallName = None,
 ) -> Response:
-    """Call the tool that the body names; else the same as `/v1/tools/{name}`."""
+    """Call the tool that the body names; else the same as `/v1/tools/{name}`.
+
+    A tool that crashes is status 500. Calls of context tools that name their `parsing_run` are limited: 30 of a run, 120 a
+    minute of all; then status 429.
+    """
     try:
-        wanted = Execution.model_validate(await _json(request))
-    except ValidationError as exc:
-        first = exc.errors(include_url=False, include_context=False)[0]
-        place = ".".join(str(part) for part in first["loc"])
-        return _bad(f"The body is {{tool, input}}: {place}: {first['msg']}")
-    return await _called(caller, shared, wanted.tool, wanted.input, accept, call_name)
+        wanted = Execution.read(await _json(request))
+    except InvalidArgumentError as error:
+        return _bad(error)
+    call = partial(execute_call, caller.registry, wanted, runs=shared.parsing_runs)
+    is_streamed = _is_streamed(caller, accept, wanted.tool)
+    return await _called(caller, shared, call, call_name, is_streamed=is_streamed, statuses=_EXECUTE_STATUS)
 
 
 @router.get("/v1/calls", responses=failures())
@@ -153,21 +163,32 @@ async def abort_call(caller: Calling, shared: SharedParts, call_id: str) -> Abor
     return Aborted(id=call_id, aborted=aborted)
 
 
+def _is_streamed(caller: Caller, accept: str, name: str) -> bool:
+    return MEDIA_TYPE in accept and name in caller.registry.names()
+
+
 async def _called(
-    caller: Caller, shared: Shared, name: str, arguments: object, accept: str, call_id: str | None
+    caller: Caller,
+    shared: Shared,
+    call: Call,
+    call_id: str | None,
+    *,
+    is_streamed: bool,
+    statuses: Mapping[str, int] = _STATUS,
 ) -> Response:
-    if not isinstance(arguments, dict):
-        return _bad("The body is a JSON object with the arguments of the tool")
     named = call_id or f"call-{secrets.token_hex(8)}"
     headers = {CALL_HEADER: named}
-    if MEDIA_TYPE in accept and name in caller.registry.names():
-        return EventStream(_streamed(caller, name, arguments, named), shared.closing, headers)
-    envelope = _shown(caller, await caller.registry.call(name, arguments, tool_call_id=named))
-    status = 200 if envelope["success"] else _STATUS.get(envelope["error_code"], 200)
+    call = partial(call, tool_call_id=named)
+    if is_streamed:
+        return EventStream(_streamed(caller, call), shared.closing, headers)
+    envelope = _shown(caller, await call())
+    status = 200 if envelope["success"] else statuses.get(envelope["error_code"], 200)
+    if status == 429:
+        headers["Retry-After"] = str(envelope["details"].get("wait_seconds", 1))
     return JSONResponse(envelope, status, headers)
 
 
-async def _streamed(caller: Caller, name: str, arguments: dict[str, Any], call_id: str) -> AsyncGenerator[str, None]:
+async def _streamed(caller: Caller, begin: Call) -> AsyncGenerator[str, None]:
     steps: asyncio.Queue[str] = asyncio.Queue(MOST_STEPS)
     abort = AbortSignal()
 
@@ -179,12 +200,10 @@ async def _streamed(caller: Caller, name: str, arguments: dict[str, Any], call_i
     def report(current: int, total: int | None, message: str | None) -> None:
         tell(event_text("progress", {"current": current, "total": total, "message": message}))
 
-    def partial(part: Result) -> None:
+    def tell_part(part: Result) -> None:
         tell(event_text("partial", part.to_dict()))
 
-    call = asyncio.create_task(
-        caller.registry.call(name, arguments, tool_call_id=call_id, abort=abort, progress=report, partial=partial)
-    )
+    call = asyncio.ensure_future(begin(abort=abort, progress=report, partial=tell_part))
     step: asyncio.Task[str] | None = None
     try:
         while not call.done():
@@ -223,5 +242,5 @@ async def _json(request: Request) -> object:
         return None
 
 
-def _bad(message: str) -> Response:
-    return JSONResponse(failure_envelope(InvalidArgumentError(message)), 422)
+def _bad(error: InvalidArgumentError) -> Response:
+    return JSONResponse(failure_envelope(error), 422)
