@@ -92,14 +92,17 @@ class MemoryTable:
         """Return a row, or None."""
         return self._rows.get(key)
 
-    def put(self, rows: Sequence[TableRow]) -> bool:
-        """Put all these rows, if each is still of the revision that it names; else none of them."""
+    def put(self, rows: Sequence[TableRow], *, durable: bool = True) -> bool:
+        """Put or remove all these rows, if each is still of the revision that it names; else none of them."""
         with self._lock:
             for row in rows:
                 found = self._rows.get(row.key)
                 if row.revision != (0 if found is None else found.revision):
                     return False
             self._rows |= {row.key: replace(row, revision=row.revision + 1) for row in rows}
+            for row in rows:
+                if row.is_gone:
+                    del self._rows[row.key]
         return True
 
     def scan(self, prefix: str = "", *, after: str = "", limit: int = 1000) -> list[TableRow]:

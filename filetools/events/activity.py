@@ -225,3 +225,60 @@ class RetryFailed(RetryEvent):
     name: ClassVar[str] = "retry:failed"
 
     error: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProjectEvent(Event):
+    """Base of the events about one registered project."""
+
+    project: str
+    """Its id."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProjectCreated(ProjectEvent):
+    """A folder was registered as a project."""
+
+    name: ClassVar[str] = "project:created"
+
+    path: str
+    """Absolute, links resolved."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProjectUpdated(ProjectEvent):
+    """What is known of a project changed: its name, its folder, its remote, or which instances work on it."""
+
+    name: ClassVar[str] = "project:updated"
+
+    path: str
+    """Absolute, links resolved."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProjectDeleted(ProjectEvent):
+    """A project is registered no more; its files stay."""
+
+    name: ClassVar[str] = "project:deleted"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProjectInstanceLinked(ProjectEvent):
+    """A project is known to be what an instance works on."""
+
+    name: ClassVar[str] = "project:instance-linked"
+
+    instance: str
+    """Its id."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InstanceChanged(Event):
+    """An agent or a server was registered, changed its name, folder or status, was pinned, or ended."""
+
+    name: ClassVar[str] = "instance:changed"
+
+    instance: str
+    """Its id."""
+    status: str
+    """"working", "awaiting", "idle", "error", or "closed"."""

@@ -293,6 +293,10 @@ class Journal(Protocol):
         """Long texts that models read in pages."""
 
     @property
+    def registry(self) -> Table:
+        """Projects, and the agents and servers that run."""
+
+    @property
     def marks(self) -> Marks:
         """How far changes have come."""
 

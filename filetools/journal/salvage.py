@@ -31,6 +31,7 @@ COLUMNS: Final = {
     "document_texts": "id, version, text",
     "document_edits": "id, version, edits, removed, reason, actor_kind, actor_id, session, time",
     "descriptors": "key, value, version, size, used, revision",
+    "registry": "key, value, version, size, used, revision",
 }
 """What is taken over from each table; the rest, the epoch above all, begins anew."""
 MOST_PROBES: Final = 1_000_000
@@ -50,6 +51,7 @@ _KEYS: Final = {
     "document_texts": ("id",),
     "document_edits": ("id", "version"),
     "descriptors": ("key",),
+    "registry": ("key",),
 }
 _OF_EVERY_SCHEMA: Final = ("records", "contents", "heads", "debts")
 """Tables that have always been as they are: where one of them is not seen, the schema itself is damaged."""

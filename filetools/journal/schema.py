@@ -242,6 +242,7 @@ MIGRATIONS: Final[tuple[tuple[str, ...], ...]] = (
     # Where the root was when the mirror was added; NULL if only callers named it. A path that need not be UTF-8.
     ("ALTER TABLE mirrors ADD COLUMN root BLOB",),
     tuple(statement.format("descriptors") for statement in TABLE_STATEMENTS),
+    tuple(statement.format("registry") for statement in TABLE_STATEMENTS),
 )
 
 SCHEMA_VERSION: Final = len(MIGRATIONS)

@@ -36,7 +36,9 @@ class TableRow:
     used: float
     """When it was used last, in seconds since the epoch."""
     revision: int = 0
-    """How often it was put; 0 is a row that is not there yet."""
+    """How often it was put; 0 is a row that is not there yet. A key that was removed begins anew."""
+    is_gone: bool = False
+    """Whether `put` removes it; no row that is there."""
 
 
 class Table(Protocol):
@@ -45,8 +47,12 @@ class Table(Protocol):
     def get(self, key: str) -> TableRow | None:
         """Return a row, or None."""
 
-    def put(self, rows: Sequence[TableRow]) -> bool:
-        """Put all these rows, if each is still of the revision that it names; else none of them.
+    def put(self, rows: Sequence[TableRow], *, durable: bool = True) -> bool:
+        """Put or remove all these rows, if each is still of the revision that it names; else none of them.
+
+        Args:
+            rows: Each key once.
+            durable: Whether it survives a power cut, where the journal does; what is found out again need not.
 
         Returns:
             Whether it was done.
@@ -86,10 +92,10 @@ class SqliteTable:
         row = self._database.row(f"SELECT {_COLUMNS} FROM {self._name} WHERE key = ?", (key,))
         return None if row is None else _row(row)
 
-    def put(self, rows: Sequence[TableRow]) -> bool:
-        """Put all these rows, if each is still of the revision that it names; else none of them."""
+    def put(self, rows: Sequence[TableRow], *, durable: bool = True) -> bool:
+        """Put or remove all these rows, if each is still of the revision that it names; else none of them."""
         try:
-            self._database.write(partial(self._put, rows))
+            self._database.write(partial(self._put, rows), durable=durable)
         except _MovedOnError:
             return False
         return True
@@ -121,6 +127,9 @@ class SqliteTable:
             (revision,) = connection.execute(found, (row.key,)).fetchone() or (0,)
             if revision != row.revision:
                 raise _MovedOnError
+            if row.is_gone:
+                connection.execute(f"DELETE FROM {self._name} WHERE key = ?", (row.key,))
+                continue
             version = None if row.version is None else digest_of(row.version)
             connection.execute(put, (row.key, json.dumps(row.value), version, row.size, row.used, revision + 1))
 

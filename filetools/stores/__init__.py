@@ -6,6 +6,7 @@ from filetools.stores.folder import FolderStore
 from filetools.stores.late import LateStore
 from filetools.stores.local import LocalStore
 from filetools.stores.memory import MemoryStore
+from filetools.stores.processes import is_alive, process_mark
 from filetools.stores.reading import stat_of
 from filetools.stores.store import Displaced, Facts, FileStat, Prepared, Reader, ScanEntry, Store
 
@@ -23,6 +24,8 @@ __all__ = [
     "ScanEntry",
     "Store",
     "examine_folder",
+    "is_alive",
     "left_behind",
+    "process_mark",
     "stat_of",
 ]

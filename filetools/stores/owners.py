@@ -8,10 +8,9 @@ import os
 import re
 import secrets
 import time
-from contextlib import suppress
-from functools import lru_cache
-from pathlib import Path
 from typing import Final
+
+from filetools.stores.processes import is_alive, own_mark
 
 ORPHAN_AGE_SECONDS: Final = 3600.0
 """Age from which a temporary file counts as left behind where its process cannot be looked up."""
@@ -43,7 +42,7 @@ class Owner:
 
     def _begin(self, process: int) -> None:
         mark = secrets.token_hex(4)
-        self._start = f"{_prefix(process)}-{mark}"
+        self._start = f"{process}-{own_mark(process)}-{mark}"
         self._key = (process, mark)
         _open_owners.add(self._key)
 
@@ -83,42 +82,14 @@ def is_left_behind(name: str, changed_ns: int) -> bool:
     match = _OWNED_NAME.fullmatch(name)
     if match is None:
         return _is_old(changed_ns)
-    process, started, boot, space, mark = int(match[1]), int(match[2]), match[3], match[4], match[5]
-    mine = _prefix(os.getpid()).split("-")
-    if not started or not _start_time(os.getpid()):
+    process, started, boot, space, mark = int(match[1]), match[2], match[3], match[4], match[5]
+    alive = is_alive(process, f"{started}-{boot}-{space}") if int(started) else None
+    if alive is None:
         return _is_old(changed_ns)
-    if boot != mine[2]:
-        return True
-    if space != mine[3]:  # a process number of another container says nothing here
-        return _is_old(changed_ns)
-    if process == os.getpid() and started == int(mine[1]):
+    if alive and process == os.getpid():
         return (process, mark) not in _open_owners
-    return _start_time(process) != started
+    return not alive
 
 
 def _is_old(changed_ns: int) -> bool:
     return time.time() - changed_ns / 1e9 > ORPHAN_AGE_SECONDS
-
-
-@lru_cache(maxsize=4)
-def _prefix(process: int) -> str:
-    boot, space = "0", "0"
-    with suppress(OSError):
-        boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii")[:8]
-    with suppress(OSError):
-        space = f"{os.stat('/proc/self/ns/pid').st_ino:x}"
-    return f"{process}-{_start_time(process)}-{boot}-{space}"
-
-
-def _start_time(process: int) -> int:
-    """Return when a process started, in clock ticks since boot; 0 if it is gone, dead but not yet reaped, or unknown.
-
-    Source: proc_pid_stat(5), fields 3 and 22.
-    """
-    try:
-        text = Path(f"/proc/{process}/stat").read_bytes()
-    except OSError:
-        return 0
-    # The command name may hold blanks and brackets; the fields after its last bracket do not.
-    fields = text[text.rindex(b")") + 2 :].split()
-    return 0 if fields[0] in (b"Z", b"X") else int(fields[19])

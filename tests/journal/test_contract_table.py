@@ -72,6 +72,26 @@ def test_all_rows_are_put_or_none(table: Table) -> None:
     assert table.get("b") is None
 
 
+def test_a_row_that_was_put_since_is_not_removed(table: Table) -> None:
+    gone = new("a", revision=1, is_gone=True)
+    assert not table.put([gone])
+    assert table.put([new("a")])
+    assert table.put([new("a", value={"n": 2}, revision=1)])
+    assert not table.put([new("b"), gone])
+    assert [row.key for row in table.scan()] == ["a"]
+
+
+def test_rows_are_removed_and_put_together_or_not_at_all(table: Table) -> None:
+    assert table.put([new("a"), new("b")])
+    move = [new("a", revision=1, is_gone=True), new("c"), new("b", revision=0)]
+    assert not table.put(move)
+    assert table.put([*move[:2], new("b", value={"n": 2}, revision=1)], durable=False)
+    assert table.get("a") is None
+    assert [(row.key, row.revision, row.is_gone) for row in table.scan()] == [("b", 2, False), ("c", 1, False)]
+    assert table.put([new("a")])
+    assert table.get("a") == new("a", revision=1)
+
+
 def test_a_row_that_is_not_there_is_none(table: Table) -> None:
     assert table.get("a") is None
     assert not table.put([new("a", revision=1)])

@@ -1,0 +1,72 @@
+"""Whether a process still lives: told by its number, and by what tells it from later ones of the same number."""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+from functools import lru_cache
+from pathlib import Path
+
+
+def process_mark(process: int) -> str:
+    """Return when a process started, in clock ticks since boot, which boot that was, and in which space its number counts.
+
+    What the system does not tell is "0": "123456-1a2b3c4d-f0000000", or "0-0-0".
+    """
+    boot, space = "0", "0"
+    with suppress(OSError):
+        boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii")[:8]
+    with suppress(OSError):
+        space = f"{os.stat('/proc/self/ns/pid').st_ino:x}"
+    return f"{_start_time(process)}-{boot}-{space}"
+
+
+@lru_cache(maxsize=4)
+def own_mark(process: int) -> str:
+    """Return the mark of this process, given its number: a forked child has another."""
+    return process_mark(process)
+
+
+def is_alive(process: int, mark: str) -> bool | None:
+    """Whether the process of a number and a mark still lives; None if that cannot be told here.
+
+    Args:
+        process: Its number.
+        mark: What `process_mark` returned of it while it lived.
+    """
+    started, boot, space = mark.split("-")
+    own_start, own_boot, own_space = own_mark(os.getpid()).split("-")
+    if not int(started) or not int(own_start):
+        return _answers(process)
+    if boot != own_boot:
+        return False
+    if space != own_space:  # a process number of another container says nothing here
+        return None
+    return _start_time(process) == int(started)
+
+
+def _answers(process: int) -> bool | None:
+    """Whether any process has a number, where the system tells no more."""
+    if os.name != "posix":  # Windows would take signal 0 for Ctrl-C
+        return None
+    try:
+        os.kill(process, 0)
+    except (ProcessLookupError, OverflowError):
+        return False
+    except PermissionError:  # it is somebody else's
+        return True
+    return True
+
+
+def _start_time(process: int) -> int:
+    """Return when a process started, in clock ticks since boot; 0 if it is gone, dead but not yet reaped, or unknown.
+
+    Source: proc_pid_stat(5), fields 3 and 22.
+    """
+    try:
+        text = Path(f"/proc/{process}/stat").read_bytes()
+    except OSError:
+        return 0
+    # The command name may hold blanks and brackets; the fields after its last bracket do not.
+    fields = text[text.rindex(b")") + 2 :].split()
+    return 0 if fields[0] in (b"Z", b"X") else int(fields[19])
