@@ -33,7 +33,7 @@ class ProjectFolder:
 def short_path(path: str) -> str:
     """Return an absolute path with the home folder as `~`: `~/x` for `/home/me/x`, but not for `/home/me2/x`."""
     home = home_folder()
-    if home is None or not _is_within(path, home):
+    if home is None or not is_within(path, home):
         return path
     return f"~{path[len(home) :]}"
 
@@ -66,12 +66,7 @@ def folder_path(raw_path: str, *, base: str, allowed: Sequence[str] | None, is_n
         AccessDeniedError: It lies elsewhere, or in the state of filetools.
         DirectoryNotFoundError, PathNotDirectoryError
     """
-    if "\0" in raw_path:
-        raise InvalidArgumentError("A path cannot hold the character NUL")
-    expanded = raw_path
-    if raw_path == "~" or raw_path.startswith("~/"):
-        expanded = (home_folder() or "~") + raw_path[1:]
-    place = os.path.realpath(os.path.join(base, expanded))
+    place = real_path(raw_path, base=base)
     if allowed is not None and holder(place, allowed) is None:
         raise AccessDeniedError(
             short_path(place), "it lies outside the folders that can be looked at",
@@ -89,9 +84,32 @@ def folder_path(raw_path: str, *, base: str, allowed: Sequence[str] | None, is_n
     return place
 
 
+def real_path(raw_path: str, *, base: str) -> str:
+    """Return the path that is meant, absolute and with its links resolved, whether there is anything or not.
+
+    Args:
+        raw_path: Relative to `base`, absolute, `~` or `~/…`; nothing else expands.
+        base: What relative paths are relative to.
+
+    Raises:
+        InvalidArgumentError: NUL is in it.
+    """
+    if "\0" in raw_path:
+        raise InvalidArgumentError("A path cannot hold the character NUL")
+    expanded = raw_path
+    if raw_path == "~" or raw_path.startswith("~/"):
+        expanded = (home_folder() or "~") + raw_path[1:]
+    return os.path.realpath(os.path.join(base, expanded))
+
+
+def is_folder(path: str) -> bool:
+    """Whether a folder is there."""
+    return os.path.isdir(path)
+
+
 def holder(path: str, folders: Sequence[str]) -> str | None:
     """Return the outermost of some folders that a path is, or lies in; None if it is in none."""
-    return min((each for each in folders if _is_within(path, each)), key=len, default=None)
+    return min((each for each in folders if is_within(path, each)), key=len, default=None)
 
 
 def below(path: str, root: str) -> WorkspacePath | None:
@@ -119,5 +137,6 @@ def opened_folder(
         workspace.close()
 
 
-def _is_within(path: str, folder: str) -> bool:
+def is_within(path: str, folder: str) -> bool:
+    """Whether a path is a folder, or lies in it, as their names tell."""
     return path == folder or path.startswith(f"{folder.rstrip(os.sep)}{os.sep}")

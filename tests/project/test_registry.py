@@ -1,0 +1,471 @@
+"""Projects and instances, as every process on a workspace knows them."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from filetools.errors import (
+    AccessDeniedError,
+    DirectoryNotFoundError,
+    FileToolsError,
+    GitNotFoundError,
+    InvalidArgumentError,
+    PathNotDirectoryError,
+    ProjectExistsError,
+    ProjectNotFoundError,
+)
+from filetools.events import Event
+from filetools.journal import SqliteJournal, rescue_journal
+from filetools.project.instances import MOST_CLOSED
+from filetools.project.registry import Registry
+from filetools.stores import process_mark
+from tests.support.declared import REPOSITORY
+
+START = 1_700_000_000.0
+FIRST = "2023-11-14T22:13:20.000Z"
+DAY = 86400.0
+
+
+class World:
+    """A registry on a journal of its own, whose clock stands still until it is set."""
+
+    def __init__(self, folder: Path) -> None:
+        self.now = START
+        self.told: list[dict[str, Any]] = []
+        self.remotes: dict[str, dict[str, Any]] = {}
+        self.unknown: set[int] = set()
+        self.folder = folder
+        self.state = folder / "state"
+        self.state.mkdir()
+        self.journal = SqliteJournal(self.state, durability="relaxed", timeout_seconds=60)
+        self.registry = self.opened(self.journal)
+
+    def opened(self, journal: SqliteJournal) -> Registry:
+        return Registry(
+            journal.registry, base=str(self.folder), clock=lambda: self.now, publish=self._hear, remote=self._remote
+        )
+
+    def folder_of(self, name: str) -> str:
+        (self.folder / name).mkdir(parents=True, exist_ok=True)
+        return str(self.folder / name)
+
+    def events(self) -> list[tuple[str, ...]]:
+        """Return name and ids of the events since the last call."""
+        found = [
+            (each["event"], *(each[key] for key in ("project", "instance", "status") if key in each))
+            for each in self.told
+        ]
+        self.told.clear()
+        return found
+
+    def rows(self, prefix: str = "") -> list[str]:
+        return [row.key for row in self.journal.registry.scan(prefix)]
+
+    def _hear(self, event: Event) -> None:
+        self.told.append(event.to_dict())
+
+    def _remote(self, path: str) -> Mapping[str, Any] | None:
+        if path.endswith("no-git"):
+            raise GitNotFoundError
+        return self.remotes.get(path)
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> Iterator[World]:
+    made = World(tmp_path)
+    yield made
+    made.journal.close()
+
+
+@pytest.fixture
+def registry(world: World) -> Registry:
+    return world.registry
+
+
+def test_a_folder_is_a_project_once(world: World, registry: Registry) -> None:
+    made = registry.create(world.folder_of("app"))
+    (world.folder / "link").symlink_to("app")
+    for again in ("app", "app/", str(world.folder / "link"), "./x/../app"):
+        with pytest.raises(ProjectExistsError) as caught:
+            registry.create(again)
+        assert (caught.value.code, caught.value.details) == ("PROJECT_EXISTS", {"id": made["id"]})
+    assert registry.ensure_project("link")["id"] == made["id"]
+    assert [each["id"] for each in registry.list_projects()] == [made["id"]]
+    assert len(world.rows()) == 2
+
+
+CREATE = """
+import sys
+from pathlib import Path
+from filetools.errors import FileToolsError
+from filetools.journal import SqliteJournal
+from filetools.project.registry import Registry
+state, folder = sys.argv[1:]
+journal = SqliteJournal(Path(state), timeout_seconds=60)
+registry = Registry(journal.registry, base=folder, clock=lambda: 1.0, publish=lambda _: None, remote=lambda _: None)
+print("ready", flush=True)
+sys.stdin.readline()
+for number in range(20):
+    try:
+        print("made", registry.create(f"{folder}/{number}")["id"])
+    except FileToolsError as error:
+        print(error.code, error.details["id"])
+journal.close()
+"""
+
+
+def test_of_processes_that_create_one_project_at_once_one_does(world: World, registry: Registry) -> None:
+    for number in range(20):
+        world.folder_of(str(number))
+    command = [sys.executable, "-c", CREATE, str(world.state), str(world.folder)]
+    environment = {**os.environ, "PYTHONPATH": str(REPOSITORY)}
+    workers = [
+        subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment)
+        for _ in range(3)
+    ]
+    for worker in workers:
+        assert worker.stdout is not None
+        assert worker.stdout.readline() == "ready\n"
+    for worker in workers:
+        assert worker.stdin is not None
+        worker.stdin.write("\n")
+        worker.stdin.flush()
+    said = [worker.communicate()[0].splitlines() for worker in workers]
+    assert [worker.returncode for worker in workers] == [0, 0, 0]
+    for lines in zip(*said, strict=True):
+        assert sorted(line.split()[0] for line in lines) == ["PROJECT_EXISTS", "PROJECT_EXISTS", "made"]
+        assert len({line.split()[1] for line in lines}) == 1
+    assert len(registry.list_projects()) == 20
+    assert len(world.rows("path/")) == 20
+
+
+@pytest.mark.parametrize(
+    ("path", "error"),
+    [
+        ("nothing", DirectoryNotFoundError),
+        ("file", PathNotDirectoryError),
+        ("state/.filetools", AccessDeniedError),
+        ("a\0b", InvalidArgumentError),
+        ("x" * 5000, InvalidArgumentError),
+        ("~other", DirectoryNotFoundError),
+    ],
+)
+def test_what_is_no_folder_is_no_project(
+    world: World, registry: Registry, path: str, error: type[FileToolsError]
+) -> None:
+    (world.folder / "file").touch()
+    world.folder_of("state/.filetools")
+    with pytest.raises(error):
+        registry.create(path)
+    with pytest.raises(error):
+        registry.ensure_project(path)
+    assert (world.rows(), world.events()) == ([], [])
+
+
+@pytest.mark.parametrize("bad", ["x", "", "a/b", "\ud800", "\0", "é" * 1000, "../project"])
+def test_an_unknown_id_is_refused(world: World, registry: Registry, bad: str) -> None:
+    instance = registry.register_instance("alice", ".")
+    project = registry.create(".")["id"]
+    for act in (
+        registry.project,
+        registry.refresh,
+        registry.delete_project,
+        registry.update_project,
+        lambda each: registry.link(each, instance),
+        lambda each: registry.unlink(each, instance),
+    ):
+        with pytest.raises(ProjectNotFoundError) as caught:
+            act(bad)
+        assert caught.value.message == f"Project not found: {bad[:80]}"
+    for alter in (
+        registry.close_instance,
+        registry.pin_instance,
+        registry.touch_instance,
+        lambda each: registry.set_instance_status(each, "idle"),
+        lambda each: registry.link(project, each),
+    ):
+        with pytest.raises(InvalidArgumentError, match="Instance not found: "):
+            alter(bad)
+
+
+@pytest.mark.parametrize("status", ["", "Working", "closed", None, ["idle"], "x" * 1000])
+def test_an_unknown_status_is_refused(world: World, registry: Registry, status: Any) -> None:
+    instance = registry.register_instance("alice", ".")
+    with pytest.raises(InvalidArgumentError, match="A status is one of working, awaiting, idle, error, not ") as caught:
+        registry.set_instance_status(instance, status)
+    assert len(caught.value.message) < 200
+
+
+def test_bad_instances_are_refused(world: World, registry: Registry) -> None:
+    child = subprocess.Popen([sys.executable, "-c", ""])
+    child.wait()
+    for name, folder, pid in (
+        ("", ".", None),
+        (" \n", ".", None),
+        ("a", "\0", None),
+        ("a", "x" * 5000, None),
+        ("a", ".", 0),
+        ("a", ".", True),
+        ("a", ".", child.pid),
+        ("a", ".", 2**70),
+    ):
+        with pytest.raises(InvalidArgumentError):
+            registry.register_instance(name, folder, pid=pid)
+    assert world.rows() == []
+
+
+def test_a_project_tells_what_is_known_of_it(world: World, registry: Registry) -> None:
+    place = world.folder_of("app")
+    world.remotes[place] = {"remote": "https://example.org/acme/app.git", "repo_name": "acme/app"}
+    made = registry.ensure_project("app/")
+    assert made == {
+        "id": made["id"], "name": "acme/app", "path": place, "git_remote": "https://example.org/acme/app.git",
+        "repo_name": "acme/app", "last_activity_at": FIRST, "created_at": FIRST, "updated_at": FIRST,
+    }  # fmt: skip
+    assert len(made["id"]) == 8
+    world.now += 60
+    assert registry.ensure_project(place, "another") == {**made, "last_activity_at": "2023-11-14T22:14:20.000Z"}
+    plain = registry.create(world.folder_of("no-git"))
+    assert plain == {
+        "id": plain["id"], "name": "no-git", "path": world.folder_of("no-git"),
+        "created_at": "2023-11-14T22:14:20.000Z", "updated_at": "2023-11-14T22:14:20.000Z",
+    }  # fmt: skip
+    assert world.events() == [("project:created", made["id"]), ("project:created", plain["id"])]
+    assert (
+        registry.create(world.folder_of("x"), "  two\nlines " + "x" * 500)["name"] == ("two lines " + "x" * 500)[:200]
+    )
+
+
+def test_projects_are_listed_by_activity_then_by_name(world: World, registry: Registry) -> None:
+    for name in ("c", "b", "a"):
+        registry.create(world.folder_of(name))
+    for name in ("y", "x"):
+        world.now += 1
+        registry.ensure_project(world.folder_of(name))
+    assert [each["name"] for each in registry.list_projects()] == ["x", "y", "a", "b", "c"]
+
+
+def test_a_moved_folder_can_be_pointed_at_again(world: World, registry: Registry) -> None:
+    made, other = registry.create(world.folder_of("old")), registry.create(world.folder_of("other"))
+    os.rename(world.folder / "old", world.folder / "new")
+    assert registry.project(made["id"]) == {**made, "missing": True}
+    assert registry.refresh(made["id"]) == {**made, "missing": True}
+    for bad, error in (("other", ProjectExistsError), ("old", DirectoryNotFoundError)):
+        with pytest.raises(error):
+            registry.update_project(made["id"], path=bad)
+    with pytest.raises(InvalidArgumentError):
+        registry.update_project(made["id"], name=" ")
+    world.remotes[str(world.folder / "new")] = {"remote": "git@example.org:a/b", "repo_name": "a/b"}
+    world.events()
+    moved = registry.update_project(made["id"], path="new", name="renamed")
+    assert (moved["path"], moved["name"], moved["repo_name"]) == (str(world.folder / "new"), "renamed", "a/b")
+    assert world.events() == [("project:updated", made["id"])]
+    assert registry.update_project(made["id"], path="new", name="renamed") == moved
+    assert world.events() == []
+    world.folder_of("old")
+    assert registry.create("old")["id"] not in (made["id"], other["id"])  # its path is free again
+    with pytest.raises(ProjectExistsError):
+        registry.create("new")
+
+
+def test_deleting_a_project_takes_its_path_and_links_and_no_file(world: World, registry: Registry) -> None:
+    place = world.folder_of("app")
+    made, instance = registry.create(place)["id"], registry.register_instance("alice", "app")
+    registry.link(made, instance)
+    (world.folder / "app" / "file").write_text("x")
+    world.events()
+    registry.delete_project(made)
+    assert world.events() == [("project:deleted", made)]
+    assert world.rows() == [f"instance/{instance}"]
+    assert (world.folder / "app" / "file").read_text() == "x"
+    with pytest.raises(ProjectNotFoundError):
+        registry.delete_project(made)
+    assert registry.create(place)["id"] != made
+
+
+def test_a_link_tells_which_project_an_instance_works_on(world: World, registry: Registry) -> None:
+    near, far = registry.create(world.folder_of("app"))["id"], registry.create(world.folder_of("far"))["id"]
+    instance = registry.register_instance("alice", "app/src")
+    assert registry.instances()[0]["project"] == near
+    world.events()
+    registry.link(far, instance)
+    registry.link(far, instance)
+    assert world.events() == [("project:instance-linked", far, instance)]
+    assert registry.instances()[0]["project"] == far
+    world.now += 1
+    registry.link(near, instance)
+    assert registry.instances()[0]["project"] == near
+    registry.unlink(near, instance)
+    registry.unlink(near, instance)
+    assert world.events() == [("project:instance-linked", near, instance), ("project:updated", near)]
+    assert registry.instances()[0]["project"] == far
+
+
+def test_an_instance_belongs_to_the_innermost_project_around_its_folder(world: World, registry: Registry) -> None:
+    outer, inner = registry.create(world.folder_of("a"))["id"], registry.create(world.folder_of("a/b"))["id"]
+    for folder, expected in (("a/b/c", inner), ("a/b", inner), ("a/bc", outer), ("a", outer), ("ab", None)):
+        instance = registry.register_instance("alice", folder)
+        (told,) = registry.instances()
+        assert told.get("project") == expected
+        registry.close_instance(instance)
+        world.now += 1
+
+
+def test_instances_are_told_in_the_order_of_display(
+    world: World, registry: Registry, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(world.folder / "home"))
+    assert registry.instances() == []
+    first, second, third = (registry.register_instance(name, f"~/{name}") for name in ("one", "two", "three"))
+    registry.set_instance_status(first, "awaiting")
+    registry.set_instance_status(second, "error")
+    registry.set_instance_status(third, "working")
+    registry.pin_instance(third)
+    pinned = {"id": third, "name": "three", "dir": "~/three", "status": "working"}
+    assert registry.instances() == [
+        pinned,
+        {"id": first, "name": "one", "dir": "~/one", "status": "idle"},
+        {"id": second, "name": "two", "dir": "~/two", "status": "idle"},
+    ]
+    assert [each["status"] for each in registry.instances(detailed=True)] == ["working", "awaiting", "error"]
+    registry.pin_instance(third, False)
+    registry.close_instance(first)
+    registry.close_instance(first)
+    assert [each["id"] for each in registry.instances()] == [second, third]
+    events = world.events()
+    assert len(events) == 3 + 3 + 2 + 1
+    assert events[-1] == ("instance:changed", first, "closed")
+
+
+def test_a_sign_of_life_counts_for_the_project_and_opens_again(world: World, registry: Registry) -> None:
+    made = registry.create(world.folder_of("app"))["id"]
+    instance = registry.register_instance("alice", ".")
+    registry.close_instance(instance)
+    world.now += 1
+    registry.touch_instance(instance, "app/src")
+    (told,) = registry.instances()
+    assert told == {
+        "id": instance,
+        "name": "alice",
+        "dir": str(world.folder / "app/src"),
+        "status": "idle",
+        "project": made,
+    }
+    assert registry.project(made)["last_activity_at"] == "2023-11-14T22:13:21.000Z"
+    world.events()
+    registry.touch_instance(instance)
+    assert world.events() == []
+
+
+def test_a_server_works_for_ten_seconds_after_a_call(world: World, registry: Registry) -> None:
+    instance = registry.register_instance("client", ".", pid=os.getpid(), is_server=True)
+
+    def status() -> str:
+        return str(registry.instances(detailed=True)[0]["status"])
+
+    assert status() == "idle"
+    world.events()
+    registry.touch_instance(instance)
+    assert world.events() == [("instance:changed", instance, "working")]
+    world.now += 10
+    assert status() == "working"
+    registry.touch_instance(instance)
+    assert world.events() == []
+    world.now += 10.5
+    assert status() == "idle"
+
+
+def test_an_instance_whose_process_died_has_ended_at_the_next_look(world: World, registry: Registry) -> None:
+    child = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
+    here = registry.register_instance("here", ".", pid=os.getpid())
+    there = registry.register_instance("there", ".", pid=child.pid)
+    assert len(registry.instances()) == 2
+    child.kill()
+    child.communicate()
+    world.events()
+    assert [each["id"] for each in registry.instances()] == [here]
+    assert world.events() == [("instance:changed", there, "closed")]
+
+
+def test_another_process_of_the_same_number_is_not_the_one_that_was_registered(
+    world: World, registry: Registry
+) -> None:
+    instance = registry.register_instance("here", ".", pid=os.getpid())
+    row = world.journal.registry.get(f"instance/{instance}")
+    assert row is not None
+    assert row.value["mark"] == process_mark(os.getpid())
+    start, boot, space = row.value["mark"].split("-")
+    if start == "0":
+        pytest.skip("the system does not tell when a process started")
+
+    def marked(mark: str) -> None:
+        found = world.journal.registry.get(f"instance/{instance}")
+        assert found is not None
+        value = {**found.value, "mark": mark, "closed_at": None}
+        assert world.journal.registry.put(
+            [type(found)(key=found.key, value=value, used=START, revision=found.revision)]
+        )
+
+    marked(f"{int(start) + 1}-{boot}-{space}")
+    assert registry.instances() == []
+    marked(f"{start}-{boot}-{int(space, 16) + 1:x}")
+    assert len(registry.instances()) == 1  # of another container: alive, as far as anybody here can tell
+    world.now += DAY + 1
+    assert registry.instances() == []
+
+
+def test_instances_that_ended_are_forgotten_after_a_while(world: World, registry: Registry) -> None:
+    made = registry.create(".")["id"]
+    old = registry.register_instance("old", ".")
+    registry.link(made, old)
+    registry.close_instance(old)
+    running = registry.register_instance("running", ".")
+    world.now += 7 * DAY + 1
+    registry.register_instance("new", ".")
+    assert f"instance/{old}" not in world.rows()
+    assert f"instance/{running}" in world.rows()
+    assert world.rows("link/") == []
+
+
+def test_of_many_that_ended_the_latest_are_kept(world: World, registry: Registry) -> None:
+    for _ in range(MOST_CLOSED + 5):
+        registry.close_instance(last := registry.register_instance("short", "."))
+        world.now += 1
+    assert len(world.rows("instance/")) == MOST_CLOSED + 1
+    assert f"instance/{last}" in world.rows()
+
+
+def test_names_that_are_not_utf8_are_kept(world: World, registry: Registry) -> None:
+    place = os.fsencode(world.folder) + b"/caf\xe9"
+    os.mkdir(place)
+    made = registry.create(os.fsdecode(place))
+    assert registry.list_projects() == [made]
+    with pytest.raises(ProjectExistsError):
+        registry.create(os.fsdecode(place))
+
+
+def test_the_registry_outlasts_the_repair_of_the_journal(world: World, registry: Registry) -> None:
+    made = registry.create(".")
+    world.journal.close()
+    rescue_journal(world.state, world.state / "aside")
+    journal = SqliteJournal(world.state, durability="relaxed")
+    assert world.opened(journal).list_projects() == [made]
+    with pytest.raises(ProjectExistsError):
+        world.opened(journal).create(".")
+    journal.close()
+
+
+def test_a_path_whose_project_was_lost_can_be_registered_again(world: World, registry: Registry) -> None:
+    made = registry.create(".")
+    table = world.journal.registry
+    (row,) = table.scan("project/")
+    assert table.put([type(row)(key=row.key, value={}, used=row.used, revision=row.revision, is_gone=True)])
+    assert registry.create(".")["id"] != made["id"]
+    assert len(registry.list_projects()) == len(world.rows("path/")) == 1
