@@ -13,12 +13,8 @@ from filetools.errors import AccessDeniedError, InvalidArgumentError
 from filetools.events import Event
 from filetools.facade.parts import Parts
 from filetools.models import Actor
-        if path is None and project_id is None:
-            raise InvalidArgumentError("Either project_id or path is required")
-        further = None if everywhere else (*self._parts.settings.allow_roots, *allowed)
-        find = partial(self._found, path, project_id, further, is_nearest=top is not None)
-        place, outermost = await self._parts.crew.run(find)
-        inside = below(place, self._root)
+from filetools.project.folder import ProjectFolder, below, folder_path, holder, opened_folder, real_folders
+from filetools.project.registry import Registry
 
 T = TypeVar("T")
 Authorise = Callable[..., Awaitable[Any]]
@@ -35,14 +31,13 @@ class ProjectCalls:
     async def run(self, work: Callable[[Registry], T]) -> T:
         """Return what `work` makes of the registry of projects and instances; it runs in a worker thread.
 
-        Its events are published before this returns. Nobody is asked: it is for people, programs and servers, and no tool
-        that changes it is a model's.
+        Nobody is asked: it is for people, programs and servers, and no tool that changes it is a model's. Its events are
+        told before this returns, to listeners of this process.
 
         Raises:
             WorkspaceGoneError: The workspace was closed.
         """
-        loop = asyncio.get_running_loop()
-        publish = partial(loop.call_soon_threadsafe, self._parts.bus.publish)
+        publish = partial(asyncio.get_running_loop().call_soon_threadsafe, self._parts.bus.publish)
         return await self._parts.crew.run(lambda: work(self._registry(publish)))
 
     async def look(
@@ -62,70 +57,49 @@ class ProjectCalls:
             tool: The tool that is permitted or not, where the folder lies in the workspace.
             path: Relative to the workspace, absolute, `~` or `~/…`.
             work: Reads the folder.
-            project_id: Of a registered project whose folder is meant where there is no path.
+            project_id: Of a registered project, whose folder is meant where there is no path.
             top: Given the folder that is meant and the outermost one that can be looked at, says which folder on the way
                 between is opened instead; a file, or what is not there yet, then means the folder that holds it.
-            allowed: Folders outside the workspace that can be looked at besides those of the settings and the projects.
+            allowed: Folders outside the workspace that can be looked at besides those of the settings and projects.
             everywhere: Whether any folder can, for calls of people.
 
         Raises:
             AccessDeniedError, DirectoryNotFoundError, PathNotDirectoryError, InvalidArgumentError, ProjectNotFoundError
             ToolBlockedError, ApprovalRequiredError, ApprovalDeniedError
         """
-    def _found(
-        self, path: str | None, project_id: str | None, further: Sequence[str] | None, *, is_nearest: bool
-    ) -> tuple[str, str | None]:
-        """Return the folder that is meant, and the outermost one around it that can be looked at; None for everywhere."""
-        registry = self._registry(lambda _: None)
-        allowed = None if further is None else [self._root, *real_folders(further)]
-        if path is None:
-            path = registry.project(str(project_id))["path"]
-        find = partial(folder_path, path, base=self._root, is_nearest=is_nearest)
-        try:
-            place = find(allowed=allowed)
-        except AccessDeniedError:  # most places are allowed without a look into the journal
-            # As they were registered: a link that stands in the place of one since then is not followed.
-            allowed = [*(allowed or ()), *(each["path"] for each in registry.list_projects())]
-            place = find(allowed=allowed)
-        return place, None if allowed is None else holder(place, allowed)
-
-    def _registry(self, publish: Callable[[Event], object]) -> Registry:
-        return Registry(
-            self._parts.journal.registry, base=self._root, clock=time.time, publish=publish, remote=lambda path: None
-        )
+        if path is None and project_id is None:
+            raise InvalidArgumentError("Either project_id or path is required")
+        further = None if everywhere else (*self._parts.settings.allow_roots, *allowed)
+        find = partial(self._found, path, project_id, further, is_nearest=top is not None)
+        place, outermost = await self._parts.crew.run(find)
+        inside = below(place, self._root)
         await self._authorise(tool, [] if inside is None else [inside], {"path": place}, change=False)
         return await self._parts.crew.run(
             lambda: self._looked(place, place if top is None else top(place, outermost), work)
         )
 
-<<<<<<< HEAD
-    def _found(self, path: str, further: Sequence[str] | None, *, is_nearest: bool) -> tuple[str, str | None]:
-        """Return the folder that is meant, and the outermost one around it that can be looked at; None for everywhere."""
-        allowed = None if further is None else [self._root, *real_folders(further)]
-        place = folder_path(path, base=self._root, allowed=allowed, is_nearest=is_nearest)
-        return place, None if allowed is None else holder(place, allowed)
-=======
     def _found(
-        self, path: str | None, project_id: str | None, limits: list[str] | None, *, is_nearest: bool
-    ) -> tuple[str, list[str] | None]:
-        """Return the folder that is meant, and the folders that can be looked at."""
+        self, path: str | None, project_id: str | None, further: Sequence[str] | None, *, is_nearest: bool
+    ) -> tuple[str, str | None]:
+        """Return the folder that is meant, and the outermost one around it that can be looked at; None for everywhere."""
         registry = self._registry(lambda _: None)
-        if path is None:
-            path = registry.project(str(project_id))["path"]
-            limits = None if limits is None else [*limits, path]
-        find = partial(folder_path, path, base=self._root, is_nearest=is_nearest)
+        meant = registry.project(str(project_id))["path"] if path is None else path
+        find = partial(folder_path, meant, base=self._root, is_nearest=is_nearest)
+        allowed = None if further is None else [self._root, *real_folders(further)]
         try:
-            return find(allowed=limits), limits
-        except AccessDeniedError:
-            # Most places are allowed without a look into the journal.
-            limits = None if limits is None else [*limits, *(each["path"] for each in registry.list_projects())]
-            return find(allowed=limits), limits
+            place = find(allowed=allowed)
+        except AccessDeniedError:  # most places are allowed without a look into the journal
+            if allowed is None:
+                raise
+            # As they were registered: a link that stands in the place of one since then is not followed.
+            allowed += [each["path"] for each in registry.list_projects()]
+            place = find(allowed=allowed)
+        return place, None if allowed is None else holder(place, allowed)
 
     def _registry(self, publish: Callable[[Event], object]) -> Registry:
         return Registry(
             self._parts.journal.registry, base=self._root, clock=time.time, publish=publish, remote=lambda path: None
         )
->>>>>>> 752876d (Projects and instances are registered in the workspace's journal)
 
     def _looked(self, place: str, opened: str, work: Callable[[ProjectFolder], T]) -> T:
         policy, root = self._parts.gatekeeper.policy, self._root

@@ -114,7 +114,7 @@ def holder(path: str, folders: Sequence[str]) -> str | None:
 
 def below(path: str, root: str) -> WorkspacePath | None:
     """Return an absolute path as a path in a folder; None if it lies elsewhere."""
-    if not _is_within(path, root):
+    if not is_within(path, root):
         return None
     return WorkspacePath(path[len(root) :].lstrip(os.sep))
 

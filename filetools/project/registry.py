@@ -19,9 +19,9 @@ from filetools.project.instances import Changed, Instances, checked_name, id_of
 class Registry(Instances):
     """The projects and instances that a workspace knows. Lives as long as the caller likes: it holds nothing.
 
-    A project is told as `id`, `name`, `path` (absolute, links resolved), `created_at` and `updated_at` (UTC, ISO 8601); where it is
-    known `git_remote`, `repo_name` and `last_activity_at`; and `missing` where its folder is not there. Every method
-    that takes an id raises ProjectNotFoundError, or InvalidArgumentError for that of an instance.
+    A project is told as `id`, `name`, `path` (absolute, links resolved), `created_at` and `updated_at` (UTC, ISO 8601);
+    where it is known `git_remote`, `repo_name` and `last_activity_at`; and `missing` where its folder is not there. Every
+    method that takes an id raises ProjectNotFoundError, or InvalidArgumentError for that of an instance.
 
     Args:
         remote: Returns what git knows of a folder, as `git_remote` does.
