@@ -21,6 +21,7 @@ from filetools.models.history import CheckpointResult, CheckpointsResult, Proven
 from filetools.paths import AnyPath, WorkspacePath
 from filetools.permissions import ApprovalRequest, Approver
 from filetools.project.folder import ProjectFolder
+from filetools.project.registry import Registry
 from filetools.search import OutputMode
 from filetools.settings import DescriptorSettings, Settings
 from filetools.stores import Store
@@ -155,7 +156,8 @@ class BlockingDescriptors:
     def run(self, work: Callable[[Descriptors], T]) -> T: ...
 
 class BlockingProjects:
-    def look(self, tool: str, path: str, work: Callable[[ProjectFolder], T], *, top: Callable[[str, str | None], str] | None=..., allowed: Sequence[str]=..., everywhere: bool=...) -> T: ...
+    def run(self, work: Callable[[Registry], T]) -> T: ...
+    def look(self, tool: str, path: str | None, work: Callable[[ProjectFolder], T], *, project_id: str | None=..., top: Callable[[str, str | None], str] | None=..., allowed: Sequence[str]=..., everywhere: bool=...) -> T: ...
 
 class BlockingFile:
     path: WorkspacePath

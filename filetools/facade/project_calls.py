@@ -37,8 +37,9 @@ class ProjectCalls:
         Raises:
             WorkspaceGoneError: The workspace was closed.
         """
-        publish = partial(asyncio.get_running_loop().call_soon_threadsafe, self._parts.bus.publish)
-        return await self._parts.crew.run(lambda: work(self._registry(publish)))
+        loop, bus = asyncio.get_running_loop(), self._parts.bus
+        registry = self._registry(lambda event: loop.call_soon_threadsafe(bus.publish, event))
+        return await self._parts.crew.run(lambda: work(registry))
 
     async def look(
         self,

@@ -68,14 +68,14 @@ class Instances:
             For each `id`, `name`, `dir`, `status`, and `project`, the id of the one that it is linked to or lies in.
         """
         rows = sorted(self._running(), key=lambda row: (not row.value["is_pinned"], row.value["display_order"]))
-        projects, linked = self._rows("project"), {}
+        projects = self._rows("project")
+        linked: dict[str, str] = {}
         for link in sorted(self._rows("link"), key=lambda row: str(row.value["last_seen_at"])):
-            _, project, instance = link.key.split("/")
-            linked[instance] = project
+            linked[id_of(link)] = link.key.split("/")[1]
         told = []
         for row in rows:
             status, place = self._status(row), _directory(row)
-            project = linked.get(id_of(row)) or next(map(id_of, _holding(projects, place)), None)
+            project = linked.get(id_of(row), next(map(id_of, _holding(projects, place)), None))
             shown = {
                 "id": id_of(row), "name": row.value["name"], "dir": short_path(place),
                 "status": status if detailed or status == "working" else "idle",
@@ -95,13 +95,13 @@ class Instances:
         Raises:
             InvalidArgumentError: The name is empty, the folder no path, or the number none of a living process.
         """
-        mark = None if pid is None else process_mark(_checked_number(pid))
+        mark = None if pid is None else process_mark(pid)
         value = {
             "name": checked_name(name), "working_dir": self._place(working_dir), "last_cwd": None, "status": "idle",
             "is_pinned": False, "pid": pid, "mark": mark, "is_server": is_server, "closed_at": None,
         }  # fmt: skip
-        if pid is not None and self._is_alive(pid, str(mark)) is False:
-            raise InvalidArgumentError(f"There is no process {pid}")
+        if pid is not None and (pid < 1 or self._is_alive(pid, str(mark)) is False):
+            raise InvalidArgumentError(f"There is no process {pid!r:.80}")
 
         def work() -> Changed[str]:
             self._running()
@@ -263,12 +263,6 @@ def checked_name(name: str) -> str:
     if not shown:
         raise InvalidArgumentError("A name cannot be empty")
     return shown
-
-
-def _checked_number(pid: int) -> int:
-    if isinstance(pid, bool) or not isinstance(pid, int) or pid < 1:
-        raise InvalidArgumentError(f"No process has the number {pid!r:.80}")
-    return pid
 
 
 def _directory(row: TableRow) -> str:

@@ -35,10 +35,10 @@ class Clock:
 class FullTable(MemoryTable):
     is_full = False
 
-    def put(self, rows: Sequence[TableRow]) -> bool:
+    def put(self, rows: Sequence[TableRow], *, durable: bool = True) -> bool:
         if self.is_full:
             raise DiskFullError("descriptors")
-        return super().put(rows)
+        return super().put(rows, durable=durable)
 
 
 @pytest.fixture

@@ -72,7 +72,7 @@ async def test_what_lies_in_the_workspace_is_found_without_the_registry(
     await files.write_file("a.txt", "x")
     table = files._parts.journal.registry
     looks: list[str] = []
-    monkeypatch.setattr(table, "scan", lambda *_, **__: looks.append("scan") or [])
+    monkeypatch.setattr(table, "scan", lambda *_, **__: looks.append("scan"))
     monkeypatch.setattr(table, "get", lambda _: looks.append("get"))
     assert await files.projects.look("get_readme", "", names) == ["a.txt"]
     assert looks == []

@@ -212,7 +212,7 @@ def test_bad_instances_are_refused(world: World, registry: Registry) -> None:
         ("a", "\0", None),
         ("a", "x" * 5000, None),
         ("a", ".", 0),
-        ("a", ".", True),
+        ("a", ".", -1),
         ("a", ".", child.pid),
         ("a", ".", 2**70),
     ):
