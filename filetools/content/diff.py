@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final
 
 from filetools.content.alignment import MAX_COST, Span, late_spans, numbered
@@ -12,6 +12,7 @@ from filetools.content.myers import common_prefix
 from filetools.content.names import quoted_name
 from filetools.content.text_edits import TextEdit, apply_text_edits
 from filetools.content.words import split_words, starts_of
+from filetools.dataclass import dataclass
 
 _MAX_WORD_COST: Final = 20_000
 _MAX_WORD_CHARACTERS: Final = 50_000

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
 
 from filetools.content.formats import TextFormat, decode, format_as
 from filetools.content.identity_cache import IdentityCache
 from filetools.content.kind import SAMPLE_BYTES, ContentKind, binary_kind, sniff, sniff_unmarked
 from filetools.content.lines import tally
 from filetools.content.media import text_mime_type
+from filetools.dataclass import dataclass
 from filetools.models import VERSION_PREFIX, Newline
 
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 from filetools.content.formats import TextFormat, decode, encode
 from filetools.content.offsets import ByteSpan, byte_spans
+from filetools.dataclass import dataclass
 from filetools.errors import EncodingError
 
 

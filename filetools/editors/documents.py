@@ -9,7 +9,7 @@ from __future__ import annotations
 import secrets
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final
 
 from filetools.content import (
@@ -23,6 +23,7 @@ from filetools.content import (
     transform,
     wire_text,
 )
+from filetools.dataclass import dataclass
 from filetools.editors.open_text import OpenText, OpenTexts
 from filetools.editors.units import as_units, edits_as_units, edits_from_units, from_units
 from filetools.errors import BufferClosedError, ChangedMeanwhileError, InvalidArgumentError, ResyncRequiredError

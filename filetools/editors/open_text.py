@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from dataclasses import dataclass
 from typing import Final
 
 from filetools.content import decode, encode, minimal_edits, splice, version_of
+from filetools.dataclass import dataclass
 from filetools.errors import EncodingError, VersionGoneError
 from filetools.journal import Document, HeadMovedError, Journal
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from filetools.dataclass import dataclass
 from filetools.models import EntryType
 
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Final, Protocol
 
+from filetools.dataclass import dataclass
 from filetools.editors.arrivals import Arrivals
 from filetools.editors.known_tree import KnownTree, paths_of
 from filetools.editors.tree_nodes import is_within, parent_of

@@ -6,11 +6,11 @@ import asyncio
 import logging
 import threading
 from collections.abc import Awaitable
-from dataclasses import dataclass
 from typing import Any, Final
 
 from pyee.base import EventEmitter
 
+from filetools.dataclass import dataclass
 from filetools.errors import InternalError, InvalidArgumentError
 from filetools.events.listeners import (
     BATCH_LIMIT_FACTOR,

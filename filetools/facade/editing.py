@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final
 
@@ -23,6 +22,7 @@ from filetools.content import (
     patch_of_edits,
     version_of,
 )
+from filetools.dataclass import dataclass
 from filetools.editors import OpenText
 from filetools.errors import (
     EditConflictError,

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import time
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import Final
 
 from filetools.content import ContentFacts, inspect, version_of
+from filetools.dataclass import dataclass
 from filetools.errors import (
     FileBusyError,
     FileTooLargeError,

@@ -5,10 +5,11 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final, TypeVar
 
 from filetools.content import FactsCache
+from filetools.dataclass import dataclass
 from filetools.editors import Documents
 from filetools.errors import StateDamagedError, WorkspaceGoneError
 from filetools.events import EventBus

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final, Literal, get_args
 
 from filetools.content import Edit
+from filetools.dataclass import dataclass
 from filetools.errors import InvalidArgumentError
 from filetools.models import OnConflict
 

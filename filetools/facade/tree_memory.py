@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from filetools.dataclass import dataclass
 from filetools.facade.parts import Parts
 from filetools.journal import HeadFacts, IndexRow, SnapshotRow
 from filetools.stores import Facts

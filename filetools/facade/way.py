@@ -8,9 +8,10 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Container, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Final
 
+from filetools.dataclass import dataclass
 from filetools.errors import (
     ChangedMeanwhileError,
     DirectoryNotFoundError,

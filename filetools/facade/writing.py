@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import binascii
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import Any, Final, Protocol
 
@@ -20,6 +20,7 @@ from filetools.content import (
     sniff,
     version_of,
 )
+from filetools.dataclass import dataclass
 from filetools.editors import OpenText
 from filetools.errors import (
     EditConflictError,

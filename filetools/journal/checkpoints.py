@@ -16,10 +16,11 @@ import sqlite3
 import time
 from collections.abc import Callable, Iterator, Mapping, Set
 from contextlib import suppress
-from dataclasses import astuple, dataclass, replace
+from dataclasses import astuple, replace
 from functools import partial
 from typing import Any, Final, Protocol
 
+from filetools.dataclass import dataclass
 from filetools.errors import FileToolsError
 from filetools.journal.contents import digest_of, version_from
 from filetools.journal.database import Database

@@ -9,9 +9,9 @@ from __future__ import annotations
 import sqlite3
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final
 
+from filetools.dataclass import dataclass
 from filetools.journal.changes import DIRECTORY_REMOVALS, Change, HeadMovedError, Relation, View
 from filetools.journal.contents import SqliteContents, digest_of
 from filetools.journal.document_rows import apply_to_document, is_at

@@ -6,10 +6,10 @@ import json
 import sqlite3
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, Final, Literal
 
 from filetools.content import TextEdit, TextFormat
+from filetools.dataclass import dataclass
 from filetools.models import VERSION_PREFIX, Actor
 
 KEPT_EDITS: Final = 1000

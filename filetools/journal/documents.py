@@ -9,10 +9,10 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 
 from filetools.content import TextEdit, TextFormat
+from filetools.dataclass import dataclass
 from filetools.journal.contents import digest_of
 from filetools.journal.database import Database
 from filetools.journal.document_rows import (

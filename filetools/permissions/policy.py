@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final, Literal
 
+from filetools.dataclass import dataclass
 from filetools.models import Actor, Preset
 from filetools.paths import WorkspacePath, matches_protected
 from filetools.permissions.rules import Level, Rule, preset_level, rules_level

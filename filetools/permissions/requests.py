@@ -5,10 +5,10 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any, Final, Literal
 
 from filetools.content import merge_keeping
+from filetools.dataclass import dataclass
 from filetools.errors import InvalidArgumentError
 from filetools.models import Actor, Preset
 from filetools.paths import WorkspacePath

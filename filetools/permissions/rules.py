@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from fnmatch import fnmatchcase
 from typing import Final, Literal, get_args
 
+from filetools.dataclass import dataclass
 from filetools.errors import InvalidArgumentError
 from filetools.models import Preset
 from filetools.paths.names import fold_name

@@ -6,10 +6,11 @@ import threading
 from bisect import bisect_left
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import zip_longest
 from typing import Final
 
+from filetools.dataclass import dataclass
 from filetools.models import EntryType
 from filetools.paths.names import is_state_name
 from filetools.paths.patterns import Sieve

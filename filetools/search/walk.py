@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import islice
 from typing import Final, Self
 
+from filetools.dataclass import dataclass
 from filetools.errors import AbortedError, AccessDeniedError
 from filetools.models import EntryType
 from filetools.paths import WorkspacePath

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Final
 
+from filetools.dataclass import dataclass
 from filetools.errors import AccessDeniedError
 from filetools.paths import Workspace, WorkspacePath
 from filetools.stores.local_disk import Explained, opened_file

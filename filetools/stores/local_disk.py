@@ -6,11 +6,12 @@ import os
 import stat
 from collections.abc import Callable
 from contextlib import AbstractContextManager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from types import TracebackType
 from typing import Final
 
+from filetools.dataclass import dataclass
 from filetools.errors import FileToolsError
 from filetools.paths import ROOT, Workspace, WorkspacePath
 from filetools.settings import STATE_DIRECTORY

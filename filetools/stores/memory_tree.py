@@ -6,9 +6,10 @@ import itertools
 import threading
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final
 
+from filetools.dataclass import dataclass
 from filetools.errors import DirectoryNotFoundError, InvalidPathError, PathNotDirectoryError, PathNotFoundError
 from filetools.models import EntryType
 from filetools.paths import WorkspacePath

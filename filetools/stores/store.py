@@ -7,9 +7,10 @@ All methods are synchronous and may block; they are called from worker threads, 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Protocol, runtime_checkable
 
+from filetools.dataclass import dataclass
 from filetools.models import EntryType
 from filetools.paths import WorkspacePath
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from filetools.dataclass import dataclass
 from filetools.paths import WorkspacePath
 
 

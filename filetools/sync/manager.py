@@ -7,11 +7,12 @@ import logging
 import threading
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import partial
 from itertools import chain, count
 from typing import Any, Final
 
+from filetools.dataclass import dataclass
 from filetools.errors import FileToolsError, InvalidArgumentError, SyncFailedError
 from filetools.events import Event, SyncError, SyncPaused, SyncResumed
 from filetools.events.activity import PauseReason

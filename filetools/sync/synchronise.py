@@ -5,10 +5,11 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Awaitable, Callable, Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import partial
 from typing import Any, Final
 
+from filetools.dataclass import dataclass
 from filetools.errors import AbortedError, FileToolsError, SyncFailedError
 from filetools.events import SyncCompleted, SyncError, SyncProgress, SyncStarted
 from filetools.models import SyncResult

@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final
 
+from filetools.dataclass import dataclass
 from filetools.errors import AbsolutePathError, PathTooLongError
 from filetools.models import Actor, ChangedFile, OnConflict
 from filetools.tools.files import Files

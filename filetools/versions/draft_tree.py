@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Final, Literal, Protocol
 
+from filetools.dataclass import dataclass
 from filetools.models import ChangeRecord, Operation
 
 WITHOUT_RECORDS: Final = ("link", "other")

@@ -6,10 +6,11 @@ The journal says of each record what it undoes or redoes, and keeps note of whic
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 from typing import Final
 
+from filetools.dataclass import dataclass
 from filetools.errors import InvalidArgumentError
 from filetools.journal import History, Selection
 from filetools.models import Actor, ActorKind, ChangeRecord, RecordState

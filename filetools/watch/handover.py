@@ -7,10 +7,10 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Hashable
-from dataclasses import dataclass
 from functools import partial
 from typing import Final, Generic, TypeVar
 
+from filetools.dataclass import dataclass
 from filetools.watch.hints import Departure, Hint, HintBuffer
 
 logger = logging.getLogger(__name__)

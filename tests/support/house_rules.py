@@ -22,7 +22,7 @@ TOP: Final = "__init__"
 """The unit of `filetools/__init__.py`, which stands above all floors."""
 
 FLOORS: Final[tuple[tuple[str, ...], ...]] = (
-    ("deferred", "distribution", "errors", "models", "settings"),
+    ("dataclass", "deferred", "distribution", "errors", "models", "settings"),
     ("paths", "content"),
     ("stores", "locks", "journal", "events", "permissions"),
     ("sync", "versions", "editors", "watch", "search", "descriptors", "project", "sessions"),
@@ -38,6 +38,7 @@ FLOORS: Final[tuple[tuple[str, ...], ...]] = (
 LEVEL: Final = {unit: level for level, units in enumerate(FLOORS) for unit in units}
 
 SIDEWAYS: Final[Mapping[tuple[str, str], str]] = {
+    ("models", "dataclass"): "its records are made like all others",
     ("models", "deferred"): "its many results are imported when they are used",
     ("settings", "errors"): "a bad setting is an error with a code, like any other",
     ("settings", "models"): "the choices of settings are words of the shared vocabulary",
@@ -46,9 +47,20 @@ SIDEWAYS: Final[Mapping[tuple[str, str], str]] = {
 """The imports within one floor that are allowed, each with its reason."""
 
 DOORS: Final[Mapping[str, frozenset[str]]] = {
-    "servers": frozenset({"app", "tools", "adapters", "distribution", "errors", "models", "settings"}),
+    "servers": frozenset({"app", "tools", "adapters", "dataclass", "distribution", "errors", "models", "settings"}),
     "cli": frozenset(
-        {"app", "tools", "adapters", "deferred", "distribution", "errors", "models", "settings", "servers"}
+        {
+            "app",
+            "tools",
+            "adapters",
+            "dataclass",
+            "deferred",
+            "distribution",
+            "errors",
+            "models",
+            "settings",
+            "servers",
+        }
     ),
     "__main__": frozenset({"cli", "distribution", "servers"}),
 }

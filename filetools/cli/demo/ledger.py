@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from filetools.cli.demo.marks import mark_of
+from filetools.dataclass import dataclass
 
 
 @dataclass(slots=True)

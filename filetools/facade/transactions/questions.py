@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from filetools.content import decode, encode, version_of
+from filetools.dataclass import dataclass
 from filetools.facade.encodings import read_as
 from filetools.facade.parts import Parts
 from filetools.facade.proposals import Taken, taken_by

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final, Literal
 
+from filetools.dataclass import dataclass
 from filetools.errors import InvalidArgumentError
 from filetools.paths.patterns import Glob, alternatives
 from filetools.search.contents.syntax import Pattern, read_pattern

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final
 
+from filetools.dataclass import dataclass
 from filetools.servers.http.cross_origin import origin_of
 
 MIB: Final = 1024 * 1024

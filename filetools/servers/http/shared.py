@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import partial
 from typing import Annotated, Final
 
@@ -11,6 +11,7 @@ from fastapi import Depends
 from fastapi.requests import HTTPConnection
 
 from filetools.app import FileToolsFacade
+from filetools.dataclass import dataclass
 from filetools.servers.http.callers import Admission, Caller, Callers
 from filetools.servers.http.live import Hub
 from filetools.servers.http.logins import Logins

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
+from filetools.dataclass import dataclass
 from filetools.tools.call_log import CallLog
 from filetools.tools.files import Files
 from filetools.tools.offered import Names

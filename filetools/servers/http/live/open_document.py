@@ -5,10 +5,11 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import Any, Final
 
 from filetools.app import BufferEvent
+from filetools.dataclass import dataclass
 from filetools.models import Actor
 from filetools.servers.http.live.told import Edits, text_of
 
