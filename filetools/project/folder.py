@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -112,6 +112,11 @@ def holder(path: str, folders: Sequence[str]) -> str | None:
     return min((each for each in folders if is_within(path, each)), key=len, default=None)
 
 
+def holds_any(folder: str, names: Iterable[str]) -> bool:
+    """Whether something stands in a folder under one of some names."""
+    return any(os.path.lexists(os.path.join(folder, name)) for name in names)
+
+
 def below(path: str, root: str) -> WorkspacePath | None:
     """Return an absolute path as a path in a folder; None if it lies elsewhere."""
     if not is_within(path, root):
@@ -130,7 +135,7 @@ def opened_folder(
         asked: See `ProjectFolder`.
         is_withheld: Says of a path below it whether the caller may not read it.
     """
-    workspace = Workspace.open(path)
+    workspace = Workspace.open(path, follow_symlinks=True)
     try:
         yield ProjectFolder(path=path, reads=FolderStore(workspace, is_withheld=is_withheld), asked=asked)
     finally:

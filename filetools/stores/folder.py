@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Final
 
 from filetools.dataclass import dataclass
-from filetools.errors import AccessDeniedError
+from filetools.errors import AccessDeniedError, SymlinkNotAllowedError
 from filetools.paths import Workspace, WorkspacePath
 from filetools.stores.local_disk import Explained, opened_file
 from filetools.stores.local_read import LocalReading
@@ -36,6 +37,25 @@ class FolderStore(LocalReading):
     def resolve(self, raw_path: str) -> WorkspacePath:
         """Return the normal form of a path in the folder, of which "" is the folder itself; see `Workspace.resolve`."""
         return self._workspace.resolve(raw_path, allow_root=True)
+
+    def locate(self, path: WorkspacePath) -> WorkspacePath:
+        """Return where a path really lies, once links inside the folder are followed; see `Workspace.locate`."""
+        return self._workspace.locate(path)
+
+    def followed(self, path: WorkspacePath) -> tuple[WorkspacePath, FileStat] | None:
+        """Return where a path really lies, and the facts of what stands there; None if nothing is there.
+
+        Raises:
+            SymlinkEscapeError, SymlinkNotAllowedError, AccessDeniedError
+        """
+        # Links are rare, and looking for them first would cost a system call more.
+        with suppress(SymlinkNotAllowedError):
+            found = self.stat(path)
+            if found is None or found.type != "symlink":
+                return None if found is None else (path, found)
+        path = self.locate(path)
+        found = self.stat(path)
+        return None if found is None else (path, found)
 
     def read(self, path: WorkspacePath, *, limit: int | None = None) -> tuple[bytes, FileStat]:
         """Return a file's whole content and the facts it had while it was read; see `LocalReading.read`.
