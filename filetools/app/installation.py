@@ -22,6 +22,7 @@ _PURPOSES: Final = {
     "acp": "editors that drive agents",
     "cli": "this command",
     "cloud": "trees in object stores",
+    "context": "what Python projects depend on",
     "detect": "guessing rare encodings and kinds",
     "docs": "building the documents as a site",
     "editor": "the page for people",

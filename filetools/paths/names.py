@@ -53,3 +53,9 @@ def windows_refusal(name: str) -> str | None:
     if _WINDOWS_FORBIDDEN.search(name):
         return "a character that Windows does not allow in names"
     return None
+
+
+def escaped(name: str) -> str:
+    r"""Return a name that cannot be written as a path in a readable form: `\\` for a backslash, `\xff` for a byte."""
+    doubled = name.replace("\\", "\\\\")
+    return doubled.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")

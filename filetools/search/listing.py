@@ -13,6 +13,7 @@ from filetools.errors import InvalidArgumentError
 from filetools.models import EntryType, ListResult, SearchResult
 from filetools.paths import WorkspacePath
 from filetools.paths.lexical import MAX_PATH_BYTES
+from filetools.paths.names import escaped
 from filetools.search.folder import FolderCache
 from filetools.search.ignores import IgnoreCache
 from filetools.search.options import ListOptions
@@ -198,9 +199,3 @@ def _moment(nanoseconds: int) -> datetime | None:
         return _EPOCH + timedelta(microseconds=nanoseconds // 1_000)
     except OverflowError:  # a file system may hold a year beyond 9999
         return None
-
-
-def escaped(name: str) -> str:
-    r"""Return a name that cannot be written as a path in a readable form: `\\` for a backslash, `\xff` for a byte."""
-    doubled = name.replace("\\", "\\\\")
-    return doubled.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")

@@ -17,13 +17,14 @@ from filetools.errors import (
 )
 from filetools.models import GrepResult
 from filetools.paths import WorkspacePath
+from filetools.paths.names import escaped
 from filetools.search.contents.candidates import Candidates
 from filetools.search.contents.lines import by_line, described, numbered
 from filetools.search.contents.matcher import Matcher, plain_lines
 from filetools.search.contents.options import GrepOptions
 from filetools.search.contents.reading import FileReader
 from filetools.search.contents.unsaved import Unsaved, merged, place_of, without_file
-from filetools.search.listing import FOLDERS, IGNORES, escaped, is_addressable
+from filetools.search.listing import FOLDERS, IGNORES, is_addressable
 from filetools.search.source import GONE, Abort, Listable, Source
 from filetools.search.walk import OrderedWalk, Row
 

@@ -1,0 +1,282 @@
+"""What a project depends on, and which folders are projects, as their manifests say; nothing of them is ever run."""
+
+from __future__ import annotations
+
+import json
+import posixpath
+import re
+import tomllib
+from collections.abc import Callable, Iterable
+from typing import Any, Final, TypeVar, cast
+
+from filetools.content import text_of
+from filetools.distribution import require_extra
+from filetools.errors import FileToolsError
+from filetools.paths import ROOT
+from filetools.project.folder import ProjectFolder
+
+T = TypeVar("T", dict[str, Any], list[Any], str)
+_WORDS: Final[dict[type, str]] = {dict: "table", list: "list", str: "text"}
+_MOST_BYTES: Final = 1024 * 1024
+_MOST_NAMED_BYTES: Final = 64 * 1024
+_MOST_FILES: Final = 50
+_MOST_REQUIREMENTS: Final = 5000
+_MOST_CHARACTERS: Final = 2000
+_MOST_PARTS: Final = 100
+_FOR_DEVELOPERS: Final = re.compile(
+    r"(?i)(?:^|[^a-z])(?:(?:dev|build)(?:dependencies|el(?:opment)?)?|tests?|testing|docs?|lint(?:ing|ers?)?|typ(?:es|ing)"
+    r"|mypy|ci|bench(?:marks?)?|qa|style|coverage|examples?)(?:$|[^a-z])"
+)
+_ADDRESS: Final = re.compile(r"(?:[a-z+]+:|[\w.~-]*/|\.)\S*|\S+\.(?:whl|zip|tar\.gz)")
+_OPTION: Final = re.compile(r"(--[a-z-]+|-[a-z])[ =]?\s*(.*)")
+
+
+class _Manifest:
+    """What one file says, and what of it could not be understood. Lives for one call."""
+
+    def __init__(self, file: str, kind: str) -> None:
+        self.file, self.kind, self.name = file, kind, ""
+        self.data: dict[str, Any] = {}
+        self.rows: dict[tuple[str, str, str], dict[str, Any]] = {}
+        self.faults: dict[str, None] = {}
+        self.includes: list[str] = []
+        self.looked_at = 0
+
+    def fault(self, why: str) -> None:
+        self.faults[_plain(why)] = None
+
+    def value(self, wanted: type[T], *keys: str) -> T:
+        """Return what stands in the tables under some keys; empty if nothing does, or something else."""
+        found: Any = self.data
+        for depth, key in enumerate(keys, 1):
+            kind: type = wanted if depth == len(keys) else dict
+            found = found.get(key, kind())
+            if not isinstance(found, kind):
+                self.fault(f"{'.'.join(keys[:depth])} is no {_WORDS[kind]}")
+                found = wanted()
+                break
+        return cast(T, found)
+
+    def table(self, kind: str, *keys: str) -> None:
+        """Note the dependencies of a table; a version is a text, a table that has one, or a list of such."""
+        for name, versions in self.value(dict, *keys).items():
+            for version in versions if isinstance(versions, list) else [versions]:
+                self.add(name, version, kind)
+
+    def add(self, name: str, version: Any, kind: str, *, indirect: bool = False) -> None:
+        if isinstance(version, dict):
+            version = next((version[key] for key in ("version", "git", "url", "path") if key in version), "")
+        if isinstance(version, str) and name.strip():
+            key = _plain(name), _plain(version), kind
+            row = {"name": key[0], "version": key[1], "kind": kind, "file": self.file, "indirect": indirect}
+            self.rows[key] = {word: each for word, each in row.items() if each}
+        else:
+            self.fault(f"{name!r} has no name or no version that is a text")
+
+    def require(self, kind: str, *lines: Any) -> None:
+        for line in lines:
+            self.looked_at += 1
+            if self.looked_at > _MOST_REQUIREMENTS:
+                raise ValueError(f"only its first {_MOST_REQUIREMENTS:,} requirements are read")
+            try:
+                name, version = _requirement(line)
+            except ModuleNotFoundError as exc:
+                self.fault(str(exc))
+            except (ValueError, TypeError, RecursionError) as exc:
+                self.fault(f"{str(line)[:80]!r} is no requirement: {str(exc).splitlines()[0]}")
+            else:
+                if name != self.name and not name.startswith("."):  # else the project itself
+                    self.add(name, version, kind)
+
+    def include(self, target: str) -> None:
+        """Note a list of requirements that is named relative to this one."""
+        inside = posixpath.normpath(posixpath.join(posixpath.dirname(self.file), target))
+        if "://" in target or inside.startswith(("/", "..")):
+            self.fault(f"it includes {target}, which is not in the folder")
+        else:
+            self.includes.append(inside)
+
+
+def dependencies(folder: ProjectFolder) -> dict[str, Any]:
+    """Return what pyproject.toml, package.json, Cargo.toml, go.mod and the `*requirements*.txt` in a folder name.
+
+    Returns:
+        `{"dependencies": [{"name", "version"?, "kind", "file", "indirect"?}], "warnings"?}`. Kind is "runtime", or "dev" for
+        what building, testing and documenting needs; the runtime's come first, the indirect ones of go.mod last. A version is
+        a range, or the source in its place, without passwords. A warning names a file and what was not understood.
+    """
+    names = {entry.name for entry in folder.reads.scan(ROOT)}
+    lists = sorted((_kind(name) == "dev", name) for name in names if re.fullmatch(r".*requirements.*\.txt", name))
+    pending = [(name, "") for name in _PARSERS if name in names] + [(name, _kind(name)) for _, name in lists]
+    seen: dict[str, _Manifest] = {}
+    while pending and len(seen) < _MOST_FILES:
+        file, kind = pending.pop(0)
+        if file not in seen:
+            seen[file] = _read(folder, file, kind)
+            pending += [(each, "dev" if kind == "dev" else _kind(each)) for each in seen[file].includes]
+    found = [row for each in seen.values() for row in each.rows.values()]
+    warnings = [
+        f"{_plain(each.file)}: {next(iter(each.faults))}"
+        + (f" ({len(each.faults) - 1} more)" if len(each.faults) > 1 else "")
+        for each in seen.values()
+        if each.faults
+    ]
+    if "setup.py" in names and not any(row["file"].endswith((".toml", ".txt")) for row in found):
+        warnings.append("setup.py: it would have to be run, which is never done")
+    found.sort(key=lambda row: ("indirect" in row, row["kind"] == "dev"))
+    return {"dependencies": found} | ({"warnings": warnings} if warnings else {})
+
+
+def discovered(folder: ProjectFolder, folders: Iterable[str]) -> dict[str, Any]:
+    """Return which of some folders are projects: they hold `.git` or a manifest.
+
+    Args:
+        folder: What their paths are relative to.
+        folders: "" is the folder itself; what has vanished, or cannot be looked into, is left out.
+
+    Returns:
+        `{"projects": [{"path", "kind", "name"}]}`; kind is python, node, rust, go, several joined by "+", or git without a
+        manifest; the name is what the first manifest that has one says, else that of the folder.
+    """
+    projects = []
+    for each in folders:
+        try:
+            path = folder.reads.resolve(each)
+            found = [entry for entry in folder.reads.scan(path) if entry.type in ("file", "directory")]
+        except FileToolsError:
+            continue
+        names = {entry.name for entry in found if entry.type == "file" or entry.name == ".git"}
+        files = [name for name in _LANGUAGES if name in names]
+        if files or ".git" in names:
+            named = (_read(folder, path.child(name), most=_MOST_NAMED_BYTES).name for name in files if name in _PARSERS)
+            name = next(filter(None, named), "") or posixpath.basename(folder.shown(path))
+            kind = "+".join(dict.fromkeys(_LANGUAGES[name] for name in files)) or "git"
+            projects.append({"path": folder.shown(path), "kind": kind, "name": name})
+    return {"projects": projects}
+
+
+def _read(folder: ProjectFolder, file: str, kind: str = "", *, most: int = _MOST_BYTES) -> _Manifest:
+    manifest = _Manifest(file, kind)
+    try:
+        text = text_of(folder.reads.read(folder.reads.resolve(file), limit=most)[0], name=file)
+        if text is None:
+            manifest.fault("it is binary")
+        else:
+            _PARSERS.get(posixpath.basename(file), _requirements)(manifest, text)
+    except FileToolsError as exc:
+        manifest.fault(exc.message)
+    except (ValueError, RecursionError) as exc:
+        manifest.fault(str(exc))
+    return manifest
+
+
+def _toml(manifest: _Manifest, text: str) -> None:
+    # tomllib takes a time that grows with the square of the parts of a key.
+    if any(part.count(".") > _MOST_PARTS for part in re.split(r"[=\n]", text)):
+        raise ValueError("a key has too many parts")
+    manifest.data = tomllib.loads(text)
+
+
+def _pyproject(manifest: _Manifest, text: str) -> None:
+    _toml(manifest, text)
+    manifest.name = manifest.value(str, "project", "name") or manifest.value(str, "tool", "poetry", "name")
+    manifest.require("runtime", *manifest.value(list, "project", "dependencies"))
+    for extra in manifest.value(dict, "project", "optional-dependencies"):
+        manifest.require(_kind(extra), *manifest.value(list, "project", "optional-dependencies", extra))
+    manifest.value(dict, "tool", "poetry", "dependencies").pop("python", None)
+    manifest.table("runtime", "tool", "poetry", "dependencies")
+    manifest.table("dev", "tool", "poetry", "dev-dependencies")
+    for group in manifest.value(dict, "tool", "poetry", "group"):
+        manifest.table("dev", "tool", "poetry", "group", group, "dependencies")
+    for group in manifest.value(dict, "dependency-groups"):
+        # The groups that it includes are listed themselves.
+        lines = [line for line in manifest.value(list, "dependency-groups", group) if not isinstance(line, dict)]
+        manifest.require("dev", *lines)
+    manifest.require("dev", *manifest.value(list, "build-system", "requires"))
+
+
+def _requirement(line: Any) -> tuple[str, str]:
+    """Return name and version of a requirement as Python writes it, or of an address as pip takes it."""
+    if len(line) > _MOST_CHARACTERS:
+        raise ValueError("it is too long")
+    if isinstance(line, str) and _ADDRESS.fullmatch(line):
+        egg = re.search(r"[#&]egg=([\w.-]+)", line)
+        return egg[1] if egg else posixpath.basename(line.partition("#")[0].rstrip("/")), line
+    require_extra("context", "listing Python requirements", "packaging")
+    from packaging.requirements import Requirement
+
+    found = Requirement(line)
+    ranges = sorted(map(str, found.specifier), key=line.replace(" ", "").find)  # as they are written
+    return found.name, found.url or ",".join(ranges)
+
+
+def _requirements(manifest: _Manifest, text: str) -> None:
+    for whole in re.sub(r"\\\r?\n", " ", text).splitlines():
+        line = re.split(r"(?:^|\s)#", whole, maxsplit=1)[0].strip()
+        option = _OPTION.fullmatch(line)
+        if option is None:
+            manifest.require(manifest.kind, *filter(None, [line.partition(" --")[0].strip()]))
+        elif option[1] in ("-r", "--requirement"):
+            manifest.include(option[2].strip("'\""))
+        elif option[1] in ("-e", "--editable"):
+            manifest.require(manifest.kind, option[2])
+
+
+def _package(manifest: _Manifest, text: str) -> None:
+    manifest.data = json.loads(text)
+    if not isinstance(manifest.data, dict):
+        raise ValueError("it is no table")  # noqa: TRY004 -- as what else cannot be parsed
+    manifest.name = manifest.value(str, "name")
+    for key in ("dependencies", "peerDependencies", "optionalDependencies", "devDependencies"):
+        manifest.table(_kind(key), key)
+
+
+def _cargo(manifest: _Manifest, text: str) -> None:
+    _toml(manifest, text)
+    manifest.name = manifest.value(str, "package", "name")
+    shared = manifest.value(dict, "workspace", "dependencies")
+    for keys in [(), *(("target", each) for each in manifest.value(dict, "target"))]:
+        for key in ("dependencies", "dev-dependencies", "build-dependencies"):
+            for name, version in manifest.value(dict, *keys, key).items():
+                is_shared = isinstance(version, dict) and version.get("workspace") is True
+                manifest.add(name, shared.get(name, "") if is_shared else version, _kind(key))
+    used = {row[0] for row in manifest.rows}
+    for name in [name for name in shared if name not in used]:
+        manifest.add(name, shared[name], "runtime")
+
+
+def _go(manifest: _Manifest, text: str) -> None:
+    block = ""
+    for line in text.splitlines():
+        code, _, comment = line.partition("//")
+        words = re.sub(r'["`]', "", code.replace("(", " ( ")).split()
+        if words[1:] == ["("] or words == [")"]:
+            block = words[0].strip(")")
+        elif words:
+            directive, *values = [block, *words] if block else words
+            if directive == "module":
+                manifest.name = values[0] if values else ""
+            elif directive == "require" and len(values) == 2:
+                manifest.add(values[0], values[1], "runtime", indirect=comment.strip().startswith("indirect"))
+            elif directive == "require":
+                manifest.fault(f"{line.strip()!r} is no requirement")
+    if not manifest.name:
+        manifest.fault("it has no module line")
+
+
+def _kind(name: str) -> str:
+    return "dev" if _FOR_DEVELOPERS.search(name) else "runtime"
+
+
+def _plain(text: str) -> str:
+    """Return a text in one line of at most 200 characters, without passwords and halves of characters."""
+    return " ".join(re.sub(r"//[^/@\s]*@", "//", text).split())[:200].encode("utf-8", "replace").decode()
+
+
+_PARSERS: Final[dict[str, Callable[[_Manifest, str], None]]] = {
+    "pyproject.toml": _pyproject, "package.json": _package, "Cargo.toml": _cargo, "go.mod": _go
+}  # fmt: skip
+_LANGUAGES: Final = {
+    "pyproject.toml": "python", "requirements.txt": "python", "setup.py": "python", "package.json": "node",
+    "Cargo.toml": "rust", "go.mod": "go",
+}  # fmt: skip

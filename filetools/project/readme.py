@@ -1,0 +1,101 @@
+"""What a project says about itself: the beginning of its README."""
+
+from __future__ import annotations
+
+import os
+import posixpath
+import time
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+from filetools.content import sniff, whole_start
+from filetools.content.ends import mark_of
+from filetools.content.formats import LATIN1
+from filetools.content.identity_cache import IdentityCache
+from filetools.errors import FileToolsError, InvalidArgumentError
+from filetools.paths import ROOT, WorkspacePath
+from filetools.project.folder import ProjectFolder, below
+
+MOST_CHARACTERS: Final = 20_000
+_NAMES: Final = ("readme.md", "readme.markdown", "readme.rst", "readme", "readme.txt", "docs")
+_COUNTED_BYTES: Final = 256 * 1024
+_KEPT_SECONDS: Final = 300
+_Kept = tuple[str, int, float, dict[str, Any]]
+CACHE: Final = IdentityCache[_Kept](200)
+"""Of all calls of the process: path, limit, when it expires, and the answer."""
+
+
+def readme(
+    folder: ProjectFolder,
+    *,
+    max_chars: int = 2000,
+    cache: IdentityCache[_Kept] = CACHE,
+    clock: Callable[[], float] = time.monotonic,
+) -> dict[str, Any]:
+    """Return the beginning of the README of a folder, kept for 5 minutes or until the file changes.
+
+    Args:
+        folder: Holds README.md, .markdown, .rst, without ending, .txt, or docs/README.md, in any case. A link counts as the
+            file in the folder that it points to, unless that is a link, too.
+        max_chars: Most code points, 1 to 20,000.
+        cache: Where answers are kept.
+        clock: Seconds that only grow.
+
+    Returns:
+        `{"content", "truncated", "path", "total_chars"?, "encoding"?}`; content None if there is none. `total_chars` of what
+        is cut, up to 256 KiB: of a larger file only the beginning is read.
+
+    Raises:
+        InvalidArgumentError: `max_chars` is out of range.
+        AccessDeniedError: A rule or the system keeps the caller from reading it.
+    """
+    if not 1 <= max_chars <= MOST_CHARACTERS:
+        raise InvalidArgumentError(f"max_chars must be 1 to {MOST_CHARACTERS}, not {max_chars}")
+    path = _find(folder, ROOT, _NAMES)
+    if path is None:
+        return {"content": None, "truncated": False, "path": folder.shown("README.md")}
+    # Nothing of it, but what is kept, too, is only for callers who may read it.
+    found, place = folder.reads.read_start(path, 0)[1], f"{folder.path}/{path}"
+    kept = cache.get(found.identity)
+    if kept is None or kept[:2] != (place, max_chars) or kept[2] <= clock():
+        taken_ns, most = time.time_ns(), _COUNTED_BYTES if found.size < _COUNTED_BYTES else 4 * (max_chars + 2)
+        raw, found = folder.reads.read_start(path, most)
+        answer = {**_beginning(raw, max_chars, is_whole=len(raw) < most), "path": folder.shown(path)}
+        kept = (place, max_chars, clock() + _KEPT_SECONDS, answer)
+        cache.put(found.identity, kept, taken_ns=taken_ns)
+    return dict(kept[3])
+
+
+def _find(folder: ProjectFolder, parent: WorkspacePath, names: Sequence[str]) -> WorkspacePath | None:
+    entries = [entry for entry in folder.reads.scan(parent) if entry.name.lower() in names]
+    for entry in sorted(entries, key=lambda entry: (names.index(entry.name.lower()), entry.name)):
+        path: WorkspacePath | None = parent.child(entry.name)
+        if entry.name.lower() == "docs":
+            path = _find(folder, parent.child(entry.name), _NAMES[:1]) if entry.type == "directory" else None
+        elif entry.type != "file":
+            path = _target(folder, parent.child(entry.name)) if entry.type == "symlink" else None
+        if path is not None:
+            return path
+    return None
+
+
+def _target(folder: ProjectFolder, link: WorkspacePath) -> WorkspacePath | None:
+    try:
+        pointed = os.fsdecode(folder.reads.read_link(link))
+        inside = below(posixpath.normpath(posixpath.join(folder.path, link.parent, pointed)), folder.path)
+        found = folder.reads.stat(folder.reads.resolve(inside)) if inside else None
+    except FileToolsError:  # a link on the way, the state of filetools, a name that is no text
+        return None
+    return inside if found is not None and found.type == "file" else None
+
+
+def _beginning(raw: bytes, most: int, *, is_whole: bool) -> dict[str, Any]:
+    form = sniff(raw, complete=is_whole).format or LATIN1
+    # A character that the end of `raw` has cut comes after the limit: none has more than four bytes.
+    text = raw[len(form.bom) :].decode(form.encoding, "replace")
+    content = whole_start(text, most)
+    if len(text) > most and (end := text.rfind(mark_of(text), 0, most) + 1) * 5 >= most * 4:
+        content = text[:end]
+    total = {"total_chars": len(text)} if is_whole and len(text) > most else {}
+    encoding = {"encoding": form.encoding} if form.encoding != "utf-8" else {}
+    return {"content": content, "truncated": len(text) > most, **total, **encoding}

@@ -1,0 +1,97 @@
+"""The files of a project that changed last."""
+
+from __future__ import annotations
+
+import heapq
+import re
+import time
+from collections.abc import Iterable, Iterator
+from datetime import datetime
+from typing import Any, Final
+
+from filetools.errors import FileToolsError, InvalidArgumentError
+from filetools.paths import WorkspacePath
+from filetools.paths.names import escaped, is_state_name
+from filetools.project.folder import ProjectFolder
+
+_SECONDS: Final = {
+    "s": 1, "sec": 1, "second": 1, "m": 60, "min": 60, "minute": 60, "h": 3600, "hour": 3600, "d": 86_400, "day": 86_400,
+    "w": 604_800, "week": 604_800, "month": 2_592_000, "year": 31_536_000,
+}  # fmt: skip
+_SPAN: Final = re.compile(r"(\d{1,6})\s*([a-z]+?)s?(?:\s+ago)?")
+
+
+def recent_files(
+    folder: ProjectFolder, paths: Iterable[str], *, limit: int = 20, since: str | None = None, now: float | None = None
+) -> dict[str, Any]:
+    """Return the regular files among some paths by the time of their last change, newest first.
+
+    Args:
+        folder: What the paths are relative to.
+        paths: As the disk has them; what has vanished, or cannot be looked at, is left out.
+        limit: Most files, from 1.
+        since: Leaves out what is older: an ISO date or time, of this machine unless it names a zone, or a span of seconds,
+            minutes, hours, days, weeks, months (30 days) or years, such as "2 days", "3 hours ago" or "90m".
+        now: Seconds since the epoch; by default the clock's.
+
+    Returns:
+        `{"files": [{"path", "age", "size"}]}`; ages as git words them, bytes, names that are not UTF-8 escaped.
+
+    Raises:
+        InvalidArgumentError: `limit` or `since` is none.
+    """
+    if limit < 1:
+        raise InvalidArgumentError(f"limit must be at least 1, not {limit}")
+    now = time.time() if now is None else now
+    oldest_ns = None if since is None else int(_moment(since, now) * 1e9)
+    newest = heapq.nsmallest(limit, _facts(folder, paths, oldest_ns))
+    return {"files": [{"path": escaped(path), "age": age(now + ns / 1e9), "size": size} for ns, path, size in newest]}
+
+
+def age(seconds: float) -> str:
+    """Return how long ago something was, in the words of git.
+
+    Source: `show_date_relative` in git's date.c.
+    """
+    if seconds < 0:
+        return "in the future"
+    count = int(seconds)
+    for unit, size, most in (("second", 1, 90), ("minute", 60, 90), ("hour", 60, 36), ("day", 24, 14)):
+        count = (count + size // 2) // size
+        if count < most:
+            return f"{_counted(count, unit)} ago"
+    if count < 70:
+        return f"{_counted((count + 3) // 7, 'week')} ago"
+    if count < 365:
+        return f"{_counted((count + 15) // 30, 'month')} ago"
+    if count >= 1825:
+        return f"{_counted((count + 183) // 365, 'year')} ago"
+    years, months = divmod((count * 24 + 365) // 730, 12)
+    return f"{_counted(years, 'year')}{', ' + _counted(months, 'month') if months else ''} ago"
+
+
+def _counted(count: int, unit: str) -> str:
+    return f"{count} {unit}{'' if count == 1 else 's'}"
+
+
+def _facts(folder: ProjectFolder, paths: Iterable[str], oldest_ns: int | None) -> Iterator[tuple[int, str, int]]:
+    """Yield the time of each file in nanoseconds before the epoch, so that the newest is the smallest; path; bytes."""
+    for path in paths:
+        try:
+            found = None if any(map(is_state_name, path.split("/"))) else folder.reads.stat(WorkspacePath(path))
+        except FileToolsError:  # a link on the way, a folder that may not be looked into
+            continue
+        if found is not None and found.type == "file" and (oldest_ns is None or found.modified_ns >= oldest_ns):
+            yield -found.modified_ns, path, found.size
+
+
+def _moment(since: str, now: float) -> float:
+    span = _SPAN.fullmatch(since.strip().lower())
+    if span is not None and span[2] in _SECONDS:
+        return now - int(span[1]) * _SECONDS[span[2]]
+    try:
+        return datetime.fromisoformat(since.strip()).timestamp()
+    except (ValueError, OverflowError) as exc:
+        raise InvalidArgumentError(
+            f"since is a date or time such as '2026-05-01' or '2026-05-01T12:30', or a span such as '2 days', not {since!r}"
+        ) from exc

@@ -1,0 +1,238 @@
+"""The beginning of a README: which file it is, where it is cut, and when it is read again."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from filetools.content.identity_cache import IdentityCache
+from filetools.errors import AccessDeniedError, InvalidArgumentError
+from filetools.paths import Workspace, WorkspacePath
+from filetools.project.folder import ProjectFolder, opened_folder
+from filetools.project.readme import readme
+from filetools.stores import FileStat, FolderStore
+
+
+class CountingStore(FolderStore):
+    """Reads a folder, and counts the bytes."""
+
+    def __init__(self, workspace: Workspace) -> None:
+        super().__init__(workspace)
+        self.bytes_read: list[int] = []
+
+    def read_start(self, path: WorkspacePath, count: int) -> tuple[bytes, FileStat]:
+        raw, found = super().read_start(path, count)
+        if count:
+            self.bytes_read.append(len(raw))
+        return raw, found
+
+
+@pytest.fixture
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    place = tmp_path / "x"
+    place.mkdir()
+    return place
+
+
+@pytest.fixture
+def folder(place: Path) -> Iterator[ProjectFolder]:
+    with opened_folder(str(place)) as folder:
+        yield folder
+
+
+@pytest.fixture
+def counted(place: Path) -> Iterator[tuple[ProjectFolder, CountingStore]]:
+    workspace = Workspace.open(str(place))
+    store = CountingStore(workspace)
+    yield ProjectFolder(path=str(place), reads=store), store
+    workspace.close()
+
+
+@pytest.mark.parametrize("most", [0, -1, 20_001])
+def test_a_limit_out_of_range_is_refused(folder: ProjectFolder, most: int) -> None:
+    with pytest.raises(InvalidArgumentError, match=f"max_chars must be 1 to 20000, not {most}"):
+        readme(folder, max_chars=most)
+
+
+def test_what_a_rule_withholds_is_refused_also_where_it_is_kept(place: Path) -> None:
+    (place / "README.md").write_text("secret")
+    kept = fresh()
+    with opened_folder(str(place)) as free:
+        assert readme(free, cache=kept)["content"] == "secret"
+    with (
+        opened_folder(str(place), is_withheld=lambda path: path == "README.md") as closed,
+        pytest.raises(AccessDeniedError, match="a rule keeps you from reading it"),
+    ):
+        readme(closed, cache=kept)
+
+
+def test_links_that_leave_the_folder_are_no_readme(place: Path, folder: ProjectFolder) -> None:
+    (place.parent / "secret.md").write_text("secret")
+    (place / "sub").symlink_to(place.parent)
+    (place / ".filetools").mkdir()
+    (place / ".filetools" / "token").write_text("secret")
+    (place / "other.md").symlink_to("plain.txt")
+    (place / "plain.txt").write_text("inside")
+    targets = {
+        "README.md": "../secret.md",
+        "readme.md": str(place.parent / "secret.md"),
+        "Readme.md": "sub/secret.md",
+        "README.markdown": "README.markdown",
+        "readme.markdown": "gone.md",
+        "README.rst": ".filetools/token",
+        "readme.rst": ".",
+        "README": "other.md",
+        "readme": os.fsdecode(b"\xff.md"),
+    }
+    for name, target in targets.items():
+        (place / name).symlink_to(target)
+    os.mkfifo(place / "README.txt")
+    assert readme(folder) == {"content": None, "truncated": False, "path": "~/x/README.md"}
+
+
+@pytest.mark.parametrize("target", ["docs/about.md", "./docs/../docs/about.md", "{place}/docs/about.md"])
+def test_a_link_counts_as_the_file_in_the_folder_that_it_points_to(
+    place: Path, folder: ProjectFolder, target: str
+) -> None:
+    (place / "docs").mkdir()
+    (place / "docs" / "about.md").write_text("about")
+    (place / "README.md").symlink_to(target.format(place=place))
+    assert readme(folder) == {"content": "about", "truncated": False, "path": "~/x/docs/about.md"}
+
+
+def test_the_first_name_counts_whatever_its_case_and_folders_do_not(place: Path, folder: ProjectFolder) -> None:
+    (place / "README.MD").mkdir()
+    (place / "Docs").mkdir()
+    names = ["Docs/readme.md", "ReadMe.TXT", "README", "readme.RST", "Readme.markdown", "readme.md", "README.md"]
+    for name in names:
+        (place / name).write_text(name)
+        assert readme(folder) == {"content": name, "truncated": False, "path": f"~/x/{name}"}
+
+
+def test_a_file_by_the_name_of_the_folder_of_documents_is_no_readme(place: Path, folder: ProjectFolder) -> None:
+    (place / "docs").write_text("secret")
+    (place / "README.md").write_text("")
+    assert readme(folder)["content"] == ""
+    (place / "README.md").unlink()
+    assert readme(folder)["content"] is None
+
+
+@pytest.mark.parametrize(
+    ("text", "most", "content"),
+    [
+        ("12345678\n0", 10, "12345678\n0"),
+        ("1234567\n901", 10, "1234567\n"),
+        ("123456\n8901", 10, "123456\n890"),
+        ("123456789\n1", 10, "123456789\n"),
+        ("1234567\r901", 10, "1234567\r"),
+        ("\u20ac" * 11, 10, "\u20ac" * 10),
+        ("\U0001f600" * 11, 10, "\U0001f600" * 10),
+        ("12345678e\u0301\u0301x", 10, "12345678"),
+        ("12345678\U0001f44d\U0001f3fdx", 9, "12345678"),
+    ],
+)
+def test_a_long_text_is_cut_at_a_line_end_near_the_limit_else_at_a_whole_character(
+    place: Path, folder: ProjectFolder, text: str, most: int, content: str
+) -> None:
+    (place / "README").write_bytes(text.encode())
+    is_cut = len(text) > most
+    expected = {"content": content, "truncated": is_cut, "path": "~/x/README"}
+    assert readme(folder, max_chars=most) == expected | ({"total_chars": len(text)} if is_cut else {})
+
+
+@pytest.mark.parametrize(
+    ("raw", "expected"),
+    [
+        (b"\xef\xbb\xbfcaf\xc3\xa9", {"content": "caf\u00e9"}),
+        (b"\xef\xbb\xbf", {"content": ""}),
+        (b"caf\xe9", {"content": "caf\u00e9", "encoding": "latin-1"}),
+        (b"\x89PNG\r\n\x1a\n\0\xff", {"content": "\x89PNG\r\n\x1a\n\0\u00ff", "encoding": "latin-1"}),
+        ("\ufeffcaf\u00e9".encode("utf-16-le"), {"content": "caf\u00e9", "encoding": "utf-16-le"}),
+    ],
+)
+def test_the_encoding_is_told_where_it_is_not_utf8(
+    place: Path, folder: ProjectFolder, raw: bytes, expected: dict[str, str]
+) -> None:
+    (place / "README").write_bytes(raw)
+    assert readme(folder) == {**expected, "truncated": False, "path": "~/x/README"}
+
+
+@pytest.mark.parametrize("character", ["\u20ac", "\U0001f600", "e"])
+def test_of_a_large_file_only_the_beginning_is_read(
+    place: Path, counted: tuple[ProjectFolder, CountingStore], character: str
+) -> None:
+    folder, store = counted
+    with (place / "README.md").open("w", encoding="utf-8") as file:
+        file.write(character * 1_000_000)
+        file.truncate(10 * 1024 * 1024)
+    answer = readme(folder, cache=fresh())
+    assert answer == {"content": character * 2000, "truncated": True, "path": "~/x/README.md"}
+    assert store.bytes_read == [4 * 2002]
+
+
+def test_an_answer_is_kept_for_five_minutes_or_until_the_file_changes(
+    place: Path, counted: tuple[ProjectFolder, CountingStore]
+) -> None:
+    folder, store = counted
+    kept, now = fresh(), [1000.0]
+    (place / "README.md").write_text("one")
+
+    def content(most: int = 2000) -> str:
+        answer = readme(folder, max_chars=most, cache=kept, clock=lambda: now[0])
+        text: str = answer.pop("content")  # the answer is the caller's own
+        return text
+
+    assert [content(), content()] == ["one", "one"]
+    assert len(store.bytes_read) == 1
+    now[0] += 299
+    content()
+    assert len(store.bytes_read) == 1
+    now[0] += 1
+    content()
+    assert len(store.bytes_read) == 2
+    assert content(2) == "on"
+    found = (place / "README.md").stat()
+    (place / "README.md").write_text("two")
+    os.utime(place / "README.md", ns=(found.st_atime_ns, found.st_mtime_ns + 1))
+    assert content() == "two"
+    (place / "README.md").write_text("three")
+    os.utime(place / "README.md", ns=(found.st_atime_ns, found.st_mtime_ns + 1))
+    assert content() == "three"
+
+
+def test_equal_files_by_several_names_keep_their_own_paths(place: Path, folder: ProjectFolder) -> None:
+    kept = fresh()
+    (place / "README.txt").write_text("one")
+    assert readme(folder, cache=kept)["path"] == "~/x/README.txt"
+    (place / "README.md").hardlink_to(place / "README.txt")
+    assert readme(folder, cache=kept)["path"] == "~/x/README.md"
+
+
+def test_many_threads_get_the_answer_of_their_own_file(place: Path) -> None:
+    kept = IdentityCache[tuple[str, int, float, dict[str, object]]](2, tick_ns=0)
+    names = [f"p{at}" for at in range(6)]
+    for name in names:
+        (place / name).mkdir()
+        (place / name / "README").write_text(name)
+    wrong: list[str] = []
+
+    def look(name: str) -> None:
+        with opened_folder(str(place / name)) as folder:
+            wrong.extend(name for _ in range(50) if readme(folder, cache=kept)["content"] != name)
+
+    threads = [threading.Thread(target=look, args=[name]) for name in names]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert wrong == []
+
+
+def fresh() -> IdentityCache[tuple[str, int, float, dict[str, object]]]:
+    """A cache that trusts even files that were written this instant."""
+    return IdentityCache(tick_ns=0)
