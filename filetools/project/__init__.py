@@ -1,22 +1,31 @@
 """What a project is, what state it is in, and which instructions apply in it; nothing of it is ever run."""
 
+# `readme` is imported from its module: the package cannot have a function and a module of one name.
 from typing import TYPE_CHECKING
 
 from filetools.deferred import deferred
 
 if TYPE_CHECKING:
+    from filetools.project.manifests import dependencies, discovered
     from filetools.project.prompt import build_prompt, estimate_tokens, format_context, gather
+    from filetools.project.recent import age, recent_files
 else:
     __getattr__, __dir__ = deferred(
         __name__,
         {
+            "filetools.project.manifests": "dependencies, discovered",
             "filetools.project.prompt": "build_prompt, estimate_tokens, format_context, gather",
+            "filetools.project.recent": "age, recent_files",
         },
     )
 
 __all__ = [
+    "age",
     "build_prompt",
+    "dependencies",
+    "discovered",
     "estimate_tokens",
     "format_context",
     "gather",
+    "recent_files",
 ]

@@ -91,7 +91,7 @@ def _moment(since: str, now: float) -> float:
         return now - int(span[1]) * _SECONDS[span[2]]
     try:
         return datetime.fromisoformat(since.strip()).timestamp()
-    except (ValueError, OverflowError) as exc:
+    except (ValueError, OverflowError, OSError) as exc:
         raise InvalidArgumentError(
             f"since is a date or time such as '2026-05-01' or '2026-05-01T12:30', or a span such as '2 days', not {since!r}"
         ) from exc

@@ -56,6 +56,7 @@ d.workspace = true
 e = { git = "https://host/e" }
 [dev-dependencies]
 f = "0.1"
+j.workspace = true
 [build-dependencies]
 cc = "1"
 [target.'cfg(windows)'.dependencies]
@@ -66,6 +67,7 @@ h = "4"
 c = "5"
 d = { path = "d" }
 i = "6"
+j = "7"
 """
 GO = """
 module github.com/me/mine // a comment
@@ -299,7 +301,7 @@ def test_cargo_tells_targets_and_what_the_workspace_shares(folder: ProjectFolder
     assert rows(answer) == [
         ("a", "1", "runtime"), ("b", "2", "runtime"), ("c", "5", "runtime"), ("d", "d", "runtime"),
         ("e", "https://host/e", "runtime"), ("g", "3", "runtime"), ("i", "6", "runtime"), ("f", "0.1", "dev"),
-        ("cc", "1", "dev"), ("h", "4", "dev"),
+        ("j", "7", "dev"), ("cc", "1", "dev"), ("h", "4", "dev"),
     ]  # fmt: skip
 
 
@@ -347,29 +349,10 @@ with opened_folder({folder.path!r}) as folder:
 
 
 words = st.sampled_from(
-    [
-        "name",
-        "dependencies",
-        "devDependencies",
-        "project",
-        "optional-dependencies",
-        "dependency-groups",
-        "tool",
-        "poetry",
-        "group",
-        "dev",
-        "workspace",
-        "package",
-        "target",
-        "build-system",
-        "requires",
-        "version",
-        "git",
-        "include-group",
-        "python",
-        "a",
-    ]
-)
+    ("name", "dependencies", "devDependencies", "project", "optional-dependencies", "dependency-groups", "tool", "poetry",
+     "group", "dev", "workspace", "package", "target", "build-system", "requires", "version", "git", "include-group",
+     "python", "a")
+)  # fmt: skip
 texts = st.one_of(
     words, st.text(max_size=8), st.sampled_from(("a>=1", "a @ file:///x", "../x", "-e .", "a;(", "a[", ""))
 )

@@ -205,12 +205,14 @@ def test_an_answer_is_kept_for_five_minutes_or_until_the_file_changes(
     assert content() == "three"
 
 
-def test_equal_files_by_several_names_keep_their_own_paths(place: Path, folder: ProjectFolder) -> None:
+def test_one_file_by_several_names_has_its_own_answer_by_each(place: Path, folder: ProjectFolder) -> None:
     kept = fresh()
+    (place / "docs").mkdir()
     (place / "README.txt").write_text("one")
-    assert readme(folder, cache=kept)["path"] == "~/x/README.txt"
-    (place / "README.md").hardlink_to(place / "README.txt")
-    assert readme(folder, cache=kept)["path"] == "~/x/README.md"
+    (place / "docs" / "README.md").hardlink_to(place / "README.txt")
+    with opened_folder(str(place / "docs")) as docs:
+        paths = [readme(each, cache=kept)["path"] for each in (folder, docs, folder)]
+    assert paths == ["~/x/README.txt", "~/x/docs/README.md", "~/x/README.txt"]
 
 
 def test_many_threads_get_the_answer_of_their_own_file(place: Path) -> None:
