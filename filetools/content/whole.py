@@ -10,6 +10,8 @@ MOST_BACK: Final = 16
 _JOINER: Final = "\u200d"
 _SKIN_TONES: Final = ("\U0001f3fb", "\U0001f3ff")
 _TAGS: Final = ("\U000e0020", "\U000e007f")
+_FLAG_LETTERS: Final = ("\U0001f1e6", "\U0001f1ff")
+"""Two of them are one flag."""
 
 
 def whole_start(text: str, most: int) -> str:
@@ -26,9 +28,16 @@ def whole_end(text: str, begin: int, end: int) -> int:
         end: Where it ends at the latest, before the end of the text.
     """
     for place in range(end, max(begin, end - MOST_BACK - 1), -1):
-        if not _belongs_to_the_one_before(text[place - 1], text[place]):
+        if not _belongs_to_the_one_before(text[place - 1], text[place]) and not _halves_a_flag(text, begin, place):
             return place
     return end
+
+
+def _halves_a_flag(text: str, begin: int, place: int) -> bool:
+    first = place
+    while first > begin and _FLAG_LETTERS[0] <= text[first - 1] <= _FLAG_LETTERS[1]:
+        first -= 1
+    return (place - first) % 2 == 1 and _FLAG_LETTERS[0] <= text[place] <= _FLAG_LETTERS[1]
 
 
 def _belongs_to_the_one_before(before: str, char: str) -> bool:

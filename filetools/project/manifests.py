@@ -121,7 +121,11 @@ def dependencies(folder: ProjectFolder) -> dict[str, Any]:
         for each in seen.values()
         if each.faults
     ]
-    if "setup.py" in names and not any(row["file"].endswith((".toml", ".txt")) for row in found):
+    if any(file not in seen for file, _ in pending):
+        warnings.append(f"only {_MOST_FILES} files are read")
+    if "setup.py" in names and not any(
+        row["file"].endswith((".toml", ".txt")) and row["kind"] != "dev" for row in found
+    ):
         warnings.append("setup.py: it would have to be run, which is never done")
     found.sort(key=lambda row: ("indirect" in row, row["kind"] == "dev"))
     return {"dependencies": found} | ({"warnings": warnings} if warnings else {})
@@ -149,7 +153,7 @@ def discovered(folder: ProjectFolder, folders: Iterable[str]) -> dict[str, Any]:
         files = [name for name in _LANGUAGES if name in names]
         if files or ".git" in names:
             named = (_read(folder, path.child(name), most=_MOST_NAMED_BYTES).name for name in files if name in _PARSERS)
-            name = next(filter(None, named), "") or posixpath.basename(folder.shown(path))
+            name = _plain(next(filter(None, named), "")) or posixpath.basename(folder.shown(path))
             kind = "+".join(dict.fromkeys(_LANGUAGES[name] for name in files)) or "git"
             projects.append({"path": folder.shown(path), "kind": kind, "name": name})
     return {"projects": projects}

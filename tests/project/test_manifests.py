@@ -142,6 +142,8 @@ def test_nothing_is_run_and_that_is_said(folder: ProjectFolder) -> None:
         "dependencies": [], "warnings": ["setup.py: it would have to be run, which is never done"],
     }  # fmt: skip
     assert os.listdir(folder.path) == ["setup.py"]
+    written(folder, {"pyproject.toml": "build-system.requires = ['setuptools']", "requirements-dev.txt": "pytest"})
+    assert "warnings" in dependencies(folder)
     written(folder, {"requirements.txt": "a"})
     assert "warnings" not in dependencies(folder)
 
@@ -219,7 +221,9 @@ def test_what_is_no_regular_file_in_the_folder_is_a_warning(folder: ProjectFolde
 
 def test_a_chain_of_lists_ends(folder: ProjectFolder) -> None:
     written(folder, {f"requirements{at}.txt": f"-r a{at}.txt\na{at}" for at in range(100)})
-    assert len(dependencies(folder)["dependencies"]) == 50
+    answer = dependencies(folder)
+    assert len(answer["dependencies"]) == 50
+    assert answer["warnings"] == ["only 50 files are read"]
 
 
 def test_a_list_without_end_is_read_up_to_a_bound(folder: ProjectFolder) -> None:
@@ -440,6 +444,8 @@ def test_the_folders_that_are_projects_are_told_with_kind_and_name(
             "both/pyproject.toml": "[",
             "both/Cargo.toml": "package.name = 'second'",
             "odd/package.json": '{"name": ["x"]}',
+            "hostile/package.json": json.dumps({"name": "\n\n## Heading\ud800" + "x" * 9999}),
+            "large/package.json": '{"name": "large' + "x" * 70_000 + '"}',
             "git/.git/HEAD": "",
             "none/README.md": "",
             "made/package.json/x": "",
@@ -454,6 +460,8 @@ def test_the_folders_that_are_projects_are_told_with_kind_and_name(
             {"path": "~/both", "kind": "python+rust", "name": "second"},
             {"path": "~/git", "kind": "git", "name": "git"},
             {"path": "~/go", "kind": "go", "name": "github.com/me/go"},
+            {"path": "~/hostile", "kind": "node", "name": "## Heading?" + "x" * 189},
+            {"path": "~/large", "kind": "node", "name": "large"},
             {"path": "~/list", "kind": "python", "name": "list"},
             {"path": "~/node", "kind": "node", "name": "@me/node"},
             {"path": "~/odd", "kind": "node", "name": "odd"},
