@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from filetools.app.health import Health, Repair, Rescue, examine, repair
     from filetools.app.mirror_list import ListedMirror, add_mirror, list_mirrors, remove_mirror
     from filetools.app.opening import Opening, open_workspace
+    from filetools.app.registration import Registration
     from filetools.app.state import keeps_state, lacks_state, prepare_state
     from filetools.app.surroundings import Check, look_around
     from filetools.app.token import TOKEN_FILE, own_token, read_token
@@ -35,6 +36,7 @@ else:
             "filetools.app.health": "Health, Repair, Rescue, examine, repair",
             "filetools.app.mirror_list": "ListedMirror, add_mirror, list_mirrors, remove_mirror",
             "filetools.app.opening": "Opening, open_workspace",
+            "filetools.app.registration": "Registration",
             "filetools.app.state": "keeps_state, lacks_state, prepare_state",
             "filetools.app.surroundings": "Check, look_around",
             "filetools.app.token": "TOKEN_FILE, own_token, read_token",
@@ -63,6 +65,7 @@ __all__ = [
     "ListedMirror",
     "OpenedFile",
     "Opening",
+    "Registration",
     "Repair",
     "Rescue",
     "Subscription",

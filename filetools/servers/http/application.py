@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Final
 
@@ -28,6 +28,8 @@ from filetools.servers.mcp import http_application as mcp_application
 from filetools.tools import DESCRIPTOR_GROUP, CallLog
 
 MCP_PATH: Final = "/mcp"
+CALLS_PATH: Final = "/v1/"
+"""Where calls are; what else is served are pages and what watches the server."""
 
 
 @asynccontextmanager
@@ -69,6 +71,8 @@ class ServerApplication:
 
     def __init__(self, shared: Shared, mcp: Application) -> None:
         self.shared = shared
+        self.on_call: Callable[[], None] = lambda: None
+        """Called when a call of the interface begins, and when it ends."""
         self._mcp = mcp
         self._rest = _rest(shared)
         self._tracing = tracing()
@@ -102,7 +106,14 @@ class ServerApplication:
 
     async def _routed(self, scope: Scope, receive: Receive, send: Send) -> None:
         is_mcp = scope["type"] == "http" and scope["path"] == MCP_PATH
-        await (self._mcp if is_mcp else self._rest)(scope, receive, send)
+        if not is_mcp and (scope["type"] != "http" or not scope["path"].startswith(CALLS_PATH)):
+            await self._rest(scope, receive, send)
+            return
+        self.on_call()
+        try:
+            await (self._mcp if is_mcp else self._rest)(scope, receive, send)
+        finally:
+            self.on_call()
 
 
 def _rest(shared: Shared) -> FastAPI:

@@ -15,7 +15,7 @@ from typing import Final
 
 import uvicorn
 
-from filetools.app import FileToolsFacade
+from filetools.app import FileToolsFacade, Registration
 from filetools.dataclass import dataclass
 from filetools.errors import AccessDeniedError, InvalidArgumentError
 from filetools.servers.http.application import ServerApplication, http_application
@@ -81,7 +81,11 @@ async def serve(files: FileToolsFacade, listener: Listener, ready: Callable[[Ser
     Raises:
         InvalidArgumentError: The options name a tool or a group that there is none of.
     """
-    async with http_application(files, listener.options) as application:
+    async with (
+        Registration(lambda: [files], "filetools serve") as registration,
+        http_application(files, listener.options) as application,
+    ):
+        application.on_call = registration.note_call
         limits = listener.options.limits
         config = uvicorn.Config(
             application,

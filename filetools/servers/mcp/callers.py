@@ -10,9 +10,10 @@ from collections.abc import Sequence
 from typing import Any, Final, Protocol, TypeAlias
 
 from mcp.server import ServerRequestContext
+from mcp.server.context import CallNext, HandlerResult, ServerMiddleware
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
-from filetools.app import FileToolsFacade
+from filetools.app import FileToolsFacade, Registration
 from filetools.models import Actor, OnConflict
 from filetools.servers.mcp.options import DoorOptions
 from filetools.tools import AnyTool, CallLog, TextLimits, ToolRegistry
@@ -21,6 +22,7 @@ SESSION_KEY: Final = "filetools/session"
 """Key in the metadata of a request that names the session of its caller."""
 SESSION_HEADERS: Final = ("filetools-session", "mcp-session-id")
 MOST_CALLERS: Final = 1000
+_CALLS: Final = ("tools/call", "resources/read")
 _LONGEST_NAME: Final = 120
 _DIGEST_DIGITS: Final = 32
 Request: TypeAlias = ServerRequestContext[Any, Any]
@@ -112,6 +114,23 @@ def can_ask(request: Request, options: DoorOptions) -> bool:
 def usual_conflict(request: Request, options: DoorOptions) -> OnConflict:
     """Return what writes of a client do about unsaved text: what cannot be merged is for its person, if it has one."""
     return "merge_or_ask" if can_ask(request, options) else "merge"
+
+
+def noting(registration: Registration) -> ServerMiddleware[Any]:
+    """Return what notes the name of a client, and its calls, as messages pass."""
+
+    async def note(ctx: Request, call_next: CallNext) -> HandlerResult:
+        if registration.name is None and ctx.session.client_params is not None:
+            registration.note_name(client_of(ctx))
+        if ctx.method not in _CALLS:
+            return await call_next(ctx)
+        registration.note_call()
+        try:
+            return await call_next(ctx)
+        finally:
+            registration.note_call()
+
+    return note
 
 
 def is_modern(request: Request) -> bool:

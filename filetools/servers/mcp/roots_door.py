@@ -11,9 +11,10 @@ from typing import Any
 import mcp_types as wire
 from mcp.server import Server
 
-from filetools.app import Folder
+from filetools.app import Folder, Registration
 from filetools.errors import InvalidArgumentError
 from filetools.servers.mcp.asking import Asking
+from filetools.servers.mcp.callers import noting
 from filetools.servers.mcp.calls import Calls
 from filetools.servers.mcp.door import product_version
 from filetools.servers.mcp.options import DoorOptions
@@ -55,6 +56,7 @@ class RootsDoor:
             # Before any client tells roots: one inside these folders shares their journal then, and their mirror.
             usual = await self._workspaces.roots(self._folders)
             callers = RootedCallers(self._workspaces, usual, self._dialect, self._options, self._tools)
+            registration = await opened.enter_async_context(Registration(self._workspaces.all))
             calls = Calls(callers, self._tools, Asking(self._workspaces.all, self._options))
             opened.push_async_callback(calls.aclose)
             self._stack = opened.pop_all()
@@ -70,6 +72,7 @@ class RootsDoor:
         server.add_notification_handler(
             "notifications/roots/list_changed", wire.NotificationParams, callers.roots_changed
         )
+        server.middleware.append(noting(registration))
         # Over which folders a client works changes with it, so this key is no folder's: the process's own.
         server.middleware.append(Sealing(secrets.token_hex(32), callers.session, server.name))
         return server

@@ -14,7 +14,8 @@ from anyio import BrokenResourceError
 from mcp.server.stdio import stdio_server
 from mcp.server.transport_security import TransportSecuritySettings
 
-from filetools.app import FileToolsFacade, Folder
+from filetools.app import FileToolsFacade, Folder, Registration
+from filetools.servers.mcp.callers import noting
 from filetools.servers.mcp.door import Door
 from filetools.servers.mcp.options import DoorOptions
 from filetools.servers.mcp.pipes import are_standard_pipes, standard_pipes
@@ -90,7 +91,12 @@ async def serve_stdio(files: FileToolsFacade, options: DoorOptions) -> None:
     Raises:
         InvalidArgumentError: The options name a tool or a group that there is none of.
     """
-    async with Door(files, options) as door, _standard_streams() as (incoming, outgoing):
+    async with (
+        Registration(lambda: [files]) as registration,
+        Door(files, options) as door,
+        _standard_streams() as (incoming, outgoing),
+    ):
+        door.server.middleware.append(noting(registration))
         await run_until_cancelled(door.server.run(incoming, outgoing, door.initialization))
 
 

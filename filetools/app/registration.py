@@ -1,0 +1,110 @@
+"""A server among the instances of the workspaces that it serves: registered in the background, closed at its end."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Final
+
+from filetools.errors import FileToolsError
+from filetools.facade import FileToolsFacade
+
+if TYPE_CHECKING:
+    from filetools.project.registry import Registry
+
+NOTED_SECONDS: Final = 2.0
+"""How often it is noted that calls happen."""
+FIRST_SECONDS: Final = 0.2
+"""After so long a server is registered: what that takes is loaded when the first answers have gone out."""
+_log = logging.getLogger(__name__)
+
+
+class Registration:
+    """Tells others which server runs, and that it is called; used as `async with registration`. Belongs to one loop.
+
+    No call waits for it: what is noted goes into the registry by a task of its own, unsynced, and only while calls happen.
+    What cannot be written is logged, and tried again with the next call.
+
+    Args:
+        workspaces: Returns the workspaces that are open.
+        name: Who serves, or who is served, where that is known yet.
+    """
+
+    def __init__(self, workspaces: Callable[[], Sequence[FileToolsFacade]], name: str | None = None) -> None:
+        self._workspaces = workspaces
+        self.name = name
+        self._calls = 0
+        self._ids: dict[FileToolsFacade, str] = {}
+        self._task: asyncio.Task[None] | None = None
+
+    def note_name(self, name: str) -> None:
+        """Note what the client calls itself; the first time that is who is served."""
+        if self.name is None:
+            self.name = name
+            self._start()
+
+    def note_call(self) -> None:
+        """Note that a call begins or ends."""
+        self._calls += 1
+        self._start()
+
+    def _start(self) -> None:
+        if self._task is None or self._task.done():
+            self._task = asyncio.create_task(self._note())
+
+    async def _note(self) -> None:
+        noted = -1
+        if not self._ids:
+            await asyncio.sleep(FIRST_SECONDS)
+        while noted != self._calls:
+            noted = self._calls
+            for files in self._workspaces():
+                await self._put(files, partial(self._noted, files, noted > 0))
+            await asyncio.sleep(NOTED_SECONDS)
+
+    async def _put(self, files: FileToolsFacade, work: Callable[[Registry], None]) -> None:
+        try:
+            await files.projects.run(work)
+        except FileToolsError as error:
+            _log.warning("this server is not noted among the instances: %s", error)
+
+    def _noted(self, files: FileToolsFacade, is_called: bool, registry: Registry) -> None:
+        """Runs in a worker thread."""
+        if files not in self._ids:
+            name = self.name or "mcp"
+            self._ids[files] = registry.register_instance(name, _folder(files), pid=os.getpid(), is_server=True)
+        if is_called:
+            registry.touch_instance(self._ids[files], name=self.name)
+
+    async def __aenter__(self) -> Registration:
+        if self.name is not None:
+            self._start()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.gather(self._task, return_exceptions=True)
+        for files, instance in self._ids.items():
+            await self._put(files, partial(_close, instance))
+
+
+def _close(instance: str, registry: Registry) -> None:
+    registry.close_instance(instance)
+
+
+def _folder(files: FileToolsFacade) -> str:
+    """Return the working folder of the process if it lies in a root, else the root: clients start servers anywhere."""
+    root = files.root_paths[-1]
+    try:
+        place = Path.cwd()
+    except OSError:  # it was deleted
+        return root
+    return str(place) if place.is_relative_to(root) else root
