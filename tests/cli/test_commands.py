@@ -47,6 +47,7 @@ OWN_OPTIONS = {
     "init": (),
     "status": ("-v", "--verbose"),
     "mirror": ("--adopt",),
+    "instances": (),
     "sync": ("--verify", "--preview"),
     "doctor": ("--settings", "--repair"),
     "call": (),
@@ -66,13 +67,13 @@ def test_a_command_has_its_options_and_the_shared_ones(name: str) -> None:
         expected.add("--json")
     if name not in (*SERVING, *WITHOUT_A_ROOT):
         expected |= {"--root", "--state-dir"}
-    if name not in (*SERVING, *WITHOUT_A_ROOT, "doctor", "init", "mirror"):
+    if name not in (*SERVING, *WITHOUT_A_ROOT, "doctor", "init", "mirror", "instances"):
         expected.add("--actor")
     assert expected - options == set()
 
 
 def test_there_is_no_command_that_nobody_promises() -> None:
-    assert set(GROUP.commands) - {"fd", "context", "history", "discover", "acp"} == set(OWN_OPTIONS)
+    assert set(GROUP.commands) - {"fd", "project", "context", "history", "discover", "acp"} == set(OWN_OPTIONS)
 
 
 def test_shared_options_may_stand_before_the_command(run: CommandLine, tmp_path: Path) -> None:

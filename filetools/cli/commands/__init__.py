@@ -34,6 +34,11 @@ COMMANDS: Final[Mapping[str, tuple[str, str]]] = {
     "status": ("mirror", "Show what changed since the last checkpoint, what is unsaved, and what waits for you."),
     "sync": ("mirror", "Make the mirror equal to the workspace."),
     "mirror": ("mirror_list", "List, add or remove the mirrors that the root remembers."),
+    "project": ("projects", "Register folders as projects, which agents of this root may look into."),
+    "instances": (
+        "projects",
+        "List the agents and servers that run on this root; pin one to have it listed before the others.",
+    ),
     "call": ("tools", "Call a tool as an agent does and print its envelope."),
     "tools": (
         "tools",

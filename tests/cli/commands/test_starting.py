@@ -34,6 +34,8 @@ READING: dict[str, Sequence[tuple[str, ...]]] = {
     "status": ((), ("-v",), ("--json",)),
     "mirror": ((), ("list", "--json"), ("remove", "nope")),
     "fd": (("list",), ("read", "fd:1"), ("search", "fd:1", "x", "--json")),
+    "project": (("list",), ("list", "--json")),
+    "instances": ((), ("list", "--json")),
     "call": (("read_file", '{"path": "notes.md"}'), ("grep_files", '{"pattern": "one"}'), ("nope",)),
     "tools": ((), ("--format", "json")),
     "approvals": ((), ("--diff",)),
