@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from filetools.project.manifests import dependencies, discovered
     from filetools.project.prompt import build_prompt, estimate_tokens, format_context, gather
     from filetools.project.recent import age, recent_files
+    from filetools.project.registry import Registry
 else:
     __getattr__, __dir__ = deferred(
         __name__,
@@ -16,10 +17,12 @@ else:
             "filetools.project.manifests": "dependencies, discovered",
             "filetools.project.prompt": "build_prompt, estimate_tokens, format_context, gather",
             "filetools.project.recent": "age, recent_files",
+            "filetools.project.registry": "Registry",
         },
     )
 
 __all__ = [
+    "Registry",
     "age",
     "build_prompt",
     "dependencies",
