@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -220,6 +220,11 @@ def _read_toml(path: Path) -> Mapping[str, Any]:
 def forces_terminal() -> bool:
     """Whether the environment asks programs to write as to a terminal wherever they write, in the words that rich knows."""
     return bool(os.environ.get("FORCE_COLOR")) or os.environ.get("TTY_COMPATIBLE") == "1"
+
+
+def variables(names: Iterable[str]) -> dict[str, str]:
+    """Return those variables of the process that are set, for a child process that gets no others."""
+    return {name: os.environ[name] for name in names if name in os.environ}
 
 
 def _from_environment(variables: Mapping[str, str]) -> Mapping[str, Any]:

@@ -99,6 +99,7 @@ DISK: Final[Mapping[str, str]] = {
     "facade/streaming.py": "streams from the descriptor of a path that the workspace opened",
     "facade/uploads.py": "keeps what is being sent in a file without a name",
     "facade/clerk.py": "holds keeper.lock for as long as the process keeps the workspace",
+    "project/git.py": "looks for git among the programs of the machine, and for what of a repository git would touch",
     "project/folder.py": "tells which folder outside the workspace is meant, links resolved",
     "search/source.py": "scans directories by the descriptors that the store opened",
     "search/contents/reading.py": "reads files through the folder that the store opened",

@@ -1,0 +1,280 @@
+"""What git tells of a folder. No program that the repository names is run, and nothing in it changes, not even a time."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+from shutil import which
+from threading import Timer
+from time import monotonic
+from typing import Any, Final, NamedTuple
+
+from filetools.content import whole_start
+from filetools.errors import (
+    AccessDeniedError,
+    CallTimeoutError,
+    GitFailedError,
+    GitNotFoundError,
+    InvalidArgumentError,
+    NotARepositoryError,
+)
+from filetools.project.folder import holder, home_folder, short_path
+from filetools.settings import MIB, variables
+
+LIMIT_SECONDS: Final = 5.0
+MOST_BYTES: Final = MIB
+MOST_COMMITS: Final = 20
+MESSAGE_CHARS: Final = 80
+# The user's own configuration counts: safe.directory stands nowhere else, and what it names is the user's.
+_INHERITED: Final = ("HOME", "XDG_CONFIG_HOME", "USERPROFILE", "SYSTEMROOT", "GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM",
+                     "GIT_CONFIG_NOSYSTEM", "GIT_CEILING_DIRECTORIES")  # fmt: skip
+# Without a protocol there is no transport: for an object that a partial clone lacks, git would start one of its choice.
+_SET: Final = {"LC_ALL": "C", "GIT_TERMINAL_PROMPT": "0", "GIT_OPTIONAL_LOCKS": "0", "GIT_ALLOW_PROTOCOL": "",
+               "GIT_NO_LAZY_FETCH": "1"}  # fmt: skip
+_HARDENED: Final = ("--no-pager", "--literal-pathspecs", "-c", "core.fsmonitor=false", "-c", f"core.hooksPath={os.devnull}",
+                    "-c", "log.showSignature=false")  # fmt: skip
+# All scopes: git-lfs of the user's configuration, too, runs programs that the repository's configuration names.
+_FILTERS: Final = ("config", "--get-regexp", "--name-only", r"^filter\..*\.(clean|smudge|process)$")
+_STATUS: Final = ("status", "--porcelain=v2", "--branch", "-z", "--untracked-files=normal", "--ignore-submodules=all",
+                  "--ahead-behind", "--no-renames")  # fmt: skip
+# NUL parts the fields, as no message holds it. What the repository's configuration could change otherwise is said.
+_LOG: Final = ("log", "-z", "--format=%h%x00%ar%x00%B", "--abbrev=7", "--encoding=UTF-8", "--no-show-signature",
+               "--no-patch", "--no-ext-diff", "--no-textconv", "--no-mailmap", "--no-notes", "--no-decorate")  # fmt: skip
+_URL: Final = re.compile(r"(https?|ssh)://(?:([^/]*)@)?([\w.-]+|\[[\w:.%]+\])(:\d+)?/+(?P<name>.+)")
+_SCP: Final = re.compile(r"(?:[^@:/]+@)?(?:[\w.-]{2,}|\[[\w:.%]+\]):/?(?P<name>[^/:@][^@]*)")
+
+
+def git_state(path: str, *, limit: int = 5) -> dict[str, Any]:
+    """Return branch, latest commits, and whether something is not committed.
+
+    Args:
+        path: A folder, absolute, its links resolved: a work tree, one below, or a bare repository.
+        limit: Most commits, 1 to 20.
+
+    Returns:
+        `{"branch", "commits": [{"hash", "msg", "age"}], "dirty", "ahead"?, "behind"?, "upstream"?, "upstream_gone"?,
+        "detached"?}`. In place of `"dirty"`, `"unknown"` says why there was no `git status`: it would run "filters", set
+        the time of a file of a "split index", or there is "no work tree" here.
+
+    Raises:
+        InvalidArgumentError, NotARepositoryError, GitNotFoundError, GitFailedError
+        AccessDeniedError: The repository belongs to a user whom git is not told to trust.
+        CallTimeoutError: It took longer than 5 s.
+    """
+    if limit not in range(1, MOST_COMMITS + 1):
+        raise InvalidArgumentError(f"limit must be from 1 to {MOST_COMMITS}")
+    git, log = _Git(path), (*_LOG, f"-{int(limit)}")
+    (filters,) = git.run(_FILTERS)
+    unknown = "filters" if filters.code != 1 and git.checked(filters) else "split index" if git.has_split_index else ""
+    if not unknown:
+        status, commits = git.run(_STATUS, log)
+        if "must be run in a work tree" not in git.complaint(status):
+            return _state(git, commits, **_of_status(git.checked(status)))
+    bare, head, commits = git.run(("rev-parse", "--is-bare-repository"), ("symbolic-ref", "--quiet", "HEAD"), log)
+    is_bare = git.checked(bare) == b"true\n"
+    state: dict[str, Any] = {"dirty": False} if is_bare else {"unknown": unknown or "no work tree"}
+    if head.code == 1:
+        return _state(git, commits, branch="HEAD", detached=True, **state)
+    ref = _text(git.checked(head)).rstrip("\n")
+    (tracked,) = git.run(("for-each-ref", "--format=%(upstream:short)%00%(upstream:track)", ref))
+    upstream, _, track = _text(git.checked(tracked)).rstrip("\n").partition("\0")
+    state |= {name: int(count) for name, count in re.findall(r"(ahead|behind) (\d+)", track)}
+    state |= {"branch": ref.removeprefix("refs/heads/"), "upstream": upstream, "upstream_gone": track == "[gone]"}
+    return _state(git, commits, **state)
+
+
+def git_remote(path: str) -> dict[str, str] | None:
+    """Return where a repository comes from: `{"remote", "repo_name"}`, without passwords, and `owner/name` out of it.
+
+    It is the address of `origin`, else of what the branch follows; None if that is none, or of this machine, and where git
+    tells nothing.
+
+    Raises:
+        CallTimeoutError: It took longer than 5 s.
+    """
+    try:
+        answers = _Git(path).run(("ls-remote", "--get-url", "origin"), ("ls-remote", "--get-url"))
+    except (GitFailedError, AccessDeniedError):
+        return None
+    return next((found for answer in answers if (found := _remote(_text(answer.out).rstrip("\n")))), None)
+
+
+def listed_files(path: str) -> list[str] | None:
+    """Return the files below a folder that git tracks, and those that it neither tracks nor ignores, relative to it.
+
+    Some may be gone from the disk, or be folders of submodules. Names that are no UTF-8 are as `os.fsdecode` makes them.
+    None where git tells nothing, or more than 1 MiB.
+
+    Raises:
+        CallTimeoutError: It took longer than 5 s.
+    """
+    try:
+        git = _Git(path)
+        if git.has_split_index:
+            return None
+        (answer,) = git.run(("ls-files", "-z", "--cached", "--others", "--exclude-standard"))
+        names = git.checked(answer).split(b"\0")[:-1]
+    except (GitFailedError, AccessDeniedError):
+        return None
+    if len(answer.out) == MOST_BYTES:
+        return None
+    # A name in conflict comes three times; one that ends with a slash is a repository of its own.
+    return [os.fsdecode(name) for name in dict.fromkeys(names) if not name.endswith(b"/")]
+
+
+def _of_status(out: bytes) -> dict[str, Any]:
+    entries = _text(out).split("\0")
+    facts = dict(entry[2:].split(" ", 1) for entry in entries if entry.startswith("# "))
+    state: dict[str, Any] = {"dirty": any(entry[:2] not in ("# ", "") for entry in entries)}
+    if facts["branch.head"] == "(detached)":
+        return state | {"branch": "HEAD", "detached": True}
+    ahead, behind = re.findall(r"\d+", facts.get("branch.ab", "+0 -0"))
+    upstream = facts.get("branch.upstream", "")
+    is_gone = bool(upstream) and "branch.ab" not in facts and facts["branch.oid"] != "(initial)"
+    state |= {"ahead": int(ahead), "behind": int(behind), "upstream": upstream, "upstream_gone": is_gone}
+    return state | {"branch": facts["branch.head"]}
+
+
+def _state(git: _Git, log: _Answer, *, branch: str, **facts: Any) -> dict[str, Any]:
+    is_unborn = git.complaint(log).endswith("does not have any commits yet")
+    fields = [] if is_unborn else _text(git.checked(log)).split("\0")
+    commits = [
+        {"hash": commit, "msg": _first_line(message), "age": age}
+        for commit, age, message in zip(fields[::3], fields[1::3], fields[2::3], strict=False)
+    ]
+    return {"branch": branch, "commits": commits} | {
+        name: fact for name, fact in facts.items() if fact or name == "dirty"
+    }
+
+
+def _first_line(message: str) -> str:
+    line = (message.strip().splitlines() or [""])[0]
+    return line if len(line) <= MESSAGE_CHARS else f"{whole_start(line, MESSAGE_CHARS - 3)}..."
+
+
+def _remote(address: str) -> dict[str, str] | None:
+    url = _URL.fullmatch(address.partition("?")[0].partition("#")[0])
+    found = url or _SCP.fullmatch(address)
+    name = found["name"].strip("/").removesuffix(".git").rstrip("/") if found else ""
+    if not name or not address.isprintable():
+        return None
+    if url:
+        scheme, user, host, port, rest = url.groups()
+        # Over HTTP a user is often a token, which is a password, too.
+        user = f"{user.partition(':')[0]}@" if user and scheme == "ssh" else ""
+        address = f"{scheme}://{user}{host}{port or ''}/{rest}"
+    return {"remote": address, "repo_name": name}
+
+
+def _text(out: bytes) -> str:
+    return out.decode(errors="replace")
+
+
+class _Answer(NamedTuple):
+    call: Sequence[str]
+    out: bytes
+    """Cut at 1 MiB."""
+    code: int
+
+
+class _Git:
+    """Runs git in a folder, for 5 s in all. Lives for one question."""
+
+    def __init__(self, path: str) -> None:
+        self._path, self._until = path, monotonic() + LIMIT_SECONDS
+        place = Path(path)
+        root = next((each for each in (place, *place.parents) if os.path.lexists(each / ".git")), place)
+        # A program that lies in the repository is not git, even where a folder of it, or whichever one is in, is on PATH.
+        folders = os.pathsep.join(
+            each for each in variables(["PATH"]).get("PATH", os.defpath).split(os.pathsep)
+            if os.path.isabs(each) and holder(os.path.realpath(each), [str(root)][: len(root.parts) - 1]) is None
+        )  # fmt: skip
+        program = which("git", path=folders)
+        if program is None or not os.path.isabs(program):
+            raise GitNotFoundError
+        # A clone can bring a bare repository, with a configuration, as plain files: it counts only where it is asked for.
+        is_bare = all((place / name).exists() for name in ("HEAD", "objects", "refs"))
+        self._command = (program, *_HARDENED, "-c", f"safe.bareRepository={'all' if is_bare else 'explicit'}")
+        self._environment = {**variables(_INHERITED), **_SET, "PATH": folders}
+        self.has_split_index = _has_split_index(root / ".git")
+
+    def run(self, *calls: Sequence[str], hears: str = "stdout") -> list[_Answer]:
+        """Run git some times at once, and hear one of its streams; raises if it does not start or end in time."""
+        children: list[subprocess.Popen[bytes]] = []
+        late = Timer(max(0.0, self._until - monotonic()), _kill, (children,))
+        late.start()
+        try:
+            children.extend(
+                self._started(call, hears) for call in calls
+            )  # one by one, so that all there are get killed
+            return [self._answer(call, child) for call, child in zip(calls, children, strict=True)]
+        finally:
+            late.cancel()
+            _kill(children)
+
+    def checked(self, answer: _Answer) -> bytes:
+        """Return what git said, or raise what it complains of."""
+        if answer.code == 0 or len(answer.out) == MOST_BYTES:
+            return answer.out
+        error, home = self.complaint(answer), home_folder()
+        if error.startswith("not a git repository"):
+            raise NotARepositoryError
+        if error.startswith(("detected dubious ownership", "unsafe repository")):
+            raise AccessDeniedError(
+                short_path(self._path), "its repository belongs to a user whom git is not told to trust",
+                suggested_action="Have the user add it to safe.directory in their configuration of git, or go on without.",
+            )  # fmt: skip
+        raise GitFailedError(error.replace(f"{home}{os.sep}", f"~{os.sep}") if home else error)
+
+    def complaint(self, answer: _Answer) -> str:
+        """Return the first line that git complains in where the same is asked again: two pipes at once can block it."""
+        if answer.code == 0:
+            return ""
+        (again,) = self.run(answer.call, hears="stderr")
+        lines = [line for line in _text(again.out).splitlines() if not line.startswith(("warning: ", "hint: "))]
+        return (lines or ["it gives no reason"])[0].removeprefix("fatal: ").removeprefix("error: ")
+
+    def _started(self, call: Sequence[str], hears: str) -> subprocess.Popen[bytes]:
+        streams = {name: subprocess.PIPE if name == hears else subprocess.DEVNULL for name in ("stdout", "stderr")}
+        try:
+            return subprocess.Popen(
+                (*self._command, *call), cwd=self._path, env=self._environment, stdin=subprocess.DEVNULL,
+                stdout=streams["stdout"], stderr=streams["stderr"],
+                process_group=0,  # not a session: the scheduler of a busy Linux gives a new one its turn later
+            )  # fmt: skip
+        except OSError as exc:
+            raise GitFailedError(exc.strerror or "it cannot be started") from exc
+
+    def _answer(self, call: Sequence[str], child: subprocess.Popen[bytes]) -> _Answer:
+        stream = child.stdout or child.stderr
+        assert stream is not None
+        with stream:  # git that says more is ended by the closed pipe
+            out = stream.read(MOST_BYTES)
+        code = child.wait()
+        if monotonic() >= self._until:
+            raise CallTimeoutError("git", LIMIT_SECONDS)
+        return _Answer(call, out, code)
+
+
+def _kill(children: list[subprocess.Popen[bytes]]) -> None:
+    for child in children:
+        if child.returncode is None:  # else the number of its group may be another's by now
+            with suppress(ProcessLookupError, PermissionError):
+                os.killpg(child.pid, signal.SIGKILL) if hasattr(os, "killpg") else child.kill()
+
+
+def _has_split_index(folder: Path) -> bool:
+    """Whether git would set the time of a file in the repository when it reads the index.
+
+    Source: git, read-cache.c (freshen_shared_index).
+    """
+    with suppress(OSError):
+        if folder.is_file():  # of a linked work tree or a submodule
+            folder = folder.parent / os.fsdecode(folder.read_bytes().removeprefix(b"gitdir:").strip())
+        return any(name.startswith("sharedindex.") for name in os.listdir(folder))
+    return False

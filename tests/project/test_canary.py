@@ -1,0 +1,85 @@
+"""Whatever a repository names, nothing of it is run, and nothing in it changes."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from filetools.errors import FileToolsError
+from filetools.project.git import git_remote, git_state, listed_files
+from tests.support.hostile_repository import FILTERS, KINDS, HostileRepository, environment, hostile_repository
+
+CALLS: list[Callable[[str], object]] = [git_state, git_remote, listed_files]
+
+
+@pytest.fixture(autouse=True)
+def _nobodys_configuration(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in environment().items():
+        monkeypatch.setenv(name, value)
+
+
+def all_calls(hostile: HostileRepository) -> int:
+    """Make every call in every folder; return how many had an answer."""
+    answered = 0
+    for folder in hostile.folders:
+        for call in CALLS:
+            with suppress(FileToolsError):
+                answered += call(str(folder)) is not None
+    return answered
+
+
+def everything(root: Path) -> dict[str, tuple[int, int, int, bytes]]:
+    """Return kind and rights, time and bytes of all below a folder."""
+    found = {}
+    for folder, folders, files in os.walk(root):
+        for path in (Path(folder), *(Path(folder, name) for name in (*folders, *files))):
+            facts = path.lstat()
+            content = path.read_bytes() if path.is_file() else b""
+            found[str(path)] = (facts.st_mode, facts.st_ino, facts.st_mtime_ns, content)
+    return found
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_program_is_run_by_git_and_never_by_us(kind: str, tmp_path: Path) -> None:
+    hostile = hostile_repository(tmp_path / "it", kind)
+    all_calls(hostile)
+    assert hostile.fired() == set()
+    KINDS[kind].pull(hostile)
+    assert kind in hostile.fired(), "nobody runs this program, so the test proves nothing"
+
+
+@pytest.mark.parametrize("left_out", [frozenset[str](), FILTERS, frozenset({*FILTERS, "partial-clone.log"})], ids=len)
+def test_with_all_of_them_at_once_none_is_run_and_nothing_changes(left_out: frozenset[str], tmp_path: Path) -> None:
+    kinds = [kind for kind in KINDS if kind not in {*left_out, "partial-clone.status"}]
+    hostile = hostile_repository(tmp_path / "it", *kinds)
+    before = everything(hostile.root)
+    answered = all_calls(hostile)
+    assert hostile.fired() == set()
+    assert everything(hostile.root) == before
+    assert answered > 0
+
+
+def test_in_ordinary_repositories_nothing_changes_not_even_what_git_would_bring_up_to_date(tmp_path: Path) -> None:
+    hostile = hostile_repository(tmp_path / "it", "alias")
+    git = hostile.git
+    git("config", "core.untrackedCache", "true")
+    git("worktree", "add", "--quiet", "../linked")
+    git("update-index", "--split-index", inside="nested")
+    (hostile.root / "src/b.txt").touch()  # a refresh of the index would note its new time
+    for path in (hostile.root / "nested/.git").glob("sharedindex.*"):
+        os.utime(path, (1, 1))
+    before = everything(tmp_path)
+    for folder in (*hostile.folders, tmp_path / "it/linked"):
+        for call in CALLS:
+            with suppress(FileToolsError):
+                call(str(folder))
+    assert everything(tmp_path) == before
+    git("status")
+    git("status", inside="nested")
+    changed = {path for path, facts in everything(tmp_path).items() if facts != before.get(path)}
+    assert f"{hostile.root}/.git/index" in changed
+    assert any("sharedindex" in path for path in changed)
