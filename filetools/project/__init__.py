@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 from filetools.deferred import deferred
 
 if TYPE_CHECKING:
+    from filetools.project.git import git_remote, git_state, listed_files
     from filetools.project.manifests import dependencies, discovered
     from filetools.project.prompt import build_prompt, estimate_tokens, format_context, gather
     from filetools.project.recent import age, recent_files
@@ -14,6 +15,7 @@ else:
     __getattr__, __dir__ = deferred(
         __name__,
         {
+            "filetools.project.git": "git_remote, git_state, listed_files",
             "filetools.project.manifests": "dependencies, discovered",
             "filetools.project.prompt": "build_prompt, estimate_tokens, format_context, gather",
             "filetools.project.recent": "age, recent_files",
@@ -30,5 +32,8 @@ __all__ = [
     "estimate_tokens",
     "format_context",
     "gather",
+    "git_remote",
+    "git_state",
+    "listed_files",
     "recent_files",
 ]

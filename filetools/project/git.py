@@ -153,7 +153,7 @@ def _state(git: _Git, log: _Answer, *, branch: str, **facts: Any) -> dict[str, A
 
 
 def _first_line(message: str) -> str:
-    line = (message.strip().splitlines() or [""])[0]
+    line = (message.strip().splitlines() or [""])[0].rstrip()
     return line if len(line) <= MESSAGE_CHARS else f"{whole_start(line, MESSAGE_CHARS - 3)}..."
 
 
