@@ -104,8 +104,8 @@ def test_a_program_called_git_in_the_repository_is_never_run(
     monkeypatch.chdir(repository.path)
     for entries in ("", ".", "bin", str(inside), str(tmp_path / "link")):
         monkeypatch.setenv("PATH", os.pathsep.join((entries, os.environ["PATH"])))
-        for folder in (repository.path, repository.path / "src"):
-            assert git_state(str(folder))["branch"] == "main"
+        for asked in (repository.path, repository.path / "src"):
+            assert git_state(str(asked))["branch"] == "main"
     assert not (tmp_path / "mark").exists()
 
 
