@@ -7,14 +7,20 @@ import os
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
+from filetools.deferred import deferred_modules
 from filetools.errors import AccessDeniedError, InvalidArgumentError
 from filetools.events import Event
 from filetools.facade.parts import Parts
 from filetools.models import Actor
 from filetools.project.folder import ProjectFolder, below, folder_path, holder, opened_folder, real_folders
 from filetools.project.registry import Registry
+
+if TYPE_CHECKING:
+    from filetools.project import git
+else:
+    (git,) = deferred_modules("filetools.project", "git")
 
 T = TypeVar("T")
 Authorise = Callable[..., Awaitable[Any]]
@@ -99,7 +105,11 @@ class ProjectCalls:
 
     def _registry(self, publish: Callable[[Event], object]) -> Registry:
         return Registry(
-            self._parts.journal.registry, base=self._root, clock=time.time, publish=publish, remote=lambda path: None
+            self._parts.journal.registry,
+            base=self._root,
+            clock=time.time,
+            publish=publish,
+            remote=lambda path: git.git_remote(path),
         )
 
     def _looked(self, place: str, opened: str, work: Callable[[ProjectFolder], T]) -> T:

@@ -117,6 +117,11 @@ def test_buffers_and_the_bus(files: BlockingFacade) -> None:
     assert heard.wait(30)
 
 
+def test_projects(files: BlockingFacade) -> None:
+    made = files.projects.run(lambda registry: registry.create("."))
+    assert files.projects.run(lambda registry: registry.list_projects()) == [made]
+
+
 def test_descriptors(files: BlockingFacade) -> None:
     kept = files.descriptors()
     assert kept.run(lambda descriptors: descriptors.create("text")).attributes["fd"] == "fd:1"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import subprocess
 from functools import partial
 from pathlib import Path
 
@@ -84,6 +85,23 @@ async def test_changes_are_events_before_the_call_returns(files: FileToolsFacade
     assert [each.to_dict() for each in events] == [
         {"event": "project:created", "project": made["id"], "path": made["path"]}
     ]
+
+
+async def test_a_project_is_named_after_its_repository(
+    files: FileToolsFacade, other: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GIT_CONFIG_GLOBAL", os.devnull)
+    monkeypatch.setenv("GIT_CONFIG_NOSYSTEM", "1")
+    plain = await files.projects.run(lambda registry: registry.create(str(other)))
+    assert (plain["name"], "git_remote" in plain) == ("other", False)
+    for command in (["init", "-q"], ["remote", "add", "origin", "https://me:secret@example.org/acme/app.git"]):
+        subprocess.run(["git", *command], cwd=other, check=True)
+    told = await files.projects.run(lambda registry: registry.refresh(plain["id"]))
+    assert (told["name"], told["repo_name"]) == ("other", "acme/app")
+    assert "secret" not in told["git_remote"]
+    await files.projects.run(lambda registry: registry.delete_project(plain["id"]))
+    made = await files.projects.run(lambda registry: registry.ensure_project(str(other)))
+    assert (made["name"], made["git_remote"]) == ("acme/app", told["git_remote"])
 
 
 async def test_every_actor_and_process_knows_the_same(root: Path) -> None:
