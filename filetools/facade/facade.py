@@ -228,6 +228,14 @@ class FileToolsFacade(ReadCalls, SearchCalls, BodyCalls, TreeCalls, HistoryCalls
         """
         return self._parts.tracker.take_changed(self.actor)
 
+    async def instructions_in(self, folders: Sequence[str]) -> tuple[str, ...]:
+        """Return the instruction files for agents that stand in some folders, such as AGENTS.md, by the names of real files.
+
+        What this actor may not read is left out; nobody is asked.
+        """
+        self._runner.check_open()
+        return await self.projects.instructions_in(folders)
+
     async def approvals(self) -> tuple[ApprovalRequest, ...]:
         """Return what waits for a person's answer, in whatever process it was asked; oldest first."""
         self._runner.check_open()

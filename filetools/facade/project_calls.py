@@ -15,6 +15,7 @@ from filetools.events import Event
 from filetools.facade.parts import Parts
 from filetools.models import Actor
 from filetools.project.folder import ProjectFolder, below, folder_path, holder, opened_folder, real_folders
+from filetools.project.instructions import instruction_files
 from filetools.project.registry import Registry
 
 if TYPE_CHECKING:
@@ -84,6 +85,15 @@ class ProjectCalls:
         return await self._parts.crew.run(
             lambda: self._looked(place, place if top is None else top(place, outermost), work)
         )
+
+    async def instructions_in(self, folders: Sequence[str]) -> tuple[str, ...]:
+        """Return the instruction files in some folders of the workspace; see `FileToolsFacade.instructions_in`."""
+
+        def work(folder: ProjectFolder) -> tuple[str, ...]:
+            reads = folder.reads
+            return tuple(path for each in folders for path in instruction_files(reads, reads.resolve(each)))
+
+        return await self._parts.crew.run(lambda: self._looked(self._root, self._root, work))
 
     def _found(
         self, path: str | None, project_id: str | None, further: Sequence[str] | None, *, is_nearest: bool

@@ -57,6 +57,7 @@ BATCHES: tuple[AnyTool, ...] = (
         group="batches",
         level="auto",
         effect="read",
+        looks_at="file",
         is_idempotent=True,
         has_body=True,
         result=ReadBatchResult,

@@ -21,6 +21,7 @@ from filetools.errors import (
 from filetools.models import Result
 from filetools.permissions import watched
 from filetools.tools.abort import AbortSignal
+from filetools.tools.announcing import Announcer
 from filetools.tools.arguments import Parameters, read_arguments
 from filetools.tools.call_log import CallLog
 from filetools.tools.call_report import CallReport
@@ -59,6 +60,8 @@ class CallDesk:
     """Most of a text that a model gets at once."""
     roots: Roots | None = None
     """What is served by absolute paths; `files` is the first of it."""
+    announcer: Announcer | None = None
+    """Tells of instruction files; None for callers that are not told."""
 
     @property
     def known(self) -> Files | Roots:
@@ -108,6 +111,8 @@ class ToolCall:
         if self._repairs and envelope["success"]:
             told = {"code": "REPAIRED", "message": f"Arguments: {'; '.join(self._repairs)}"}
             envelope["warnings"] = [told, *envelope.get("warnings", ())]
+        if self._desk.announcer is not None and self._parameters is not None and envelope["success"]:
+            envelope |= await self._desk.announcer.news(self._desk.find(self._name), self._parameters)
         return envelope | news_of(self._desk.known.changed_since_read())
 
     async def _enveloped(self, arguments: object) -> dict[str, Any]:

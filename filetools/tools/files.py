@@ -109,6 +109,9 @@ class Files(Protocol):
     def changed_since_read(self) -> tuple[ChangedFile, ...]:
         """Return the files that this actor knows and others have changed since; each is told once."""
 
+    async def instructions_in(self, folders: Sequence[str]) -> Sequence[str]:
+        """Return the instruction files that stand in some folders."""
+
     async def read_file(
         self,
         path: str,

@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from filetools.errors import InvalidArgumentError, UnknownToolError
 from filetools.tools.abort import AbortSignal
+from filetools.tools.announcing import Announcer
 from filetools.tools.arguments import MAX_SHOWN_CHARACTERS, nearest_name
 from filetools.tools.arranging import ARRANGING
 from filetools.tools.batches import BATCHES
@@ -98,6 +99,7 @@ class ToolRegistry:
         self.log = CallLog() if log is None else log
         if require_version is None:
             require_version = files.actor.kind == "agent" and not require_read
+        is_told = files.actor.kind == "agent" and files.settings.announce_instructions
         self._desk = CallDesk(
             files=files.for_actor(files.actor, require_version=True) if require_version else files,
             find=self.tool,
@@ -106,6 +108,7 @@ class ToolRegistry:
             offered=Offered(self._tools, OWN_NAMES, dialect or Names()),
             require_read=require_read,
             roots=roots,
+            announcer=Announcer(files, roots) if is_told else None,
             descriptors=descriptors,
             limits=TextLimits(lines=files.settings.max_text_lines, characters=files.settings.max_text_characters),
         )
@@ -213,7 +216,8 @@ class ToolRegistry:
         Returns:
             `{"success": True, "data": …, "warnings": […]}`, or `{"success": False, "error", "error_code", "retryable",
             "suggested_action", "details", "attempts"}`; warnings and suggested_action only where there are any. Where
-            others have changed files that the actor knows, also `changed_since_read`: path, by, version of each.
+            others have changed files that the actor knows, also `changed_since_read`: path, by, version of each. At an
+            agent's first successful look into a folder below the root, `instructions`: paths of the instruction files there.
         """
         call_id = tool_call_id or f"call-{secrets.token_hex(8)}"
         shown = str(name)[:MAX_SHOWN_CHARACTERS]

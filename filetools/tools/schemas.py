@@ -11,6 +11,7 @@ NEWS_PROPERTIES: Final[dict[str, Any]] = {
     "warnings": {"type": "array", "items": {"type": "object"}},
     "changed_since_read": {"type": "array", "items": {"type": "object"}},
     "changed_since_read_more": {"type": "integer"},
+    "instructions": {"type": "array", "items": {"type": "string"}},
 }
 """What an envelope tells beside its data."""
 

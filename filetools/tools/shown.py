@@ -15,7 +15,7 @@ from filetools.tools.summaries import summary_of
 from filetools.tools.tool import AnyTool
 
 _EDITORS: Final = "editor"
-NEWS: Final = ("warnings", "changed_since_read", "changed_since_read_more")
+NEWS: Final = ("warnings", "changed_since_read", "changed_since_read_more", "instructions")
 """What an envelope tells beside its data."""
 IN_SENTENCE: Final = ("closest", "others")
 """Details for programs, of which the sentence of the error has all."""
@@ -110,6 +110,8 @@ def news_lines(envelope: Mapping[str, Any]) -> Iterator[str]:
         yield f"changed since you saw it: {changed['path']} by {by['kind']} {by['id']}, {became}"
     if more := envelope.get("changed_since_read_more"):
         yield f"changed since you saw them: {more} more files"
+    for path in envelope.get("instructions", ()):
+        yield f"instructions: {path} applies here; read it before you change files here"
 
 
 def _without_text(facts: Mapping[str, Any]) -> Mapping[str, Any]:

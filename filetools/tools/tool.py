@@ -96,6 +96,8 @@ class Tool(Generic[P]):
     """Whether it returns a body, which a model gets as text."""
     result: type[Result] | None = None
     """The shape of its data, where that is a model."""
+    looks_at: Literal["file", "folder"] | None = None
+    """What its path names, if it reads there: agents are then told of the instructions that apply there."""
     time_limit_seconds: float | None = None
     """Its own time limit; None for that of the settings."""
     published: Published | None = None

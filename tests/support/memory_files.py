@@ -202,6 +202,9 @@ class MemoryFiles:
     async def recall(self) -> None:
         pass
 
+    async def instructions_in(self, folders: Sequence[str]) -> Sequence[str]:
+        return [f"{folder}/AGENTS.md" for folder in folders if f"{folder}/AGENTS.md" in self.tree.texts]
+
     def changed_since_read(self) -> tuple[ChangedFile, ...]:
         told, self.tree.changed = tuple(self.tree.changed), []
         return told

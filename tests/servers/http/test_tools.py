@@ -293,3 +293,12 @@ def test_a_long_search_tells_its_first_rows_before_the_rest(server: HttpServer) 
         found = [row for kind, part in parts if kind == "partial" for row in part[rows]]
         assert len(found) >= 20
         assert found == plain["data"][rows][: len(found)]
+
+
+def test_the_envelope_tells_an_agent_once_of_instructions_below_the_root(server: HttpServer) -> None:
+    call(server, "write_file", path="told/AGENTS.md", content="rules")
+    call(server, "write_file", path="told/a.txt", content="a")
+    session = {"Filetools-Session": "told-once"}
+    assert call(server, "list_files", session, path="told").json()["instructions"] == ["told/AGENTS.md"]
+    assert "instructions" not in call(server, "read_file", session, path="told/a.txt").json()
+    assert call(server, "read_file", {"Filetools-Session": "another"}, path="told/a.txt").json()["instructions"]

@@ -142,6 +142,7 @@ FINDING: tuple[AnyTool, ...] = (
         group=GROUP,
         level="auto",
         effect="read",
+        looks_at="folder",
         is_idempotent=True,
         has_body=True,
         present=presented(_shown),

@@ -251,6 +251,7 @@ SEARCHING: tuple[AnyTool, ...] = (
         group=GROUP,
         level="auto",
         effect="read",
+        looks_at="folder",
         is_idempotent=True,
         has_body=True,
         present=presented(grep_text),

@@ -161,6 +161,7 @@ READING: tuple[AnyTool, ...] = (
         group=GROUP,
         level="auto",
         effect="read",
+        looks_at="file",
         is_idempotent=True,
         has_body=True,
         present=presented(_shown),

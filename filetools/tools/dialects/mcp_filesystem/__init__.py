@@ -119,11 +119,11 @@ _CHANGING: Final[tuple[AnyTool, ...]] = (
 )  # fmt: skip
 _LISTING: Final[tuple[AnyTool, ...]] = (
     reading(
-        "list_directory", OnePath, list_directory, schema=_PATH,
+        "list_directory", OnePath, list_directory, schema=_PATH, looks_at="folder",
         description="List a folder, one entry a line: [DIR] or [FILE], then the name.",
     ),
     reading(
-        "list_directory_with_sizes", ListWithSizes, list_directory_with_sizes,
+        "list_directory_with_sizes", ListWithSizes, list_directory_with_sizes, looks_at="folder",
         schema=record(
             ("path",),
             path=TEXT,
@@ -132,7 +132,8 @@ _LISTING: Final[tuple[AnyTool, ...]] = (
         description="List a folder with the sizes of its files, and their number and sum at the end.",
     ),
     reading(
-        "directory_tree", Tree, directory_tree, schema=record(("path",), path=TEXT, excludePatterns=PATTERNS),
+        "directory_tree", Tree, directory_tree, looks_at="folder",
+        schema=record(("path",), path=TEXT, excludePatterns=PATTERNS),
         description="Show all that is below a folder as JSON: name, type, and children of folders.",
     ),
 )  # fmt: skip
@@ -144,7 +145,7 @@ _MOVING: Final[tuple[AnyTool, ...]] = (
 )  # fmt: skip
 _LOOKING: Final[tuple[AnyTool, ...]] = (
     reading(
-        "search_files", Search, search_files,
+        "search_files", Search, search_files, looks_at="folder",
         schema=record(("path", "pattern"), path=TEXT, pattern=TEXT, excludePatterns=PATTERNS),
         description=(
             "Find files and folders below a folder whose path below it fits a glob: *.py for that folder alone, **/*.py for"

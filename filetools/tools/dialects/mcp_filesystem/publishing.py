@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 from filetools.tools.arguments import P
 from filetools.tools.dialects.mcp_filesystem.showing import present
@@ -40,6 +40,7 @@ def reading(
     schema: Mapping[str, Any],
     title: str | None = None,
     output: Mapping[str, Any] = CONTENT,
+    looks_at: Literal["file", "folder"] = "file",
 ) -> Tool[P]:
     """Return a tool that only reads; without `title` it is that of the name."""
     return Tool(
@@ -50,6 +51,7 @@ def reading(
         group=GROUP,
         level="auto",
         effect="read",
+        looks_at=looks_at,
         is_idempotent=True,
         has_body=True,
         present=present,
