@@ -80,8 +80,7 @@ def build_prompt(context: Row, user_input: str, *, max_tokens: int | None = None
     `max_tokens` is the most of `estimate_tokens` for all of it; only the context shrinks, see `format_context`.
     """
     end = f"\n\n---\n\n## User Input\n\n{user_input}"
-    room = None if max_tokens is None else max_tokens - estimate_tokens(end)
-    return format_context(context, max_tokens=room) + end
+    return format_context(context, max_tokens=None if max_tokens is None else max_tokens - estimate_tokens(end)) + end
 
 
 def _answer(ask: Ask, path: str) -> dict[str, Any] | None:

@@ -16,7 +16,7 @@ from tests.support.terminal import CommandLine
 
 GROUP: Any = typer.main.get_command(app)
 SERVING = ("mcp", "serve")
-WITHOUT_A_ROOT = ("demo", "tools")
+WITHOUT_A_ROOT = ("demo", "tools", "context")
 OWN_OPTIONS = {
     "demo": ("--only",),
     "read": ("--offset", "--limit", "--version"),
@@ -52,6 +52,7 @@ OWN_OPTIONS = {
     "doctor": ("--settings", "--repair"),
     "call": (),
     "tools": ("--format",),
+    "context": ("--prompt",),
     "approvals": ("--diff",),
     "approve": ("--deny", "--for-run"),
     "mcp": ("--tools", "--permissions", "--read-only", "--structured"),
@@ -73,7 +74,7 @@ def test_a_command_has_its_options_and_the_shared_ones(name: str) -> None:
 
 
 def test_there_is_no_command_that_nobody_promises() -> None:
-    assert set(GROUP.commands) - {"fd", "project", "context", "history", "discover", "acp"} == set(OWN_OPTIONS)
+    assert set(GROUP.commands) - {"fd", "project", "history", "discover", "acp"} == set(OWN_OPTIONS)
 
 
 def test_shared_options_may_stand_before_the_command(run: CommandLine, tmp_path: Path) -> None:
@@ -188,6 +189,11 @@ ENDINGS: list[tuple[str, int]] = [
     ('call write_file {"path":"notes.md","content":"x","expected_version":"000000000000"}', 3),
     ('call read_file {"path":"../out"}', 5),
     ("tools", 0),
+    ("context", 0),
+    ("context src --prompt", 0),
+    ("context nope", 1),
+    ("context .filetools", 5),
+    ("context src notes.md", 2),
     ("tools --format nope", 2),
     ("approvals", 0),
     ("approve nope", 2),

@@ -120,6 +120,18 @@ def test_a_run_is_forgotten_after_its_last_call() -> None:
     runs.count("r")
 
 
+def test_a_run_that_goes_on_keeps_no_other_from_being_forgotten() -> None:
+    clock = Clock()
+    runs = ParsingRuns(clock)
+    runs.count("goes on")
+    for _ in range(MOST_A_RUN):
+        runs.count("ended")
+    clock.now += FORGOTTEN_SECONDS - 1
+    runs.count("goes on")
+    clock.now += 1
+    runs.count("ended")
+
+
 def test_all_runs_together_may_call_so_often_a_minute() -> None:
     clock = Clock()
     runs = ParsingRuns(clock)

@@ -45,6 +45,10 @@ COMMANDS: Final[Mapping[str, tuple[str, str]]] = {
         "List the tools that agents get, or print their definitions for the interface of a model.",
     ),
     "fd": ("descriptors", "Read the long results that an agent got as descriptors."),
+    "context": (
+        "context",
+        "Show what an agent is told of a folder: git, README, instructions, dependencies, and the text for a prompt.",
+    ),
     "mcp": ("serving", "Serve agents over MCP on standard input and output."),
     "serve": ("serving_http", "Serve files, tools and changes over HTTP, and MCP at /mcp."),
     "approvals": ("answering", "List what agents wait for a person to allow."),

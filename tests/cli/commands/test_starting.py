@@ -38,6 +38,7 @@ READING: dict[str, Sequence[tuple[str, ...]]] = {
     "instances": ((), ("list", "--json")),
     "call": (("read_file", '{"path": "notes.md"}'), ("grep_files", '{"pattern": "one"}'), ("nope",)),
     "tools": ((), ("--format", "json")),
+    "context": ((), ("src", "--json"), ("--prompt",), ("nope",)),
     "approvals": ((), ("--diff",)),
     "approve": (("approval-0123456789abcdef",),),
     "doctor": ((), ("--settings",), ("--repair",), ("--json",)),
