@@ -18,6 +18,7 @@ from filetools.project.instructions import (
     instruction_root,
     instructions,
 )
+from tests.support.unprivileged import as_nobody
 
 
 def make(root: Path, files: dict[str, str | bytes]) -> None:
@@ -306,12 +307,20 @@ def test_what_a_rule_keeps_back_is_nowhere_in_the_answer(tmp_path: Path) -> None
         assert withheld not in repr(ask(tmp_path, withheld=withheld, max_chars=1))
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
 def test_what_the_system_keeps_back_is_left_out(tmp_path: Path) -> None:
-    make(tmp_path, {"AGENTS.md": "1", "CLAUDE.md": "2", ".claude/rules/a.md": "", ".claude/skills/a/SKILL.md": ""})
+    make(tmp_path, {"AGENTS.md": "1", "CLAUDE.md": "2", ".claude/rules/a.md": "", ".claude/skills/a/SKILL.md": "3"})
     for name in ("AGENTS.md", ".claude/rules", ".claude/skills/a/SKILL.md"):
         (tmp_path / name).chmod(0)
-    assert names(tmp_path) == ["CLAUDE.md"]
+
+    def look() -> None:
+        answer = ask(tmp_path)
+        assert [each["path"] for each in answer["files"]] == ["CLAUDE.md"]
+        assert answer["skills"] == [{"name": "a", "description": "", "path": ".claude/skills/a/SKILL.md"}]
+
+    if os.geteuid() == 0:
+        as_nobody(tmp_path, look)
+    else:
+        look()
 
 
 SKILLS = {
