@@ -41,7 +41,7 @@ _HARDENED: Final = ("--no-pager", "--literal-pathspecs", "-c", "core.fsmonitor=f
 # All scopes: git-lfs of the user's configuration, too, runs programs that the repository's configuration names.
 _FILTERS: Final = ("config", "--get-regexp", "--name-only", r"^filter\..*\.(clean|smudge|process)$")
 _STATUS: Final = ("status", "--porcelain=v2", "--branch", "-z", "--untracked-files=normal", "--ignore-submodules=all",
-                  "--ahead-behind", "--no-renames")  # fmt: skip
+                  "--no-renames")  # fmt: skip
 # NUL parts the fields, as no message holds it. What the repository's configuration could change otherwise is said.
 _LOG: Final = ("log", "-z", "--format=%h%x00%ar%x00%B", "--abbrev=7", "--encoding=UTF-8", "--no-show-signature",
                "--no-patch", "--no-ext-diff", "--no-textconv", "--no-mailmap", "--no-notes", "--no-decorate")  # fmt: skip
@@ -178,7 +178,7 @@ def _text(out: bytes) -> str:
 class _Answer(NamedTuple):
     call: Sequence[str]
     out: bytes
-    """Cut at 1 MiB."""
+    """At most 1 MiB: what is cut there is no failure."""
     code: int
 
 
@@ -189,16 +189,17 @@ class _Git:
         self._path, self._until = path, monotonic() + LIMIT_SECONDS
         place = Path(path)
         root = next((each for each in (place, *place.parents) if os.path.lexists(each / ".git")), place)
+        own = [] if root == Path(root.anchor) else [str(root)]
         # A program that lies in the repository is not git, even where a folder of it, or whichever one is in, is on PATH.
         folders = os.pathsep.join(
             each for each in variables(["PATH"]).get("PATH", os.defpath).split(os.pathsep)
-            if os.path.isabs(each) and holder(os.path.realpath(each), [str(root)][: len(root.parts) - 1]) is None
+            if os.path.isabs(each) and holder(os.path.realpath(each), own) is None
         )  # fmt: skip
         program = which("git", path=folders)
         if program is None or not os.path.isabs(program):
             raise GitNotFoundError
         # A clone can bring a bare repository, with a configuration, as plain files: it counts only where it is asked for.
-        is_bare = all((place / name).exists() for name in ("HEAD", "objects", "refs"))
+        is_bare = all(os.path.exists(place / name) for name in ("HEAD", "objects", "refs"))
         self._command = (program, *_HARDENED, "-c", f"safe.bareRepository={'all' if is_bare else 'explicit'}")
         self._environment = {**variables(_INHERITED), **_SET, "PATH": folders}
         self.has_split_index = _has_split_index(root / ".git")
@@ -209,17 +210,18 @@ class _Git:
         late = Timer(max(0.0, self._until - monotonic()), _kill, (children,))
         late.start()
         try:
-            children.extend(
-                self._started(call, hears) for call in calls
-            )  # one by one, so that all there are get killed
+            children.extend(self._started(call, hears) for call in calls)  # one by one: none that runs is forgotten
             return [self._answer(call, child) for call, child in zip(calls, children, strict=True)]
         finally:
             late.cancel()
             _kill(children)
+            for child in children:
+                with child:  # closes its pipe and waits for its end
+                    pass
 
     def checked(self, answer: _Answer) -> bytes:
         """Return what git said, or raise what it complains of."""
-        if answer.code == 0 or len(answer.out) == MOST_BYTES:
+        if answer.code == 0:
             return answer.out
         error, home = self.complaint(answer), home_folder()
         if error.startswith("not a git repository"):
@@ -253,12 +255,16 @@ class _Git:
     def _answer(self, call: Sequence[str], child: subprocess.Popen[bytes]) -> _Answer:
         stream = child.stdout or child.stderr
         assert stream is not None
+        self._check_time()  # started too late to be killed in time, it could hold us up
         with stream:  # git that says more is ended by the closed pipe
             out = stream.read(MOST_BYTES)
         code = child.wait()
+        self._check_time()
+        return _Answer(call, out, 0 if len(out) == MOST_BYTES else code)
+
+    def _check_time(self) -> None:
         if monotonic() >= self._until:
             raise CallTimeoutError("git", LIMIT_SECONDS)
-        return _Answer(call, out, code)
 
 
 def _kill(children: list[subprocess.Popen[bytes]]) -> None:
@@ -273,8 +279,10 @@ def _has_split_index(folder: Path) -> bool:
 
     Source: git, read-cache.c (freshen_shared_index).
     """
-    with suppress(OSError):
+    with suppress(OSError, ValueError):  # as for a name with NUL
         if folder.is_file():  # of a linked work tree or a submodule
-            folder = folder.parent / os.fsdecode(folder.read_bytes().removeprefix(b"gitdir:").strip())
+            with folder.open("rb") as file:
+                named = file.read(4096).removeprefix(b"gitdir:").strip()
+            folder = folder.parent / os.fsdecode(named)
         return any(name.startswith("sharedindex.") for name in os.listdir(folder))
     return False

@@ -23,7 +23,9 @@ from filetools.errors import (
 from filetools.project import git as module
 from filetools.project.git import git_remote, git_state, listed_files
 from tests.support.hostile_repository import environment
-from tests.support.unprivileged import NOBODY
+from tests.support.unprivileged import NOBODY, as_nobody
+
+needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="only the superuser can give a folder away")
 
 
 class Repository:
@@ -106,10 +108,14 @@ def test_a_program_called_git_in_the_repository_is_never_run(
         monkeypatch.setenv("PATH", os.pathsep.join((entries, os.environ["PATH"])))
         for asked in (repository.path, repository.path / "src"):
             assert git_state(str(asked))["branch"] == "main"
+    program(tmp_path / "elsewhere/git", f": > {tmp_path}/mark")
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    monkeypatch.setenv("PATH", os.pathsep.join((".", os.environ["PATH"])))
+    assert git_state(str(repository.path))["branch"] == "main"
     assert not (tmp_path / "mark").exists()
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="only the superuser can give a folder away")
+@needs_root
 def test_a_repository_of_another_user_is_refused_until_the_users_own_configuration_trusts_it(
     repository: Repository, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -130,6 +136,31 @@ def test_a_repository_of_another_user_is_refused_until_the_users_own_configurati
     trusting.write_text(f"[safe]\n\tdirectory = {repository.path}\n")
     monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(trusting))
     assert git_state(str(repository.path))["branch"] == "main"
+
+
+@pytest.mark.parametrize(
+    "text", [b"", b"gitdir: a\0b", b"gitdir: \xff", b"gitdir: " + b"x" * 10**7, b"gitdir: .git", b"no"]
+)
+def test_a_file_that_points_nowhere_is_gits_failure_and_not_ours(text: bytes, tmp_path: Path) -> None:
+    (tmp_path / ".git").write_bytes(text)
+    with pytest.raises(GitFailedError):
+        git_state(str(tmp_path))
+    assert listed_files(str(tmp_path)) is None
+
+
+@needs_root
+def test_a_folder_that_is_gone_or_closed_is_gits_failure(tmp_path: Path) -> None:
+    with pytest.raises(GitFailedError, match=r"^Git command failed: No such file or directory$"):
+        git_state(str(tmp_path / "gone"))
+    closed = tmp_path / "closed"
+    closed.mkdir()
+
+    def act() -> None:
+        closed.chmod(0)
+        with pytest.raises(GitFailedError, match=r"^Git command failed: Permission denied$"):
+            git_state(str(closed))
+
+    as_nobody(closed, act)
 
 
 def test_other_failures_tell_the_first_line_of_gits_words(
