@@ -39,6 +39,7 @@ class Registration:
         self._workspaces = workspaces
         self.name = name
         self._calls = 0
+        self._has_ended = False
         self._ids: dict[FileToolsFacade, str] = {}
         self._task: asyncio.Task[None] | None = None
 
@@ -54,7 +55,7 @@ class Registration:
         self._start()
 
     def _start(self) -> None:
-        if self._task is None or self._task.done():
+        if not self._has_ended and (self._task is None or self._task.done()):
             self._task = asyncio.create_task(self._note())
 
     async def _note(self) -> None:
@@ -89,6 +90,7 @@ class Registration:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        self._has_ended = True  # a call that ends late must not register the server again
         if self._task is not None:
             self._task.cancel()
             await asyncio.gather(self._task, return_exceptions=True)
