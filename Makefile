@@ -41,7 +41,7 @@ long: $(VENV)/.installed-dev ## the longer checks of .ci/run: minutes
 	@export FILETOOLS_DOSE=10 FILETOOLS_KILL_ROUNDS=50 && $(PYTEST) -n $(JOBS) --dist worksteal --timeout=900 \
 	  tests/facade/test_kill.py tests/facade/test_power_cuts.py tests/facade/test_schedules.py tests/facade/test_crash_points.py tests/facade/test_programs.py \
 	  tests/facade/test_storms.py tests/facade/test_foreign.py tests/facade/transactions/test_crash.py tests/*/test_swap_race.py \
-	  tests/content/test_merge.py tests/content/test_merge_git.py tests/content/test_transform.py tests/content/test_wire.py \
+	  tests/content/test_merging.py tests/content/test_merge_git.py tests/content/test_transforming.py tests/content/test_wire.py \
 	  tests/content/test_windows.py tests/versions/test_undo.py tests/locks/test_table_processes.py \
 	  tests/servers/mcp/test_storms.py tests/servers/http/test_openapi.py tests/servers/http/test_crowd.py tests/servers/test_doors_together.py
 

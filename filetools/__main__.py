@@ -10,8 +10,9 @@ from filetools.distribution import install_command, version_line
 
 NEEDED: Final = ("typer", "rich", "platformdirs")
 """What the extra `cli` brings; without it the library works, and the command says what to install."""
-_YOUNG_OBJECTS: Final = 50_000
-"""So many are made before garbage is looked for. What is imported is none, and Python's 700 take a tenth of a start."""
+_YOUNG_OBJECTS: Final = 200_000
+"""So many are made before garbage is looked for: more than a short command makes. What is imported is none, and with
+Python's 700 the search takes a tenth of a start."""
 
 
 def main() -> None:
@@ -34,7 +35,10 @@ def main() -> None:
         sys.exit(1)
     except KeyboardInterrupt:
         sys.exit(130)
-    cli.main()
+    try:
+        cli.main()
+    finally:
+        gc.freeze()  # Python would look for garbage among all that was loaded, before it lets go of that
 
 
 if __name__ == "__main__":

@@ -57,7 +57,7 @@ PROTECTED_PATHS: Final = (
 class DescriptorSettings(BaseModel):
     """How long texts become descriptors; the table `[file_descriptor]`."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, defer_build=True)
 
     enabled: bool = False
     """Whether long results become descriptors wherever there are tools to read them."""

@@ -119,6 +119,15 @@ def test_a_command_that_reads_imports_nothing_of_what_others_need(tmp_path: Path
     assert sorted(modules & set(NOT_FOR_READING)) == []
 
 
+def test_events_are_known_before_their_module_is_imported(tmp_path: Path) -> None:
+    program = (
+        "from filetools.events.subscriptions import known_pattern; print(known_pattern('sync:started'));"
+        "print(known_pattern('buffer:closed'))"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, cwd=tmp_path)
+    assert done.stdout.split() == ["sync:started", "buffer:closed"]
+
+
 def test_a_deferred_module_is_imported_when_a_name_of_it_is_used(tmp_path: Path) -> None:
     program = (
         "import sys; from filetools.deferred import deferred_modules; (found,) = deferred_modules('wsgiref', 'util');"

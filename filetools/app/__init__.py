@@ -2,13 +2,13 @@
 
 from typing import TYPE_CHECKING
 
-from filetools.app.installation import extras, facts, installation
 from filetools.deferred import deferred
 
 if TYPE_CHECKING:
     from filetools.app.blocking import BlockingFacade, open_sync
     from filetools.app.folders import Folder, folder_at, outermost
     from filetools.app.health import Health, Repair, Rescue, examine, repair
+    from filetools.app.installed import extras, facts, installation
     from filetools.app.mirror_list import ListedMirror, add_mirror, list_mirrors, remove_mirror
     from filetools.app.opening import Opening, open_workspace
     from filetools.app.registration import Registration
@@ -34,6 +34,7 @@ else:
             "filetools.app.blocking": "BlockingFacade, open_sync",
             "filetools.app.folders": "Folder, folder_at, outermost",
             "filetools.app.health": "Health, Repair, Rescue, examine, repair",
+            "filetools.app.installed": "extras, facts, installation",
             "filetools.app.mirror_list": "ListedMirror, add_mirror, list_mirrors, remove_mirror",
             "filetools.app.opening": "Opening, open_workspace",
             "filetools.app.registration": "Registration",

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from filetools.events import ApprovalRequired, Event, PermissionChanged, ToolApproved, ToolRejected
+from filetools import events
+from filetools.events import Event
 from filetools.permissions import ApprovalAsked, ApprovalGranted, ApprovalRefused, Notice
 
 
@@ -10,7 +11,7 @@ def event_of(notice: Notice) -> Event:
     """Return the event that tells of a notice."""
     match notice:
         case ApprovalAsked(request=request):
-            return ApprovalRequired(
+            return events.ApprovalRequired(
                 tool_name=request.tool,
                 tool_call_id=request.actor.call or "",
                 path=request.path,
@@ -18,11 +19,11 @@ def event_of(notice: Notice) -> Event:
                 reason=request.reason,
             )
         case ApprovalGranted(request=request):
-            return ToolApproved(
+            return events.ToolApproved(
                 tool_name=request.tool, tool_call_id=request.actor.call or "", path=request.path, approval_id=request.id
             )
         case ApprovalRefused(request=request, reason=reason):
-            return ToolRejected(
+            return events.ToolRejected(
                 tool_name=request.tool,
                 tool_call_id=request.actor.call or "",
                 path=request.path,
@@ -30,4 +31,4 @@ def event_of(notice: Notice) -> Event:
                 reason=reason,
             )
         case _:
-            return PermissionChanged(preset=notice.preset, tool=notice.tool)
+            return events.PermissionChanged(preset=notice.preset, tool=notice.tool)

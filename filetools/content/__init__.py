@@ -1,44 +1,80 @@
 """What the bytes of a file are and become: kind, encoding, facts, parts; differences, merges, edits, patches; cursors."""
 
-from filetools.content.byte_source import ByteSource, MemorySource
-from filetools.content.diff import (
-    Hunk,
-    PatchHunk,
-    diff_lines,
-    minimal_edits,
-    patch_of_edits,
-    structured_patch,
-    unified_diff,
-)
-from filetools.content.edits import (
-    BytesOutcome,
-    Edit,
-    EditOutcome,
-    apply_edits,
-    apply_edits_to_bytes,
-    insert_lines,
-    insert_lines_in_bytes,
-    joined,
-)
-from filetools.content.elision import left_out
-from filetools.content.ends import ends_like, split_lines, with_ends
-from filetools.content.facts import ContentFacts, FactsCache, describe, inspect, text_of, version_of
-from filetools.content.file_patch import FileHunk, FilePatch, PatchLine
-from filetools.content.formats import TextFormat, decode, encode, format_as, format_named
-from filetools.content.kind import SAMPLE_BYTES, ContentKind, sniff
-from filetools.content.line_index import LineIndex, LineIndexCache
-from filetools.content.lines import count_lines, newline_of
-from filetools.content.merge import BytesMerge, Conflict, MergeResult, merge, merge_bytes, merge_keeping
-from filetools.content.pages import CursorValue, decode_cursor, encode_cursor
-from filetools.content.paging import OutOfRangeError, PagedText, TextWindow, WindowMode
-from filetools.content.patches import apply_file_patch, parse_patch
-from filetools.content.ranges import read_byte_range, read_text_range
-from filetools.content.text_edits import TextEdit, apply_text_edits, composed, in_utf16, splice
-from filetools.content.transform import inverse, moved, transform
-from filetools.content.whole import whole_start
-from filetools.content.window import Window
-from filetools.content.windows import read_lines
-from filetools.content.wire import from_wire, to_wire, wire_text
+from typing import TYPE_CHECKING
+
+from filetools.deferred import deferred
+
+if TYPE_CHECKING:
+    from filetools.content.byte_source import ByteSource, MemorySource
+    from filetools.content.diff import (
+        Hunk,
+        PatchHunk,
+        diff_lines,
+        minimal_edits,
+        patch_of_edits,
+        structured_patch,
+        unified_diff,
+    )
+    from filetools.content.edits import (
+        BytesOutcome,
+        Edit,
+        EditOutcome,
+        apply_edits,
+        apply_edits_to_bytes,
+        insert_lines,
+        insert_lines_in_bytes,
+        joined,
+    )
+    from filetools.content.elision import left_out
+    from filetools.content.ends import ends_like, split_lines, with_ends
+    from filetools.content.facts import ContentFacts, FactsCache, describe, inspect, text_of, version_of
+    from filetools.content.file_patch import FileHunk, FilePatch, PatchLine
+    from filetools.content.formats import TextFormat, decode, encode, format_as, format_named
+    from filetools.content.kind import SAMPLE_BYTES, ContentKind, sniff
+    from filetools.content.line_index import LineIndex, LineIndexCache
+    from filetools.content.lines import count_lines, newline_of
+    from filetools.content.merging import BytesMerge, Conflict, MergeResult, merge, merge_bytes, merge_keeping
+    from filetools.content.pages import CursorValue, decode_cursor, encode_cursor
+    from filetools.content.paging import OutOfRangeError, PagedText, TextWindow, WindowMode
+    from filetools.content.patches import apply_file_patch, parse_patch
+    from filetools.content.ranges import read_byte_range, read_text_range
+    from filetools.content.text_edits import TextEdit, apply_text_edits, composed, in_utf16, splice
+    from filetools.content.transforming import inverse, moved, transform
+    from filetools.content.whole import whole_start
+    from filetools.content.window import Window
+    from filetools.content.windows import read_lines
+    from filetools.content.wire import from_wire, to_wire, wire_text
+else:
+    __getattr__, __dir__ = deferred(
+        __name__,
+        {
+            "filetools.content.byte_source": "ByteSource, MemorySource",
+            "filetools.content.diff": "Hunk, PatchHunk, diff_lines, minimal_edits, "
+            "patch_of_edits, structured_patch, unified_diff",
+            "filetools.content.edits": "BytesOutcome, Edit, EditOutcome, apply_edits, "
+            "apply_edits_to_bytes, insert_lines, "
+            "insert_lines_in_bytes, joined",
+            "filetools.content.elision": "left_out",
+            "filetools.content.ends": "ends_like, split_lines, with_ends",
+            "filetools.content.facts": "ContentFacts, FactsCache, describe, inspect, text_of, version_of",
+            "filetools.content.file_patch": "FileHunk, FilePatch, PatchLine",
+            "filetools.content.formats": "TextFormat, decode, encode, format_as, format_named",
+            "filetools.content.kind": "SAMPLE_BYTES, ContentKind, sniff",
+            "filetools.content.line_index": "LineIndex, LineIndexCache",
+            "filetools.content.lines": "count_lines, newline_of",
+            "filetools.content.merging": "BytesMerge, Conflict, MergeResult, merge, merge_bytes, merge_keeping",
+            "filetools.content.pages": "CursorValue, decode_cursor, encode_cursor",
+            "filetools.content.paging": "OutOfRangeError, PagedText, TextWindow, WindowMode",
+            "filetools.content.patches": "apply_file_patch, parse_patch",
+            "filetools.content.ranges": "read_byte_range, read_text_range",
+            "filetools.content.text_edits": "TextEdit, apply_text_edits, composed, in_utf16, splice",
+            "filetools.content.transforming": "inverse, moved, transform",
+            "filetools.content.whole": "whole_start",
+            "filetools.content.window": "Window",
+            "filetools.content.windows": "read_lines",
+            "filetools.content.wire": "from_wire, to_wire, wire_text",
+        },
+    )
 
 __all__ = [
     "SAMPLE_BYTES",

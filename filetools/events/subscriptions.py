@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 from difflib import get_close_matches
+from importlib import import_module
 from inspect import isawaitable
 from typing import Final
 
@@ -121,6 +122,8 @@ def known_pattern(pattern: str) -> str:
 
 def event_names() -> set[str]:
     """Return the names of all events there are."""
+    for module in ("activity", "buffers"):
+        import_module(f"filetools.events.{module}")  # its classes are there once it is imported
     found, classes = set(), [Event]
     while classes:
         event = classes.pop()

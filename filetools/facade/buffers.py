@@ -6,10 +6,10 @@ from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from typing import Any
 
+from filetools import events
 from filetools.content import TextEdit, newline_of, wire_text
 from filetools.editors import Changed, OpenText
 from filetools.errors import BufferClosedError, ChangedMeanwhileError, InvalidArgumentError
-from filetools.events import BufferAbandoned
 from filetools.facade.document_news import DocumentNews
 from filetools.facade.following import follow_disk
 from filetools.facade.outcomes import write_result
@@ -152,7 +152,7 @@ class Buffers:
         self._runner.check_open()
         closed, kept = await self._parts.crew.run(partial(self._close, handle))
         if kept is not None:
-            told = BufferAbandoned(path=closed.path, document=closed.id, actor=self._actor, kept_version=kept)
+            told = events.BufferAbandoned(path=closed.path, document=closed.id, actor=self._actor, kept_version=kept)
             self._parts.bus.publish(told)
         await self._news.tell()
         return BufferClose(path=closed.path, kept_version=kept)

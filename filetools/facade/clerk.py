@@ -19,9 +19,9 @@ from typing import TYPE_CHECKING, Final
 
 from filelock import lock_descriptor
 
+from filetools import events
 from filetools.deferred import deferred_modules
 from filetools.errors import FileToolsError, StateDamagedError, WorkspaceGoneError
-from filetools.events import BufferAbandoned, Resync
 from filetools.facade.feed import Feed
 from filetools.facade.foreign import ForeignRecorder
 from filetools.facade.limbo import sweep
@@ -267,7 +267,7 @@ class Clerk:
         """Keep the text of editors that vanished, and catch up with files whose writer died before documents followed."""
         for document, version, author in await self._parts.crew.run(lambda: list(sweep_handles(self._parts))):
             self._parts.bus.publish(
-                BufferAbandoned(path=document.path, document=document.id, actor=author, kept_version=version)
+                events.BufferAbandoned(path=document.path, document=document.id, actor=author, kept_version=version)
             )
         await self._runner.news.tell()
         await self._runner.news.follow(self._runner.news.of_keys(self._parts.documents.open_keys))
@@ -370,7 +370,7 @@ class Clerk:
 
     def _resync(self, reason: str) -> None:
         _log.warning("foreign changes may have been missed (%s); looking through the tree", reason)
-        self._parts.bus.publish(Resync(position=self._others.position, reason=reason))
+        self._parts.bus.publish(events.Resync(position=self._others.position, reason=reason))
         if reason != "gone":
             self._rescan_due.set()
 

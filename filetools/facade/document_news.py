@@ -6,16 +6,9 @@ import asyncio
 from collections.abc import Collection, Iterator, Sequence
 from functools import partial
 
+from filetools import events
 from filetools.editors import edits_from_units
-from filetools.events import (
-    BufferBehind,
-    BufferChanged,
-    BufferClosed,
-    BufferMoved,
-    BufferOpened,
-    BufferSaved,
-    Event,
-)
+from filetools.events import Event
 from filetools.facade.following import follow_disk
 from filetools.facade.parts import Parts
 from filetools.journal import Document, DocumentEdit
@@ -54,7 +47,7 @@ class DocumentNews:
             if self._behind.get(document.id, "") != head:
                 self._behind[document.id] = head
                 self._parts.bus.publish(
-                    BufferBehind(path=document.path, document=document.id, actor=SYSTEM, disk_version=head)
+                    events.BufferBehind(path=document.path, document=document.id, actor=SYSTEM, disk_version=head)
                 )
 
     def _follow(self, documents: Sequence[Document]) -> list[Document]:
@@ -79,22 +72,22 @@ class DocumentNews:
             return []
         if any(document_id not in self._known for document_id in documents):
             self._holders = {handle.document_id: handle.actor for handle in self._parts.journal.documents.handles()}
-        events = [event for document in documents.values() for event in self._about(document)]
+        found = [event for document in documents.values() for event in self._about(document)]
         for gone in self._known.keys() - documents.keys():
             actor = self._holders.pop(gone, SYSTEM)
             self._behind.pop(gone, None)
-            events.append(BufferClosed(path=self._known[gone].path, document=gone, actor=actor))
+            found.append(events.BufferClosed(path=self._known[gone].path, document=gone, actor=actor))
         self._known = documents
-        return events
+        return found
 
     def _about(self, document: Document) -> Iterator[Event]:
         known = self._known.get(document.id)
         since = 1 if known is None else known.version
         if known is None:
             actor = self._holders.get(document.id, SYSTEM)
-            yield BufferOpened(path=document.path, document=document.id, actor=actor, version=1)
+            yield events.BufferOpened(path=document.path, document=document.id, actor=actor, version=1)
         elif known.path != document.path:
-            yield BufferMoved(path=document.path, document=document.id, actor=SYSTEM, old_path=known.path)
+            yield events.BufferMoved(path=document.path, document=document.id, actor=SYSTEM, old_path=known.path)
         if document.version > since:
             for step in self._parts.journal.documents.history(document.id, since):
                 if step.version <= document.version:
@@ -104,7 +97,7 @@ class DocumentNews:
 def _of_step(document: Document, step: DocumentEdit) -> Iterator[Event]:
     edits = edits_from_units(step.edits)
     if edits or step.reason != "saved":
-        yield BufferChanged(
+        yield events.BufferChanged(
             path=document.path,
             document=document.id,
             actor=step.actor,
@@ -114,6 +107,6 @@ def _of_step(document: Document, step: DocumentEdit) -> Iterator[Event]:
             reason=step.reason,
         )
     if step.reason == "saved" and document.base is not None:
-        yield BufferSaved(
+        yield events.BufferSaved(
             path=document.path, document=document.id, actor=step.actor, version=step.version, file_version=document.base
         )

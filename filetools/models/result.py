@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict
 class Result(BaseModel):
     """Base of what facade calls return; frozen, and the same fields in Python and JSON."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
     def to_dict(self, style: Literal["snake", "camel"] = "snake") -> dict[str, Any]:
         """Return the JSON-compatible form, leaving out fields that are None.

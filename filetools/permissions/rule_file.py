@@ -19,7 +19,7 @@ SCHEMA: Final = 1
 
 
 class _SavedRule(BaseModel):
-    model_config = ConfigDict(extra="forbid", strict=True)
+    model_config = ConfigDict(extra="forbid", strict=True, defer_build=True)
 
     tool: str
     path: str
@@ -29,7 +29,7 @@ class _SavedRule(BaseModel):
 class SavedPermissions(BaseModel):
     """What outlives a restart; trust for a run does not."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, defer_build=True)
 
     format: Literal[1] = SCHEMA
     preset: Preset | None = None

@@ -8,8 +8,8 @@ import time
 from functools import partial
 from typing import Final
 
+from filetools import events
 from filetools.errors import FileToolsError, LockTimeoutError
-from filetools.events import SyncError
 from filetools.journal import BacklogEntry
 from filetools.sync.actions import OutOfStepError
 from filetools.sync.carrying import Carrier
@@ -161,7 +161,7 @@ class CatchUp:
         await self._context.run(partial(self._context.journal.backlog.fail, entry))
         if entry.tries + 1 >= MAX_TRIES:
             _log.error("mirror %s refused %s %d times: %s", self._mirror.name, entry.path, MAX_TRIES, error)
-            self._context.tell(SyncError(error=error.message, error_code=error.code, file=entry.path))
+            self._context.tell(events.SyncError(error=error.message, error_code=error.code, file=entry.path))
 
     def _idle_seconds(self) -> float:
         """Until the next path may be tried again, or other processes may have added to the backlog."""

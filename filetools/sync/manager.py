@@ -8,29 +8,39 @@ import threading
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import field
-from functools import partial
 from itertools import chain, count
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
+from filetools import events
 from filetools.dataclass import dataclass
+from filetools.deferred import deferred_modules
 from filetools.errors import FileToolsError, InvalidArgumentError, SyncFailedError
-from filetools.events import Event, SyncError, SyncPaused, SyncResumed
-from filetools.events.activity import PauseReason
+from filetools.events import Event
 from filetools.journal import Journal, MirrorRow
 from filetools.locks import LockTable
 from filetools.models import MirrorPolicy, MirrorStatus, SyncResult
 from filetools.paths import WorkspacePath
 from filetools.stores import Store
-from filetools.sync.actions import MirrorAction
-from filetools.sync.anticipation import Anticipation
-from filetools.sync.carrying import Carrier
-from filetools.sync.catch_up import CatchUp
 from filetools.sync.context import Runner, SyncContext, SyncTimes, leaving_out
-from filetools.sync.following import Follower
-from filetools.sync.mirror import Mirror
-from filetools.sync.mirror_files import KeepForeign, MirrorFiles
-from filetools.sync.strict import StrictTicket
-from filetools.sync.synchronise import Progress, Synchronisation, SyncRequest, failed_result, summed
+
+if TYPE_CHECKING:
+    from filetools.events.activity import PauseReason
+    from filetools.sync import anticipation, carrying, catch_up, following, mirror_files, strict, synchronise
+    from filetools.sync import mirror as mirrors
+    from filetools.sync.actions import MirrorAction
+    from filetools.sync.anticipation import Anticipation
+    from filetools.sync.carrying import Carrier
+    from filetools.sync.catch_up import CatchUp
+    from filetools.sync.following import Follower
+    from filetools.sync.mirror import Mirror
+    from filetools.sync.mirror_files import KeepForeign, MirrorFiles
+    from filetools.sync.strict import StrictTicket
+    from filetools.sync.synchronise import Progress, Synchronisation, SyncRequest
+else:  # most roots have no mirror
+    anticipation, carrying, catch_up, following, mirror_files, strict, synchronise = deferred_modules(
+        "filetools.sync", "anticipation, carrying, catch_up, following, mirror_files, strict, synchronise"
+    )
+    (mirrors,) = deferred_modules("filetools.sync", "mirror")
 
 CLOSE_SECONDS: Final = 2.0
 """Longest wait of closing for what was exchanged to become durable; what is left waits for the next opening."""
@@ -126,8 +136,8 @@ class SyncManager:
         )
         self._policy = policy
         self._publish = publish
-        self._files = partial(
-            MirrorFiles, contents=journal.contents, keep_foreign=keep_foreign, max_foreign_bytes=max_foreign_bytes
+        self._files: Callable[[Store], MirrorFiles] = lambda store: mirror_files.MirrorFiles(
+            store, contents=journal.contents, keep_foreign=keep_foreign, max_foreign_bytes=max_foreign_bytes
         )
         self._open_added = open_added
         self._mirrors: tuple[Mirror, ...] = ()
@@ -154,11 +164,11 @@ class SyncManager:
 
         The result goes to `begin`, or is discarded if nothing was committed. `number` of the actions is not looked at.
         """
-        return Anticipation(self._mirrors, actions, self._context.is_left_out)
+        return anticipation.Anticipation(self._mirrors, actions, self._context.is_left_out)
 
     def begin(self, actions: Sequence[MirrorAction], anticipated: Anticipation | None = None) -> Follower:
         """Start following a committed change, in parallel with the primary's exchange; `join` the result after it."""
-        return Follower(self._carriers, actions, self._context.times.wait_seconds, anticipated)
+        return following.Follower(self._carriers, actions, self._context.times.wait_seconds, anticipated)
 
     def follow(self, actions: Sequence[MirrorAction]) -> MirrorStatus:
         """Follow a change, waiting for the mirrors no longer than `mirror_wait_seconds`; never raises for a mirror.
@@ -174,7 +184,7 @@ class SyncManager:
         Raises:
             SyncFailedError: A mirror is paused, not ready, out of step, or cannot take it. Nothing was changed.
         """
-        return StrictTicket(self._carriers, actions, self._context.times.strict_wait_seconds)
+        return strict.StrictTicket(self._carriers, actions, self._context.times.strict_wait_seconds)
 
     def standing(self) -> MirrorStatus:
         """Return how the mirrors stand without any new change."""
@@ -243,25 +253,25 @@ class SyncManager:
         if self._is_synchronising:
             raise SyncFailedError(None, "already running")
         self._is_synchronising = True
-        request = SyncRequest(preview=preview, verify=verify, progress=progress, abort=abort)
+        request = synchronise.SyncRequest(preview=preview, verify=verify, progress=progress, abort=abort)
         try:
             results = [await self._synchronise(mirror, request) for mirror in self._mirrors]
         finally:
             self._is_synchronising = False
-        return results[0] if len(results) == 1 else summed(results)
+        return results[0] if len(results) == 1 else synchronise.summed(results)
 
     def pause(self, reason: PauseReason = "user") -> None:
         """Follow nothing until `resume`; changes go into the backlog."""
         for mirror in self._mirrors:
             mirror.is_paused = True
-        self._tell(SyncPaused(reason=reason))
+        self._tell(events.SyncPaused(reason=reason))
 
     def resume(self) -> None:
         """Follow again, and catch up at once."""
         for mirror in self._mirrors:
             mirror.is_paused = False
             mirror.work.set()
-        self._tell(SyncResumed())
+        self._tell(events.SyncResumed())
 
     async def finish(self) -> None:
         """Stop the background work, and bring the mirrors what they lack if that is quick; before locks are closed."""
@@ -320,10 +330,10 @@ class SyncManager:
     def _attach(self, attached: AttachedMirror) -> Mirror:
         store = attached.store
         files = self._files(store)
-        mirror = Mirror(attached.name, attached.row, store, self._context, files, changed=self._changed)
-        carrier = Carrier(self._context, mirror)
-        synchronisation = Synchronisation(self._context, carrier)
-        self._work[mirror] = _Work(synchronisation, CatchUp(self._context, carrier, synchronisation))
+        mirror = mirrors.Mirror(attached.name, attached.row, store, self._context, files, changed=self._changed)
+        carrier = carrying.Carrier(self._context, mirror)
+        synchronisation = synchronise.Synchronisation(self._context, carrier)
+        self._work[mirror] = _Work(synchronisation, catch_up.CatchUp(self._context, carrier, synchronisation))
         # As new tuples: calls in other threads go through the old ones meanwhile.
         self._mirrors, self._carriers = (*self._mirrors, mirror), (*self._carriers, carrier)
         return mirror
@@ -349,16 +359,16 @@ class SyncManager:
             if len(self._mirrors) == 1:
                 raise
             # One whose disk is away keeps no other from being synchronised.
-            return failed_result(mirror.name, exc, preview=request.preview)
+            return synchronise.failed_result(mirror.name, exc, preview=request.preview)
 
     def _changed(self, mirror: Mirror) -> None:
         if mirror.is_ready:
-            self._tell(SyncResumed())
+            self._tell(events.SyncResumed())
             return
         error = mirror.last_error
         if error is not None:
-            self._tell(SyncError(error=error.message, error_code=error.code))
-        self._tell(SyncPaused(reason="error"))
+            self._tell(events.SyncError(error=error.message, error_code=error.code))
+        self._tell(events.SyncPaused(reason="error"))
 
     def _tell(self, event: Event) -> None:
         if self._loop is None:

@@ -9,9 +9,9 @@ from dataclasses import field, replace
 from functools import partial
 from typing import Any, Final
 
+from filetools import events
 from filetools.dataclass import dataclass
 from filetools.errors import AbortedError, FileToolsError, SyncFailedError
-from filetools.events import SyncCompleted, SyncError, SyncProgress, SyncStarted
 from filetools.models import SyncResult
 from filetools.paths import ROOT, WorkspacePath
 from filetools.sync.actions import OutOfStepError
@@ -212,7 +212,7 @@ class Synchronisation:
 
     async def _mend(self, plan: Plan, outcome: _Outcome, request: SyncRequest) -> None:
         tell = self._context.tell
-        tell(SyncStarted(file_count=outcome.total, direction=_DIRECTION))
+        tell(events.SyncStarted(file_count=outcome.total, direction=_DIRECTION))
         try:
             for path, error in plan.failed.items():
                 self._report(path, error, outcome)
@@ -237,7 +237,7 @@ class Synchronisation:
             failed = len(outcome.errors)
             is_complete = not failed and outcome.synced == outcome.total
             tell(
-                SyncCompleted(
+                events.SyncCompleted(
                     success=is_complete, timestamp=time.time(), files_processed=outcome.synced, files_failed=failed
                 )
             )
@@ -275,10 +275,10 @@ class Synchronisation:
 
     def _report(self, path: WorkspacePath, error: FileToolsError, outcome: _Outcome) -> None:
         outcome.fail(path, error.message, error.code)
-        self._context.tell(SyncError(error=error.message, error_code=error.code, file=shown(path)))
+        self._context.tell(events.SyncError(error=error.message, error_code=error.code, file=shown(path)))
 
     def _progress(self, done: int, total: int, path: WorkspacePath, request: SyncRequest) -> None:
-        self._context.tell(SyncProgress(current=done, total=total, current_file=shown(path)))
+        self._context.tell(events.SyncProgress(current=done, total=total, current_file=shown(path)))
         if request.progress is not None:
             request.progress(done, total, shown(path))
 

@@ -3,14 +3,13 @@
 from typing import TYPE_CHECKING
 
 from filetools.deferred import deferred
-from filetools.versions.lineage import lineage
-from filetools.versions.rebase import LARGEST_DIFF_CHARACTERS, Rebased, conflict_error, overlap_error, rebase
 
 if TYPE_CHECKING:
     from filetools.versions.draft_tree import DraftTree, Node, Origin, Present, within
     from filetools.versions.past import JournalPast
     from filetools.versions.provenance import AuthoredLines, LineHistory, RememberedLines
     from filetools.versions.read_tracker import ReadTracker, Rows, added, owner_of
+    from filetools.versions.rebasing import LARGEST_DIFF_CHARACTERS, Rebased, conflict_error, overlap_error, rebase
     from filetools.versions.reversals import Reversals, all_undoers
     from filetools.versions.rewinding import Rewinding
     from filetools.versions.selection import Moment, UndoRequest, changes_after, choose
@@ -24,6 +23,7 @@ else:
             "filetools.versions.past": "JournalPast",
             "filetools.versions.provenance": "AuthoredLines, LineHistory, RememberedLines",
             "filetools.versions.read_tracker": "ReadTracker, Rows, added, owner_of",
+            "filetools.versions.rebasing": "LARGEST_DIFF_CHARACTERS, Rebased, conflict_error, overlap_error, rebase",
             "filetools.versions.reversals": "Reversals, all_undoers",
             "filetools.versions.rewinding": "Rewinding",
             "filetools.versions.selection": "Moment, UndoRequest, changes_after, choose",
@@ -60,7 +60,6 @@ __all__ = [
     "compare_trees",
     "conflict_error",
     "external_if_nobody",
-    "lineage",
     "overlap_error",
     "owner_of",
     "rebase",

@@ -70,7 +70,7 @@ OWNERS: Final[Mapping[str, str]] = {"pyee": "events", "sqlite3": "journal", "wat
 """Packages that one unit keeps to itself."""
 
 LENT: Final[Mapping[tuple[str, str], str]] = {
-    ("app/installation.py", "sqlite3"): "the doctor tells which SQLite this Python has",
+    ("app/installed.py", "sqlite3"): "the doctor tells which SQLite this Python has",
 }
 """Modules that may import another unit's package all the same, each with its reason."""
 
@@ -108,7 +108,7 @@ DISK: Final[Mapping[str, str]] = {
     "cli/terminal.py": "gives standard output to nobody when the reader of a pipe has gone",
     "cli/asking.py": "asks at the terminal of the process",
     "cli/workplace.py": "finds the root above the working folder",
-    "app/installation.py": "looks for programs and says what is missing",
+    "app/installed.py": "looks for programs and says what is missing",
     "cli/commands/editing.py": "reads the patch that it is given, inside or outside the root",
     "cli/commands/writing.py": "reads the file that --from names, inside or outside the root",
     "servers/mcp/pipes.py": "reads and writes standard input and output of the process",

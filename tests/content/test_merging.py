@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from filetools.content import TextFormat, apply_text_edits, merge, merge_bytes, merge_keeping
 from filetools.content.diff import PatchHunk
-from filetools.content.merge import MAX_LINES, Conflict, Kept, MergeResult
+from filetools.content.merging import MAX_LINES, Conflict, Kept, MergeResult
 from filetools.content.text_edits import TextEdit
 from filetools.errors import EncodingError
 from tests.support.merging import Texts, broken_rules, unique_texts
