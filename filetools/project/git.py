@@ -191,17 +191,19 @@ class _Git:
         root = next((each for each in (place, *place.parents) if os.path.lexists(each / ".git")), place)
         own = [] if root == Path(root.anchor) else [str(root)]
         # A program that lies in the repository is not git, even where a folder of it, or whichever one is in, is on PATH.
-        folders = os.pathsep.join(
-            each for each in variables(["PATH"]).get("PATH", os.defpath).split(os.pathsep)
-            if os.path.isabs(each) and holder(os.path.realpath(each), own) is None
-        )  # fmt: skip
-        program = which("git", path=folders)
-        if program is None or not os.path.isabs(program):
+        places = filter(os.path.isabs, variables(["PATH"]).get("PATH", os.defpath).split(os.pathsep))
+        programs = filter(None, (which("git", path=each) for each in places))
+        program = next((each for each in programs if holder(os.path.realpath(os.path.dirname(each)), own) is None), "")
+        if not os.path.isabs(program):
             raise GitNotFoundError
         # A clone can bring a bare repository, with a configuration, as plain files: it counts only where it is asked for.
         is_bare = all(os.path.exists(place / name) for name in ("HEAD", "objects", "refs"))
         self._command = (program, *_HARDENED, "-c", f"safe.bareRepository={'all' if is_bare else 'explicit'}")
-        self._environment = {**variables(_INHERITED), **_SET, "PATH": folders}
+        self._environment = {
+            **variables(_INHERITED),
+            **_SET,
+            "PATH": os.pathsep.join((os.path.dirname(program), os.defpath)),
+        }
         self.has_split_index = _has_split_index(root / ".git")
 
     def run(self, *calls: Sequence[str], hears: str = "stdout") -> list[_Answer]:
