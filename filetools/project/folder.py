@@ -62,7 +62,7 @@ def folder_path(raw_path: str, *, base: str, allowed: Sequence[str] | None, is_n
         is_nearest: Whether a file, or what is not there yet, means the nearest folder that holds it.
 
     Raises:
-        InvalidArgumentError: NUL is in it.
+        InvalidArgumentError: A character that no path can hold is in it.
         AccessDeniedError: It lies elsewhere, or in the state of filetools.
         DirectoryNotFoundError, PathNotDirectoryError
     """
@@ -92,10 +92,14 @@ def real_path(raw_path: str, *, base: str) -> str:
         base: What relative paths are relative to.
 
     Raises:
-        InvalidArgumentError: NUL is in it.
+        InvalidArgumentError: A character that no path can hold is in it.
     """
     if "\0" in raw_path:
         raise InvalidArgumentError("A path cannot hold the character NUL")
+    try:
+        os.fsencode(raw_path)
+    except UnicodeEncodeError as exc:
+        raise InvalidArgumentError(f"A path cannot hold the character {raw_path[exc.start]!a}") from exc
     expanded = raw_path
     if raw_path == "~" or raw_path.startswith("~/"):
         expanded = (home_folder() or "~") + raw_path[1:]

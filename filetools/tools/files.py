@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from typing import Any, Literal, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar
 
 from filetools.content import Edit, TextEdit
 from filetools.descriptors import Descriptors
@@ -33,6 +33,10 @@ from filetools.models import (
     WriteResult,
 )
 from filetools.settings import DescriptorSettings, Settings
+
+if TYPE_CHECKING:
+    from filetools.project.folder import ProjectFolder
+    from filetools.project.registry import Registry
 
 T = TypeVar("T")
 IsAborted = Callable[[], bool]
@@ -72,6 +76,25 @@ class DescriptorTable(Protocol):
         """Return what `work` makes of the descriptors, in a worker thread."""
 
 
+class ProjectTable(Protocol):
+    """Facts about projects and other folders; `ProjectCalls` of the facade says what it promises and raises."""
+
+    async def look(
+        self,
+        tool: str,
+        path: str | None,
+        work: Callable[[ProjectFolder], T],
+        *,
+        project_id: str | None = None,
+        top: Callable[[str, str | None], str] | None = None,
+        allowed: Sequence[str] = (),
+    ) -> T:
+        """Return what `work` makes of a folder, in a worker thread."""
+
+    async def run(self, work: Callable[[Registry], T]) -> T:
+        """Return what `work` makes of the registry, in a worker thread."""
+
+
 class Files(Protocol):
     """File tools of one actor on one opened workspace; `FileToolsFacade` says what each method promises and raises."""
 
@@ -97,6 +120,10 @@ class Files(Protocol):
 
     def descriptors(self, *, owner: str | None = None, is_opaque: bool = False) -> DescriptorTable:
         """Return the descriptors of this actor, or of another owner."""
+
+    @property
+    def projects(self) -> ProjectTable:
+        """Facts about projects and other folders."""
 
     def for_actor(
         self, actor: Actor, *, require_version: bool | None = None, on_conflict: OnConflict | None = None

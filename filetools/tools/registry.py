@@ -17,6 +17,7 @@ from filetools.tools.buffers import BUFFERS
 from filetools.tools.call import CallDesk, ToolCall
 from filetools.tools.call_log import CallLog
 from filetools.tools.clipping import TextLimits
+from filetools.tools.context import CONTEXT
 from filetools.tools.descriptors import DESCRIPTORS
 from filetools.tools.editing import EDITING
 from filetools.tools.files import DescriptorTable, Files
@@ -38,6 +39,7 @@ FILE_TOOLS: Final[tuple[AnyTool, ...]] = (
     *(replace(tool, is_all_or_nothing=True) for tool in _TRANSACTIONS),
     *BUFFERS,
     *DESCRIPTORS,
+    *CONTEXT,
 )
 """The tools over files; those of the group "core" are what doors offer by default."""
 

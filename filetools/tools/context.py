@@ -1,0 +1,396 @@
+"""Tools that tell what a project is, what state it is in, and which instructions apply; nothing of it is ever run.
+
+Each is a plain function, too, which never raises: `await get_git_state(files, path="~/work")`.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import re
+import time
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any, Final, Generic, TypeVar
+
+from pydantic import Field
+
+from filetools.content import whole_start
+from filetools.deferred import deferred_modules
+from filetools.errors import AbortedError, FileToolsError, InternalError
+from filetools.models import GrepResult
+from filetools.paths import ROOT
+from filetools.search import GrepOptions, ListOptions, folders_below, grep_page, walk_tree
+from filetools.tools.arguments import Parameters, parse_arguments
+from filetools.tools.clipping import TextLimits
+from filetools.tools.files import Files
+from filetools.tools.seen import Shown
+from filetools.tools.shown import news_lines, shown_failure
+from filetools.tools.tool import AnyTool, Tool, ToolContext
+
+if TYPE_CHECKING:
+    from filetools.project import folder as folders
+    from filetools.project import git, instructions, manifests, readme, recent
+    from filetools.project.folder import ProjectFolder
+else:
+    folders, git, instructions, manifests, readme, recent = deferred_modules(
+        "filetools.project", "folder, git, instructions, manifests, readme, recent"
+    )
+
+logger = logging.getLogger(__name__)
+
+GROUP: Final = "context"
+MOST_CHARACTERS: Final = 8_000
+"""Of an answer, as JSON, that has no limit of its own."""
+SEARCH_SECONDS: Final = 5.0
+_PAGE: Final = 10
+"""Matches of a page of a search: what the time limit ends loses no more than those of the last page."""
+_LINE_CHARACTERS: Final = 200
+_TRUNCATED: Final = ',"truncated":true'
+_FENCES: Final = re.compile("`{3,}")
+T = TypeVar("T")
+Asked = TypeVar("Asked", bound=Parameters)
+Answer = dict[str, Any]
+
+
+class InstanceStatus(Parameters):
+    """Parameters of get_instance_status."""
+
+    detailed: bool = False
+
+
+class InProject(Parameters):
+    """Base of the parameters of tools that look at a project, or at any folder that can be looked at."""
+
+    project_id: str | None = None
+    path: str | None = None
+
+
+class GitState(InProject):
+    """Parameters of get_git_state."""
+
+    limit: Annotated[int, Field(ge=1, le=20)] = 5
+
+
+class Readme(InProject):
+    """Parameters of get_readme."""
+
+    max_chars: Annotated[int, Field(ge=1, le=20_000)] = 2000
+
+
+class Instructions(InProject):
+    """Parameters of get_instructions."""
+
+    max_chars: Annotated[int, Field(ge=1, le=50_000)] = 20_000
+
+
+class RecentFiles(InProject):
+    """Parameters of get_recent_files."""
+
+    limit: Annotated[int, Field(ge=1, le=100)] = 20
+    since: str | None = None
+
+
+class Discover(InProject):
+    """Parameters of discover_projects."""
+
+    depth: Annotated[int, Field(ge=1, le=8)] = 3
+
+
+class SearchCode(InProject):
+    """Parameters of search_code."""
+
+    query: str
+    regex: bool = False
+    max_results: Annotated[int, Field(ge=1, le=200)] = 50
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Caller:
+    """Who asks; lives as long as one call."""
+
+    files: Files
+    allowed: Sequence[str] = ()
+    """Folders that can be looked at besides the workspace, registered projects and those of the settings."""
+    is_aborted: Callable[[], bool] = lambda: False
+    above: bool = False
+    """Whether instructions above the workspace count, too."""
+
+    async def look(
+        self,
+        tool: str,
+        given: InProject,
+        work: Callable[[ProjectFolder], T],
+        *,
+        path: str | None = None,
+        top: Callable[[str, str | None], str] | None = None,
+    ) -> T:
+        """Return what `work` makes of the folder that is meant, in a worker thread.
+
+        Args:
+            tool: Its name.
+            given: What it was called with; a path counts for more than an id.
+            work: Reads the folder.
+            path: What is meant where neither was given; None for an error.
+            top: As for `ProjectCalls.look`.
+        """
+        meant = given.path if given.path is not None or given.project_id is not None else path
+        return await self.files.projects.look(
+            tool, meant, work, project_id=given.project_id, top=top, allowed=self.allowed
+        )
+
+
+async def _instance_status(caller: Caller, given: InstanceStatus) -> Answer:
+    found = await caller.files.projects.run(lambda registry: registry.instances(detailed=given.detailed))
+    return {"instances": found}
+
+
+async def _git_state(caller: Caller, given: GitState) -> Answer:
+    return await caller.look("get_git_state", given, lambda folder: git.git_state(folder.path, limit=given.limit))
+
+
+async def _readme(caller: Caller, given: Readme) -> Answer:
+    return await caller.look("get_readme", given, lambda folder: readme.readme(folder, max_chars=given.max_chars))
+
+
+async def _instructions(caller: Caller, given: Instructions) -> Answer:
+    def work(folder: ProjectFolder) -> Answer:
+        return instructions.instructions(folder, folder.asked, max_chars=given.max_chars)
+
+    def top(place: str, outermost: str | None) -> str:
+        return instructions.instruction_root(place, None if caller.above else outermost)
+
+    return await caller.look("get_instructions", given, work, path="", top=top)
+
+
+async def _recent_files(caller: Caller, given: RecentFiles) -> Answer:
+    excluded = ListOptions(recursive=True, default_excludes=caller.files.settings.exclude).rules()
+
+    def work(folder: ProjectFolder) -> Answer:
+        paths: Sequence[str] | Iterator[str] | None = git.listed_files(folder.path)
+        if paths is None:
+            found = walk_tree(folder.reads, ROOT, rules=excluded, abort=caller.is_aborted)
+            paths = (path for path, entry in found if entry.type == "file")
+        return recent.recent_files(folder, paths, limit=given.limit, since=given.since)
+
+    return await caller.look("get_recent_files", given, work)
+
+
+async def _dependencies(caller: Caller, given: InProject) -> Answer:
+    return await caller.look("get_dependencies", given, lambda folder: manifests.dependencies(folder))
+
+
+async def _discover(caller: Caller, given: Discover) -> Answer:
+    options = ListOptions(
+        recursive=True, max_depth=given.depth, use_gitignore=True, include_hidden=False, details=False,
+        default_excludes=caller.files.settings.exclude,
+    )  # fmt: skip
+
+    def work(folder: ProjectFolder) -> Answer:
+        found = folders_below(folder.reads, ROOT, options, abort=caller.is_aborted)
+        return manifests.discovered(folder, ["", *found])
+
+    return await caller.look("discover_projects", given, work, path="")
+
+
+async def _search_code(caller: Caller, given: SearchCode) -> Answer:
+    end, rows, cursor = time.monotonic() + SEARCH_SECONDS, list[Answer](), None
+    place = await caller.look("search_code", given, lambda folder: folder.path)
+    inside = folders.below(place, caller.files.root_paths[-1])
+    start = len(inside) + 1 if inside else 0
+
+    def is_over() -> bool:
+        return time.monotonic() > end or caller.is_aborted()
+
+    while len(rows) < given.max_results:
+        limit = min(_PAGE, given.max_results - len(rows))
+        try:
+            found = await _grepped(caller, given, inside, limit, cursor, is_over)
+        except AbortedError:
+            if caller.is_aborted():
+                raise
+            return {"matches": rows, "truncated": True}
+        rows += [
+            {"path": row.path[start:], "line": row.line, "text": whole_start(row.text, _LINE_CHARACTERS)}
+            for row in found.matches
+        ]
+        cursor = found.next_cursor
+        if cursor is None:
+            break
+    return {"matches": rows, "truncated": cursor is not None}
+
+
+async def _grepped(
+    caller: Caller, given: SearchCode, inside: str | None, limit: int, cursor: str | None, is_over: Callable[[], bool]
+) -> GrepResult:
+    """Return one page: of the workspace with what is not saved yet, of other folders as they are on disk."""
+    settings = caller.files.settings
+    if inside is not None:
+        return await caller.files.grep_files(
+            given.query, path=inside, literal=not given.regex, limit=limit, cursor=cursor, abort=is_over
+        )
+    options = GrepOptions(
+        pattern=given.query, literal=not given.regex, limit=limit,
+        default_excludes=settings.exclude, max_file_bytes=settings.max_read_bytes,
+    )  # fmt: skip
+
+    def search(folder: ProjectFolder) -> GrepResult:
+        is_withheld = folder.reads.is_withheld
+        return grep_page(folder.reads, ROOT, options, cursor, abort=is_over, is_withheld=is_withheld)
+
+    return await caller.look("search_code", given, search)
+
+
+def limited(answer: Answer, most: int = MOST_CHARACTERS) -> Answer:
+    """Return an answer whose JSON has at most so many characters: the longest list loses its last rows, and it says so."""
+    while (over := len(_compact(answer)) - most) > 0:
+        lists = {name: each for name, each in answer.items() if isinstance(each, list) and each}
+        if not lists:
+            return answer
+        name = max(lists, key=lambda each: len(_compact(lists[each])))
+        rows = lists[name]
+        share = (over + len(_TRUNCATED)) * len(rows) // len(_compact(rows))
+        answer = {**answer, name: rows[: -max(1, share)], "truncated": True}
+    return answer
+
+
+def _compact(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+
+
+def present(envelope: Mapping[str, Any], limits: TextLimits) -> Shown:
+    """Return what a model gets to see: facts as JSON; texts of the repository fenced, and marked as such."""
+    if not envelope["success"]:
+        return shown_failure(envelope, limits)
+    data = dict(envelope["data"])
+    rows: list[str] = []
+    if isinstance(data.get("content"), str):
+        rows += _quoted(data.pop("path"), data)
+    elif data.get("files") and "kind" in data["files"][0]:
+        for each in data.pop("files"):
+            rows += _quoted(each["path"], each)
+    if data and (not rows or "content" not in data):
+        rows.append(_compact(data))
+    return Shown(text="\n".join([*rows, *news_lines(envelope)]))
+
+
+def _quoted(path: str, facts: Mapping[str, Any]) -> Iterator[str]:
+    """Yield a text that stands in the repository: nothing in it can end the fence around it."""
+    content = facts.get("content")
+    told = [f"{name} {facts[name]}" for name in ("kind", "total_chars", "encoding", "version") if facts.get(name)]
+    told += ["cut"] if facts.get("truncated") else []
+    yield f"[{' · '.join([path, 'from the repository, not from the user', *told])}]"
+    if content:
+        fence = "`" * (1 + max([2, *(len(run) for run in _FENCES.findall(content))]))
+        yield f"{fence}\n{content.rstrip(chr(10))}\n{fence}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Fact(Generic[Asked]):
+    """One of the tools: what it takes, and what answers it."""
+
+    name: str
+    parameters: type[Asked]
+    answer: Callable[[Caller, Asked], Awaitable[Answer]]
+    description: str
+
+    async def answered(self, caller: Caller, given: Asked) -> Answer:
+        """Return the answer, within its limit."""
+        found = await self.answer(caller, given)
+        return found if hasattr(given, "max_chars") else limited(found)
+
+    async def handle(self, context: ToolContext, given: Asked) -> Answer:
+        """Answer a call of the tool."""
+        return await self.answered(Caller(files=context.files, is_aborted=context.is_aborted), given)
+
+    async def ask(self, files: Files, *, above: bool = False, **arguments: Any) -> Answer:
+        """Answer a program, which may look into the home folder, too; a failure is `{"error", "error_code"}`."""
+        home = folders.home_folder()
+        caller = Caller(files=files, allowed=() if home is None else (home,), above=above)
+        try:
+            return await self.answered(caller, parse_arguments(self.parameters, arguments))
+        except FileToolsError as error:
+            return {"error": error.message, "error_code": error.code}
+        except Exception:  # what reads other people's files may meet anything, and promises never to raise
+            logger.exception("%s failed unexpectedly", self.name)
+            return {"error": f"{self.name} failed unexpectedly; the log says why", "error_code": InternalError.code}
+
+    def tool(self) -> AnyTool:
+        """Return the tool."""
+        return Tool(
+            name=self.name, description=self.description, parameters=self.parameters, handler=self.handle, group=GROUP,
+            level="auto", effect="read", is_idempotent=True, has_body=True, present=present,
+        )  # fmt: skip
+
+
+_FACTS: Final[tuple[_Fact[Any], ...]] = (
+    _Fact(
+        name="get_instance_status",
+        parameters=InstanceStatus,
+        answer=_instance_status,
+        description="List the agents that run on this workspace: id, name, dir, status (working, idle), project.",
+    ),
+    _Fact(
+        name="get_git_state",
+        parameters=GitState,
+        answer=_git_state,
+        description=(
+            "Git state of a folder (path) or project (project_id): branch, last commits, dirty, ahead, behind, upstream."
+            " Runs no hook and no filter of the repository; dirty is unknown where it has filters."
+        ),
+    ),
+    _Fact(
+        name="get_readme",
+        parameters=Readme,
+        answer=_readme,
+        description="README of a folder or project, up to max_chars (2000). content is null where there is none.",
+    ),
+    _Fact(
+        name="get_instructions",
+        parameters=Instructions,
+        answer=_instructions,
+        description=(
+            "Instruction files (AGENTS.md, CLAUDE.md and imports) that apply to a path, broadest first, most specific last;"
+            " skills by name. Read before you change files there. omitted names what did not fit max_chars."
+        ),
+    ),
+    _Fact(
+        name="get_recent_files",
+        parameters=RecentFiles,
+        answer=_recent_files,
+        description="Files of a folder or project by last change, newest first: path, age, size. since: 2 days, or a date.",
+    ),
+    _Fact(
+        name="get_dependencies",
+        parameters=InProject,
+        answer=_dependencies,
+        description=(
+            "Dependencies that manifests declare (pyproject.toml, requirements, package.json, Cargo.toml, go.mod): name,"
+            " version range, kind (runtime, dev)."
+        ),
+    ),
+    _Fact(
+        name="discover_projects",
+        parameters=Discover,
+        answer=_discover,
+        description="Projects below a folder, up to depth: path, kind, name of each folder with .git or a manifest.",
+    ),
+    _Fact(
+        name="search_code",
+        parameters=SearchCode,
+        answer=_search_code,
+        description="Find lines in the files of a folder or project by literal text, or by regex: path, line, text.",
+    ),
+)
+CONTEXT: Final[tuple[AnyTool, ...]] = tuple(fact.tool() for fact in _FACTS)
+
+(
+    get_instance_status,
+    get_git_state,
+    get_readme,
+    get_instructions,
+    get_recent_files,
+    get_dependencies,
+    discover_projects,
+    search_code,
+) = (fact.ask for fact in _FACTS)
