@@ -5,13 +5,14 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import re
+import time
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Literal, TypeVar
 
 from filetools.content import Edit, TextEdit, apply_edits, apply_text_edits, insert_lines, parse_patch, structured_patch
-from filetools.descriptors import Descriptors
+from filetools.descriptors import Descriptors, MemoryTable, MemoryTexts
 from filetools.errors import (
     BatchFailedError,
     BufferClosedError,
@@ -55,6 +56,8 @@ from filetools.models import (
     WriteResult,
 )
 from filetools.paths.patterns import Glob, is_glob
+from filetools.project.folder import ProjectFolder
+from filetools.project.registry import Registry
 from filetools.settings import Settings
 
 MOMENT = datetime(2024, 1, 2, tzinfo=UTC)
@@ -77,6 +80,7 @@ class Tree:
     folders: set[str] = field(default_factory=set)
     documents: dict[str, OpenBuffer] = field(default_factory=dict)
     descriptors: Descriptors = field(default_factory=Descriptors)
+    registry: MemoryTable = field(default_factory=lambda: MemoryTable(MemoryTexts()))
     failures: list[BaseException] = field(default_factory=list)
     """Raised by the next calls, one each, before they do anything."""
     calls: list[tuple[str, Actor]] = field(default_factory=list)
@@ -156,6 +160,28 @@ class MemoryDocuments:
         return self._open[handle]
 
 
+class MemoryProjects:
+    """Implements `ProjectTable` where no folder lies on a disk."""
+
+    def __init__(self, table: MemoryTable, bus: EventBus) -> None:
+        self._registry = Registry(table, base="/project", clock=time.time, publish=bus.publish, remote=lambda _: None)
+
+    async def look(
+        self,
+        tool: str,
+        path: str | None,
+        work: Callable[[ProjectFolder], T],
+        *,
+        project_id: str | None = None,
+        top: Callable[[str, str | None], str] | None = None,
+        allowed: Sequence[str] = (),
+    ) -> T:
+        raise DirectoryNotFoundError(path or "")
+
+    async def run(self, work: Callable[[Registry], T]) -> T:
+        return work(self._registry)
+
+
 class MemoryFiles:
     """Implements `Files` over a `Tree`; events that its bus carries are kept in `events`."""
 
@@ -190,6 +216,10 @@ class MemoryFiles:
 
     def descriptors(self, *, owner: str | None = None, is_opaque: bool = False) -> MemoryDescriptors:
         return MemoryDescriptors(self.tree.descriptors)
+
+    @property
+    def projects(self) -> MemoryProjects:
+        return MemoryProjects(self.tree.registry, self.bus)
 
     @property
     def root_paths(self) -> tuple[str, ...]:

@@ -171,9 +171,11 @@ async def test_a_rule_that_withholds_a_file_holds_for_what_tells_of_it(files: Fi
 async def test_an_answer_stays_within_its_limit(files: FileToolsFacade, home: Path) -> None:
     for number in range(300):
         (home / "work" / "src" / f"a_rather_long_name_of_a_file_{number}.py").write_text("needle " * 40)
-    for name, arguments in [
-        ("get_recent_files", {"limit": 100}), ("search_code", {"query": "needle", "max_results": 200}),
-    ]:  # fmt: skip
+    asked: dict[str, dict[str, Any]] = {
+        "get_recent_files": {"limit": 100},
+        "search_code": {"query": "needle", "max_results": 200},
+    }
+    for name, arguments in asked.items():
         data = (await call(files, name, path="", **arguments))["data"]
         assert len(json.dumps(data, ensure_ascii=False, separators=(",", ":"))) <= 8000
         assert data["truncated"] is True
