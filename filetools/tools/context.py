@@ -155,7 +155,15 @@ async def _readme(caller: Caller, given: Readme) -> Answer:
 
 async def _instructions(caller: Caller, given: Instructions) -> Answer:
     def work(folder: ProjectFolder) -> Answer:
-        return instructions.instructions(folder, folder.asked, max_chars=given.max_chars)
+        found = instructions.instructions(folder, folder.asked, max_chars=given.max_chars)
+        inside = folders.below(folder.path, caller.files.root_paths[-1])
+
+        def placed(path: str) -> str:  # as file tools name it; outside the workspace nothing else would tell where it is
+            return folder.shown(path) if inside is None else f"{inside}/{path}".removeprefix("/")
+
+        for each in (*found["files"], *found.get("skills", ())):
+            each["path"] = placed(each["path"])
+        return found | ({"omitted": [placed(each) for each in found["omitted"]]} if "omitted" in found else {})
 
     def top(place: str, outermost: str | None) -> str:
         return instructions.instruction_root(place, None if caller.above else outermost)

@@ -223,6 +223,21 @@ async def test_instructions_above_the_workspace_are_for_programs_that_ask_for_th
     assert (await call(files, "get_instructions", above=True))["error_code"] == "INVALID_ARGUMENT"
 
 
+async def test_instructions_are_named_as_file_tools_name_them(home: Path, files: FileToolsFacade) -> None:
+    project(home / "work" / "inner", "inner")
+    project(home / "other", "other")
+    skill = home / "work" / "inner" / ".claude" / "skills" / "s"
+    skill.mkdir(parents=True)
+    (skill / "SKILL.md").write_text("---\nname: s\ndescription: d\n---\n")
+    (home / "work" / "inner" / "CLAUDE.md").write_text("word " * 1000)
+    found = await ask(files, "get_instructions", path="inner/src", max_chars=300)
+    assert [each["path"] for each in found["files"]] == ["inner/CLAUDE.md"]
+    assert [each["path"] for each in found["skills"]] == ["inner/.claude/skills/s/SKILL.md"]
+    assert found["omitted"] == ["inner/AGENTS.md"]
+    elsewhere = await ask(files, "get_instructions", path="~/other/src")
+    assert [each["path"] for each in elsewhere["files"]] == ["~/other/AGENTS.md"]
+
+
 async def test_a_program_that_asks_wrongly_gets_an_answer_and_no_exception(files: FileToolsFacade) -> None:
     told = "Unknown parameter 'nonsense'; known are project_id, path, max_chars"
     assert await ask(files, "get_readme", path="", nonsense=1) == {"error": told, "error_code": "INVALID_ARGUMENT"}
