@@ -5,11 +5,9 @@ Each is a plain function, too, which never raises: `await get_git_state(files, p
 
 from __future__ import annotations
 
-import json
 import logging
-import re
 import time
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, Final, Generic, TypeVar
 
@@ -22,10 +20,8 @@ from filetools.models import GrepResult
 from filetools.paths import ROOT
 from filetools.search import GrepOptions, ListOptions, folders_below, grep_page, walk_tree
 from filetools.tools.arguments import Parameters, parse_arguments
-from filetools.tools.clipping import TextLimits
 from filetools.tools.files import Files
-from filetools.tools.seen import Shown
-from filetools.tools.shown import news_lines, shown_failure
+from filetools.tools.quoting import Answer, limited, present
 from filetools.tools.tool import AnyTool, Tool, ToolContext
 
 if TYPE_CHECKING:
@@ -40,17 +36,12 @@ else:
 logger = logging.getLogger(__name__)
 
 GROUP: Final = "context"
-MOST_CHARACTERS: Final = 8_000
-"""Of an answer, as JSON, that has no limit of its own."""
 SEARCH_SECONDS: Final = 5.0
 _PAGE: Final = 10
 """Matches of a page of a search: what the time limit ends loses no more than those of the last page."""
 _LINE_CHARACTERS: Final = 200
-_TRUNCATED: Final = ',"truncated":true'
-_FENCES: Final = re.compile("`{3,}")
 T = TypeVar("T")
 Asked = TypeVar("Asked", bound=Parameters)
-Answer = dict[str, Any]
 
 
 class InstanceStatus(Parameters):
@@ -158,7 +149,8 @@ async def _instructions(caller: Caller, given: Instructions) -> Answer:
         found = instructions.instructions(folder, folder.asked, max_chars=given.max_chars)
         inside = folders.below(folder.path, caller.files.root_paths[-1])
 
-        def placed(path: str) -> str:  # as file tools name it; outside the workspace nothing else would tell where it is
+        # As file tools name it; elsewhere nothing else would tell where it is.
+        def placed(path: str) -> str:
             return folder.shown(path) if inside is None else f"{inside}/{path}".removeprefix("/")
 
         for each in (*found["files"], *found.get("skills", ())):
@@ -247,50 +239,6 @@ async def _grepped(
         return grep_page(folder.reads, ROOT, options, cursor, abort=is_over, is_withheld=is_withheld)
 
     return await caller.look("search_code", given, search)
-
-
-def limited(answer: Answer, most: int = MOST_CHARACTERS) -> Answer:
-    """Return an answer whose JSON has at most so many characters: the longest list loses its last rows, and it says so."""
-    while (over := len(_compact(answer)) - most) > 0:
-        lists = {name: each for name, each in answer.items() if isinstance(each, list) and each}
-        if not lists:
-            return answer
-        name = max(lists, key=lambda each: len(_compact(lists[each])))
-        rows = lists[name]
-        share = (over + len(_TRUNCATED)) * len(rows) // len(_compact(rows))
-        answer = {**answer, name: rows[: -max(1, share)], "truncated": True}
-    return answer
-
-
-def _compact(value: object) -> str:
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
-
-
-def present(envelope: Mapping[str, Any], limits: TextLimits) -> Shown:
-    """Return what a model gets to see: facts as JSON; texts of the repository fenced, and marked as such."""
-    if not envelope["success"]:
-        return shown_failure(envelope, limits)
-    data = dict(envelope["data"])
-    rows: list[str] = []
-    if isinstance(data.get("content"), str):
-        rows += _quoted(data.pop("path"), data)
-    elif data.get("files") and "kind" in data["files"][0]:
-        for each in data.pop("files"):
-            rows += _quoted(each["path"], each)
-    if data and (not rows or "content" not in data):
-        rows.append(_compact(data))
-    return Shown(text="\n".join([*rows, *news_lines(envelope)]))
-
-
-def _quoted(path: str, facts: Mapping[str, Any]) -> Iterator[str]:
-    """Yield a text that stands in the repository: nothing in it can end the fence around it."""
-    content = facts.get("content")
-    told = [f"{name} {facts[name]}" for name in ("kind", "total_chars", "encoding", "version") if facts.get(name)]
-    told += ["cut"] if facts.get("truncated") else []
-    yield f"[{' · '.join([path, 'from the repository, not from the user', *told])}]"
-    if content:
-        fence = "`" * (1 + max([2, *(len(run) for run in _FENCES.findall(content))]))
-        yield f"{fence}\n{content.rstrip(chr(10))}\n{fence}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -16,7 +16,8 @@ from filetools.facade import FileToolsFacade
 from filetools.models import Actor
 from filetools.tools import ToolRegistry
 from filetools.tools import context as tools_of_context
-from filetools.tools.context import CONTEXT, limited
+from filetools.tools.context import CONTEXT
+from filetools.tools.quoting import limited
 from tests.support.crashing import QUIET
 
 ALICE = Actor(kind="agent", id="alice", session="s")
