@@ -11,7 +11,14 @@ import pytest
 
 from filetools.errors import FileToolsError
 from filetools.project.git import git_remote, git_state, listed_files
-from tests.support.hostile_repository import FILTERS, KINDS, HostileRepository, environment, hostile_repository
+from tests.support.hostile_repository import (
+    FILTERS,
+    KINDS,
+    HostileRepository,
+    environment,
+    everything,
+    hostile_repository,
+)
 
 CALLS: list[Callable[[str], object]] = [git_state, git_remote, listed_files]
 
@@ -30,17 +37,6 @@ def all_calls(hostile: HostileRepository) -> int:
             with suppress(FileToolsError):
                 answered += call(str(folder)) is not None
     return answered
-
-
-def everything(root: Path) -> dict[str, tuple[int, int, int, bytes]]:
-    """Return kind and rights, time and bytes of all below a folder."""
-    found = {}
-    for folder, folders, files in os.walk(root):
-        for path in (Path(folder), *(Path(folder, name) for name in (*folders, *files))):
-            facts = path.lstat()
-            content = path.read_bytes() if path.is_file() else b""
-            found[str(path)] = (facts.st_mode, facts.st_ino, facts.st_mtime_ns, content)
-    return found
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -281,3 +281,14 @@ def _grow(hostile: HostileRepository) -> None:
 def _commit(hostile: HostileRepository, text: str, message: str) -> None:
     (hostile.root / "a.txt").write_text(text)
     hostile.git("commit", "--quiet", "--all", "--message", message)
+
+
+def everything(root: Path) -> dict[str, tuple[int, int, int, bytes]]:
+    """Return kind and rights, time and bytes of all below a folder."""
+    found = {}
+    for folder, folders, files in os.walk(root):
+        for path in (Path(folder), *(Path(folder, name) for name in (*folders, *files))):
+            facts = path.lstat()
+            content = path.read_bytes() if path.is_file() else b""
+            found[str(path)] = (facts.st_mode, facts.st_ino, facts.st_mtime_ns, content)
+    return found

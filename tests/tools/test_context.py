@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 from collections.abc import AsyncIterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,11 +15,14 @@ import pytest
 import filetools
 from filetools.facade import FileToolsFacade
 from filetools.models import Actor
+from filetools.project import Registry, build_prompt
 from filetools.tools import ToolRegistry
 from filetools.tools import context as tools_of_context
 from filetools.tools.context import CONTEXT
+from filetools.tools.overview import gather_context, overview
 from filetools.tools.quoting import limited
 from tests.support.crashing import QUIET
+from tests.support.hostile_repository import FILTERS, KINDS, environment, everything, hostile_repository
 
 ALICE = Actor(kind="agent", id="alice", session="s")
 NAMES = [tool.name for tool in CONTEXT]
@@ -201,16 +205,34 @@ async def test_a_model_sees_texts_of_the_repository_marked_and_fenced(files: Fil
 async def test_nothing_is_made_in_a_folder_that_is_looked_at(files: FileToolsFacade, home: Path) -> None:
     other = project(home / "other")
 
-    def state() -> dict[str, tuple[int, bytes]]:
-        return {
-            str(path): (path.lstat().st_mtime_ns, path.read_bytes() if path.is_file() else b"")
-            for path in (other, *other.rglob("*"))
-        }
-
-    before = state()
+    before = everything(other)
     for name in WITH_FOLDER:
         assert "error" not in await ask(files, name, path="~/other"), name
-    assert state() == before
+    assert everything(other) == before
+
+
+@pytest.mark.parametrize("left_out", [frozenset[str](), FILTERS], ids=["filters", "no-filters"])
+async def test_nothing_that_a_hostile_repository_names_is_run_by_any_tool_and_nothing_in_it_changes(
+    files: FileToolsFacade, home: Path, monkeypatch: pytest.MonkeyPatch, left_out: frozenset[str]
+) -> None:
+    for name, value in environment().items():
+        if name != "HOME":
+            monkeypatch.setenv(name, value)
+    kinds = [kind for kind in KINDS if kind not in {*left_out, "partial-clone.status"}]
+    hostile = hostile_repository(home / "hostile", *kinds)
+    before = everything(hostile.root)
+    answered = set()
+    for folder in hostile.folders:
+        for name in WITH_FOLDER:
+            answer = await ask(files, name, path=str(folder))
+            assert answer.get("error_code") not in ("INTERNAL", "PERMISSION_DENIED", "TIMEOUT"), (name, answer)
+            answered |= {name} if "error" not in answer else set()
+        await files.projects.run(partial(Registry.ensure_project, path=str(folder)))
+    overview(str(hostile.root), base="/")
+    build_prompt(await gather_context(files, readme=True), "x")
+    assert answered == set(WITH_FOLDER)
+    assert hostile.fired() == set()
+    assert everything(hostile.root) == before
 
 
 async def test_instructions_above_the_workspace_are_for_programs_that_ask_for_them(
