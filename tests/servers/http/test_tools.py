@@ -233,6 +233,13 @@ async def test_a_parsing_run_that_asks_too_often_is_429(tmp_path: Path) -> None:
     assert refused.headers["retry-after"] == str(wait_seconds)
 
 
+def test_the_tools_for_context_are_among_those_that_a_parsing_run_is_limited_in(server: HttpServer) -> None:
+    body = {"tool": "get_readme", "input": {"path": ""}, "parsing_run": "r1"}
+    answers = [httpx2.post(f"{server.address}/v1/execute", json=body) for _ in range(31)]
+    assert [answer.status_code for answer in answers] == [200] * 30 + [429]
+    assert answers[0].json()["data"]["truncated"] is False
+
+
 async def _sent(message: Any) -> None:
     """Take what is answered."""
 
