@@ -31,11 +31,13 @@ class ProjectFolder:
 
 
 def short_path(path: str) -> str:
-    """Return an absolute path with the home folder as `~`: `~/x` for `/home/me/x`, but not for `/home/me2/x`."""
+    """Return an absolute path with the home folder as `~`: `~/x` for `/home/me/x`, but not for `/home/me2/x`.
+
+    Bytes that are no UTF-8 are told as `\\xff`, as no answer can hold them.
+    """
     home = home_folder()
-    if home is None or not is_within(path, home):
-        return path
-    return f"~{path[len(home) :]}"
+    short = path if home is None or not is_within(path, home) else f"~{path[len(home) :]}"
+    return short.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
 
 
 def home_folder() -> str | None:
@@ -66,8 +68,12 @@ def folder_path(raw_path: str, *, base: str, allowed: Sequence[str] | None, is_n
         AccessDeniedError: It lies elsewhere, or in the state of filetools.
         DirectoryNotFoundError, PathNotDirectoryError
     """
+
+    def is_allowed(path: str) -> bool:
+        return allowed is None or holder(path, allowed) is not None
+
     place = real_path(raw_path, base=base)
-    if allowed is not None and holder(place, allowed) is None:
+    if not is_allowed(place):
         raise AccessDeniedError(
             short_path(place), "it lies outside the folders that can be looked at",
             suggested_action="Name a folder of the workspace or a registered project, or have the user start the"
@@ -75,7 +81,8 @@ def folder_path(raw_path: str, *, base: str, allowed: Sequence[str] | None, is_n
         )  # fmt: skip
     if any(is_state_name(segment) for segment in place.split(os.sep)):
         raise AccessDeniedError(short_path(place), "it belongs to filetools")
-    while is_nearest and not os.path.isdir(place):
+    # The folder of a project can be gone itself: what is above it is not for the caller.
+    while is_nearest and not os.path.isdir(place) and is_allowed(os.path.dirname(place)):
         place = os.path.dirname(place)
     if not os.path.lexists(place):
         raise DirectoryNotFoundError(short_path(place))

@@ -197,7 +197,9 @@ class _Git:
         if not os.path.isabs(program):
             raise GitNotFoundError
         # A clone can bring a bare repository, with a configuration, as plain files: it counts only where it is asked for.
+        # No bare repository has its commits elsewhere: what says so would tell of one that the caller may not look into.
         is_bare = all(os.path.exists(place / name) for name in ("HEAD", "objects", "refs"))
+        is_bare = is_bare and not os.path.lexists(place / "commondir")
         self._command = (program, *_HARDENED, "-c", f"safe.bareRepository={'all' if is_bare else 'explicit'}")
         self._environment = {
             **variables(_INHERITED),

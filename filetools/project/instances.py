@@ -254,12 +254,12 @@ def id_of(row: TableRow) -> str:
 
 
 def checked_name(name: str) -> str:
-    """Return a name on one line and not too long.
+    """Return a name on one line, without halves of characters, and not too long.
 
     Raises:
         InvalidArgumentError: There is nothing in it.
     """
-    shown = " ".join(name.split())[: LONGEST["name"]]
+    shown = " ".join(name.split()).encode("utf-8", "backslashreplace").decode()[: LONGEST["name"]]
     if not shown:
         raise InvalidArgumentError("A name cannot be empty")
     return shown

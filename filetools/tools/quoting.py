@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
+from filetools.tools.bodies import one_line
 from filetools.tools.clipping import TextLimits
 from filetools.tools.seen import Shown
 from filetools.tools.shown import news_lines, shown_failure
@@ -56,7 +57,7 @@ def _quoted(path: str, facts: Mapping[str, Any]) -> Iterator[str]:
     content = facts.get("content")
     told = [f"{name} {facts[name]}" for name in ("kind", "total_chars", "encoding", "version") if facts.get(name)]
     told += ["cut"] if facts.get("truncated") else []
-    yield f"[{' · '.join([path, 'from the repository, not from the user', *told])}]"
+    yield f"[{' · '.join([one_line(path), 'from the repository, not from the user', *told])}]"
     if content:
         fence = "`" * (1 + max([2, *(len(run) for run in _FENCES.findall(content))]))
         yield f"{fence}\n{content.rstrip(chr(10))}\n{fence}"

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from filetools.descriptors import Frame
-from filetools.tools.bodies import Body, body_of, short
+from filetools.tools.bodies import Body, body_of, one_line, short
 from filetools.tools.clipping import TextLimits, clipped
 from filetools.tools.media import FileLink, media_of
 from filetools.tools.seen import Shown
@@ -107,11 +107,11 @@ def news_lines(envelope: Mapping[str, Any]) -> Iterator[str]:
     for changed in envelope.get("changed_since_read", ()):
         by = changed["by"]
         became = f"version {short(changed['version'])}" if "version" in changed else "deleted"
-        yield f"changed since you saw it: {changed['path']} by {by['kind']} {by['id']}, {became}"
+        yield f"changed since you saw it: {one_line(changed['path'])} by {by['kind']} {by['id']}, {became}"
     if more := envelope.get("changed_since_read_more"):
         yield f"changed since you saw them: {more} more files"
     for path in envelope.get("instructions", ()):
-        yield f"instructions: {path} applies here; read it before you change files here"
+        yield f"instructions: {one_line(path)} applies here; read it before you change files here"
 
 
 def _without_text(facts: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -96,6 +96,21 @@ def test_what_is_not_there_yet_means_the_nearest_folder_that_holds_it(home: Path
     assert folder_path("file", base=base, allowed=[base], is_nearest=True) == base
 
 
+def test_of_an_allowed_folder_that_is_gone_nothing_above_is_meant(home: Path) -> None:
+    gone = str(home / "gone")
+    for raw in (gone, f"{gone}/deep/new.py"):
+        with pytest.raises(DirectoryNotFoundError):
+            folder_path(raw, base=gone, allowed=[gone], is_nearest=True)
+    (home / "gone").write_text("")
+    with pytest.raises(PathNotDirectoryError):
+        folder_path(gone, base=gone, allowed=[gone], is_nearest=True)
+    assert folder_path(f"{gone}/new.py", base=gone, allowed=[gone, str(home)], is_nearest=True) == str(home)
+
+
+def test_a_name_that_is_no_utf8_is_told_escaped(home: Path) -> None:
+    assert short_path(f"{home}/caf\udce9/\u00e9\\") == "~/caf\\xe9/\u00e9\\"
+
+
 def test_the_outermost_folder_around_a_path_is_told(home: Path) -> None:
     assert holder("/a/b/c", ["/a/b", "/a", "/a/b/c/d"]) == "/a"
     assert holder("/ab", ["/a"]) is None

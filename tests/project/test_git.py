@@ -364,6 +364,17 @@ def test_bare_repositories_answer_and_are_never_dirty(repository: Repository, tm
     assert git_state(str(tmp_path))["dirty"] is False
 
 
+def test_a_bare_repository_cannot_name_another_as_its_own(repository: Repository, tmp_path: Path) -> None:
+    fake = tmp_path / "fake"
+    (fake / "objects").mkdir(parents=True)
+    (fake / "refs").mkdir()
+    (fake / "HEAD").write_text("ref: refs/heads/main\n")
+    (fake / "commondir").write_text(f"{repository.path}/.git\n")
+    with pytest.raises(GitFailedError, match="cannot use bare repository"):
+        git_state(str(fake))
+    assert git_remote(str(fake)) is None
+
+
 def test_a_bare_repository_among_the_files_of_another_counts_only_where_it_is_asked_for(repository: Repository) -> None:
     repository.commit("outer")
     inner = Repository(repository.path / "inner.git", "--bare")
