@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import posixpath
 import re
+import time
 import tomllib
 from collections.abc import Callable, Iterable
 from typing import Any, Final, TypeVar, cast
@@ -20,6 +21,7 @@ _WORDS: Final[dict[type, str]] = {dict: "table", list: "list", str: "text"}
 _MOST_BYTES: Final = 1024 * 1024
 _MOST_NAMED_BYTES: Final = 64 * 1024
 _MOST_FILES: Final = 50
+_MOST_SECONDS: Final = 5.0
 _MOST_REQUIREMENTS: Final = 5000
 _MOST_CHARACTERS: Final = 2000
 _MOST_PARTS: Final = 100
@@ -97,8 +99,12 @@ class _Manifest:
             self.includes.append(inside)
 
 
-def dependencies(folder: ProjectFolder) -> dict[str, Any]:
+def dependencies(folder: ProjectFolder, *, clock: Callable[[], float] = time.monotonic) -> dict[str, Any]:
     """Return what pyproject.toml, package.json, Cargo.toml, go.mod and the `*requirements*.txt` in a folder name.
+
+    Args:
+        folder: Holds them. Of lists, at most 50 are read, and none is begun after 5 s.
+        clock: Seconds that only grow.
 
     Returns:
         `{"dependencies": [{"name", "version"?, "kind", "file", "indirect"?}], "warnings"?}`. Kind is "runtime", or "dev" for
@@ -109,7 +115,8 @@ def dependencies(folder: ProjectFolder) -> dict[str, Any]:
     lists = sorted((_kind(name) == "dev", name) for name in names if re.fullmatch(r".*requirements.*\.txt", name))
     pending = [(name, "") for name in _PARSERS if name in names] + [(name, _kind(name)) for _, name in lists]
     seen: dict[str, _Manifest] = {}
-    while pending and len(seen) < _MOST_FILES:
+    end = clock() + _MOST_SECONDS
+    while pending and len(seen) < _MOST_FILES and clock() < end:
         file, kind = pending.pop(0)
         if file not in seen:
             seen[file] = _read(folder, file, kind)
@@ -122,7 +129,7 @@ def dependencies(folder: ProjectFolder) -> dict[str, Any]:
         if each.faults
     ]
     if any(file not in seen for file, _ in pending):
-        warnings.append(f"only {_MOST_FILES} files are read")
+        warnings.append(f"only {len(seen)} files are read")
     if "setup.py" in names and not any(
         row["file"].endswith((".toml", ".txt")) and row["kind"] != "dev" for row in found
     ):

@@ -166,6 +166,7 @@ def test_imports_of_a_linked_file_are_relative_to_where_it_really_lies(tmp_path:
         "`@x.md`",
         "``a ` @x.md b``",
         "a `span over\n@x.md a line`",
+        "`" + "word " * 1000 + "@x.md `",
         "```\n@x.md\n```",
         "```text\n`\n@x.md\n```` \n",
         "~~~\n```\n@x.md\n~~~",
