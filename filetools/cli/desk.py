@@ -174,7 +174,9 @@ class Desk:
         """Return what a look finds, without a word; None if it fails, or if the root has never been opened."""
         import asyncio
 
-        logging.getLogger("filetools").setLevel(logging.CRITICAL)
+        log = logging.getLogger("filetools")
+        before = log.level
+        log.setLevel(logging.CRITICAL)
 
         async def opened() -> T:
             async with self._opening(create=False) as files:
@@ -184,6 +186,8 @@ class Desk:
             return asyncio.run(opened()) if self.workplace.has_state else None
         except FileToolsError:
             return None
+        finally:
+            log.setLevel(before)
 
     def show(self, result: R, show: Callable[[R], None]) -> None:
         """Print a result, as its envelope or for people."""

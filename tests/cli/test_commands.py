@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -228,6 +229,9 @@ def test_a_command_ends_with_the_code_that_is_promised(root: Path, ended: Ended,
     found, said = ended(*line.split())
     assert found == code, said
     assert said or code == 1 or line.split()[0] in ("find", "grep")
+    assert (
+        logging.getLogger("filetools").level == logging.NOTSET
+    )  # what a program that embeds us hears is its own matter
 
 
 async def test_a_lock_that_is_not_free_ends_with_4(run: CommandLine, root: Path) -> None:
