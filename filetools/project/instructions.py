@@ -68,8 +68,9 @@ def instructions(folder: ProjectFolder, path: str = "", *, max_chars: int = 20_0
     """Return the instruction files that apply to a path, the broadest first, the most specific last.
 
     Links in the folder are followed; a file counts once, named after what links lead to, and so do equal bytes. Left out
-    is what lies outside, is no text, or may not be read. What a CLAUDE.md, or a file that it imports, imports by `@path`
-    follows it as entries of its kind; in code, a comment or an AGENTS.md that is text, and so is what names no file.
+    is what lies outside of it, or of the repository that names it, is no text, or may not be read. What a
+    CLAUDE.md, or a file that it imports, imports by `@path` follows it as entries of its kind; in code, a comment or an
+    AGENTS.md that is text, and so is what names no file.
 
     Args:
         folder: What `instruction_root` returned, opened.
@@ -165,15 +166,15 @@ class _Contents:
 
     def _imports(self, text: str, importer: WorkspacePath) -> Iterator[WorkspacePath]:
         """Yield the files that a text imports and the answer has not got, by paths relative to the importing file."""
-        root = self._folder.path
+        root, reads = self._folder.path, self._folder.reads
         for raw in _imported(text):
             if self._looked == MOST_IMPORTS:
                 return
             self._looked += 1
             with suppress(FileToolsError):  # NUL, or a name that is too long
                 inside = below(posixpath.normpath(posixpath.join(root, importer.parent, raw)), root)
-                path = None if inside is None else _located(self._folder.reads, ROOT, inside, "file")
-                if path is not None and path not in self._known:
+                path = None if inside is None else _located(reads, ROOT, inside, "file")
+                if path is not None and path not in self._known and not _leaves(reads, importer.parent, path):
                     self._known[path] = ""
                     yield path
 
@@ -193,9 +194,19 @@ def _located(reads: FolderStore, place: WorkspacePath, inside: str, kind: EntryT
         found = reads.followed(path)
         if found is None or found[1].type != kind or reads.resolve(found[0]) != found[0]:
             return None
+        if _leaves(reads, place, found[0]):
+            return None
     except FileToolsError:
         return None
     return None if reads.is_withheld is not None and reads.is_withheld(found[0]) else found[0]
+
+
+def _leaves(reads: FolderStore, place: WorkspacePath, path: WorkspacePath) -> bool:
+    """Whether a path lies outside the repository that a folder belongs to: it must not lend what the user has elsewhere."""
+    if path.is_below(place):  # as nearly always
+        return False
+    ways = (each for each in (place, *reversed(place.folders)) if each and reads.stat(each.child(".git")) is not None)
+    return not path.is_below(next(ways, ROOT))
 
 
 def _listed(reads: FolderStore, place: WorkspacePath, inside: str, name: str = "") -> list[WorkspacePath]:

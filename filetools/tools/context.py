@@ -155,7 +155,13 @@ async def _instructions(caller: Caller, given: Instructions) -> Answer:
 
         for each in (*found["files"], *found.get("skills", ())):
             each["path"] = placed(each["path"])
-        return found | ({"omitted": [placed(each) for each in found["omitted"]]} if "omitted" in found else {})
+        # `max_chars` is for contents; what is only named has the limit of every other answer.
+        files = found.pop("files")
+        lists = {"rules": [each for each in files if "content" not in each], **found}
+        named = limited(lists | {"omitted": [placed(each) for each in found.get("omitted", ())]})
+        rules = named.pop("rules")
+        told = [each for each in files if "content" in each or each in rules]
+        return {"files": told, **{name: each for name, each in named.items() if each}}
 
     def top(place: str, outermost: str | None) -> str:
         return instructions.instruction_root(place, None if caller.above else outermost)

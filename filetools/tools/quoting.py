@@ -25,9 +25,12 @@ def limited(answer: Answer, most: int = MOST_CHARACTERS) -> Answer:
         lists = {name: each for name, each in answer.items() if isinstance(each, list) and each}
         if not lists:
             return answer
-        name = max(lists, key=lambda each: len(_compact(lists[each])))
-        rows = lists[name]
-        share = (over + len(_TRUNCATED)) * len(rows) // len(_compact(rows))
+        sizes = {name: len(_compact(each)) for name, each in lists.items()}
+        name = max(sizes, key=lambda each: sizes[each])
+        rows, size = lists[name], sizes.pop(name)
+        # Down to the size of the next, or half of it: a list that is long must not lose all its rows to another.
+        cut = min(over + len(_TRUNCATED), max(size - max(sizes.values(), default=0), size // 2))
+        share = cut * len(rows) // size
         answer = {**answer, name: rows[: -max(1, share)], "truncated": True}
     return answer
 
