@@ -14,7 +14,9 @@ AT_ONCE: Final = 8
 MOST_COMMITS: Final = 3
 _BREAK: Final = re.compile("\r\n|[\t\n\v\f\r\x1c-\x1e\x85\u2028\u2029]")
 # Escapes steer terminals, marks of direction reorder text, tags are read by models alone, halves of pairs cannot be sent.
-_UNSEEN: Final = re.compile("[\x00-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff\U000e0000-\U000e007f]")
+_UNSEEN: Final = re.compile(
+    "[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff\U000e0000-\U000e007f]"
+)
 _WHOLE, _WITHOUT_README, _WITHOUT_COMMITS, _BARE = _FORMS = range(3, -1, -1)
 
 Row = Mapping[str, Any]

@@ -119,7 +119,9 @@ def test_a_line_break_of_any_kind_becomes_a_blank(each: str) -> None:
     assert "\n### a ## b\n" in text
 
 
-@pytest.mark.parametrize("each", ["\x1b", "\0", "\x7f", "\x9b", "\u202e", "\u2066", "\U000e0041", "\udcff"])
+@pytest.mark.parametrize(
+    "each", ["\x1b", "\0", "\x7f", "\x9b", "\u061c", "\u200e", "\u200f", "\u202e", "\u2066", "\U000e0041", "\udcff"]
+)
 def test_what_nobody_sees_is_shown(each: str) -> None:
     text = format_context({"projects": [PROJECT | {"name": f"a{each}b"}], "instances": []})
     assert "\n### a\ufffdb\n" in text
