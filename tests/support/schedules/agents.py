@@ -55,6 +55,8 @@ class Agent:
             self.known[path] = result.content
             self.versions[path] = [version for version in (result.version, result.disk_version) if version]
             self.edited.pop(path, None)
+        elif self.is_gentle and refusal == "FILE_NOT_FOUND":
+            self.known.pop(path, None)  # what somebody makes there next has not been read, whatever was there before
         return Deed(who=self.letter, what=f"read {path} view={view}", refusal=refusal)
 
     async def read_part(self, path: str) -> Deed:

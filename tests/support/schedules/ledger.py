@@ -38,6 +38,9 @@ class Deed:
     """For each path, whether the added tokens must stand on the "disk" or in the "document"."""
     landing: Mapping[str, Tokens] = field(default_factory=dict)
     is_foreign: bool = False
+    carries: Tokens = NONE
+    """What a foreign program saved, also of what it found in the file: in the instant of a call that may be of one which is
+    refused after all."""
 
     def __str__(self) -> str:
         return f"{self.who}: {self.what} -> {self.refusal or 'done'}"
@@ -71,6 +74,7 @@ class Ledger:
         self._refused: set[str] = set()
         self._unread: set[str] = set()
         """Foreign tokens that a foreign program overwrote before filetools could see them."""
+        self._carried: set[str] = set()
 
     @property
     def removed(self) -> Tokens:
@@ -80,6 +84,7 @@ class Ledger:
     def note(self, deed: Deed) -> None:
         """Enter a deed, without looking at what it did."""
         self.deeds.append(deed)
+        self._carried |= deed.carries
         if deed.refusal is not None:
             self._refused |= deed.adds
             return
@@ -122,7 +127,9 @@ class Ledger:
         """
         missing = self._added - self._removed - standing.live - (kept if may_displace else self._displaced & kept)
         faults = [f"lost at the end: {token}" for token in sorted(missing - self._unread)]
-        return faults + [f"of a refused call: {token}" for token in sorted(self._refused & standing.live)]
+        return faults + [
+            f"of a refused call: {token}" for token in sorted(self._refused & standing.live - self._carried)
+        ]
 
     def _faults_of_success(self, deed: Deed, after: Standing) -> list[str]:
         faults = []

@@ -64,8 +64,9 @@ class Stranger:
         self._save(path, way, text)
         had, has = tokens_in(before), tokens_in(text)
         return Deed(
-            who=self.letter, what=f"{way} {path}", adds=has - had, removes=NONE, displaces=had - has, is_foreign=True
-        )
+            who=self.letter, what=f"{way} {path}", adds=has - had, removes=NONE, displaces=had - has, is_foreign=True,
+            carries=has,
+        )  # fmt: skip
 
     def _text(self, path: str, before: str | None) -> str:
         chance = self.town.chance
