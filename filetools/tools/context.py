@@ -1,6 +1,6 @@
 """Tools that tell what a project is, what state it is in, and which instructions apply; nothing of it is ever run.
 
-Each is a plain function, too, which never raises: `await get_git_state(files, path="~/work")`.
+Each is a plain function, too, which never raises: `await get_git_state(files, path="~/code")`.
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ class SearchCode(InProject):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Caller:
+class ContextCaller:
     """Who asks; lives as long as one call."""
 
     files: Files
@@ -131,20 +131,20 @@ class Caller:
         )
 
 
-async def _instance_status(caller: Caller, given: InstanceStatus) -> Answer:
+async def _instance_status(caller: ContextCaller, given: InstanceStatus) -> Answer:
     found = await caller.files.projects.run(lambda registry: registry.instances(detailed=given.detailed))
     return {"instances": found}
 
 
-async def _git_state(caller: Caller, given: GitState) -> Answer:
+async def _git_state(caller: ContextCaller, given: GitState) -> Answer:
     return await caller.look("get_git_state", given, lambda folder: git.git_state(folder.path, limit=given.limit))
 
 
-async def _readme(caller: Caller, given: Readme) -> Answer:
+async def _readme(caller: ContextCaller, given: Readme) -> Answer:
     return await caller.look("get_readme", given, lambda folder: readme.readme(folder, max_chars=given.max_chars))
 
 
-async def _instructions(caller: Caller, given: Instructions) -> Answer:
+async def _instructions(caller: ContextCaller, given: Instructions) -> Answer:
     def work(folder: ProjectFolder) -> Answer:
         found = instructions.instructions(folder, folder.asked, max_chars=given.max_chars)
         inside = folders.below(folder.path, caller.files.root_paths[-1])
@@ -169,7 +169,7 @@ async def _instructions(caller: Caller, given: Instructions) -> Answer:
     return await caller.look("get_instructions", given, work, path="", top=top)
 
 
-async def _recent_files(caller: Caller, given: RecentFiles) -> Answer:
+async def _recent_files(caller: ContextCaller, given: RecentFiles) -> Answer:
     excluded = ListOptions(recursive=True, default_excludes=caller.files.settings.exclude).rules()
 
     def work(folder: ProjectFolder) -> Answer:
@@ -182,11 +182,11 @@ async def _recent_files(caller: Caller, given: RecentFiles) -> Answer:
     return await caller.look("get_recent_files", given, work)
 
 
-async def _dependencies(caller: Caller, given: InProject) -> Answer:
+async def _dependencies(caller: ContextCaller, given: InProject) -> Answer:
     return await caller.look("get_dependencies", given, lambda folder: manifests.dependencies(folder))
 
 
-async def _discover(caller: Caller, given: Discover) -> Answer:
+async def _discover(caller: ContextCaller, given: Discover) -> Answer:
     options = ListOptions(
         recursive=True, max_depth=given.depth, use_gitignore=True, include_hidden=False, details=False,
         default_excludes=caller.files.settings.exclude,
@@ -199,7 +199,7 @@ async def _discover(caller: Caller, given: Discover) -> Answer:
     return await caller.look("discover_projects", given, work, path="")
 
 
-async def _search_code(caller: Caller, given: SearchCode) -> Answer:
+async def _search_code(caller: ContextCaller, given: SearchCode) -> Answer:
     end, rows, cursor = time.monotonic() + SEARCH_SECONDS, list[Answer](), None
     place = await caller.look("search_code", given, lambda folder: folder.path)
     inside = folders.below(place, caller.files.root_paths[-1])
@@ -227,7 +227,12 @@ async def _search_code(caller: Caller, given: SearchCode) -> Answer:
 
 
 async def _grepped(
-    caller: Caller, given: SearchCode, inside: str | None, limit: int, cursor: str | None, is_over: Callable[[], bool]
+    caller: ContextCaller,
+    given: SearchCode,
+    inside: str | None,
+    limit: int,
+    cursor: str | None,
+    is_over: Callable[[], bool],
 ) -> GrepResult:
     """Return one page: of the workspace with what is not saved yet, of other folders as they are on disk."""
     settings = caller.files.settings
@@ -253,22 +258,22 @@ class _Fact(Generic[Asked]):
 
     name: str
     parameters: type[Asked]
-    answer: Callable[[Caller, Asked], Awaitable[Answer]]
+    answer: Callable[[ContextCaller, Asked], Awaitable[Answer]]
     description: str
 
-    async def answered(self, caller: Caller, given: Asked) -> Answer:
+    async def answered(self, caller: ContextCaller, given: Asked) -> Answer:
         """Return the answer, within its limit."""
         found = await self.answer(caller, given)
         return found if hasattr(given, "max_chars") else limited(found)
 
     async def handle(self, context: ToolContext, given: Asked) -> Answer:
         """Answer a call of the tool."""
-        return await self.answered(Caller(files=context.files, is_aborted=context.is_aborted), given)
+        return await self.answered(ContextCaller(files=context.files, is_aborted=context.is_aborted), given)
 
     async def ask(self, files: Files, *, above: bool = False, **arguments: Any) -> Answer:
         """Answer a program, which may look into the home folder, too; a failure is `{"error", "error_code"}`."""
         home = folders.home_folder()
-        caller = Caller(files=files, allowed=() if home is None else (home,), above=above)
+        caller = ContextCaller(files=files, allowed=() if home is None else (home,), above=above)
         try:
             return await self.answered(caller, parse_arguments(self.parameters, arguments))
         except FileToolsError as error:

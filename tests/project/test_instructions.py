@@ -393,7 +393,7 @@ def test_nothing_is_made_or_touched(tmp_path: Path) -> None:
 
 def test_the_root_is_that_of_the_nearest_repository_and_never_above_the_limit(tmp_path: Path) -> None:
     (tmp_path / ".git").mkdir()
-    work = tmp_path / "work"
+    work = tmp_path / "code"
     make(work, {"one/.git/HEAD": "", "one/a/b/x": "", "two/.git": "gitdir: elsewhere", "two/a/x": "", "three/a/x": ""})
     root = str(work)
     assert instruction_root(f"{root}/one/a/b", root) == f"{root}/one"
@@ -408,12 +408,12 @@ def test_without_a_limit_the_root_is_the_outermost_folder_with_instructions_in_t
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     home = Path(os.path.realpath(tmp_path)) / "me"
-    make(home, {"work/CLAUDE.md": "", "work/one/.git/HEAD": "", "work/one/a/x": "", "else/a/x": ""})
+    make(home, {"code/CLAUDE.md": "", "code/one/.git/HEAD": "", "code/one/a/x": "", "else/a/x": ""})
     make(
         home.parent,
         {"AGENTS.md": "of somebody else", "other/AGENTS.md": "", "other/a/.git/HEAD": "", "other/a/b/x": ""},
     )
     monkeypatch.setenv("HOME", str(home))
-    assert instruction_root(f"{home}/work/one/a", None) == f"{home}/work"
+    assert instruction_root(f"{home}/code/one/a", None) == f"{home}/code"
     assert instruction_root(f"{home}/else/a", None) == f"{home}/else/a"
     assert instruction_root(f"{home.parent}/other/a/b", None) == f"{home.parent}/other/a"

@@ -35,7 +35,7 @@ def register(app: typer.Typer) -> None:
     """Add the command of this file."""
     workspace_command(
         app, ("as_json",), panel=_PANEL,
-        examples=("filetools context", "filetools context ~/work/api --json", "filetools context --prompt"),
+        examples=("filetools context", "filetools context ~/api --json", "filetools context --prompt"),
     )(context)  # fmt: skip
 
 
