@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from filetools.content.ranges import read_byte_range, read_text_range
     from filetools.content.text_edits import TextEdit, apply_text_edits, composed, in_utf16, splice
     from filetools.content.transforming import inverse, moved, transform
-    from filetools.content.whole import whole_start
+    from filetools.content.whole import is_one_character, whole_start
     from filetools.content.window import Window
     from filetools.content.windows import read_lines
     from filetools.content.wire import from_wire, to_wire, wire_text
@@ -69,7 +69,7 @@ else:
             "filetools.content.ranges": "read_byte_range, read_text_range",
             "filetools.content.text_edits": "TextEdit, apply_text_edits, composed, in_utf16, splice",
             "filetools.content.transforming": "inverse, moved, transform",
-            "filetools.content.whole": "whole_start",
+            "filetools.content.whole": "is_one_character, whole_start",
             "filetools.content.window": "Window",
             "filetools.content.windows": "read_lines",
             "filetools.content.wire": "from_wire, to_wire, wire_text",
@@ -125,6 +125,7 @@ __all__ = [
     "insert_lines_in_bytes",
     "inspect",
     "inverse",
+    "is_one_character",
     "joined",
     "left_out",
     "merge",

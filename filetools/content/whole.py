@@ -28,9 +28,18 @@ def whole_end(text: str, begin: int, end: int) -> int:
         end: Where it ends at the latest, before the end of the text.
     """
     for place in range(end, max(begin, end - MOST_BACK - 1), -1):
-        if not _belongs_to_the_one_before(text[place - 1], text[place]) and not _halves_a_flag(text, begin, place):
+        if _is_boundary(text, begin, place):
             return place
     return end
+
+
+def is_one_character(text: str) -> bool:
+    """Return whether a text is seen as exactly one character, however many code points that takes; reads up to the second."""
+    return text != "" and not any(_is_boundary(text, 0, place) for place in range(1, len(text)))
+
+
+def _is_boundary(text: str, begin: int, place: int) -> bool:
+    return not _belongs_to_the_one_before(text[place - 1], text[place]) and not _halves_a_flag(text, begin, place)
 
 
 def _halves_a_flag(text: str, begin: int, place: int) -> bool:
