@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from filetools.deferred import deferred
 
 if TYPE_CHECKING:
-    from filetools.project.git import git_remote, git_state, listed_files
+    from filetools.project.git import git_remote, git_state, listed_files, worktrees
     from filetools.project.manifests import dependencies, discovered
     from filetools.project.prompt import build_prompt, estimate_tokens, format_context, gather
     from filetools.project.recent import age, recent_files
@@ -15,7 +15,7 @@ else:
     __getattr__, __dir__ = deferred(
         __name__,
         {
-            "filetools.project.git": "git_remote, git_state, listed_files",
+            "filetools.project.git": "git_remote, git_state, listed_files, worktrees",
             "filetools.project.manifests": "dependencies, discovered",
             "filetools.project.prompt": "build_prompt, estimate_tokens, format_context, gather",
             "filetools.project.recent": "age, recent_files",
@@ -36,4 +36,5 @@ __all__ = [
     "git_state",
     "listed_files",
     "recent_files",
+    "worktrees",
 ]

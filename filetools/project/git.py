@@ -6,6 +6,7 @@ import os
 import re
 import signal
 import subprocess
+import unicodedata
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -125,6 +126,21 @@ def listed_files(path: str) -> list[str] | None:
         return None
     # A name in conflict comes three times; one that ends with a slash is a repository of its own.
     return [os.fsdecode(name) for name in dict.fromkeys(names) if not name.endswith(b"/")]
+
+
+def worktrees(path: str) -> list[str]:
+    """Return the paths of all work trees of the repository that a folder belongs to, also of those that are gone.
+
+    They are absolute and in NFC, otherwise as git tells them: of a submodule it names the folder in the outer `.git`. The
+    folder of a bare repository is none. Empty where git tells nothing within 5 s, or is older than 2.36.
+    """
+    try:
+        (answer,) = _Git(path).run(("worktree", "list", "--porcelain", "-z"))
+    except (GitFailedError, CallTimeoutError, ValueError):
+        return []
+    trees = (entry.split(b"\0") for entry in answer.out.split(b"\0\0")[:-1])  # the last is empty, or cut at 1 MiB
+    names = (os.fsdecode(tree[0].removeprefix(b"worktree ")) for tree in trees if b"bare" not in tree)
+    return [] if answer.code else [unicodedata.normalize("NFC", name) for name in names if os.path.isabs(name)]
 
 
 def _of_status(out: bytes) -> dict[str, Any]:

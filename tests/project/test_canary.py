@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from filetools.errors import FileToolsError
-from filetools.project.git import git_remote, git_state, listed_files
+from filetools.project.git import git_remote, git_state, listed_files, worktrees
 from tests.support.hostile_repository import (
     FILTERS,
     KINDS,
@@ -20,7 +20,7 @@ from tests.support.hostile_repository import (
     hostile_repository,
 )
 
-CALLS: list[Callable[[str], object]] = [git_state, git_remote, listed_files]
+CALLS: list[Callable[[str], object]] = [git_state, git_remote, listed_files, worktrees]
 
 
 @pytest.fixture(autouse=True)
@@ -35,7 +35,7 @@ def all_calls(hostile: HostileRepository) -> int:
     for folder in hostile.folders:
         for call in CALLS:
             with suppress(FileToolsError):
-                answered += call(str(folder)) is not None
+                answered += bool(call(str(folder)))
     return answered
 
 

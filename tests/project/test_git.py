@@ -8,6 +8,7 @@ import re
 import shutil
 import subprocess
 import time
+import unicodedata
 from pathlib import Path
 
 import pytest
@@ -21,7 +22,7 @@ from filetools.errors import (
     NotARepositoryError,
 )
 from filetools.project import git as module
-from filetools.project.git import git_remote, git_state, listed_files
+from filetools.project.git import git_remote, git_state, listed_files, worktrees
 from tests.support.hostile_repository import environment
 from tests.support.unprivileged import NOBODY, as_nobody
 
@@ -81,6 +82,7 @@ def test_what_is_no_repository_says_so(tmp_path: Path) -> None:
         assert failed.value.code == "NOT_A_REPOSITORY"
         assert git_remote(folder) is None
         assert listed_files(folder) is None
+        assert worktrees(folder) == []
 
 
 def test_without_git_it_says_so(repository: Repository, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -91,6 +93,7 @@ def test_without_git_it_says_so(repository: Repository, monkeypatch: pytest.Monk
     assert failed.value.code == "GIT_NOT_FOUND"
     assert git_remote(str(repository.path)) is None
     assert listed_files(str(repository.path)) is None
+    assert worktrees(str(repository.path)) == []
 
 
 def test_a_program_called_git_in_the_repository_is_never_run(
@@ -132,6 +135,7 @@ def test_a_repository_of_another_user_is_refused_until_the_users_own_configurati
         )
         assert "safe.directory" in str(failed.value.suggested_action)
         assert listed_files(str(path)) is None
+        assert worktrees(str(path)) == []
     trusting = tmp_path / "trusting"
     trusting.write_text(f"[safe]\n\tdirectory = {repository.path}\n")
     monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(trusting))
@@ -146,6 +150,7 @@ def test_a_file_that_points_nowhere_is_gits_failure_and_not_ours(text: bytes, tm
     with pytest.raises(GitFailedError):
         git_state(str(tmp_path))
     assert listed_files(str(tmp_path)) is None
+    assert worktrees(str(tmp_path)) == []
 
 
 @needs_root
@@ -198,6 +203,8 @@ def test_git_that_hangs_is_killed_with_its_children(
     with pytest.raises(CallTimeoutError) as late:
         git_state(str(repository.path))
     assert (late.value.code, late.value.message) == ("TIMEOUT", "git did not finish within 3 s")
+    monkeypatch.setattr(module, "LIMIT_SECONDS", 0.1)
+    assert worktrees(str(repository.path)) == []
     children = [int(line) for line in (tmp_path / "children").read_text().split()]
     deadline = time.monotonic() + 60
     while any(is_running(child) for child in children):
@@ -485,3 +492,68 @@ def test_files_are_listed_with_what_is_new_and_without_what_is_ignored(repositor
     assert listed_files(str(repository.path / "empty")) == []
     shutil.rmtree(repository.path / ".git")
     assert listed_files(str(repository.path)) is None
+
+
+@pytest.mark.parametrize("name", ["gone", "a\0b", "\udfff\ud800"])
+def test_a_folder_that_cannot_be_has_no_work_trees(name: str, tmp_path: Path) -> None:
+    assert worktrees(str(tmp_path / name)) == []
+
+
+def test_git_that_knows_no_such_list_tells_of_no_work_trees(
+    repository: Repository, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program(tmp_path / "old/git", "printf 'worktree /a\\0\\0'; echo \"error: unknown switch \\`z'\" >&2; exit 129")
+    monkeypatch.setenv("PATH", f"{tmp_path}/old{os.pathsep}{os.environ['PATH']}")
+    assert worktrees(str(repository.path)) == []
+
+
+def test_all_work_trees_are_told_from_each_of_them(repository: Repository, tmp_path: Path) -> None:
+    assert worktrees(str(repository.path)) == [str(repository.path)]
+    repository.commit()
+    linked = [tmp_path / "linked", tmp_path / "line\nbreak", tmp_path / "cafe\u0301"]
+    for tree in linked:
+        repository("worktree", "add", "--quiet", "--detach", str(tree))
+    repository("worktree", "lock", "--reason", "a\nbare", str(linked[0]))
+    (linked[0] / "sub").mkdir()
+    told = [str(repository.path), *sorted(unicodedata.normalize("NFC", str(tree)) for tree in linked)]
+    for folder in (repository.path, *linked, linked[0] / "sub"):
+        first, *others = worktrees(str(folder))
+        assert [first, *sorted(others)] == told
+
+
+def test_a_work_tree_that_is_gone_is_told_as_its_logs_may_be_there(repository: Repository, tmp_path: Path) -> None:
+    repository.commit()
+    repository("worktree", "add", "--quiet", "-b", "side", str(tmp_path / "gone"))
+    shutil.rmtree(tmp_path / "gone")
+    assert worktrees(str(repository.path)) == [str(repository.path), str(tmp_path / "gone")]
+
+
+def test_a_bare_repository_is_no_work_tree_itself(repository: Repository, tmp_path: Path) -> None:
+    bare = Repository(tmp_path / "bare.git", "--bare")
+    assert worktrees(str(bare.path)) == []
+    repository.commit()
+    repository("push", "--quiet", str(bare.path), "main")
+    bare("worktree", "add", "--quiet", str(tmp_path / "tree"), "main")
+    assert worktrees(str(bare.path)) == [str(tmp_path / "tree")]
+    assert worktrees(str(tmp_path / "tree")) == [str(tmp_path / "tree")]
+
+
+@pytest.mark.parametrize("pointer", ["../x/.git", ".git", ""])
+def test_a_work_tree_that_a_repository_names_by_no_absolute_path_is_left_out(
+    pointer: str, repository: Repository
+) -> None:
+    entry = repository.path / ".git/worktrees/x"
+    entry.mkdir(parents=True)
+    for name, text in {"gitdir": pointer, "HEAD": "ref: refs/heads/x", "commondir": "../.."}.items():
+        (entry / name).write_text(f"{text}\n")
+    assert all(os.path.isabs(tree) for tree in worktrees(str(repository.path)))
+
+
+def test_of_a_list_of_more_than_one_mebibyte_the_whole_paths_are_told(
+    repository: Repository, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    entry = b"worktree /" + b"x" * 1000 + b"\0\0"
+    (tmp_path / "list").write_bytes(entry * 2000)
+    program(tmp_path / "long/git", f"exec cat {tmp_path}/list")
+    monkeypatch.setenv("PATH", f"{tmp_path}/long{os.pathsep}{os.environ['PATH']}")
+    assert worktrees(str(repository.path)) == ["/" + "x" * 1000] * (2**20 // len(entry))

@@ -30,6 +30,7 @@ COMMANDS: Final = (
     "rev-parse",
     "status",
     "symbolic-ref",
+    "worktree",
 )
 SIGNATURE: Final = (
     "gpgsig -----BEGIN PGP SIGNATURE-----\n \n iQFKBAABCAA0FiEEdmVyeSBsb25n\n -----END PGP SIGNATURE-----\n"
