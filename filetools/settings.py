@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import tomllib
+import unicodedata
 from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
 from fnmatch import fnmatchcase
@@ -220,6 +221,19 @@ def _read_toml(path: Path) -> Mapping[str, Any]:
 def forces_terminal() -> bool:
     """Whether the environment asks programs to write as to a terminal wherever they write, in the words that rich knows."""
     return bool(os.environ.get("FORCE_COLOR")) or os.environ.get("TTY_COMPATIBLE") == "1"
+
+
+def session_logs_folder() -> Path:
+    """Return the folder that holds the logs of coding agents, one folder a project; in NFC, and perhaps not there.
+
+    It is `projects` in what `CLAUDE_CONFIG_DIR` names, else in `~/.claude`. Where no home folder is known the root of the
+    file system counts as one, as container runtimes have it: a relative path would find logs in whichever folder one is in.
+    """
+    try:
+        folder = os.environ.get("CLAUDE_CONFIG_DIR") or str(Path.home() / ".claude")
+    except RuntimeError:
+        folder = str(Path("/.claude").absolute())
+    return Path(unicodedata.normalize("NFC", folder), "projects")
 
 
 def variables(names: Iterable[str]) -> dict[str, str]:

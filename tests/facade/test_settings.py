@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import filetools
-from filetools.settings import load_settings
+from filetools.settings import load_settings, session_logs_folder
 from tests.support.crashing import QUIET, grow
 from tests.support.opened import outcome_of, refused
 
@@ -91,3 +91,22 @@ async def test_one_thread_is_enough(tmp_path: Path) -> None:
         await files.write_multiple([{"path": f"{number}.txt", "content": "x"} for number in range(5)])
         assert (await files.list_files()).total == 5
         assert (await files.sync_all(verify=True)).success
+
+
+def test_without_a_home_folder_logs_of_agents_are_in_no_folder_one_is_in(monkeypatch: pytest.MonkeyPatch) -> None:
+    def unknown(name: str) -> str:
+        return name
+
+    monkeypatch.delenv("CLAUDE_CONFIG_DIR", raising=False)
+    monkeypatch.setattr("os.path.expanduser", unknown)
+    assert session_logs_folder() == Path("/.claude/projects")
+
+
+def test_logs_of_agents_are_in_the_home_folder_unless_the_environment_names_another(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("HOME", "/home/zoe\u0308")
+    monkeypatch.setenv("CLAUDE_CONFIG_DIR", "")
+    assert session_logs_folder() == Path("/home/zo\u00eb/.claude/projects")
+    monkeypatch.setenv("CLAUDE_CONFIG_DIR", "/srv/cafe\u0301/")
+    assert session_logs_folder() == Path("/srv/caf\u00e9/projects")
