@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
-from contextlib import suppress
-from typing import Final
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from typing import BinaryIO, Final
 
 from filetools.dataclass import dataclass
 from filetools.errors import AccessDeniedError, SymlinkNotAllowedError
@@ -14,6 +14,8 @@ from filetools.stores.local_disk import Explained, opened_file
 from filetools.stores.local_read import LocalReading
 from filetools.stores.reading import to_file_stat
 from filetools.stores.store import FileStat
+
+_BUFFER_BYTES: Final = 256 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +81,31 @@ class FolderStore(LocalReading):
                 parts.append(part)
                 left -= len(part)
             return b"".join(parts), to_file_stat(os.fstat(descriptor))
+
+    def read_end(self, path: WorkspacePath, count: int) -> bytes:
+        """Return the last bytes of a file, at most `count`; no more than that is read.
+
+        Raises:
+            PathNotFoundError, PathIsDirectoryError, NotRegularFileError, SymlinkNotAllowedError, AccessDeniedError
+        """
+        with self.opened(path, buffering=0) as (file, size):
+            file.seek(max(0, size - count))
+            return file.read(count)
+
+    @contextmanager
+    def opened(self, path: WorkspacePath, *, buffering: int = _BUFFER_BYTES) -> Iterator[tuple[BinaryIO, int]]:
+        """Hold a file open for reading it in order; gives it, and its size in bytes when it was opened.
+
+        Raises:
+            PathNotFoundError, PathIsDirectoryError, NotRegularFileError, SymlinkNotAllowedError, AccessDeniedError
+        """
+        self._refuse_withheld(path)
+        with (
+            Explained(self._workspace, path),
+            opened_file(self._workspace, path) as descriptor,
+            os.fdopen(descriptor, "rb", buffering, closefd=False) as file,
+        ):
+            yield file, os.fstat(descriptor).st_size
 
     def _refuse_withheld(self, path: WorkspacePath) -> None:
         if self.is_withheld is not None and self.is_withheld(path):

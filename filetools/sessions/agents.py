@@ -1,0 +1,86 @@
+"""The agents that worked below a session, and below each other, and where each keeps its log."""
+
+from __future__ import annotations
+
+import logging
+from collections import deque
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
+from typing import Any, Final
+
+from pydantic_core import from_json
+
+from filetools.dataclass import dataclass
+from filetools.errors import FileToolsError
+from filetools.paths import WorkspacePath
+from filetools.sessions.log_folders import ProjectLogs
+from filetools.settings import MIB
+
+logger = logging.getLogger(__name__)
+
+_SUFFIX: Final = ".jsonl"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AgentLog:
+    """The log of one agent."""
+
+    agent_id: str
+    path: WorkspacePath
+    parent: str
+    """Id of the agent or session that started it."""
+    tool_use_id: str | None
+    """The call that started it, where `agent-<id>.meta.json` tells."""
+
+
+class Agents:
+    """The agents of a project's logs. Lives as long as the logs are held open."""
+
+    def __init__(self, logs: ProjectLogs) -> None:
+        self._logs = logs
+
+    def below(self, session_id: str) -> list[AgentLog]:
+        """Return the agents of a session and all below them, each log once, parents first where they are known."""
+        found: dict[WorkspacePath, AgentLog] = {}
+        ids, pending = {session_id}, deque([session_id])
+        while pending:
+            parent = pending.popleft()
+            for agent in (*self._beside.get(parent, ()), *self._inside(parent)):
+                found.setdefault(agent.path, agent)
+                pending += {agent.agent_id} - ids
+                ids.add(agent.agent_id)
+        return list(found.values())
+
+    @cached_property
+    def _beside(self) -> Mapping[str, Sequence[AgentLog]]:
+        """The logs beside those of sessions, by who started them: as their notes say, else as their first entry does."""
+        found: dict[str, list[AgentLog]] = {}
+        for path in self._logs.agents_beside():
+            try:
+                entries, *_ = self._logs.start(path)
+            except FileToolsError as error:
+                logger.warning("%s: skipped: %s", path, error.message)
+                continue
+            agent = self._agent(path, entries[0].session_id if entries else "")
+            found.setdefault(agent.parent, []).append(agent)
+        return found
+
+    def _inside(self, session_id: str) -> Iterator[AgentLog]:
+        return (self._agent(path, session_id) for path in self._logs.agents_of(session_id))
+
+    def _agent(self, path: WorkspacePath, parent: str) -> AgentLog:
+        notes = self._notes(path)
+        return AgentLog(
+            agent_id=path.name.removeprefix("agent-").removesuffix(_SUFFIX),
+            path=path,
+            parent=notes.get("parentAgentId") or parent,
+            tool_use_id=notes.get("toolUseId"),
+        )
+
+    def _notes(self, path: WorkspacePath) -> dict[str, str]:
+        beside = path.parent.child(f"{path.name.removesuffix(_SUFFIX)}.meta.json")
+        try:
+            found: Any = from_json(self._logs.reads.read(beside, limit=MIB)[0])
+        except (FileToolsError, ValueError):
+            return {}
+        return {key: value for key, value in found.items() if isinstance(value, str)} if isinstance(found, dict) else {}

@@ -1,0 +1,197 @@
+"""What people told their agents: messages, refused tool calls and interruptions, read from the logs of agents."""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from typing import Any, Final, Literal
+
+from filetools.dataclass import dataclass
+from filetools.errors import FileToolsError
+from filetools.paths import WorkspacePath
+from filetools.sessions.agents import Agents
+from filetools.sessions.conversation import Conversation
+from filetools.sessions.log import Entry, by_instant, read_entries
+from filetools.sessions.log_folders import ProjectLogs, encode_project_path, opened_logs, real_project
+from filetools.sessions.log_sessions import listed
+from filetools.sessions.texts import INTERRUPTED, extract_text, is_trivial
+from filetools.settings import session_logs_folder
+
+logger = logging.getLogger(__name__)
+
+FeedbackType = Literal["message", "tool_denial", "interruption"]
+_DENIED: Final = ("The user doesn't want to proceed with this tool use", "[Request interrupted by user")
+_SAID: Final = "the user said:"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FeedbackItem:
+    """One thing that a person, or an agent to another, said."""
+
+    timestamp: str
+    """As it stands in the log; "" if there is none."""
+    session_id: str
+    feedback_type: FeedbackType
+    content: str
+    """The whole text, as it was."""
+    agent_id: str | None = None
+    slug: str | None = None
+    tool_use_id: str | None = None
+    """The call that was refused or failed."""
+    denied_by_user: bool = False
+    """Whether a person refused the call; otherwise it failed."""
+    reason: str | None = None
+    """What the person said about it."""
+    sidechain: bool = False
+    """Whether it was said in the log of an agent that another agent started."""
+    rewound: bool = False
+    """Whether somebody went back to before it."""
+    uuid: str | None = None
+
+
+def feedback_of(entry: Entry) -> list[FeedbackItem]:
+    """Return what an entry holds of feedback: a denial for each call that failed, then the message or interruption.
+
+    Trivial messages, and entries that are not a user's, are none.
+    """
+    if entry.type != "user" or entry.is_meta or entry.is_summary:
+        return []
+    items = [
+        _item(entry, "tool_denial", extract_text(block.get("content"), separator="\n"), block.get("tool_use_id"))
+        for block in entry.blocks
+        if block.get("type") == "tool_result" and block.get("is_error") is True
+    ]
+    text = extract_text(entry.content)
+    if INTERRUPTED in text:
+        items.append(_item(entry, "interruption", text))
+    elif not is_trivial(text):
+        items.append(_item(entry, "message", text))
+    return items
+
+
+def extract_feedback(
+    session_id: str, project: str, *, logs: str | os.PathLike[str] | None = None, worktrees: Sequence[str] = ()
+) -> list[FeedbackItem]:
+    """Return the feedback of a session and of all agents below it, the oldest first; [] if nothing is known of it.
+
+    What stands in two logs counts once.
+
+    Args:
+        session_id: Its whole id.
+        project: Its folder, absolute.
+        logs: Folder with one folder a project; by default `projects` in `CLAUDE_CONFIG_DIR` or `~/.claude`.
+        worktrees: Other work trees of its repository, whose logs count, too.
+
+    Raises:
+        ValueError: A path is relative.
+        FileNotFoundError: No agent has kept a log of the project, or the session's log has vanished.
+        NotRegularFileError, SymlinkNotAllowedError, AccessDeniedError: The session's log cannot be read.
+    """
+    with opened_logs(project, logs=logs, worktrees=worktrees) as opened:
+        if opened is None:
+            where = os.path.join(
+                session_logs_folder() if logs is None else logs, encode_project_path(real_project(project))
+            )
+            raise FileNotFoundError(f"History directory not found: {where}")
+        return _session_feedback(opened, Agents(opened), session_id)
+
+
+def collect_feedback(
+    project: str,
+    *,
+    logs: str | os.PathLike[str] | None = None,
+    worktrees: Sequence[str] = (),
+    failed: Callable[[str, FileToolsError], object] | None = None,
+) -> Iterator[FeedbackItem]:
+    """Yield the feedback of all sessions of a project, the newest session first, as `extract_feedback` has that of each.
+
+    Args:
+        project: Its folder, absolute.
+        logs: As for `extract_feedback`.
+        worktrees: As for `extract_feedback`.
+        failed: Told the id of a session whose log cannot be read, and why; by default a warning is logged.
+
+    Raises:
+        ValueError: A path is relative.
+        AccessDeniedError: The folder of the logs cannot be looked into.
+    """
+    with opened_logs(project, logs=logs, worktrees=worktrees) as opened:
+        if opened is None:
+            return
+        agents = Agents(opened)
+        # A log whose beginning and end tell nothing is not listed, and may hold feedback all the same.
+        for session_id in dict.fromkeys([*(info.session_id for info in listed(opened)), *opened.sessions]):
+            try:
+                yield from _session_feedback(opened, agents, session_id)
+            except FileToolsError as error:
+                if failed is None:
+                    logger.warning("Failed to extract from %s: %s", session_id, error.message)
+                else:
+                    failed(session_id, error)
+
+
+def _session_feedback(logs: ProjectLogs, agents: Agents, session_id: str) -> list[FeedbackItem]:
+    paths = logs.sessions.get(session_id, ())
+    own = [path for path in paths if logs.owns(logs.start(path)[0])]
+    if paths and not own:
+        return []
+    seen = set[object]()
+    items = [item for path in own for item in _read(logs, path, seen)]
+    for agent in agents.below(session_id):
+        try:
+            items += _read(logs, agent.path, seen, agent_id=agent.agent_id)
+        except FileToolsError as error:
+            logger.warning("%s: skipped: %s", agent.path, error.message)
+    return sorted(items, key=lambda item: by_instant(item.timestamp))
+
+
+def _read(logs: ProjectLogs, path: WorkspacePath, seen: set[object], *, agent_id: str = "") -> list[FeedbackItem]:
+    """Return the feedback in one log that none of those before had.
+
+    Args:
+        logs: Where it stands.
+        path: Its path.
+        seen: What those before had; what this one has comes in.
+        agent_id: Of the agent that wrote it.
+    """
+    tree, items, repeated = Conversation(), list[FeedbackItem](), 0
+    for entry in read_entries(logs.reads, path):
+        if not tree.add(entry):
+            repeated = repeated or entry.line
+        items += feedback_of(entry)
+    if repeated:
+        logger.warning("%s, line %d: an entry before it has the same uuid", path, repeated)
+    left, kept, own = tree.left(), list[FeedbackItem](), set[object]()
+    for item in items:
+        told = replace(
+            item,
+            agent_id=item.agent_id or agent_id or None,
+            sidechain=item.sidechain or bool(agent_id),
+            rewound=item.uuid in left,
+        )
+        key = (told.uuid or (told.agent_id, told.timestamp), told.feedback_type, told.tool_use_id, told.content)
+        # Without a uuid, two that are equal in one log were said twice.
+        if key not in seen and not (told.uuid and key in own):
+            kept.append(told)
+        own.add(key)
+    seen |= own
+    return kept
+
+
+def _item(entry: Entry, kind: FeedbackType, content: str, tool_use_id: Any = None) -> FeedbackItem:
+    is_denied = kind == "tool_denial" and content.startswith(_DENIED)
+    return FeedbackItem(
+        timestamp=entry.timestamp,
+        session_id=entry.session_id,
+        feedback_type=kind,
+        content=content,
+        agent_id=entry.agent_id or None,
+        slug=entry.slug or None,
+        tool_use_id=tool_use_id if isinstance(tool_use_id, str) else None,
+        denied_by_user=is_denied,
+        reason=(content.partition(_SAID)[2].strip() or None) if is_denied else None,
+        sidechain=entry.is_sidechain,
+        uuid=entry.uuid or None,
+    )

@@ -1,0 +1,212 @@
+"""Where coding agents keep the logs of a project, and which logs in there are really its own."""
+
+from __future__ import annotations
+
+import logging
+import os
+import re
+import unicodedata
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import cached_property
+from pathlib import PurePath
+from typing import Final
+
+from filetools.errors import FileToolsError, WorkspaceGoneError
+from filetools.paths import ROOT, Workspace, WorkspacePath
+from filetools.sessions.log import Entry, first_entries
+from filetools.settings import MIB, session_logs_folder
+from filetools.stores import FolderStore
+
+logger = logging.getLogger(__name__)
+
+START_BYTES: Final = 64 * 1024
+_MOST_START_BYTES: Final = MIB
+_LONGEST_NAME: Final = 200
+_SESSION: Final = re.compile(r"([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})\.jsonl")
+_AGENT: Final = re.compile(r"agent-.+\.jsonl", re.DOTALL)
+_DIGITS: Final = "0123456789abcdefghijklmnopqrstuvwxyz"
+
+
+def encode_project_path(path: str) -> str:
+    """Return the name of the folder that holds the logs of a project; many paths share one, so nothing decodes it.
+
+    Args:
+        path: Absolute; slashes at its end do not count.
+
+    Raises:
+        ValueError: It is relative.
+
+    Source: the naming of Claude Code, which counts UTF-16 units, as JavaScript does.
+    """
+    if not os.path.isabs(path):
+        raise ValueError("project_dir must be an absolute path")
+    path = path.rstrip("/") or "/"
+    data = path.encode("utf-16-le", "surrogatepass")
+    return _named([int.from_bytes(data[at : at + 2], "little") for at in range(0, len(data), 2)])
+
+
+def _named(units: Sequence[int]) -> str:
+    name = "".join(chr(unit) if unit < 128 and chr(unit).isalnum() else "-" for unit in units)
+    if len(name) <= _LONGEST_NAME:
+        return name
+    value = 0
+    for unit in units:
+        value = (value * 31 + unit) & 0xFFFFFFFF
+    number, digits = min(value, 2**32 - value), ""
+    while number:
+        number, digit = divmod(number, len(_DIGITS))
+        digits = _DIGITS[digit] + digits
+    return f"{name[:_LONGEST_NAME]}-{digits or '0'}"
+
+
+class ProjectLogs:
+    """The logs of one project, held open for reading. Lives inside the `with` block of `opened_logs`.
+
+    Args:
+        reads: Reads below the folder of all projects.
+        folders: Those of them that may hold logs of the project.
+        projects: Paths of the project and its other work trees, absolute, links resolved, NFC.
+    """
+
+    def __init__(self, reads: FolderStore, folders: Sequence[WorkspacePath], projects: Sequence[str]) -> None:
+        self.reads: Final = reads
+        self._folders = folders
+        self._projects = projects
+
+    @cached_property
+    def sessions(self) -> Mapping[str, Sequence[WorkspacePath]]:
+        """The logs of each session by its id, those of other projects that share the folder included."""
+        found: dict[str, list[WorkspacePath]] = {}
+        for path in self._files(self._folders):
+            if match := _SESSION.fullmatch(path.name):
+                found.setdefault(match[1], []).append(path)
+        return found
+
+    def agents_beside(self) -> Iterator[WorkspacePath]:
+        """Yield the agents' logs that stand beside those of sessions, as older versions kept them."""
+        return (path for path in self._files(self._folders) if _AGENT.fullmatch(path.name))
+
+    def agents_of(self, session_id: str) -> Iterator[WorkspacePath]:
+        """Yield the agents' logs that stand in the folder of a session, at any depth."""
+        if not session_id or "/" in session_id or session_id in (".", ".."):
+            return
+        below = [folder.child(session_id).child("subagents") for folder in self._folders]
+        yield from (path for path in self._files(below, is_deep=True) if _AGENT.fullmatch(path.name))
+
+    def start(self, path: WorkspacePath) -> tuple[list[Entry], int, float]:
+        """Return the first entries of a log, its size in bytes, and when it was changed, in seconds since the epoch.
+
+        They come from the first 64 KiB; if no user's is among them, from up to 1 MiB.
+
+        Raises:
+            PathNotFoundError, PathIsDirectoryError, NotRegularFileError, SymlinkNotAllowedError, AccessDeniedError
+        """
+        chunk, facts = self.reads.read_start(path, START_BYTES)
+        entries = first_entries(chunk, is_whole=len(chunk) < START_BYTES)
+        if len(chunk) == START_BYTES and not any(entry.type == "user" for entry in entries):
+            chunk, facts = self.reads.read_start(path, _MOST_START_BYTES)
+            entries = first_entries(chunk, is_whole=len(chunk) < _MOST_START_BYTES)
+        return entries, facts.size, facts.modified_ns / 1e9
+
+    def owns(self, entries: Sequence[Entry]) -> bool:
+        """Whether a log is the project's, as the first working folder in it tells, if any does."""
+        cwd = next((entry.cwd for entry in entries if entry.cwd), None)
+        place = None if cwd is None else PurePath(unicodedata.normalize("NFC", cwd))
+        return place is None or any(place.is_relative_to(project) for project in self._projects)
+
+    def _files(self, folders: Sequence[WorkspacePath], *, is_deep: bool = False) -> Iterator[WorkspacePath]:
+        pending = list(reversed(folders))
+        while pending:
+            folder = pending.pop()
+            try:
+                found = sorted(self.reads.scan(folder), key=lambda entry: entry.name)
+            except FileNotFoundError:
+                continue
+            except FileToolsError as error:
+                logger.warning("%s: skipped: %s", folder, error.message)
+                continue
+            yield from (folder.child(entry.name) for entry in found if entry.type != "directory")
+            if is_deep:
+                pending += (folder.child(entry.name) for entry in reversed(found) if entry.type == "directory")
+
+
+@contextmanager
+def opened_logs(
+    project: str, *, logs: str | os.PathLike[str] | None = None, worktrees: Sequence[str] = ()
+) -> Iterator[ProjectLogs | None]:
+    """Hold the logs of a project open for reading; gives None where no agent has kept any. Nothing is made anywhere.
+
+    Args:
+        project: Its folder, absolute; it may be gone.
+        logs: Folder with one folder a project; by default `projects` in `CLAUDE_CONFIG_DIR` or `~/.claude`.
+        worktrees: Other work trees of its repository, whose logs count, too.
+
+    Raises:
+        ValueError: The project is a relative path.
+        AccessDeniedError: The folder of the logs cannot be looked into.
+    """
+    places = [real_project(place) for place in (project, *worktrees)]
+    try:
+        workspace = Workspace.open(session_logs_folder() if logs is None else logs)
+    except WorkspaceGoneError:
+        yield None
+        return
+    try:
+        reads = FolderStore(workspace)
+        folders = list(_folders(reads, places))
+        yield ProjectLogs(reads, folders, places) if folders else None
+    finally:
+        workspace.close()
+
+
+def project_of(folder: str | os.PathLike[str]) -> str | None:
+    """Return the project whose logs are in a folder, as the newest log that names a working folder tells; else None.
+
+    Args:
+        folder: One project's folder of logs.
+
+    Raises:
+        WorkspaceGoneError, AccessDeniedError
+    """
+    workspace = Workspace.open(folder)
+    try:
+        logs = ProjectLogs(FolderStore(workspace), [ROOT], ())
+        starts = sorted(
+            (logs.start(path) for paths in logs.sessions.values() for path in paths), key=lambda start: -start[2]
+        )
+        return next((entry.cwd for entries, *_ in starts for entry in entries if entry.cwd), None)
+    finally:
+        workspace.close()
+
+
+def _folders(reads: FolderStore, projects: Sequence[str]) -> Iterator[WorkspacePath]:
+    names = dict.fromkeys(name for project in projects for name in _names(project))
+    long = tuple({name[: _LONGEST_NAME + 1] for name in names if len(name) > _LONGEST_NAME})
+    if long:
+        # What follows is another hash in some versions.
+        names |= dict.fromkeys(entry.name for entry in reads.scan(ROOT) if entry.name.startswith(long))
+    for name in names:
+        try:
+            found = reads.stat(WorkspacePath(name))
+        except FileToolsError:  # such as a name that is too long for the file system
+            continue
+        if found is not None and found.type == "directory":
+            yield WorkspacePath(name)
+
+
+def real_project(path: str) -> str:
+    """Return a project's path as logs name it: links resolved, NFC.
+
+    Raises:
+        ValueError: It is relative.
+    """
+    if not os.path.isabs(path):
+        raise ValueError("project_dir must be an absolute path")
+    return unicodedata.normalize("NFC", os.path.realpath(path))
+
+
+def _names(project: str) -> tuple[str, ...]:
+    """Return the names under which versions of the writer keep a project's logs."""
+    # The writer's own reader in Python counts code points; the oldest versions replaced nothing but slashes.
+    return encode_project_path(project), _named([ord(char) for char in project]), project.replace("/", "-")

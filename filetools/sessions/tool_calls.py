@@ -1,0 +1,75 @@
+"""The tool calls in a log, each with its result, and the files that they name."""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
+
+from filetools.dataclass import dataclass
+from filetools.sessions.log import Entry, by_instant
+from filetools.sessions.texts import extract_text
+
+logger = logging.getLogger(__name__)
+
+CREATING: Final = frozenset({"Write", "write_file", "create_file", "fd_to_file"})
+"""Tools that make a file, unless there is one."""
+CHANGING: Final = frozenset({"Edit", "MultiEdit", "NotebookEdit", "edit_file"})
+_PATH_KEYS: Final = ("file_path", "path", "notebook_path")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoggedCall:
+    """One call of a tool."""
+
+    name: str
+    id: str
+    input: Mapping[str, Any]
+    timestamp: str
+    session_id: str
+    cwd: str
+    result: str | None = None
+    """Its text; None where there is none yet."""
+    is_error: bool = False
+
+
+def tool_calls(log: Iterable[Entry]) -> list[LoggedCall]:
+    """Return the tool calls in a log, the oldest first; a block without name, id or input is skipped with a warning."""
+    calls, results = list[tuple[Entry, Mapping[str, Any]]](), dict[object, Mapping[str, Any]]()
+    for entry in log:
+        for block in entry.blocks:
+            if block.get("type") == "tool_result" and isinstance(block.get("tool_use_id"), str):
+                results.setdefault(block["tool_use_id"], block)
+            elif block.get("type") == "tool_use":
+                calls.append((entry, block))
+    found = [_call(entry, block, results) for entry, block in calls]
+    return sorted((call for call in found if call is not None), key=lambda call: by_instant(call.timestamp))
+
+
+def files_touched(log: Iterable[Entry]) -> dict[str, str]:
+    """Return the files that calls made or changed, in the order of their first mention: path to "created" or "modified".
+
+    Paths are absolute where the call or the entry's working folder tells; a call that failed does not count.
+    """
+    found: dict[str, str] = {}
+    for call in tool_calls(log):
+        path = next((path for key in _PATH_KEYS if isinstance(path := call.input.get(key), str) and path), None)
+        if path is None or call.is_error or call.name not in CREATING | CHANGING:
+            continue
+        is_new = call.name in CREATING and call.input.get("mode") != "append"
+        found.setdefault(os.path.normpath(os.path.join(call.cwd, path)), "created" if is_new else "modified")
+    return found
+
+
+def _call(entry: Entry, block: Mapping[str, Any], results: Mapping[object, Mapping[str, Any]]) -> LoggedCall | None:
+    name, call_id, given = block.get("name"), block.get("id"), block.get("input")
+    if not (isinstance(name, str) and isinstance(call_id, str) and isinstance(given, dict)):
+        logger.warning("line %d: a tool call without name, id or input was skipped", entry.line)
+        return None
+    result = results.get(call_id)
+    return LoggedCall(
+        name=name, id=call_id, input=given, timestamp=entry.timestamp, session_id=entry.session_id, cwd=entry.cwd,
+        result=None if result is None else extract_text(result.get("content"), separator="\n"),
+        is_error=result is not None and result.get("is_error") is True,
+    )  # fmt: skip
