@@ -743,6 +743,16 @@ class ProjectNotFoundError(FileToolsError, LookupError):
         super().__init__(f"Project not found: {project_id}")
 
 
+class RunNotFoundError(FileToolsError, LookupError):
+    """Raised when there is no run of an id."""
+
+    code = "RUN_NOT_FOUND"
+    action = "Use an id that the list of runs tells."
+
+    def __init__(self, run_id: str) -> None:
+        super().__init__(f"Run not found: {run_id}")
+
+
 class ProjectExistsError(FileToolsError, ValueError):
     """Raised when a folder is to become a project and is one already."""
 

@@ -7,14 +7,29 @@ import posixpath
 from functools import lru_cache
 from typing import Final
 
+from filetools.content.signatures import signature_of
+
 PLAIN_TEXT: Final = "text/plain"
 OCTET_STREAM: Final = "application/octet-stream"
 
+_TEXTS: Final = {
+    ".jsonl": "application/jsonl",
+    ".md": "text/markdown",
+    ".py": "text/x-python",
+    ".toml": "application/toml",
+    ".ts": "text/typescript",
+    ".tsx": "text/typescript",
+    ".yaml": "application/yaml",
+    ".yml": "application/yaml",
+    ".ipynb": "application/x-ipynb+json",
+}
+"""Texts that some versions of Python do not know, or take for a video."""
 _TEXT_APPLICATIONS: Final = frozenset(
     {
         "application/ecmascript",
         "application/javascript",
         "application/json",
+        "application/jsonl",
         "application/n-quads",
         "application/n-triples",
         "application/postscript",
@@ -35,7 +50,8 @@ _TEXT_APPLICATIONS: Final = frozenset(
 
 def text_mime_type(name: str) -> str:
     """Return the MIME type of a text file, "text/plain" unless its name's ending is known to mean another text."""
-    found = _by_ending(posixpath.splitext(name)[1])
+    ending = posixpath.splitext(name)[1]
+    found = _TEXTS.get(ending.lower()) or _by_ending(ending)
     return found if found is not None and _is_text(found) else PLAIN_TEXT
 
 
@@ -43,6 +59,12 @@ def binary_mime_type(name: str) -> str:
     """Return the MIME type of a binary file without a known signature, by its name's ending."""
     found = _by_ending(posixpath.splitext(name)[1])
     return found if found is not None and not _is_text(found) else OCTET_STREAM
+
+
+def mime_type_of(name: str, head: bytes = b"") -> str:
+    """Return the MIME type of a file by its name's ending; where that tells nothing, by the signature in its first bytes."""
+    ending = posixpath.splitext(name)[1]
+    return _TEXTS.get(ending.lower()) or _by_ending(ending) or signature_of(head) or OCTET_STREAM
 
 
 @lru_cache(maxsize=1024)

@@ -28,12 +28,15 @@ from filetools.paths import AnyPath
 from filetools.permissions import ApprovalRequest, Approver, Attendance
 
 if TYPE_CHECKING:
-    from filetools.facade import descriptor_calls, project_calls
+    from filetools.facade import descriptor_calls, project_calls, run_calls
     from filetools.facade.descriptor_calls import DescriptorCalls
     from filetools.facade.project_calls import ProjectCalls
+    from filetools.facade.run_calls import RunCalls
     from filetools.facade.transactions import Transaction, transaction
 else:
-    descriptor_calls, project_calls = deferred_modules("filetools.facade", "descriptor_calls, project_calls")
+    descriptor_calls, project_calls, run_calls = deferred_modules(
+        "filetools.facade", "descriptor_calls, project_calls, run_calls"
+    )
     (transaction,) = deferred_modules("filetools.facade.transactions", "transaction")
 
 
@@ -104,6 +107,11 @@ class FileToolsFacade(ReadCalls, SearchCalls, BodyCalls, TreeCalls, HistoryCalls
     def projects(self) -> ProjectCalls:
         """Facts about projects and other folders; see `docs/context.md`."""
         return project_calls.ProjectCalls(self._parts, self.actor, self._authorise)
+
+    @property
+    def runs(self) -> RunCalls:
+        """Executions of agents on this workspace; see `docs/runs.md`."""
+        return run_calls.RunCalls(self._parts, self._feed, self)
 
     def transaction(self) -> Transaction:
         """Return a block for any calls over any files that are done together or not at all.

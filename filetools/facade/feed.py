@@ -179,6 +179,11 @@ class Feed:
         return FeedPage(records=shown, position=f"{journal.epoch}:{end}", resync=resync or 0 < number < forgotten)
 
 
+def number_of(position: str) -> int:
+    """Return the number of the change that a position stands after."""
+    return int(position.rpartition(":")[2])
+
+
 def _forget(task: asyncio.Task[FeedPage]) -> None:
     if not task.cancelled():
         task.exception()

@@ -10,6 +10,7 @@ from filetools.deferred import deferred_modules
 from filetools.errors import ChangedMeanwhileError, FileToolsError, InvalidArgumentError
 from filetools.facade import information
 from filetools.facade.calls import Calls
+from filetools.facade.feed import number_of
 from filetools.facade.proposals import bind, taken_by
 from filetools.facade.snapshots import take
 from filetools.models import Actor, DiffResult, LookResult, VersionsResult
@@ -17,13 +18,13 @@ from filetools.models.history import CheckpointResult, CheckpointsResult, Proven
 from filetools.paths import ROOT, AnyPath
 
 if TYPE_CHECKING:
-    from filetools.facade import differences, going_back, lines, restoring, tree_diff, undoing
+    from filetools.facade import differences, going_back, lines, restoring, run_calls, tree_diff, undoing
     from filetools.journal import Checkpoint, RelationKind
     from filetools.models import TreeDiffResult
     from filetools.versions import Moment, selection, undo
 else:
-    differences, going_back, lines, restoring, tree_diff, undoing = deferred_modules(
-        "filetools.facade", "differences, going_back, lines, restoring, tree_diff, undoing"
+    differences, going_back, lines, restoring, run_calls, tree_diff, undoing = deferred_modules(
+        "filetools.facade", "differences, going_back, lines, restoring, run_calls, tree_diff, undoing"
     )
     selection, undo = deferred_modules("filetools.versions", "selection, undo")
 
@@ -120,6 +121,7 @@ class HistoryCalls(Calls):
         path: AnyPath | None = None,
         actor: Actor | str | None = None,
         numbers: Sequence[int] | None = None,
+        run: str | None = None,
         dry_run: bool = False,
         partial: bool = False,
     ) -> UndoResult:
@@ -138,12 +140,14 @@ class HistoryCalls(Calls):
             actor: Whose changes: an actor, a name, or "*" for everybody. Left out, an agent means its own; people and
                 programs mean their own, too, unless call, session or numbers say otherwise.
             numbers: These changes of the journal, taken back already or not.
+            run: All changes of the run of this id, and nothing else that is said here.
             dry_run: Only say what would happen.
             partial: Take back what can be, and list the rest.
 
         Raises:
             EditConflictError: Something cannot be taken back; all conflicts are in the details, nothing was changed.
-            InvalidArgumentError: There is no such call or number.
+            InvalidArgumentError: There is no such call or number, or the run is under way.
+            RunNotFoundError: There is no such run.
             ChangedMeanwhileError: The files kept changing.
         """
         key = None if path is None else self._parts.workspace.key(self._runner.resolve(path))
@@ -151,9 +155,10 @@ class HistoryCalls(Calls):
             call=call, session=session, since=since, until=until, key=key, actor=actor,
             numbers=None if numbers is None else tuple(numbers),
         )  # fmt: skip
-        is_span = any(each is not None for each in (call, session, since, until, path))
+        is_span = any(each is not None for each in (call, session, since, until, path, run))
         seen = await self._runner.look() if is_span else LookResult()
-        result = await self._take_back(_choosing(self.actor, request), dry_run=dry_run, partly=partial)
+        choosing = _choosing(self.actor, request) if run is None else await self._choosing_run(run)
+        result = await self._take_back(choosing, dry_run=dry_run, partly=partial)
         return result.model_copy(update={"unread": seen.unread})
 
     async def redo(self, *, dry_run: bool = False, partial: bool = False) -> UndoResult:
@@ -260,6 +265,16 @@ class HistoryCalls(Calls):
         await self._authorise("provenance", [where], {}, change=False)
         await self._runner.observe(where)
         return await self._parts.crew.run(partial(lines.line_ranges, self._parts, where))
+
+    async def _choosing_run(self, run_id: str) -> undoing.Choose:
+        run = await self._parts.crew.run(lambda: run_calls.runs_of(self._parts).get(run_id))
+        if run.ended is None:
+            raise InvalidArgumentError(f"The run {run_id} is under way", suggested_action="Stop it first.")
+        if run.first.partition(":")[0] != self._parts.journal.epoch:
+            raise InvalidArgumentError(f"The journal was put back since the run {run_id}, and knows nothing of it")
+        # A run whose process died has no last position: what its session did since is its own.
+        last = selection.MOST_NUMBER if run.last is None else number_of(run.last)
+        return lambda history: selection.choose_run(history, run.session, number_of(run.first) + 1, last, run.foreign)
 
     async def _tree_of(self, name: str | None) -> tree_diff.TreeState:
         """Return what stood in the tree at a checkpoint; None is now."""

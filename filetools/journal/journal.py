@@ -297,6 +297,10 @@ class Journal(Protocol):
         """Projects, and the agents and servers that run."""
 
     @property
+    def runs(self) -> Table:
+        """Executions of agents."""
+
+    @property
     def marks(self) -> Marks:
         """How far changes have come."""
 

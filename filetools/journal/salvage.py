@@ -32,6 +32,7 @@ COLUMNS: Final = {
     "document_edits": "id, version, edits, removed, reason, actor_kind, actor_id, session, time",
     "descriptors": "key, value, version, size, used, revision",
     "registry": "key, value, version, size, used, revision",
+    "runs": "key, value, version, size, used, revision",
 }
 """What is taken over from each table; the rest, the epoch above all, begins anew."""
 MOST_PROBES: Final = 1_000_000
@@ -52,6 +53,7 @@ _KEYS: Final = {
     "document_edits": ("id", "version"),
     "descriptors": ("key",),
     "registry": ("key",),
+    "runs": ("key",),
 }
 _OF_EVERY_SCHEMA: Final = ("records", "contents", "heads", "debts")
 """Tables that have always been as they are: where one of them is not seen, the schema itself is damaged."""

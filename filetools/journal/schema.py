@@ -243,6 +243,7 @@ MIGRATIONS: Final[tuple[tuple[str, ...], ...]] = (
     ("ALTER TABLE mirrors ADD COLUMN root BLOB",),
     tuple(statement.format("descriptors") for statement in TABLE_STATEMENTS),
     tuple(statement.format("registry") for statement in TABLE_STATEMENTS),
+    tuple(statement.format("runs") for statement in TABLE_STATEMENTS),
 )
 
 SCHEMA_VERSION: Final = len(MIGRATIONS)

@@ -82,6 +82,7 @@ class SqliteJournal(SqliteReading):
         self.approvals = SqliteApprovals(database, f"{database.opening:x}", on_visible)
         self.descriptors = SqliteTable(database, "descriptors", on_visible)
         self.registry = SqliteTable(database, "registry", on_visible)
+        self.runs = SqliteTable(database, "runs", on_visible)
         self.marks = SqliteMarks(database, reader, notes)
         self.history = SqliteHistory(database, reader)
         self.checkpoints = SqliteCheckpoints(database)

@@ -32,6 +32,23 @@ class LoggedCall:
     result: str | None = None
     """Its text; None where there is none yet."""
     is_error: bool = False
+    turn: int | None = None
+    """The agent's turn that made it, from 1; None where that is unknown."""
+
+    @property
+    def path(self) -> str | None:
+        """The file that it names, as it names it; None if it names none."""
+        return next((path for key in _PATH_KEYS if isinstance(path := self.input.get(key), str) and path), None)
+
+    @property
+    def is_new(self) -> bool:
+        """Whether its tool makes the file that it names, unless there is one."""
+        return self.name in CREATING and self.input.get("mode") != "append"
+
+    @property
+    def has_written(self) -> bool:
+        """Whether it made or changed the file that it names, as far as it tells."""
+        return self.path is not None and not self.is_error and self.name in CREATING | CHANGING
 
 
 def tool_calls(log: Iterable[Entry]) -> list[LoggedCall]:
@@ -54,11 +71,9 @@ def files_touched(log: Iterable[Entry]) -> dict[str, str]:
     """
     found: dict[str, str] = {}
     for call in tool_calls(log):
-        path = next((path for key in _PATH_KEYS if isinstance(path := call.input.get(key), str) and path), None)
-        if path is None or call.is_error or call.name not in CREATING | CHANGING:
-            continue
-        is_new = call.name in CREATING and call.input.get("mode") != "append"
-        found.setdefault(os.path.normpath(os.path.join(call.cwd, path)), "created" if is_new else "modified")
+        if call.path is not None and call.has_written:
+            path = os.path.normpath(os.path.join(call.cwd, call.path))
+            found.setdefault(path, "created" if call.is_new else "modified")
     return found
 
 

@@ -95,6 +95,21 @@ def choose(history: History, caller: Actor, request: UndoRequest, *, redo: bool 
     return records if request.numbers is not None else _effective(history, records)
 
 
+def choose_run(history: History, session: str, since: int, until: int, foreign: Sequence[int]) -> list[ChangeRecord]:
+    """Return the changes of a run that are not taken back yet, newest first.
+
+    Args:
+        history: The journal's past.
+        session: Whose changes are the run's.
+        since: Number of its first change, or before.
+        until: Number of its last one, or after, before the next run of that session.
+        foreign: Numbers of the changes of other programs that count as its own.
+    """
+    found = list(_pages(history, Selection(session=session, since=since, until=until)))
+    found += _pages(history, Selection(numbers=tuple(foreign))) if foreign else ()
+    return _effective(history, sorted(found, key=lambda record: -record.number))
+
+
 def changes_after(history: History, number: int) -> list[ChangeRecord]:
     """Return all changes after a record, whoever made them, newest first."""
     return list(_pages(history, Selection(since=number + 1)))

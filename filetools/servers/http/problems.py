@@ -26,6 +26,7 @@ STATUS: Final[Mapping[int, tuple[str, ...]]] = {
     404: (
         "FILE_NOT_FOUND", "DIR_NOT_FOUND", "VERSION_GONE", "BUFFER_CLOSED", "UNKNOWN_TOOL", "FD_NOT_FOUND", "FD_EXPIRED",
         "PROJECT_NOT_FOUND",
+        "RUN_NOT_FOUND",
     ),
     409: (
         "FILE_EXISTS", "IS_A_DIRECTORY", "NOT_A_DIRECTORY", "NOT_A_REGULAR_FILE", "DIR_NOT_EMPTY", "EDIT_CONFLICT",

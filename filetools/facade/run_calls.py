@@ -1,0 +1,213 @@
+"""Runs of agents on a workspace: begun, ended, told exactly by what the journal has of them, and taken back whole."""
+
+from __future__ import annotations
+
+import logging
+import math
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final
+
+from filetools.content import version_of
+from filetools.errors import FileToolsError, InvalidArgumentError
+from filetools.facade.feed import Feed, number_of
+from filetools.facade.parts import Parts
+from filetools.facade.session_checkpoints import automatic_name
+from filetools.models import ChangeRecord, Operation
+from filetools.models.history import UndoResult
+from filetools.sessions.discovery import Discovery, RunScope, from_records, metadata
+from filetools.sessions.log import parse_entry
+from filetools.sessions.runs import Run, Runs, RunStatus, new_run_id
+from filetools.sessions.tool_calls import LoggedCall, tool_calls
+
+if TYPE_CHECKING:
+    from filetools.facade.facade import FileToolsFacade
+    from filetools.journal import SnapshotRow
+
+logger = logging.getLogger(__name__)
+
+_WITH_CONTENTS: Final = (Operation.MOVE_DIRECTORY, Operation.DELETE_DIRECTORY)
+"""Operations whose records do not tell which files are concerned."""
+
+
+class RunCalls:
+    """The runs of a workspace, for one actor. Lives as long as the workspace; what blocks runs in a worker."""
+
+    def __init__(self, parts: Parts, feed: Feed, files: FileToolsFacade) -> None:
+        self._parts = parts
+        self._feed = feed
+        self._files = files
+        self._runs = runs_of(parts)
+
+    async def begin(
+        self,
+        *,
+        command: str = "",
+        prompt: str = "",
+        session: str | None = None,
+        outputs: Sequence[str] = ("claudedocs",),
+        checkpoint: bool = True,
+    ) -> Run:
+        """Begin a run: look at the tree, keep its state as an automatic checkpoint, and note that an agent starts.
+
+        Args:
+            command: What is started, for people to read.
+            prompt: What it is told; the first 200 characters are kept.
+            session: The session whose changes will be the run's; by default the run's own id.
+            outputs: Folders relative to the root where the agent was told to write; `{run}` stands for the run's id.
+            checkpoint: Whether the state before it can be restored.
+
+        Raises:
+            InvalidArgumentError: A run of that session is under way, or a folder is not in the workspace.
+        """
+        run_id = new_run_id(time.time())
+        folders = [str(self._parts.workspace.resolve(each.replace("{run}", run_id))) for each in outputs]
+        saved = await self._checkpoint(run_id) if checkpoint else None
+        if saved is None:
+            await self._files.look()
+        first = await self._feed.position()
+        begin = partial(
+            self._runs.begin, run_id, self._files.actor, first=first, session=session, command=command, prompt=prompt,
+            outputs=folders, checkpoint=saved,
+        )  # fmt: skip
+        return await self._parts.crew.run(begin)
+
+    async def _checkpoint(self, run_id: str) -> str | None:
+        try:
+            return (await self._files.checkpoint(automatic_name(f"before {run_id}"), automatic=True)).name
+        except FileToolsError as error:
+            # What the run changes can be taken back without one.
+            logger.warning("there is no checkpoint of before %s: %s", run_id, error)
+            return None
+
+    async def note_turn(self, run_id: str, step: str = "") -> None:
+        """Note that the next turn of a run begins, and how far it is, such as "Step 3/200"."""
+        await self._parts.crew.run(partial(self._runs.note_turn, run_id, step))
+
+    async def finish(
+        self,
+        run_id: str,
+        *,
+        status: RunStatus = "completed",
+        exit_code: int | None = None,
+        messages: bytes = b"",
+    ) -> dict[str, Any]:
+        """End a run and return its metadata. What cannot be found out is in there; nothing is raised for it.
+
+        Args:
+            run_id: Its id.
+            status: How it ended.
+            exit_code: Of its process.
+            messages: What it said, as JSON lines, for which tool changed what; kept as long as retention allows.
+
+        Raises:
+            RunNotFoundError
+        """
+        last = None
+        with suppress(FileToolsError):
+            await self._files.look()
+        with suppress(FileToolsError):
+            last = await self._feed.position()
+        alter = partial(self._runs.alter, run_id, status=status, exit_code=exit_code, ended=time.time(), last=last)
+        run = await self._parts.crew.run(partial(alter, messages=messages))
+        found = await self._discovery(run, messages)
+        if found.foreign:
+            await self._parts.crew.run(partial(self._runs.alter, run_id, foreign=list(found.foreign)))
+        return self._told(run, found)
+
+    async def list(self, limit: int = 50) -> Sequence[Run]:
+        """Return the newest runs, newest first."""
+        return (await self._parts.crew.run(self._runs.list))[:limit]
+
+    async def get(self, run_id: str) -> Run:
+        """Return a run.
+
+        Raises:
+            RunNotFoundError
+        """
+        return await self._parts.crew.run(partial(self._runs.get, run_id))
+
+    async def of_session(self, session: str) -> Run | None:
+        """Return the newest run of a session, or None."""
+        return await self._parts.crew.run(partial(self._runs.of_session, session))
+
+    async def metadata(self, run_id: str) -> dict[str, Any]:
+        """Return what a run has made, as `finish` does; of one that is under way, so far.
+
+        Raises:
+            RunNotFoundError
+        """
+        run, messages = await self.get(run_id), b""
+        if run.messages is not None:
+            with suppress(FileToolsError):
+                messages = await self._parts.crew.run(partial(self._parts.journal.contents.get, run.messages))
+        return self._told(run, await self._discovery(run, messages))
+
+    async def undo(self, run_id: str, *, dry_run: bool = False, partial: bool = False) -> UndoResult:
+        """Take all changes of a run back, those of other programs that count as its own included; see `undo`.
+
+        Raises:
+            RunNotFoundError
+            InvalidArgumentError: It is under way.
+            EditConflictError, ChangedMeanwhileError: As `undo`.
+        """
+        return await self._files.undo(run=run_id, dry_run=dry_run, partial=partial)
+
+    async def _discovery(self, run: Run, messages: bytes) -> Discovery:
+        """Return what the journal has of a run; where that cannot be told, why."""
+        try:
+            records = await self._records(run)
+            return await self._parts.crew.run(partial(self._found, run, records, messages))
+        except FileToolsError as error:
+            logger.exception("what %s has made cannot be told", run.id)
+            return Discovery(error=error.message)
+
+    def _found(self, run: Run, records: Sequence[ChangeRecord], messages: bytes) -> Discovery:
+        scope = RunScope(
+            session=run.session,
+            outputs=run.outputs,
+            others=tuple(each.outputs for each in self._runs.list() if run.lived_beside(each)),
+            roots=self._parts.workspace.spellings,
+        )
+        has_folders = any(record.operation in _WITH_CONTENTS for record in records)
+        before = self._tree_before(run) if has_folders else {}
+        return from_records(records, scope, _calls(messages), before=before, turns=run.turns)
+
+    def _tree_before(self, run: Run) -> dict[str, tuple[str, int | None]]:
+        """Return version and size of each file that stood there when a run began, as far as its checkpoint is kept."""
+        found = self._parts.journal.checkpoints.snapshot(run.checkpoint) if run.checkpoint else None
+        rows: Mapping[str, SnapshotRow] = found[1] or {} if found is not None else {}
+        return {row.path: (row.version or "", row.size) for row in rows.values() if row.kind == "file"}
+
+    async def _records(self, run: Run) -> Sequence[ChangeRecord]:
+        found: list[ChangeRecord] = []
+        position, page = "", await self._feed.page(run.first)
+        while page.position != position and not page.resync:
+            found += page.records
+            position, page = page.position, await self._feed.page(page.position)
+        if page.resync:
+            raise InvalidArgumentError(f"The journal was put back since the run {run.id}, and knows nothing of it")
+        last = math.inf if run.last is None else number_of(run.last)
+        return [record for record in found if record.number <= last]
+
+    def _told(self, run: Run, found: Discovery) -> dict[str, Any]:
+        root = self._files.root_paths[-1]
+        return metadata(found, session=run.session, session_dir=root, root=root)
+
+
+def runs_of(parts: Parts) -> Runs:
+    """Return the runs of a workspace."""
+
+    def keep(content: bytes) -> str:
+        version = version_of(content)
+        parts.journal.contents.keep_all({version: content})
+        return version
+
+    return Runs(parts.journal.runs, keep=keep, clock=time.time)
+
+
+def _calls(messages: bytes) -> list[LoggedCall]:
+    entries = (parse_entry(line, number) for number, line in enumerate(messages.split(b"\n"), 1))
+    return tool_calls(entry for entry in entries if entry is not None)

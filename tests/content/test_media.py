@@ -1,0 +1,35 @@
+"""MIME types by name, and by the first bytes where the name tells nothing."""
+
+from __future__ import annotations
+
+import pytest
+
+from filetools.content.media import binary_mime_type, mime_type_of, text_mime_type
+
+PNG = b"\x89PNG\r\n\x1a\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "mime_type"),
+    [
+        ("a.md", "text/markdown"), ("a.ts", "text/typescript"), ("A.TSX", "text/typescript"), ("a.py", "text/x-python"),
+        ("a.yaml", "application/yaml"), ("a.yml", "application/yaml"), ("a.toml", "application/toml"),
+        ("a.jsonl", "application/jsonl"), ("a.ipynb", "application/x-ipynb+json"), ("a.json", "application/json"),
+        ("a.html", "text/html"), ("a.css", "text/css"), ("a.csv", "text/csv"), ("a.svg", "image/svg+xml"),
+        ("a.png", "image/png"), ("a.pdf", "application/pdf"), ("a.txt", "text/plain"),
+    ],
+)  # fmt: skip
+def test_the_ending_of_a_name_decides(name: str, mime_type: str) -> None:
+    assert mime_type_of(name, PNG) == mime_type
+
+
+def test_the_signature_decides_where_the_name_tells_nothing() -> None:
+    assert (mime_type_of("a", PNG), mime_type_of("a.unheard", PNG)) == ("image/png", "image/png")
+
+
+def test_what_nobody_knows_is_a_stream_of_bytes() -> None:
+    assert (mime_type_of("a", b"text"), mime_type_of("")) == ("application/octet-stream", "application/octet-stream")
+
+
+def test_a_text_is_no_video_and_bytes_are_no_program_by_their_name() -> None:
+    assert (text_mime_type("a.ts"), binary_mime_type("a.py")) == ("text/typescript", "application/octet-stream")

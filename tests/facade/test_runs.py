@@ -1,0 +1,209 @@
+"""Runs on a workspace: whose changes count as a run's, what is told of them, and taking one back whole."""
+
+from __future__ import annotations
+
+import asyncio
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import filetools
+from filetools.facade import FileToolsFacade
+from filetools.models import Actor
+from tests.support.crashing import QUIET
+from tests.support.declared import REPOSITORY
+from tests.support.opened import refused
+
+Json = dict[str, Any]
+PERSON = Actor(kind="editor", id="ann")
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    place = tmp_path / "root"
+    (place / "old").mkdir(parents=True)
+    (place / "a.txt").write_text("one\n")
+    (place / "old" / "b.txt").write_text("b\n")
+    return place
+
+
+def shell(root: Path, script: str) -> None:
+    subprocess.run(["sh", "-c", script], cwd=root, check=True)
+
+
+def agent_of(files: FileToolsFacade, session: str) -> FileToolsFacade:
+    return files.for_actor(Actor(kind="agent", id="claude", session=session))
+
+
+def told(metadata: Json) -> dict[str, dict[str, str | None]]:
+    """Return the paths of each list, with why they count as the run's."""
+    lists = {name.removeprefix("files_"): files for name, files in metadata.items() if name.startswith("files_")}
+    return {name: {file["relative_path"]: file.get("attributed") for file in files} for name, files in lists.items()}
+
+
+def tree(root: Path) -> dict[str, str]:
+    return {
+        str(path.relative_to(root)): path.read_text()
+        for path in sorted(root.rglob("*"))
+        if path.is_file() and ".filetools" not in path.parts
+    }
+
+
+async def test_what_is_no_run_is_refused(files: FileToolsFacade) -> None:
+    for ask in (
+        files.runs.get("x"),
+        files.runs.metadata("x"),
+        files.runs.undo("x"),
+        files.undo(run="x"),
+        files.runs.finish("x"),
+    ):
+        await refused("RUN_NOT_FOUND", ask)
+    await refused("PATH_TRAVERSAL", files.runs.begin(outputs=["../elsewhere"]))
+    assert await files.runs.list() == []
+
+
+async def test_a_run_that_is_under_way_is_not_taken_back(files: FileToolsFacade) -> None:
+    run = await files.runs.begin()
+    await agent_of(files, run.session).write_file("new.txt", "new\n")
+    error = await refused("INVALID_ARGUMENT", files.runs.undo(run.id))
+    assert error.message == f"The run {run.id} is under way"
+    assert await files.exists("new.txt")
+
+
+async def test_all_changes_of_a_run_are_told_and_taken_back(files: FileToolsFacade, root: Path) -> None:
+    before = tree(root)
+    run = await files.runs.begin(command="agent --now", prompt="Write a report")
+    agent = agent_of(files, run.session)
+    await agent.write_file("made.txt", "made\n")
+    await agent.delete_file("old/b.txt")
+    shell(root, "mkdir -p claudedocs && echo '# report' > claudedocs/r.md && echo two >> a.txt")
+    metadata = await files.runs.finish(run.id, exit_code=0)
+    assert told(metadata) == {
+        "created": {"made.txt": None, "claudedocs/r.md": "folder"},
+        "modified": {"a.txt": "alone"},
+        "deleted": {"old/b.txt": None},
+    }
+    assert metadata["session_tracking"] == {"cli_session_id": run.session, "session_dir": files.root_paths[-1]}
+    assert await files.runs.metadata(run.id) == metadata
+    dry = await files.runs.undo(run.id, dry_run=True)
+    assert tree(root) != before
+    assert {file.path for file in dry.files} >= {"made.txt", "a.txt", "old/b.txt", "claudedocs/r.md"}
+    await files.runs.undo(run.id)
+    assert tree(root) == before
+    assert (await files.runs.undo(run.id)).changes == []
+    await files.redo()
+    assert (root / "claudedocs" / "r.md").read_text() == "# report\n"
+
+
+async def test_changes_of_people_and_of_later_stay(files: FileToolsFacade, root: Path) -> None:
+    run = await files.runs.begin()
+    await agent_of(files, run.session).write_file(
+        "a.txt", "zero\none\n", expected_version=(await files.read_file("a.txt")).version
+    )
+    await files.for_actor(PERSON).write_file("mine.txt", "mine\n")
+    metadata = await files.runs.finish(run.id)
+    await files.for_actor(PERSON).append_file("a.txt", "three\n")
+    assert told(metadata) == {"created": {}, "modified": {"a.txt": None}}
+    await files.runs.undo(run.id)
+    assert tree(root) == {"a.txt": "one\nthree\n", "mine.txt": "mine\n", "old/b.txt": "b\n"}
+
+
+async def test_an_overlap_is_named_and_nothing_is_done(files: FileToolsFacade, root: Path) -> None:
+    run = await files.runs.begin()
+    agent = agent_of(files, run.session)
+    await agent.write_file("a.txt", "agent\n", expected_version=(await files.read_file("a.txt")).version)
+    await agent.write_file("made.txt", "made\n")
+    await files.runs.finish(run.id)
+    await files.for_actor(PERSON).write_file(
+        "a.txt", "person\n", expected_version=(await files.read_file("a.txt")).version
+    )
+    after = tree(root)
+    error = await refused("EDIT_CONFLICT", files.runs.undo(run.id))
+    assert [conflict["path"] for conflict in error.details["conflicts"]] == ["a.txt"]
+    assert tree(root) == after
+
+
+async def test_runs_at_once_do_not_claim_each_others_files(files: FileToolsFacade, root: Path) -> None:
+    runs = [await files.runs.begin(outputs=[f"out/{number}"], checkpoint=False) for number in range(20)]
+    for number, run in enumerate(runs):
+        await agent_of(files, run.session).write_file(f"own/{number}.txt", f"{number}\n")
+        if number % 2:
+            shell(
+                root,
+                f"mkdir -p out/{number} && echo {number} > out/{number}/r.md && echo {number} > shared-{number}.txt",
+            )
+    found = await asyncio.gather(*(files.runs.finish(run.id) for run in runs))
+    for number, metadata in enumerate(found):
+        own = {f"own/{number}.txt": None} | ({f"out/{number}/r.md": "folder"} if number % 2 else {})
+        assert told(metadata) == {"created": own}
+        assert metadata["unattributed"] >= 10  # what the shells wrote elsewhere
+    await files.runs.undo(runs[3].id)
+    left = tree(root)
+    assert "out/3/r.md" not in left
+    assert {"out/5/r.md", "own/5.txt", "shared-3.txt"} <= left.keys()
+
+
+async def test_a_folder_that_two_runs_share_belongs_to_neither(files: FileToolsFacade, root: Path) -> None:
+    runs = [await files.runs.begin(checkpoint=False) for _ in range(2)]
+    shell(root, "mkdir -p claudedocs && echo x > claudedocs/x.md")
+    for run in runs:
+        metadata = await files.runs.finish(run.id)
+        assert told(metadata) == {"created": {}}
+        assert metadata["discovery_status"] == "no_files_found"
+
+
+async def test_a_tool_call_that_names_a_file_claims_it(files: FileToolsFacade, root: Path) -> None:
+    block = '{"type":"tool_use","id":"t1","name":"Write","input":{"file_path":"%s"}}'
+    call = '{"type":"assistant","message":{"content":[' + block + "]}}"
+    run, other = [await files.runs.begin(checkpoint=False) for _ in range(2)]
+    shell(root, "echo said > said.txt; echo other > other.txt")
+    metadata = await files.runs.finish(run.id, messages=(call % (root / "said.txt")).encode())
+    assert told(metadata) == {"created": {"said.txt": "call"}}
+    assert metadata["files_created"][0]["tool"] == "Write"
+    assert metadata["unattributed"] == 1
+    assert told(await files.runs.finish(other.id)) == {"created": {}}
+
+
+async def test_files_of_a_folder_that_went_are_told_one_by_one(files: FileToolsFacade, root: Path) -> None:
+    before = tree(root)
+    run = await files.runs.begin()
+    agent = agent_of(files, run.session)
+    await agent.move_file("old", "new")
+    metadata = await files.runs.finish(run.id)
+    assert told(metadata) == {"created": {"new/b.txt": None}, "deleted": {"old/b.txt": None}}
+    await files.runs.undo(run.id)
+    assert tree(root) == before
+
+
+async def test_the_state_before_a_run_can_be_restored(files: FileToolsFacade, root: Path) -> None:
+    before = tree(root)
+    run = await files.runs.begin()
+    shell(root, "rm -r old; echo more > a.txt")
+    await files.runs.finish(run.id, status="failed", exit_code=3)
+    assert run.checkpoint is not None
+    await files.restore(run.checkpoint)
+    assert tree(root) == before
+
+
+async def test_what_a_run_of_a_dead_process_made_is_told_and_taken_back(root: Path) -> None:
+    program = (
+        "import asyncio, sys, filetools\n"
+        "async def main():\n"
+        "    files = await filetools.open(sys.argv[1]).__aenter__()\n"
+        "    run = await files.runs.begin(session='night')\n"
+        "    agent = files.for_actor(filetools.Actor(kind='agent', id='a', session='night'))\n"
+        "    await agent.write_file('made.txt', 'made')\n"
+        "    print(run.id, flush=True)\n"
+        "    import os, signal; os.kill(os.getpid(), signal.SIGKILL)\n"
+        "asyncio.run(main())"
+    )
+    died = subprocess.run([sys.executable, "-c", program, str(root)], cwd=REPOSITORY, capture_output=True, text=True)
+    run_id = died.stdout.strip()
+    async with filetools.open(root, settings=QUIET) as files:
+        assert (await files.runs.get(run_id)).status == "failed"
+        assert told(await files.runs.metadata(run_id)) == {"created": {"made.txt": None}}
+        await files.runs.undo(run_id)
+        assert not (root / "made.txt").exists()

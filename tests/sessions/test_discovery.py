@@ -1,0 +1,629 @@
+"""What a run did, as the records of the journal tell; and the metadata that says so."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import filetools
+from filetools import Actor
+from filetools.models import EXTERNAL, ChangeRecord, Operation, RecordState
+from filetools.sessions.description import DiscoveredFile
+from filetools.sessions.discovery import (
+    KEY,
+    Discovery,
+    RunScope,
+    State,
+    attach,
+    from_records,
+    is_enabled,
+    metadata,
+    sse,
+)
+from filetools.sessions.tool_calls import LoggedCall
+
+RUN = Actor(kind="agent", id="a", session="run-1")
+OTHER = Actor(kind="agent", id="b", session="run-2")
+PERSON = Actor(kind="editor", id="p", session="window")
+SCOPE = RunScope(session="run-1", outputs=("claudedocs",), others=(("notes",),), roots=("/root", "/real/root"))
+
+
+class Records:
+    """Makes records one second apart."""
+
+    def __init__(self, actor: Actor = RUN) -> None:
+        self.actor = actor
+        self.made: list[ChangeRecord] = []
+
+    def add(self, operation: Operation, path: str, **facts: Any) -> ChangeRecord:
+        number = len(self.made) + 1
+        given: dict[str, Any] = {"actor": self.actor, "state": RecordState.APPLIED, "time": float(number), **facts}
+        self.made.append(ChangeRecord(number=number, operation=operation, path=path, **given))
+        return self.made[-1]
+
+    def create(self, path: str, version: str = "v1", **facts: Any) -> None:
+        self.add(Operation.CREATE, path, after=version, size=len(version), **facts)
+
+    def modify(self, path: str, before: str, after: str, **facts: Any) -> None:
+        self.add(Operation.MODIFY, path, before=before, after=after, size=len(after), **facts)
+
+    def delete(self, path: str, before: str | None = "v1", **facts: Any) -> None:
+        self.add(Operation.DELETE, path, before=before, **facts)
+
+    def move(self, old: str, path: str, version: str = "v1", **facts: Any) -> None:
+        self.add(Operation.MOVE, path, old_path=old, before=version, after=version, size=len(version), **facts)
+
+    def found(self, scope: RunScope = SCOPE, **options: Any) -> dict[str, str]:
+        return {file.path: file.action for file in from_records(self.made, scope, **options).files}
+
+
+@pytest.fixture
+def records() -> Records:
+    return Records()
+
+
+def call(path: str, *, name: str = "Write", is_error: bool = False, cwd: str = "", turn: int | None = 3) -> LoggedCall:
+    return LoggedCall(
+        name=name, id="c", input={"file_path": path}, timestamp="", session_id="", cwd=cwd, is_error=is_error, turn=turn
+    )
+
+
+# The net effect
+
+
+@pytest.mark.parametrize("state", [RecordState.PENDING, RecordState.ABORTED, RecordState.BUFFER])
+def test_a_record_that_is_not_applied_says_nothing(records: Records, state: RecordState) -> None:
+    records.create("a.md", state=state)
+    assert records.found() == {}
+
+
+@pytest.mark.parametrize("actor", [OTHER, PERSON])
+def test_what_others_do_is_not_the_runs(records: Records, actor: Actor) -> None:
+    records.create("claudedocs/a.md", actor=actor)
+    assert from_records(records.made, SCOPE) == Discovery()
+
+
+@pytest.mark.parametrize(
+    "operation",
+    [Operation.FOUND, Operation.LINK, Operation.CREATE_DIRECTORY, Operation.MODIFY_DIRECTORY],
+)
+def test_links_folders_and_files_that_were_found_are_no_files_of_the_run(
+    records: Records, operation: Operation
+) -> None:
+    records.add(operation, "claudedocs", after="v1")
+    assert records.found() == {}
+
+
+def test_what_was_created_and_deleted_is_nothing(records: Records) -> None:
+    records.create("a.md")
+    records.delete("a.md")
+    assert records.found() == {}
+
+
+def test_what_was_modified_back_is_nothing(records: Records) -> None:
+    records.modify("a.md", "v1", "v2")
+    records.modify("a.md", "v2", "v1")
+    assert records.found() == {}
+
+
+def test_what_was_deleted_and_written_again_with_the_same_bytes_is_nothing(records: Records) -> None:
+    records.delete("a.md", "v1")
+    records.create("a.md", "v1")
+    assert records.found() == {}
+
+
+def test_a_created_file_is_told_whole(records: Records) -> None:
+    records.create("claudedocs/a.md", "v1")
+    records.modify("claudedocs/a.md", "v1", "v22")
+    assert from_records(records.made, SCOPE).files == (
+        DiscoveredFile(path="claudedocs/a.md", action="created", size=3, version="v22", created=1.0, modified=2.0),
+    )
+
+
+def test_a_file_that_was_there_is_modified(records: Records) -> None:
+    records.modify("a.md", "v1", "v22")
+    assert from_records(records.made, SCOPE).files == (
+        DiscoveredFile(path="a.md", action="modified", size=3, version="v22", created=1.0, modified=1.0),
+    )
+
+
+def test_a_file_whose_former_bytes_nobody_saw_is_modified(records: Records) -> None:
+    records.add(Operation.MODIFY, "a.md", before_unknown=True, after="v2", size=2)
+    assert records.found() == {"a.md": "modified"}
+
+
+def test_a_deleted_file_has_neither_size_nor_version(records: Records) -> None:
+    records.delete("a.md")
+    assert from_records(records.made, SCOPE).files == (
+        DiscoveredFile(path="a.md", action="deleted", created=1.0, modified=1.0),
+    )
+
+
+def test_a_moved_file_is_deleted_here_and_created_there(records: Records) -> None:
+    records.move("a.md", "b.md")
+    assert records.found() == {"a.md": "deleted", "b.md": "created"}
+
+
+def test_a_file_that_the_run_made_and_moved_is_created_under_its_last_name(records: Records) -> None:
+    records.create("a.tmp")
+    records.move("a.tmp", "a.md")
+    assert records.found() == {"a.md": "created"}
+
+
+def test_a_file_that_is_moved_over_another_modifies_that(records: Records) -> None:
+    records.create("a.tmp", "v2")
+    records.delete("a.md", "v1", transaction=2)
+    records.move("a.tmp", "a.md", "v2", transaction=2)
+    assert records.found() == {"a.md": "modified"}
+
+
+def test_a_file_that_gets_another_case_is_moved(records: Records) -> None:
+    records.move("a.md", "A.md")
+    assert records.found() == {"a.md": "deleted", "A.md": "created"}
+
+
+def test_a_file_is_told_as_the_run_left_it_whatever_others_did_then(records: Records) -> None:
+    records.create("a.md", "v1")
+    records.modify("a.md", "v1", "v22", actor=PERSON)
+    assert from_records(records.made, SCOPE).files == (
+        DiscoveredFile(path="a.md", action="created", size=2, version="v1", created=1.0, modified=1.0),
+    )
+
+
+def test_a_folder_that_moves_takes_along_what_the_records_know(records: Records) -> None:
+    records.create("draft/a.md")
+    records.create("draft/b.md", actor=PERSON)
+    records.add(Operation.MOVE_DIRECTORY, "final", old_path="draft")
+    assert records.found() == {"final/a.md": "created", "draft/b.md": "deleted", "final/b.md": "created"}
+
+
+def test_a_folder_that_moves_takes_along_what_was_there_before(records: Records) -> None:
+    records.add(Operation.MOVE_DIRECTORY, "final", old_path="draft")
+    assert records.found() == {}
+    found = from_records(records.made, SCOPE, before={"draft/a.md": ("v1", 2), "drafts/b.md": ("v1", 2)}).files
+    assert found == (
+        DiscoveredFile(path="draft/a.md", action="deleted", created=1.0, modified=1.0),
+        DiscoveredFile(path="final/a.md", action="created", size=2, version="v1", created=1.0, modified=1.0),
+    )
+
+
+def test_a_folder_that_is_deleted_takes_along_what_was_in_it(records: Records) -> None:
+    records.create("d/new.md")
+    records.add(Operation.DELETE_DIRECTORY, "d")
+    assert records.found(before={"d/old.md": ("v1", 2), "e.md": ("v1", 2)}) == {"d/old.md": "deleted"}
+
+
+def test_files_are_told_in_the_order_of_their_first_change(records: Records) -> None:
+    records.create("b.md")
+    records.create("a.md")
+    records.modify("b.md", "v1", "v2")
+    assert list(records.found()) == ["b.md", "a.md"]
+
+
+# Changes of other programs
+
+
+@pytest.fixture
+def foreign() -> Records:
+    return Records(EXTERNAL)
+
+
+def test_what_nobody_can_attribute_is_left_out_and_counted(foreign: Records) -> None:
+    foreign.create("src/a.py")
+    foreign.create("claudedocs/a.md")
+    found = from_records(foreign.made, RunScope(session="run-1", outputs=("claudedocs",), others=(("claudedocs",),)))
+    assert found == Discovery(unattributed=2)
+
+
+def test_a_file_that_was_found_is_not_counted(foreign: Records) -> None:
+    foreign.add(Operation.FOUND, "a.md", after="v1", size=2)
+    assert from_records(foreign.made, SCOPE) == Discovery()
+
+
+@pytest.mark.parametrize(
+    ("outputs", "others", "is_runs"),
+    [
+        (("claudedocs",), (("notes",),), True),
+        (("",), (("notes",),), True),
+        (("claudedocs/sub",), (("notes",),), False),
+        (("claude",), (("notes",),), False),
+        (("claudedocs",), (("claudedocs",),), False),
+        (("claudedocs",), (("notes",), ("",)), False),
+        (("claudedocs",), (("claudedocs/a.md",),), False),
+        (("claudedocs",), (("claudedocs/sub",),), True),
+    ],
+)
+def test_a_change_in_an_output_folder_that_no_other_run_shares_is_the_runs(
+    foreign: Records, outputs: tuple[str, ...], others: tuple[tuple[str, ...], ...], is_runs: bool
+) -> None:
+    foreign.create("claudedocs/a.md")
+    found = from_records(foreign.made, RunScope(session="run-1", outputs=outputs, others=others))
+    assert [file.attributed for file in found.files] == (["folder"] if is_runs else [])
+    assert (found.unattributed, found.foreign) == ((0, (1,)) if is_runs else (1, ()))
+
+
+def test_a_file_that_leaves_the_output_folder_is_not_attributed_by_its_folder(foreign: Records) -> None:
+    foreign.move("src/a.md", "claudedocs/a.md")
+    assert from_records(foreign.made, SCOPE) == Discovery(unattributed=1)
+
+
+@pytest.mark.parametrize(
+    "named",
+    [
+        call("src/a.py"), call("/root/src/a.py"), call("/real/root/src/../src/a.py"), call("a.py", cwd="/root/src"),
+        call("src/a.py", name="Edit"),
+    ],
+)  # fmt: skip
+def test_a_change_that_a_call_names_is_the_runs(foreign: Records, named: LoggedCall) -> None:
+    foreign.create("src/a.py")
+    assert from_records(foreign.made, SCOPE, [named]).files == (
+        DiscoveredFile(
+            path="src/a.py", action="created", size=2, version="v1", created=1.0, modified=1.0, attributed="call",
+            tool=named.name, turn=3,
+        ),
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "named",
+    [
+        call("src/a.py", is_error=True), call("src/a.py", name="Read"), call("/elsewhere/src/a.py"), call("src"),
+        call("src/a.py", cwd="/root/x"),
+    ],
+)  # fmt: skip
+def test_a_call_that_failed_or_only_reads_or_names_another_file_attributes_nothing(
+    foreign: Records, named: LoggedCall
+) -> None:
+    foreign.create("src/a.py")
+    assert (from_records(foreign.made, SCOPE, [named]).files, from_records(foreign.made, SCOPE).unattributed) == ((), 1)
+
+
+def test_a_call_that_writes_does_not_attribute_a_deletion(foreign: Records) -> None:
+    foreign.delete("src/a.py")
+    assert from_records(foreign.made, SCOPE, [call("src/a.py")]).unattributed == 1
+
+
+def test_where_no_other_run_was_alive_every_change_is_the_runs(foreign: Records) -> None:
+    foreign.create("src/a.py")
+    foreign.add(Operation.CREATE_DIRECTORY, "src/empty")
+    found = from_records(foreign.made, RunScope(session="run-1", outputs=("claudedocs",)))
+    assert [(file.path, file.attributed) for file in found.files] == [("src/a.py", "alone")]
+    assert (found.unattributed, found.foreign) == (0, (1, 2))
+
+
+def test_a_file_with_a_record_of_the_run_itself_is_not_attributed_but_its_own(foreign: Records) -> None:
+    foreign.create("claudedocs/a.md", "v1")
+    foreign.modify("claudedocs/a.md", "v1", "v2", actor=RUN)
+    assert [file.attributed for file in from_records(foreign.made, SCOPE).files] == [None]
+
+
+def test_what_happened_while_nobody_watched_has_the_time_of_the_file(foreign: Records) -> None:
+    foreign.create("claudedocs/a.md", between=(0.25, 0.5))
+    assert [(file.created, file.modified) for file in from_records(foreign.made, SCOPE).files] == [(0.5, 0.5)]
+
+
+def test_tool_and_turn_come_from_the_last_call_that_names_a_file(records: Records) -> None:
+    records.create("a.md")
+    calls = [call("a.md", turn=1), call("a.md", name="Edit", turn=2), call("a.md", is_error=True, turn=4)]
+    assert [(file.tool, file.turn) for file in from_records(records.made, SCOPE, calls).files] == [("Edit", 2)]
+
+
+def test_without_a_call_the_turn_is_the_one_that_had_begun(records: Records) -> None:
+    for path in ("a.md", "b.md", "c.md"):
+        records.create(path)
+    found = from_records(records.made, SCOPE, turns=(1.5, 2.5)).files
+    assert [(file.tool, file.turn) for file in found] == [(None, None), (None, 1), (None, 2)]
+
+
+# A simple model, and a real workspace
+
+PATHS = ("a", "d/a", "d/b", "d/e/a", "f/a", "f/e/b")
+FOLDERS = ("d", "d/e", "f", "f/e", "g", "d/g")
+ACTORS = (RUN, OTHER, PERSON, EXTERNAL)
+STEPS = st.one_of(
+    st.tuples(st.just("write"), st.sampled_from(PATHS), st.sampled_from("xyz")),
+    st.tuples(st.just("delete"), st.sampled_from(PATHS), st.just("")),
+    st.tuples(st.just("move"), st.sampled_from(PATHS), st.sampled_from(PATHS)),
+    st.tuples(st.just("move_folder"), st.sampled_from(FOLDERS), st.sampled_from(FOLDERS)),
+    st.tuples(st.just("delete_folder"), st.sampled_from(FOLDERS), st.just("")),
+)
+
+
+class Model:
+    """A tree of texts that several actors change, each change with the record that the journal would keep."""
+
+    def __init__(self, tree: Mapping[str, str]) -> None:
+        self.tree = dict(tree)
+        self.records = Records()
+        self.first: dict[str, str | None] = {}
+        self.last: dict[str, str | None] = {}
+
+    def act(self, actor: Actor, kind: str, path: str, other: str) -> None:
+        tree = dict(self.tree)
+        getattr(self, kind)(path, other, actor=actor)
+        if actor in (RUN, EXTERNAL):
+            for each in tree.keys() | self.tree.keys():
+                if tree.get(each) != self.tree.get(each):
+                    self.first.setdefault(each, tree.get(each))
+                    self.last[each] = self.tree.get(each)
+
+    def write(self, path: str, text: str, **facts: Any) -> None:
+        before = self.tree.get(path)
+        if before is None:
+            self.records.create(path, text, **facts)
+        elif before != text:
+            self.records.modify(path, before, text, **facts)
+        self.tree[path] = text
+
+    def delete(self, path: str, _: str, **facts: Any) -> None:
+        if path in self.tree:
+            self.records.delete(path, self.tree.pop(path), **facts)
+
+    def move(self, path: str, other: str, **facts: Any) -> None:
+        if path in self.tree and path != other:
+            if other in self.tree:
+                self.delete(other, "", **facts)
+            self.records.move(path, other, self.tree[path], **facts)
+            self.tree[other] = self.tree.pop(path)
+
+    def move_folder(self, folder: str, other: str, **facts: Any) -> None:
+        if self.below(folder) and not self.below(other) and not other.startswith(f"{folder}/"):
+            self.records.add(Operation.MOVE_DIRECTORY, other, old_path=folder, **facts)
+            for path in self.below(folder):
+                self.tree[other + path[len(folder) :]] = self.tree.pop(path)
+
+    def delete_folder(self, folder: str, _: str, **facts: Any) -> None:
+        self.records.add(Operation.DELETE_DIRECTORY, folder, **facts)
+        for path in self.below(folder):
+            del self.tree[path]
+
+    def below(self, folder: str) -> list[str]:
+        return [path for path in self.tree if path.startswith(f"{folder}/")]
+
+    def effect(self) -> dict[str, tuple[str, str | None]]:
+        found: dict[str, tuple[str, str | None]] = {}
+        for path, before in self.first.items():
+            after = self.last[path]
+            if before != after:
+                found[path] = ("created" if before is None else "modified" if after else "deleted", after)
+        return found
+
+
+@given(
+    st.dictionaries(st.sampled_from(PATHS), st.sampled_from("xyz")),
+    st.lists(st.tuples(st.sampled_from(ACTORS), STEPS), max_size=25),
+)
+def test_the_net_effect_is_that_of_a_simple_model(
+    tree: dict[str, str], steps: list[tuple[Actor, tuple[str, str, str]]]
+) -> None:
+    model = Model(tree)
+    for actor, step in steps:
+        model.act(actor, *step)
+    before: dict[str, State] = {path: (text, len(text)) for path, text in tree.items()}
+    found = from_records(model.records.made, RunScope(session="run-1"), before=before).files
+    assert {file.path: (file.action, file.version) for file in found} == model.effect()
+    assert all(file.size == (None if file.version is None else len(file.version)) for file in found)
+
+
+async def test_the_records_of_a_real_workspace_tell_what_a_run_did(tmp_path: Path) -> None:
+    root = tmp_path / "root"
+    for name in ("kept/old.md", "gone/old.md", "person.md"):
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text(name)
+    async with filetools.open(root) as files:
+        start, run, person = await files.position(), files.for_actor(RUN), files.for_actor(PERSON)
+        await run.write_file("claudedocs/report.md", "# One\n")
+        written = await run.write_file("claudedocs/report.md", "# Two\n")
+        await run.write_file("scratch.txt", "x")
+        await run.delete_file("scratch.txt")
+        await run.move_file("kept", "moved")
+        await run.delete_directory("gone", recursive=True)
+        await person.write_file("person.md", "by a person")
+        await run.write_file("again.md", "x")
+        await run.undo()
+        (root / "claudedocs" / "shell.json").write_text("{}")
+        await files.look()
+        records = (await files.changes(start)).records
+    before: dict[str, State] = {"kept/old.md": ("sha256:k", 11), "gone/old.md": ("sha256:g", 11)}
+    found = from_records(records, SCOPE, before=before)
+    assert [(file.path, file.action, file.size, file.attributed) for file in found.files] == [
+        ("claudedocs/report.md", "created", 6, None),
+        ("kept/old.md", "deleted", None, None),
+        ("moved/old.md", "created", 11, None),
+        ("gone/old.md", "deleted", None, None),
+        ("claudedocs/shell.json", "created", 2, "folder"),
+    ]
+    assert found.files[0].version == written.version
+
+
+# Metadata
+
+CREATED = DiscoveredFile(
+    path="claudedocs/report.md", action="created", size=25600, version="sha256:ab", created=1761748222.9,
+    modified=1761748222.0,
+)  # fmt: skip
+TOLD = {
+    "absolute_path": "/root/claudedocs/report.md", "relative_path": "claudedocs/report.md", "filename": "report.md",
+    "size_bytes": 25600, "created_at": "2025-10-29T14:30:22Z", "modified_at": "2025-10-29T14:30:22Z",
+    "checksum": "sha256:ab", "mime_type": "text/markdown", "action": "created", "path": "/root/claudedocs/report.md",
+}  # fmt: skip
+
+
+def told(discovery: Discovery) -> dict[str, Any]:
+    found = metadata(discovery, session="run-1", session_dir="/root/work", root="/root")
+    assert found.pop("session_tracking") == {"cli_session_id": "run-1", "session_dir": "/root/work"}
+    return found
+
+
+def causes(discovery: Discovery) -> list[str]:
+    found: list[str] = told(discovery)["discovery_details"]["possible_causes"]
+    return found
+
+
+def test_a_run_without_files_says_so_and_why() -> None:
+    assert told(Discovery(method="sdk_parsing", calls=0, sdk_failures=0, scan_failures=0)) == {
+        "files_created": [],
+        "discovery_method": "sdk_parsing",
+        "discovery_status": "no_files_found",
+        "discovery_details": {
+            "sdk_parsing_attempted": True,
+            "sdk_parsing_failures": 0,
+            "directory_scan_attempted": True,
+            "directory_scan_failures": 0,
+            "possible_causes": [
+                "The agent answered with text only: it called no tool that writes files.",
+                "The output folders hold nothing new.",
+            ],
+            "suggested_actions": [
+                "Ask for a file by its name, and retry.",
+                "Look into the output folder, and at where the agent writes.",
+            ],
+        },
+    }
+
+
+@pytest.mark.parametrize(
+    ("discovery", "expected"),
+    [
+        (Discovery(), ["The run changed no file in the workspace."]),
+        (Discovery(unattributed=2), ["2 changes may be of this run or of another one."]),
+        (
+            Discovery(method="sdk_parsing", calls=1, sdk_failures=0),
+            ["The run changed no file that its tool calls name."],
+        ),
+        (Discovery(method="sdk_parsing", calls=1, sdk_failures=3), ["3 messages of the agent could not be read."]),
+        (Discovery(method="directory_scan", scan_failures=1), ["1 folders could not be scanned."]),
+        (
+            Discovery(calls=1, sdk_failures=0, skipped=({"path": "/etc/x", "reason": "outside_root"},)),
+            ["1 files were written outside of the root."],
+        ),
+        (
+            Discovery(calls=1, sdk_failures=0, skipped=({"path": "x", "reason": "missing"},)),
+            ["1 files that tool calls name could not be told."],
+        ),
+    ],
+)
+def test_causes_are_chosen_from_what_happened(discovery: Discovery, expected: list[str]) -> None:
+    assert causes(discovery) == expected
+
+
+def test_a_run_of_which_no_source_tells_anything_has_failed() -> None:
+    found = told(Discovery(method="directory_scan", scan_failures=1, error="no folder"))
+    assert (found["discovery_status"], found["error"]) == ("failed", "no folder")
+    assert found["discovery_details"]["suggested_actions"][-1] == "Read the log for the trace, and retry."
+
+
+@pytest.mark.parametrize(
+    "failed",
+    [
+        {"sdk_failures": 1}, {"scan_failures": 1}, {"error": "no folder"},
+        {"skipped": ({"path": "b.md", "reason": "unreadable"},)},
+    ],
+)  # fmt: skip
+def test_files_found_where_something_failed_are_partial(failed: dict[str, Any]) -> None:
+    assert told(Discovery(files=(CREATED,), **failed))["discovery_status"] == "partial"
+
+
+def test_a_created_file_is_told_in_full_and_empty_lists_are_left_out() -> None:
+    assert told(Discovery(files=(CREATED,))) == {
+        "files_created": [TOLD], "discovery_method": "event_journal", "discovery_status": "success",
+    }  # fmt: skip
+
+
+def test_modified_and_deleted_files_have_lists_of_their_own() -> None:
+    modified = DiscoveredFile(path="a.md", action="modified", attributed="call", tool="Edit", turn=2, settled=False)
+    deleted = DiscoveredFile(path="b.md", action="deleted", created=1.0, modified=1.0, attributed="alone")
+    assert told(Discovery(files=(modified, deleted), unattributed=1, skipped=({"path": "c", "reason": "missing"},))) == {
+        "files_created": [],
+        "files_modified": [
+            {
+                "absolute_path": "/root/a.md", "relative_path": "a.md", "filename": "a.md", "mime_type": "text/markdown",
+                "action": "modified", "path": "/root/a.md", "attributed": "call", "tool": "Edit", "turn": 2,
+                "settled": False,
+            }
+        ],
+        "files_deleted": [
+            {
+                "absolute_path": "/root/b.md", "relative_path": "b.md", "filename": "b.md", "action": "deleted",
+                "path": "/root/b.md", "attributed": "alone",
+            }
+        ],
+        "discovery_method": "event_journal",
+        "discovery_status": "success",
+        "unattributed": 1,
+        "skipped": [{"path": "c", "reason": "missing"}],
+    }  # fmt: skip
+
+
+# Answers
+
+
+def test_the_event_is_two_lines_and_an_empty_one() -> None:
+    name, data, *rest = sse(
+        {"error": "a\nb", "files_created": []}, chunk={"id": "c-1", "model": "m", "choices": [1]}
+    ).split("\n")
+    assert (name, rest) == ("event: x_claude_metadata", ["", ""])
+    assert json.loads(data.removeprefix("data: ")) == {
+        "failure": "a\nb", "files_created": [], "id": "c-1", "object": "chat.completion.chunk", "created": 0,
+        "model": "m", "choices": [],
+    }  # fmt: skip
+
+
+def test_the_event_is_one_line_for_readers_that_break_lines_as_unicode_does() -> None:
+    assert len(sse({"path": "a\u2028b\x85c\u2029"}).splitlines()) == 3
+
+
+def test_an_answer_in_plain_json_gets_a_key_beside_its_usage() -> None:
+    response = {"id": "c-1", "usage": {"total_tokens": 1}}
+    assert attach(response, {"files_created": []}) == {**response, KEY: {"files_created": []}}
+    assert KEY not in response
+
+
+# The switch
+
+
+@pytest.mark.parametrize(
+    ("headers", "prompt"),
+    [
+        ({}, ""),
+        ({"X-Claude-File-Discovery": "disabled"}, "x"),
+        ({"X-Claude-File-Discovery": "0"}, "x"),
+        ({"X-Other": "true"}, "x"),
+        ({}, "please run /sc:research on it"),
+        ({}, "/sc:researching"),
+        ({}, "  /sc:research x"),
+        ({}, "/sc:Research x"),
+        ({}, "/sc:design x"),
+    ],
+)
+def test_it_is_off_unless_asked_for(headers: dict[str, str], prompt: str) -> None:
+    assert not is_enabled(headers, prompt)
+
+
+@pytest.mark.parametrize(
+    ("headers", "prompt"),
+    [
+        ({"X-Claude-File-Discovery": "enabled"}, ""),
+        ({"x-claude-file-discovery": " TRUE "}, ""),
+        ({"X-CLAUDE-FILE-DISCOVERY": "1"}, ""),
+        ({}, "/sc:research"),
+        ({}, "/sc:research\ttopic"),
+        ({}, "Do this:\n/sc:research topic\nthanks"),
+        ({"X-Claude-File-Discovery": "disabled"}, "/sc:research topic"),
+    ],
+)
+def test_a_header_or_a_line_with_a_command_switches_it_on(headers: dict[str, str], prompt: str) -> None:
+    assert is_enabled(headers, prompt)
+    assert not is_enabled(headers, prompt, has_tools=False)
+
+
+def test_commands_can_be_configured() -> None:
+    assert is_enabled({}, "/report.md x", commands=("/report.md", "/other"))
+    assert not is_enabled({}, "/reportXmd x", commands=("/report.md", "/other"))
+    assert not is_enabled({}, "x", commands=())
