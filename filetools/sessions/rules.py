@@ -114,7 +114,7 @@ def rules(
     Args:
         items: Feedback items; those without a readable time come last, in their own order.
         min_length: Characters that one has at least; below 10 it is noise in any case.
-        include_sidechains: Take what agents told other agents, too.
+        include_sidechains: Take what agents told other agents, too; what a person said there counts in any case.
         include_errors: Take calls that failed without a person's denial, too.
 
     Returns:
@@ -144,6 +144,8 @@ def _heard(items: Iterable[Item], sidechains: bool, errors: bool) -> Iterator[tu
     for item in items:
         kind, text = item["feedback_type"], item["content"]
         is_error = kind == "tool_denial" and item.get("denied_by_user") is False
-        if (sidechains or not item.get("sidechain")) and (errors or not is_error):
+        # In the log of an agent below another one a person speaks, too, by refusing a call.
+        is_agents = item.get("sidechain") and not item.get("denied_by_user")
+        if (sidechains or not is_agents) and (errors or not is_error):
             said = text if kind == "message" else _BOILERPLATE.sub("", str(item.get("reason") or text))
             yield item, said.strip()

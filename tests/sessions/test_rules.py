@@ -250,6 +250,11 @@ def test_sidechains_and_errors_count_only_where_they_are_asked_for(options: dict
     assert contents([aside_and_failed], **options) == left[1:2]
 
 
+def test_a_person_who_refuses_a_call_of_an_agent_below_another_is_heard() -> None:
+    refused = item(TABS, feedback_type="tool_denial", denied_by_user=True, sidechain=True)
+    assert contents([refused, item(TABS * 2, sidechain=True)]) == [TABS]
+
+
 @pytest.mark.parametrize("fields", [{}, {"denied_by_user": None, "sidechain": None}, {"denied_by_user": True}])
 def test_a_denial_of_an_older_file_counts(fields: dict[str, Any]) -> None:
     assert contents([denial(f"{SAID}{TABS}", **fields)]) == [TABS]
