@@ -23,6 +23,7 @@ from filetools.models import Durability, MirrorPolicy, Preset
 
 MIB: Final = 1024 * 1024
 ENVIRONMENT_PREFIX: Final = "FILETOOLS_"
+SESSION_VARIABLE: Final = "FILETOOLS_SESSION"
 
 DEFAULT_EXCLUDES: Final = (
     ".git",
@@ -239,6 +240,18 @@ def session_logs_folder() -> Path:
 def variables(names: Iterable[str]) -> dict[str, str]:
     """Return those variables of the process that are set, for a child process that gets no others."""
     return {name: os.environ[name] for name in names if name in os.environ}
+
+
+def named_session() -> str | None:
+    """Return the session that the environment names for what this process does, as that of a run does; None if none."""
+    # Bytes that are no UTF-8 stand in it as halves of pairs, which nothing can store.
+    name = os.environ.get(SESSION_VARIABLE, "").encode("utf-8", "replace").decode().strip()
+    return name or None
+
+
+def environment_of_run(session: str) -> dict[str, str]:
+    """Return the environment of an agent's process: all variables of this one, and the session of its run."""
+    return {**os.environ, SESSION_VARIABLE: session}
 
 
 def _from_environment(variables: Mapping[str, str]) -> Mapping[str, Any]:

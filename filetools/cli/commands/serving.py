@@ -94,6 +94,7 @@ def mcp(
     # Half a second to import, and only this command needs it.
     from filetools.servers.mcp import DoorOptions, until_signal
     from filetools.servers.mcp_start import note_loaded
+    from filetools.settings import named_session
 
     spoken = None if dialect is None else dialect_named(dialect)
     folders = _folders(roots or ())
@@ -105,6 +106,7 @@ def mcp(
         is_editor=editor,
         only_reads=read_only,
         structured=structured,
+        session=named_session(),
         file_root=folders[0].real if folders else None,
     )
     options.selected()

@@ -56,7 +56,7 @@ class Callers:
         self._options = options
         self._tools = tools
         self._log = CallLog() if log is None else log
-        self._process = new_session()
+        self._process = options.session or new_session()
         self._known: OrderedDict[tuple[str, str, bool], tuple[FileToolsFacade, ToolRegistry]] = OrderedDict()
 
     @property
@@ -98,8 +98,8 @@ class Callers:
 
     def principal(self, request: Request) -> str:
         """Return what tells the caller of a request from others, in every process on the root."""
-        # Without the process: a client that names no session comes back with the same question after a restart.
-        return json.dumps([self._options.kind, client_of(request), session_of(request, "")])
+        # Without the process's own: a client that names no session comes back with the same question after a restart.
+        return json.dumps([self._options.kind, client_of(request), session_of(request, self._options.session or "")])
 
 
 def can_ask(request: Request, options: DoorOptions) -> bool:
@@ -144,7 +144,7 @@ def new_session() -> str:
 
 
 def session_of(request: Request, process: str) -> str:
-    """Return the session of a request: named in its metadata, else in a header, else that of the process."""
+    """Return the session of a request: named in its metadata, else in a header, else `process`."""
     named = (request.meta or {}).get(SESSION_KEY)
     if isinstance(named, str) and named.strip():
         return _shortened(named)

@@ -34,6 +34,8 @@ class DoorOptions:
     """Whether questions go to the person at the client; for clients that are trusted to show them to one."""
     is_shared: bool = False
     """Whether clients reach it over a network: ids of their descriptors are random then, and expire."""
+    session: str | None = None
+    """Session of requests that name none, for a client over standard streams; None for one of the door's own."""
     file_root: Path | None = None
     """Where the root lies, if `file://` addresses below it are understood; for clients on the same machine."""
 

@@ -67,7 +67,7 @@ class RootedCallers:
         self._options = options
         self._tools = tools
         self._log = CallLog()
-        self._process = new_session()
+        self._process = options.session or new_session()
         self._served: asyncio.Task[Roots] | None = None
         self._known: OrderedDict[tuple[str, str], tuple[Roots, ToolRegistry]] = OrderedDict()
 

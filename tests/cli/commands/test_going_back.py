@@ -52,6 +52,17 @@ def test_undo_and_redo_of_the_last_change(run: CommandLine) -> None:
     assert run("redo").error == "Nothing to redo.\n"
 
 
+def test_where_the_environment_names_a_session_only_what_was_done_in_it_is_taken_back(run: CommandLine) -> None:
+    own = {"FILETOOLS_SESSION": " run-0123456789ab "}
+    run("write", "a.txt", "--content", "a", more=own)
+    edit(run, "two", "TWO")
+    told = [change["actor"].get("session") for change in run("log", "--json").json["data"]["changes"]]
+    assert told == [None, "run-0123456789ab"]
+    assert run("undo", more=own).lines == ["deleted   a.txt"]
+    assert run("undo", more=own).error == "Nothing to undo.\n"
+    assert text(run) == "one\nTWO\nthree\n"
+
+
 def test_a_dry_run_says_what_would_happen(run: CommandLine) -> None:
     edit(run, "two", "TWO")
     run("mv", "notes.md", "docs/notes.md")

@@ -13,8 +13,9 @@ import pytest
 from mcp import Client
 from mcp_types import CallToolResult
 
+import filetools
 from filetools.content import TextEdit, apply_text_edits
-from tests.support.mcp_clients import ERAS, facts, process, text
+from tests.support.mcp_clients import ERAS, RELAXED, facts, process, text
 from tests.support.mcp_people import Person, one_round, shown_to, state_of
 
 ROUNDS = 20
@@ -95,6 +96,18 @@ async def test_a_process_reads_and_writes_for_a_client_of_either_era(root: Path,
         [contents] = (await client.read_resource((root / "new.txt").as_uri())).contents
         assert contents.model_dump()["text"] == "new\n"
     assert (root / "new.txt").read_text() == "new\n"
+
+
+async def test_a_call_belongs_to_the_session_that_it_names_else_to_that_of_the_environment(root: Path) -> None:
+    server = process(root)
+    server.env = {**(server.env or {}), "FILETOOLS_SESSION": "run-0123456789ab"}
+    named: Any = {"filetools/session": "own"}
+    async with Client(server) as client:
+        await client.call_tool("write_file", {"path": "a.txt", "content": "a\n"}, meta=named)
+        await client.call_tool("write_file", {"path": "b.txt", "content": "b\n"})
+    async with filetools.open(root, settings=RELAXED) as files:
+        told = [(each.path, each.actor.kind, each.actor.session) for each in (await files.changes()).records]
+    assert told == [("a.txt", "agent", "own"), ("b.txt", "agent", "run-0123456789ab")]
 
 
 class Editor:
