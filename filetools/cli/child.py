@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import signal
 import subprocess
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any, Final
+from typing import Final
 
 NOT_FOUND: Final = 127
 NOT_EXECUTABLE: Final = 126
@@ -26,16 +27,35 @@ def run_child(command: Sequence[str]) -> int:
         FileNotFoundError: There is no such program.
         OSError: It cannot be executed.
     """
-    with _signals_left_to_it() as started:
-        child = subprocess.Popen(command)
-        started(child)
-        code = child.wait()
+    with _in_foreground(command) as child:
+        return _exit_code(child.wait())
+
+
+async def run_attached(command: Sequence[str], *, environment: Mapping[str, str]) -> int:
+    """As `run_child`, on the loop of the main thread, which goes on with other work; being cancelled ends the program.
+
+    Args:
+        command: As for `run_child`.
+        environment: All its variables.
+    """
+    with _in_foreground(command, environment) as child:
+        waiting = asyncio.create_task(asyncio.to_thread(child.wait))
+        try:
+            return _exit_code(await asyncio.shield(waiting))
+        finally:
+            child.terminate()  # nothing, if it has ended
+            await waiting
+
+
+def _exit_code(code: int) -> int:
     return code if code >= 0 else _SIGNALLED - code
 
 
 @contextmanager
-def _signals_left_to_it() -> Iterator[Any]:
-    """Have signals end the child and not this process, which has something to do afterwards."""
+def _in_foreground(
+    command: Sequence[str], environment: Mapping[str, str] | None = None
+) -> Iterator[subprocess.Popen[bytes]]:
+    """Start a program, and have signals end the child and not this process, which has something to do afterwards."""
     child: list[subprocess.Popen[bytes]] = []
     early: list[int] = []
 
@@ -45,17 +65,16 @@ def _signals_left_to_it() -> Iterator[Any]:
         else:
             early.append(number)
 
-    def started(process: subprocess.Popen[bytes]) -> None:
-        child.append(process)
-        for number in early:
-            process.send_signal(number)
-
     # Functions and not SIG_IGN, which the child would inherit.
     wanted = dict.fromkeys(_FORWARDED, forward) | {name: lambda *_: None for name in _SHARED}
     present = {getattr(signal, name): handler for name, handler in wanted.items() if hasattr(signal, name)}
     former = {number: signal.signal(number, handler) for number, handler in present.items()}
     try:
-        yield started
+        process = subprocess.Popen(command, env=environment)
+        child.append(process)
+        for number in early:
+            process.send_signal(number)
+        yield process
     finally:
         for number, handler in former.items():
             signal.signal(number, handler)
