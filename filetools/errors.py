@@ -763,6 +763,27 @@ class ProjectExistsError(FileToolsError, ValueError):
         super().__init__(f"There is a project at {path} already: {project_id}", details={"id": project_id})
 
 
+class AgentFailedError(FileToolsError):
+    """Raised when an agent's program cannot be started, or ended without an answer."""
+
+    code = "AGENT_FAILED"
+    action = "Check the agent's command: that it is installed and answers when it is run by hand."
+
+    def __init__(self, program: str, reason: str) -> None:
+        super().__init__(f"The agent {program!r} failed: {reason}")
+
+
+class TooManyRunsError(FileToolsError):
+    """Raised when as many agents run as may run at once."""
+
+    code = "TOO_MANY_RUNS"
+    retryable = True
+    action = "Wait until one of the runs has ended, or stop one, then retry."
+
+    def __init__(self, limit: int) -> None:
+        super().__init__(f"{limit} agents run already, which is the limit", details={"limit": limit})
+
+
 class GitFailedError(FileToolsError):
     """Raised when git failed; subclasses say why where that is known."""
 

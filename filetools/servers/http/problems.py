@@ -36,8 +36,9 @@ STATUS: Final[Mapping[int, tuple[str, ...]]] = {
     413: ("FILE_TOO_LARGE",),
     422: ("INVALID_ARGUMENT", "ENCODING_ERROR", "FD_INVALID_PAGE", "FD_INVALID_RANGE"),
     423: ("LOCK_TIMEOUT", "FILE_BUSY"),
-    429: ("RATE_LIMITED",),
+    429: ("RATE_LIMITED", "TOO_MANY_RUNS"),
     500: ("INTERNAL", "FD_READ_ERROR", "GIT_FAILED"),
+    502: ("AGENT_FAILED",),
     503: (
         "SYNC_FAILED", "NETWORK_ERROR", "WORKSPACE_GONE", "STATE_DAMAGED", "STATE_TOO_NEW", "STATE_ELSEWHERE",
         "OUTCOME_UNKNOWN", "GIT_NOT_FOUND",
@@ -55,7 +56,7 @@ TITLES: Final[Mapping[int, str]] = {
     408: "Request timeout", 409: "Conflict", 411: "Length required", 412: "Precondition failed",
     413: "Content too large", 415: "Unsupported media type", 416: "Range not satisfiable",
     421: "Misdirected request", 422: "Unprocessable content", 423: "Locked", 429: "Too many requests",
-    431: "Request header fields too large", 500: "Internal error", 503: "Unavailable", 504: "Timeout",
+    431: "Request header fields too large", 500: "Internal error", 502: "Bad gateway", 503: "Unavailable", 504: "Timeout",
     507: "Insufficient storage",
 }  # fmt: skip
 

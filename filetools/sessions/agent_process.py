@@ -1,0 +1,270 @@
+"""The child process of an agent: a prompt goes in, lines come out, and nothing of it stays behind."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import select
+import shlex
+import signal
+import subprocess
+import threading
+from collections import deque
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from io import RawIOBase
+from typing import Final
+
+from filetools.dataclass import dataclass
+from filetools.errors import AgentFailedError
+from filetools.settings import MIB
+
+_PIECE_BYTES: Final = 64 * 1024
+_ERROR_BYTES: Final = 64 * 1024
+_LOOK_SECONDS: Final = 0.01
+"""How often it is looked whether the pipes of a process that has ended are closed; nearly always they are at once."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AgentLimits:
+    """How long a process may take, and how much of it is kept."""
+
+    seconds: float = 1200.0
+    """Longest time from its start to its end; then it is stopped."""
+    stop_seconds: float = 5.0
+    """Time from SIGTERM to SIGKILL, and from the end of the process to that of its pipes."""
+    line_bytes: int = 16 * MIB
+    """Longest line; longer ones are skipped."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AgentResult:
+    """How a process ended."""
+
+    exit_code: int
+    """Negative: the signal that ended it."""
+    timed_out: bool = False
+    left_behind: bool = False
+    """Whether a child that had left the process group still held a pipe; it was left alone."""
+    errors: str = ""
+    """The last 64 KiB of its standard error."""
+    skipped: int = 0
+    """Lines that were too long."""
+
+
+class AgentProcess:
+    """A running agent: `async with AgentProcess.start(…) as agent`, and one task takes its lines by `async for`.
+
+    When the block is left, in whatever way, the process, what is left of its group, and the pipes are gone: a block that is
+    cancelled waits for it, and who is cancelled while it waits has it done all the same.
+    """
+
+    def __init__(self, process: subprocess.Popen[bytes], prompt: bytes, limits: AgentLimits) -> None:
+        self._process, self._limits, self._loop = process, limits, asyncio.get_running_loop()
+        self._stdin, self._stdout, self._stderr = map(_unblocked, (process.stdin, process.stdout, process.stderr))
+        self._unsent, self._errors, self._held = memoryview(prompt), b"", bytearray()
+        self._lines: deque[bytes] = deque()
+        self._skipped, self._is_skipping, self._timed_out, self._left_behind = 0, False, False, False
+        self._woken, self._ended, self._readable = asyncio.Event(), asyncio.Event(), asyncio.Event()
+        self._loop.add_writer(self._stdin, self._send)
+        self._loop.add_reader(self._stderr, self._hear_errors)
+        self._life = asyncio.create_task(self._live(), name="filetools agent")
+        self._ending: asyncio.Task[AgentResult] | None = None
+        threading.Thread(target=self._await_end, name="filetools agent", daemon=True).start()
+
+    @classmethod
+    def start(
+        cls,
+        command: str | Sequence[str],
+        *,
+        cwd: str | os.PathLike[str],
+        environment: Mapping[str, str],
+        prompt: bytes = b"",
+        limits: AgentLimits | None = None,
+    ) -> AgentProcess:
+        """Start a program in a process group of its own; no shell is involved.
+
+        Args:
+            command: Its words, or a line that is split into words as a shell does.
+            cwd: Its working folder.
+            environment: All its variables: it inherits no others, and of descriptors only the standard streams.
+            prompt: Goes to its standard input, which is closed then; it need not read it.
+            limits: Of time and size.
+
+        Raises:
+            AgentFailedError: There is no such program, it cannot be executed, or the system is not POSIX.
+        """
+        if os.name != "posix":
+            raise AgentFailedError(str(command), "agents are run on POSIX systems only")
+        program = str(command)
+        try:
+            words = shlex.split(command) if isinstance(command, str) else list(command)
+            program = words[0]
+            process = subprocess.Popen(
+                words, cwd=cwd, env=environment, bufsize=0, start_new_session=True,
+                stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+            )  # fmt: skip
+        except IndexError:
+            raise AgentFailedError(program, "the command is empty") from None
+        except (OSError, ValueError) as exc:  # ValueError: a quotation without end, or NUL
+            raise AgentFailedError(program, getattr(exc, "strerror", None) or str(exc)) from exc
+        return cls(process, prompt, limits or AgentLimits())
+
+    async def __aenter__(self) -> AgentProcess:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        self._woken.set()
+        await self.result()
+
+    def __aiter__(self) -> AgentProcess:
+        return self
+
+    async def __anext__(self) -> bytes:
+        """Return the next line of standard output, without its line end."""
+        while not self._lines:
+            piece = await self._piece()
+            if not piece:
+                self._close(self._stdout)
+                if not self._held:
+                    raise StopAsyncIteration
+                piece = b"\n"  # the last line has none
+            self._split(piece)
+        return self._lines.popleft()
+
+    async def result(self) -> AgentResult:
+        """Wait for the end of the process and of its pipes, passing over the lines that were not taken."""
+        if self._ending is None:
+            self._ending = asyncio.create_task(self._end(), name="filetools agent")
+        return await asyncio.shield(self._ending)
+
+    async def stop(self) -> None:
+        """End the process: SIGTERM to its group, SIGKILL if it does not end; returns when it has ended."""
+        self._woken.set()
+        await asyncio.shield(self._life)
+
+    async def _end(self) -> AgentResult:
+        async for _ in self:
+            pass
+        await self._life
+        return AgentResult(
+            exit_code=self._process.returncode, timed_out=self._timed_out, left_behind=self._left_behind,
+            errors=self._errors.decode(errors="replace"), skipped=self._skipped,
+        )  # fmt: skip
+
+    async def _live(self) -> None:
+        seconds = self._limits.stop_seconds
+        try:
+            self._timed_out = not await _is_set_within(self._limits.seconds, self._woken)
+            if not self._ended.is_set():
+                self._signal(signal.SIGTERM)
+                if not await _is_set_within(seconds, self._ended):
+                    self._signal(signal.SIGKILL)
+                await self._ended.wait()
+            await self._released_within(seconds * 0.8)
+            # Who has not left the group goes, with a pipe or without; the rest of the time is for their pipes to close.
+            self._signal(signal.SIGKILL)
+            await self._released_within(seconds * 0.2)
+            self._left_behind = self._is_held()
+            self._hear_errors()
+        except asyncio.CancelledError:  # the loop ends
+            self._left_behind = True
+            raise
+        finally:
+            self._signal(signal.SIGKILL)
+            self._process.wait()
+            self._close(self._stdin)
+            self._close(self._stderr)
+            if self._left_behind:
+                self._close(self._stdout)
+            self._readable.set()
+
+    async def _released_within(self, seconds: float) -> None:
+        for _ in range(round(seconds / _LOOK_SECONDS)):
+            if not self._is_held():
+                return
+            await asyncio.sleep(_LOOK_SECONDS)
+
+    def _is_held(self) -> bool:
+        """Whether anybody may still write into a pipe: it need not have been read to its end, which tells it, too."""
+        poll, pipes = select.poll(), [pipe for pipe in (self._stdout, self._stderr) if not pipe.closed]
+        for pipe in pipes:
+            poll.register(pipe, 0)
+        return len(poll.poll(0)) < len(pipes)
+
+    def _await_end(self) -> None:
+        with suppress(ChildProcessError):
+            if hasattr(os, "waitid"):
+                # Without reaping it: until then no other process gets its number, which is that of its group, too.
+                os.waitid(os.P_PID, self._process.pid, os.WEXITED | os.WNOWAIT)
+            else:
+                self._process.wait()
+        with suppress(RuntimeError):  # the loop is closed
+            for event in (self._ended, self._woken):
+                self._loop.call_soon_threadsafe(event.set)
+
+    def _signal(self, number: signal.Signals) -> None:
+        if self._process.returncode is None:  # else its number may be another's by now
+            with suppress(ProcessLookupError, PermissionError):
+                os.killpg(self._process.pid, number)
+
+    def _send(self) -> None:
+        try:
+            self._unsent = self._unsent[self._stdin.write(self._unsent) or 0 :]
+        except BrokenPipeError:
+            self._unsent = self._unsent[:0]
+        if not self._unsent:
+            self._close(self._stdin)
+
+    def _hear_errors(self) -> None:
+        piece = b"" if self._stderr.closed else self._stderr.read(_PIECE_BYTES)
+        self._errors = (self._errors + (piece or b""))[-_ERROR_BYTES:]
+        if piece == b"":
+            self._close(self._stderr)
+
+    async def _piece(self) -> bytes:
+        """Return what comes next of standard output; b"" at its end."""
+        while not self._stdout.closed:
+            if (piece := self._stdout.read(_PIECE_BYTES)) is not None:
+                return piece
+            self._readable.clear()
+            self._loop.add_reader(self._stdout, self._readable.set)
+            try:
+                await self._readable.wait()
+            finally:
+                if not self._stdout.closed:
+                    self._loop.remove_reader(self._stdout)
+        return b""
+
+    def _split(self, piece: bytes) -> None:
+        parts = piece.split(b"\n")
+        for number, part in enumerate(parts, 1):
+            if not self._is_skipping:
+                self._held += part
+            if len(self._held) > self._limits.line_bytes:
+                self._skipped, self._is_skipping = self._skipped + 1, True
+                self._held.clear()
+            if number < len(parts):  # here a line ends
+                if not self._is_skipping:
+                    self._lines.append(bytes(self._held))
+                self._held.clear()
+                self._is_skipping = False
+
+    def _close(self, pipe: RawIOBase) -> None:
+        if not pipe.closed:
+            self._loop.remove_reader(pipe)
+            self._loop.remove_writer(pipe)
+            pipe.close()
+
+
+def _unblocked(pipe: object) -> RawIOBase:
+    assert isinstance(pipe, RawIOBase)
+    os.set_blocking(pipe.fileno(), False)
+    return pipe
+
+
+async def _is_set_within(seconds: float, event: asyncio.Event) -> bool:
+    with suppress(TimeoutError):
+        async with asyncio.timeout(seconds):
+            await event.wait()
+    return event.is_set()
