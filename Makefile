@@ -4,6 +4,7 @@ SHELL := /bin/bash
 PYTHON ?= python3
 VENV := .venv
 PEERS := .venv-peers
+ORACLE := $(VENV)/oracle
 BIN := $(VENV)/bin
 # Twice as many as the cores of a small machine: many tests wait for disks and for other processes.
 JOBS ?= 4
@@ -12,7 +13,7 @@ JOBS ?= 4
 PYTEST = root=$$(mktemp -d) && trap 'rm -rf "$$root"' EXIT && PYTEST_DEBUG_TEMPROOT=$$root $(BIN)/python -m pytest
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint bench bench-peers long conformance soak reference picture site clean
+.PHONY: help demo test lint bench bench-peers long conformance oracle soak reference picture site clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /  \1\t/p' $(MAKEFILE_LIST) | expand -t 14
@@ -50,6 +51,9 @@ conformance: $(VENV)/.installed-dev ## the official suite and inspector of MCP a
 	@export FILETOOLS_CONFORMANCE=1 && $(PYTEST) tests/servers/mcp/test_conformance.py tests/servers/mcp/test_inspector.py \
 	  tests/servers/mcp/test_file_server.py
 
+oracle: $(ORACLE)/.installed ## our reading of session logs against that of their writer's own library
+	@export FILETOOLS_ORACLE=$(ORACLE) && $(PYTEST) tests/sessions/test_oracle.py
+
 reference: $(VENV)/.installed-dev ## write docs/reference from the code, docs/fidelity.md by trying
 	$(BIN)/python -m tests.support.reference
 	$(BIN)/python -m tests.support.fidelity_page
@@ -79,6 +83,11 @@ $(VENV)/.installed-dev: $(VENV)/.made pyproject.toml
 
 $(VENV)/.installed-docs: $(VENV)/.made pyproject.toml
 	$(BIN)/python -m pip install --quiet --editable '.[docs]'
+	@touch $@
+
+# From its source, which is small: a wheel carries a whole program. Nobody imports it but a process of the tests.
+$(ORACLE)/.installed: $(VENV)/.installed-dev Makefile
+	$(BIN)/python -m pip install --quiet --upgrade --no-deps --no-binary claude-agent-sdk --target $(ORACLE) 'claude-agent-sdk>=0.2.187,<0.3'
 	@touch $@
 
 # Of its own: what the peers need may one day not go together with what tests need. The peers themselves are installed by the

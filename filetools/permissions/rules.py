@@ -20,7 +20,7 @@ READING_TOOLS: Final = frozenset(
         "read_file", "read_multiple", "list_files", "search_files", "glob_files", "grep_files", "file_info", "exists",
         "versions", "diff", "provenance", "changes", "watch_changes", "read_fd", "search_fd", "list_fds",
         "get_instance_status", "get_git_state", "get_readme", "get_instructions", "get_recent_files", "get_dependencies",
-        "discover_projects", "search_code",
+        "discover_projects", "search_code", "get_recent_sessions",
     )
 )  # fmt: skip
 """Tools that `ask` lets through: they read, list, search or look at facts."""

@@ -97,30 +97,28 @@ class Conversation:
         responses = self._responses()
         results = self._results(owners := _owners(responses))
         answered = {call for node in chain for call in node.results or ()}
-        for node in chain:
-            yield node
-            if ends.get(node.response) != node.uuid:
-                continue
-            response = {each.uuid: each for each in responses[node.response]}
+        position = {uuid: number for number, uuid in enumerate(self._nodes)}
+        beside: dict[str, list[_Node]] = {}
+        for name, end in ends.items():
+            response = {each.uuid: each for each in responses[name]}
             found = {
                 each.uuid: each for uuid in response for each in results.get(uuid, ()) if each.uuid not in on_chain
             }
             near = [each for each in found.values() if each.parent in response]
-            answered.update(call for each in near for call in each.results or ())
-            for far in (each for each in found.values() if each.parent not in response):
-                open_calls = [
-                    call
-                    for call in far.results or ()
-                    if call not in answered and (owner := owners.get(call)) is not None and owner.uuid in response
-                ]
-                if open_calls:
-                    answered.update(far.results or ())
+            answered_here = {call for each in near for call in each.results or ()}
+            far_away = (each for each in found.values() if each.parent not in response)
+            # Of several that answer one call the first in the log counts, as for the writer's own reader.
+            for far in sorted(far_away, key=lambda each: position[each.uuid]):
+                open_calls = set(far.results or ()) - answered - answered_here
+                if any((owner := owners.get(call)) is not None and owner.uuid in response for call in open_calls):
+                    answered_here.update(far.results or ())
                     near.append(far)
-            beside = [each for each in response.values() if each.uuid not in on_chain]
-            beside.sort(key=lambda each: each.timestamp)
-            beside += sorted(near, key=lambda each: each.timestamp)
-            on_chain.update(each.uuid for each in beside)
-            yield from beside
+            missing = [each for each in response.values() if each.uuid not in on_chain]
+            beside[end] = [*sorted(missing, key=_time), *sorted(near, key=_time)]
+            on_chain.update(each.uuid for each in beside[end])
+        for node in chain:
+            yield node
+            yield from beside.get(node.uuid, ())
 
     def _responses(self) -> dict[str, list[_Node]]:
         found: dict[str, list[_Node]] = {}
@@ -179,6 +177,10 @@ def _node(entry: Entry) -> _Node:
         results=results,
         source=_text(raw, "sourceToolAssistantUUID"),
     )
+
+
+def _time(node: _Node) -> str:
+    return node.timestamp
 
 
 def _text(given: Any, key: str) -> str:

@@ -12,7 +12,7 @@ from functools import cached_property
 from pathlib import PurePath
 from typing import Final
 
-from filetools.errors import FileToolsError, WorkspaceGoneError
+from filetools.errors import AccessDeniedError, FileToolsError, WorkspaceGoneError
 from filetools.paths import ROOT, Workspace, WorkspacePath
 from filetools.sessions.log import Entry, first_entries
 from filetools.settings import MIB, session_logs_folder
@@ -124,6 +124,8 @@ class ProjectLogs:
             except FileNotFoundError:
                 continue
             except FileToolsError as error:
+                if [*self._folders] == [folder]:  # nothing is left to be told without it
+                    raise
                 logger.warning("%s: skipped: %s", folder, error.message)
                 continue
             yield from (folder.child(entry.name) for entry in found if entry.type != "directory")
@@ -144,18 +146,24 @@ def opened_logs(
 
     Raises:
         ValueError: The project is a relative path.
-        AccessDeniedError: The folder of the logs cannot be looked into.
+        AccessDeniedError: The folder of the logs, or the only one of the project, cannot be looked into.
     """
     places = [real_project(place) for place in (project, *worktrees)]
+    top = session_logs_folder() if logs is None else logs
     try:
-        workspace = Workspace.open(session_logs_folder() if logs is None else logs)
+        workspace = Workspace.open(top)
     except WorkspaceGoneError:
         yield None
         return
+    except AccessDeniedError as error:
+        raise AccessDeniedError(os.fspath(top)) from error
     try:
         reads = FolderStore(workspace)
         folders = list(_folders(reads, places))
         yield ProjectLogs(reads, folders, places) if folders else None
+    except AccessDeniedError as error:
+        # What is relative to the folder of all logs says nothing to whoever is told of it.
+        raise AccessDeniedError(os.path.normpath(os.path.join(top, error.path or ""))) from error
     finally:
         workspace.close()
 
@@ -189,6 +197,8 @@ def _folders(reads: FolderStore, projects: Sequence[str]) -> Iterator[WorkspaceP
     for name in names:
         try:
             found = reads.stat(WorkspacePath(name))
+        except AccessDeniedError:
+            raise
         except FileToolsError:  # such as a name that is too long for the file system
             continue
         if found is not None and found.type == "directory":

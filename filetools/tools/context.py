@@ -28,7 +28,9 @@ if TYPE_CHECKING:
     from filetools.project import folder as folders
     from filetools.project import git, instructions, manifests, readme, recent
     from filetools.project.folder import ProjectFolder
+    from filetools.tools import session_logs
 else:
+    (session_logs,) = deferred_modules("filetools.tools", "session_logs")
     folders, git, instructions, manifests, readme, recent = deferred_modules(
         "filetools.project", "folder, git, instructions, manifests, readme, recent"
     )
@@ -80,6 +82,12 @@ class RecentFiles(InProject):
 
     limit: Annotated[int, Field(ge=1, le=100)] = 20
     since: str | None = None
+
+
+class RecentSessions(InProject):
+    """Parameters of get_recent_sessions."""
+
+    limit: Annotated[int, Field(ge=1, le=20)] = 5
 
 
 class Discover(InProject):
@@ -180,6 +188,13 @@ async def _recent_files(caller: ContextCaller, given: RecentFiles) -> Answer:
         return recent.recent_files(folder, paths, limit=given.limit, since=given.since)
 
     return await caller.look("get_recent_files", given, work)
+
+
+async def _recent_sessions(caller: ContextCaller, given: RecentSessions) -> Answer:
+    def work(folder: ProjectFolder) -> Answer:
+        return session_logs.recent_sessions(folder.path, limit=given.limit)
+
+    return await caller.look("get_recent_sessions", given, work)
 
 
 async def _dependencies(caller: ContextCaller, given: InProject) -> Answer:
@@ -328,6 +343,12 @@ _FACTS: Final[tuple[_Fact[Any], ...]] = (
         description="Files of a folder or project by last change, newest first: path, age, size. since: 2 days, or a date.",
     ),
     _Fact(
+        name="get_recent_sessions",
+        parameters=RecentSessions,
+        answer=_recent_sessions,
+        description="Latest sessions of coding agents in a folder or project, as their logs tell: id, title, age.",
+    ),
+    _Fact(
         name="get_dependencies",
         parameters=InProject,
         answer=_dependencies,
@@ -357,6 +378,7 @@ CONTEXT: Final[tuple[AnyTool, ...]] = tuple(fact.tool() for fact in _FACTS)
     get_readme,
     get_instructions,
     get_recent_files,
+    get_recent_sessions,
     get_dependencies,
     discover_projects,
     search_code,

@@ -315,7 +315,7 @@ def write_bulk(folder: Path, total_bytes: int, seed: int = 0, *, sessions: int =
     """
     writer = LogWriter(folder, seed=seed)
     templates, written, choice = _templates(writer), 0, writer.random.choice
-    odd = [line for name, line in hostile_lines().items() if "deep" not in name]
+    odd = list(hostile_lines().values())
     for number in range(sessions):
         log, parent, lines, size = writer.session(), b"null", list[bytes](), 0
         while size < total_bytes // sessions:
