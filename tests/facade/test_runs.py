@@ -12,6 +12,7 @@ import pytest
 
 import filetools
 from filetools.facade import FileToolsFacade
+from filetools.facade.run_calls import runs_of
 from filetools.models import Actor
 from tests.support.crashing import QUIET
 from tests.support.declared import REPOSITORY
@@ -207,3 +208,25 @@ async def test_what_a_run_of_a_dead_process_made_is_told_and_taken_back(root: Pa
         assert told(await files.runs.metadata(run_id)) == {"created": {"made.txt": None}}
         await files.runs.undo(run_id)
         assert not (root / "made.txt").exists()
+
+
+async def test_what_its_session_did_before_and_after_is_not_of_a_run(files: FileToolsFacade, root: Path) -> None:
+    agent = agent_of(files, "s")
+    await agent.write_file("before.txt", "before\n")
+    run = await files.runs.begin(session="s")
+    await agent.write_file("within.txt", "within\n")
+    metadata = await files.runs.finish(run.id)
+    await agent.write_file("after.txt", "after\n")
+    assert told(metadata) == told(await files.runs.metadata(run.id)) == {"created": {"within.txt": None}}
+    await files.runs.undo(run.id)
+    assert tree(root).keys() == {"a.txt", "after.txt", "before.txt", "old/b.txt"}
+
+
+async def test_a_journal_that_was_put_back_tells_nothing_of_a_run(files: FileToolsFacade) -> None:
+    run = await files.runs.begin()
+    await files.runs.finish(run.id)
+    runs_of(files._parts).alter(run.id, first="deadbeef0000:1", last="deadbeef0000:9")
+    metadata = await files.runs.metadata(run.id)
+    assert (metadata["discovery_status"], metadata["files_created"]) == ("failed", [])
+    assert metadata["error"] == f"The journal was put back since the run {run.id}, and knows nothing of it"
+    assert (await refused("INVALID_ARGUMENT", files.runs.undo(run.id))).message == metadata["error"]
