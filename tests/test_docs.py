@@ -31,6 +31,7 @@ GUIDES = [
     "docs/embedding.md",
     "docs/events.md",
     "docs/descriptors.md",
+    "docs/history.md",
     "docs/settings.md",
     "docs/command-line.md",
 ]

@@ -15,6 +15,7 @@ import typer
 
 from filetools.cli.desk import Desk, SharedOptions
 from filetools.cli.records import moment, verb_of
+from filetools.errors import FileToolsError
 from filetools.models import Operation
 
 if TYPE_CHECKING:
@@ -101,6 +102,18 @@ def questions(ctx: typer.Context, incomplete: str) -> Suggested:
         return [(request.id, f"{request.actor.id}: {request.description}") for request in await files.approvals()]
 
     return _fitting(_desk(ctx).peek(work), incomplete)
+
+
+def sessions(ctx: typer.Context, incomplete: str) -> Suggested:
+    """Return the log sessions of the project on the line."""
+    from filetools.tools import session_logs
+
+    project, logs = (ctx.params.get(name) for name in ("project", "logs"))
+    try:
+        found = session_logs.list_sessions(project or "", logs=logs)
+    except (FileToolsError, OSError):
+        return []
+    return _fitting([(info.session_id, info.title) for info in found], incomplete)
 
 
 def tool_names(incomplete: str) -> Suggested:

@@ -98,6 +98,12 @@ def printable_line(text: str) -> str:
     return printable_text(text.expandtabs() if STDOUT.is_terminal else text).replace("\n", "\\n")
 
 
+def exact_json(plain: object) -> str:
+    """Return JSON on one line that UTF-8 can hold, and that cannot steer the terminal: such characters stand there escaped."""
+    text = json.dumps(plain, ensure_ascii=False, separators=(",", ":"))
+    return _UNSAFE.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+
+
 def amount(count: int, thing: str, things: str | None = None) -> str:
     """Return a number with its unit, such as "1 byte" or "1,024 bytes"."""
     return f"{count:,} {thing if count == 1 else things or f'{thing}s'}"

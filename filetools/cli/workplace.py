@@ -93,7 +93,7 @@ def find_workplace(root: Path | None) -> Workplace:
         raise WorkspaceGoneError("the working folder was deleted") from exc
     if root is not None:
         return Workplace(root=Path(os.path.abspath(root)), folder=folder, is_named=True)
-    return Workplace(root=_root_above(folder) or folder, folder=folder)
+    return Workplace(root=root_above(folder) or folder, folder=folder)
 
 
 def refuse_new_root(folder: Path) -> None:
@@ -105,7 +105,7 @@ def refuse_new_root(folder: Path) -> None:
     command = f"filetools init --root {shlex.quote(str(folder))}"
     _refuse_wide(folder, f"Name the folder of a project; or mean it: {command}.")
     real = Path(os.path.realpath(folder))
-    outer = _root_above(real)
+    outer = root_above(real)
     if outer not in (None, real):
         raise InvalidArgumentError(
             f"{str(folder)!r} lies in the root {str(outer)!r}, which covers it",
@@ -125,7 +125,7 @@ def refuse_relative(names: Sequence[str]) -> None:
             _refuse_wide(place, f"Serve the folder of a project; or mean it, by its whole path: {place}.")
 
 
-def _root_above(folder: Path) -> Path | None:
+def root_above(folder: Path) -> Path | None:
     """Return the nearest folder with a state, from this one upwards and below the home folder; links are resolved."""
     home = _home()
     wide = () if home is None else (home, *home.parents)

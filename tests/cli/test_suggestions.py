@@ -16,6 +16,8 @@ from pathlib import Path
 
 import pytest
 
+from filetools.sessions.log_folders import encode_project_path
+from tests.support.agent_logs import LogWriter
 from tests.support.declared import REPOSITORY
 from tests.support.terminal import CommandLine
 
@@ -55,6 +57,15 @@ def offered(run: CommandLine, line: str, cwd: Path | None = None) -> list[str]:
     done = run(more=asked, cwd=cwd)
     assert (done.code, done.error) == (0, "")
     return done.text.split()
+
+
+def test_log_sessions_of_the_project_are_offered(run: CommandLine) -> None:
+    run.environment.pop("CLAUDE_CONFIG_DIR", None)
+    assert offered(run, "filetools history extract ") == []
+    folder = run.folder.parent / ".claude" / "projects" / encode_project_path(str(run.folder))
+    session = LogWriter(folder, cwd=str(run.folder)).session().user("Which words are offered?").session_id
+    assert offered(run, f"filetools history extract {session[:2]}") == [session]
+    assert offered(run, "filetools history extract --project / ") == []
 
 
 def test_nothing_is_offered_and_no_state_made_where_nothing_was_opened(run: CommandLine) -> None:

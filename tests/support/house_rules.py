@@ -111,6 +111,8 @@ DISK: Final[Mapping[str, str]] = {
     "cli/workplace.py": "finds the root above the working folder",
     "app/installed.py": "looks for programs and says what is missing",
     "cli/commands/editing.py": "reads the patch that it is given, inside or outside the root",
+    "cli/commands/history.py": "reads the feedback that it is given, and holds what it collects until all of it is there",
+    "cli/saving.py": "writes the file that --output names outside of every root",
     "cli/commands/writing.py": "reads the file that --from names, inside or outside the root",
     "servers/mcp/pipes.py": "reads and writes standard input and output of the process",
     "servers/mcp_start.py": "reads and writes standard input and output of the process, and the answers that it ships with",

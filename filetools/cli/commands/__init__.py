@@ -49,6 +49,7 @@ COMMANDS: Final[Mapping[str, tuple[str, str]]] = {
         "context",
         "Show what an agent is told of a folder: git, README, instructions, dependencies, and the text for a prompt.",
     ),
+    "history": ("history", "Read what people told their agents from the logs of agents, and make rules of it."),
     "mcp": ("serving", "Serve agents over MCP on standard input and output."),
     "serve": ("serving_http", "Serve files, tools and changes over HTTP, and MCP at /mcp."),
     "approvals": ("answering", "List what agents wait for a person to allow."),

@@ -16,7 +16,9 @@ _PANEL: Final = "Try it"
 
 def register(app: typer.Typer) -> None:
     """Add the commands of this file."""
-    workspace_command(app, ("as_json",), panel=_PANEL, examples=("filetools demo", "filetools demo --only large"))(demo)
+    workspace_command(app, ("as_json",), panel=_PANEL, examples=("filetools demo", "filetools demo --only history"))(
+        demo
+    )
 
 
 def demo(

@@ -12,6 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from filetools.cli.demo.evidence import Finding, findings, gather
+from filetools.cli.demo.history import play_history
 from filetools.cli.demo.large import play_large
 from filetools.cli.demo.readers import Reader
 from filetools.cli.demo.scenes.crash import Crash
@@ -25,26 +26,26 @@ from filetools.cli.terminal import STDOUT, print_json
 
 SCENES: Final[tuple[Scene, ...]] = (Together(), Person(), Outage(), Crash())
 """What is played if nobody asks for a single one."""
-LARGE: Final = "large"
-"""The scene of a large result, which has a tree of its own and is played alone."""
+ALONE: Final = {"large": lambda: asyncio.run(play_large()), "history": play_history}
+"""The scenes that have a folder of their own and are played alone."""
 
 
 def scene_names() -> tuple[str, ...]:
     """Return the names of all scenes."""
-    return (*(type(scene).__name__.lower() for scene in SCENES), LARGE)
+    return (*(type(scene).__name__.lower() for scene in SCENES), *ALONE)
 
 
 def play_only(name: str, *, as_json: bool = False) -> bool:
     """Play the scene of a name; as `play`."""
-    if name != LARGE:
+    if name not in ALONE:
         return play([scene for scene in SCENES if type(scene).__name__.lower() == name], as_json=as_json)
     STDOUT.console.quiet = as_json
     try:
-        holds = asyncio.run(play_large())
+        holds = ALONE[name]()
     finally:
         STDOUT.console.quiet = False
     if as_json:
-        print_json({"success": holds, "data": {"scene": LARGE}})
+        print_json({"success": holds, "data": {"scene": name}})
     return holds
 
 

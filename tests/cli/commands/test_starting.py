@@ -39,6 +39,7 @@ READING: dict[str, Sequence[tuple[str, ...]]] = {
     "call": (("read_file", '{"path": "notes.md"}'), ("grep_files", '{"pattern": "one"}'), ("nope",)),
     "tools": ((), ("--format", "json")),
     "context": ((), ("src", "--json"), ("--prompt",), ("nope",)),
+    "history": (("list",), ("collect",), ("extract", "3f"), ("analyze", "--input", "-"), ("rules", "--input", "nope")),
     "approvals": ((), ("--diff",)),
     "approve": (("approval-0123456789abcdef",),),
     "doctor": ((), ("--settings",), ("--repair",), ("--json",)),

@@ -1,0 +1,246 @@
+"""`filetools history`: what people told their agents, as data that is clean in every pipe."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer.main
+
+from filetools.cli.app import app
+from filetools.cli.demo import history as scene
+from filetools.cli.terminal import exact_json
+from filetools.errors import PathNotFoundError
+from filetools.sessions.feedback import FeedbackItem
+from filetools.sessions.log_folders import encode_project_path
+from filetools.tools import session_logs
+from tests.support.agent_logs import LogWriter, write_bulk
+from tests.support.terminal import CommandLine
+
+FIRST = "2a000000-0000-4000-8000-000000000001"
+SECOND = "2a000000-0001-4000-8000-000000000002"
+THIRD = "3b000000-0000-4000-8000-000000000003"
+WILD = "Never \x1b[2J\x9b1m use \u202ethat\u2028 naïve 🚀 path"
+ITEM = {"timestamp": "", "session_id": "s", "feedback_type": "message", "content": "Never use that path again"}
+
+
+@pytest.fixture
+def writer(run: CommandLine, tmp_path: Path) -> LogWriter:
+    """Writes the logs of the working folder, where the command looks for them by default."""
+    run.environment.pop("CLAUDE_CONFIG_DIR", None)
+    folder = tmp_path / ".claude" / "projects" / encode_project_path(str(run.folder))
+    return LogWriter(folder, cwd=str(run.folder))
+
+
+@pytest.fixture
+def logged(run: CommandLine, writer: LogWriter) -> CommandLine:
+    """The command line in a project with three sessions."""
+    writer.session(FIRST).user("Always run the tests\nbefore you commit").assistant("Yes.")
+    writer.session(SECOND).user("Review this, please.").agent("Look at the parser").done("Fine.")
+    writer.session(THIRD).user(WILD)
+    return run
+
+
+def contents(items: list[dict[str, Any]]) -> list[str]:
+    return [item["content"] for item in items]
+
+
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        (("extract", " "), "The prefix is empty: give the first digits of an id of 'filetools history list'"),
+        (("extract", "9c"), "No session found with prefix '9c'"),
+        (("extract", "9\n\x1b"), "No session found with prefix '9\\n\\x1b'"),
+        (("extract", FIRST.replace("2a", "9c")), f"No session found with prefix '{FIRST.replace('2a', '9c')}'"),
+        (("analyze", "--input", "nope"), "nope: No such file or directory"),
+        (("rules", "--input", "src"), "src: Is a directory"),
+        (("rules", "--input", "-"), "standard input: not JSON: EOF while parsing a value at line 1 column 0"),
+        (("analyze", "--input", "no.json"), "no.json: item 1 is no feedback item: `session_id` is missing"),
+        (("analyze", "--input", "object.json"), "object.json: not an array of feedback items"),
+        (("collect", "--output", "/dev/null"), "/dev/null: It is no file"),
+        (("extract", "3b", "--output", "notes.md/said.json"), "ROOT/notes.md/said.json: Not a directory"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_done_is_told_in_one_line(logged: CommandLine, line: tuple[str, ...], told: str) -> None:
+    (logged.folder / "no.json").write_text(json.dumps([ITEM, {"timestamp": ""}]))
+    (logged.folder / "object.json").write_text("{}")
+    before = sorted(logged.folder.rglob("*"))
+    done = logged("history", *line)
+    assert (done.code, done.raw, done.error) == (1, b"", told.replace("ROOT", str(logged.folder)) + "\n")
+    assert sorted(logged.folder.rglob("*")) == before
+
+
+def test_of_sessions_with_one_prefix_all_are_named(logged: CommandLine) -> None:
+    done = logged("history", "extract", "2A")
+    assert (done.code, done.raw) == (1, b"")
+    assert done.error.splitlines() == [
+        "Multiple sessions match prefix '2A'",
+        f"{SECOND}  Review this, please.",
+        f"{FIRST}  Always run the tests before you commit",
+    ]
+
+
+def test_an_unknown_option_is_wrong_usage(logged: CommandLine) -> None:
+    done = logged("history", "list", "--nope")
+    assert (done.code, done.raw) == (2, b"")
+
+
+def test_without_logs_there_is_nothing_to_tell(run: CommandLine) -> None:
+    run.environment.pop("CLAUDE_CONFIG_DIR", None)
+    assert run("history", "list").text == "No sessions found\n"
+    assert run("history", "list", "--format", "json", "--project", "/no/where", "--logs", "/no/where").json == []
+    done = run("history", "collect", "--project", "nope")
+    assert (done.code, done.raw, done.error) == (0, b"[]\n", "")
+
+
+def test_sessions_are_listed_by_as_much_of_their_ids_as_tells_them_apart(logged: CommandLine) -> None:
+    assert logged("history", "list").text.split("\n") == [
+        f"[3b000000] {WILD.replace(chr(0x2028), '')}",
+        "[2a000000-0001] Review this, please.",
+        "[2a000000-0000] Always run the tests before you commit",
+        "",
+    ]
+    found = json.loads(logged("history", "list", "--format", "json").raw)
+    assert [info["session_id"] for info in found] == [THIRD, SECOND, FIRST]
+    assert json.loads(logged("--json", "history", "list").raw) == found
+
+
+def test_a_session_is_extracted_with_its_agents(logged: CommandLine) -> None:
+    items = json.loads(logged("history", "extract", SECOND.upper()).raw)
+    assert [(item["content"], item["sidechain"]) for item in items] == [
+        ("Review this, please.", False),
+        ("Look at the parser", True),
+    ]
+    assert list(items[0]) == [
+        "timestamp", "session_id", "feedback_type", "content", "agent_id", "slug", "tool_use_id", "denied_by_user",
+        "reason", "sidechain", "rewound", "uuid",
+    ]  # fmt: skip
+
+
+def test_of_a_session_whose_log_is_gone_the_agents_are_left(logged: CommandLine, writer: LogWriter) -> None:
+    (writer.folder / f"{SECOND}.jsonl").unlink()
+    assert logged("history", "extract", "2a000000-0001").error == "No session found with prefix '2a000000-0001'\n"
+    assert contents(json.loads(logged("history", "extract", SECOND).raw)) == ["Look at the parser"]
+
+
+def test_a_session_that_cannot_be_read_costs_a_warning_and_no_other_session(
+    logged: CommandLine, writer: LogWriter
+) -> None:
+    (writer.folder / f"{SECOND}.jsonl").unlink()
+    (writer.folder / f"{SECOND}.jsonl").symlink_to("/etc/passwd")
+    done = logged("history", "collect")
+    assert (done.code, contents(json.loads(done.raw))) == (0, [WILD, "Always run the tests\nbefore you commit"])
+    assert f"\nWarning: Failed to extract from {SECOND}: " in done.error
+
+
+def test_data_goes_through_pipes_whatever_the_locale(logged: CommandLine) -> None:
+    logged.environment |= {"LC_ALL": "POSIX", "PYTHONIOENCODING": "latin-1", "PYTHONUTF8": "0"}
+    collected = logged("history", "collect")
+    assert (collected.code, collected.error) == (0, "")
+    assert contents(json.loads(collected.raw))[0] == WILD
+    assert not {*collected.text} & {*"\x1b\x9b\u202e\u2028"}
+    assert logged("history", "analyze", "--input", "-", stdin=collected.raw).text == (
+        "total: 3\nfiltered: 3\ncategories:\n  instructions: 2\n  code_review: 1\n"
+    )
+    found = logged("history", "analyze", "--input", "-", "--format", "json", stdin=collected.raw).json
+    assert found == {"total": 3, "filtered": 3, "categories": {"instructions": 2, "code_review": 1}}
+    assert logged("history", "rules", "--input", "-", stdin=collected.raw).text == (
+        f"1. Always run the tests\n   before you commit\n2. Review this, please.\n3. {WILD}\n"
+    )
+    rules = json.loads(logged("history", "rules", "--input", "-", "--format", "json", stdin=collected.raw).raw)
+    assert rules[2] == {
+        "index": 3, "timestamp": rules[2]["timestamp"], "session_id": THIRD, "content": WILD, "count": 1, "duplicates": [],
+    }  # fmt: skip
+
+
+def test_options_reach_the_filters(logged: CommandLine) -> None:
+    everything = logged("history", "collect").raw
+    failed = {**ITEM, "feedback_type": "tool_denial", "content": "No such file or directory", "denied_by_user": False}
+    items = json.dumps([*json.loads(everything), failed]).encode()
+    both = ("--include-sidechains", "--include-errors")
+    for option in both:
+        assert logged("history", "analyze", "--input", "-", option, stdin=items).lines[0] == "total: 4"
+    texts = logged("history", "rules", "--input", "-", "--min-length", "25", *both, stdin=items).lines
+    assert [line[:24] for line in texts if line[:1] != " "] == [
+        "1. Always run the tests", f"2. {WILD[:21]}", "3. No such file or direc",
+    ]  # fmt: skip
+
+
+def test_texts_of_logs_cannot_steer_a_terminal(logged: CommandLine) -> None:
+    logged("history", "collect", "--output", "said.json")
+    for line in (("list",), ("rules", "--input", "said.json"), ("collect",), ("extract", "2a")):
+        shown = logged.at_terminal("history", *line).text
+        assert not {*shown} & {*"\x1b\x9b\u202e\u2028"}, line
+        assert ("\\x1b[2J" in shown) == (line[0] in ("list", "rules")), line
+
+
+def test_json_is_exact_where_it_is_escaped() -> None:
+    for text in (WILD, "\ud800 half", "\x00\x7f\u2066", "plain"):
+        written = exact_json({"text": text}).encode()
+        assert json.loads(written) == {"text": text}
+
+
+def test_a_failure_in_the_middle_leaves_standard_output_clean(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def failing(*_: object, **__: object) -> Iterator[FeedbackItem]:
+        yield FeedbackItem(timestamp="", session_id="s", feedback_type="message", content="one")
+        raise PathNotFoundError("logs")
+
+    monkeypatch.setattr(session_logs, "collect_feedback", failing)
+    group: Any = typer.main.get_command(app)
+    with pytest.raises(SystemExit) as ending:
+        group.main(args=["history", "collect"], prog_name="filetools")
+    assert (ending.value.code, capsys.readouterr()) == (1, ("", "File not found: logs\n"))
+
+
+def test_a_reader_that_goes_ends_it_quietly(logged: CommandLine, writer: LogWriter) -> None:
+    write_bulk(writer.folder, 2**20, sessions=2)
+    for log in writer.folder.glob("*.jsonl"):
+        log.write_bytes(log.read_bytes().replace(b"/home/me/code/app", os.fsencode(logged.folder)))
+    with logged.started("history", "collect") as process:
+        assert process.output.read(1) == b"["
+        process.output.close()
+        errors = process.error.read().decode().splitlines()
+        assert (process.wait(), [line for line in errors if not line.startswith("warning: ")]) == (0, [])
+
+
+def test_output_in_a_root_is_a_change_that_can_be_undone(logged: CommandLine, tmp_path: Path) -> None:
+    assert logged("init").code == 0
+    said = logged.folder / "new" / "said.json"
+    done = logged("history", "collect", "--output", str(said), "--actor", "alice", cwd=tmp_path)
+    assert (done.code, done.raw, done.error) == (0, b"", "")
+    assert said.read_bytes() == b"[]\n"  # of the folder that it ran in
+    assert logged("history", "collect", "--output", "new/said.json", "--actor", "alice").code == 0
+    assert contents(json.loads(said.read_bytes()))[0] == WILD
+    newest = logged("log", "--json").json["data"]["changes"][0]
+    assert (newest["path"], newest["actor"]["id"]) == ("new/said.json", "alice")
+    assert logged("undo", "--of", "alice").code == 0
+    assert said.read_bytes() == b"[]\n"
+
+
+def test_what_a_root_refuses_is_told_in_one_line(logged: CommandLine) -> None:
+    assert logged("init").code == 0
+    for place in (".vscode/settings.json", ".filetools/said.json", "src"):
+        done = logged("history", "extract", "3b", "--output", place, "--actor", "alice")
+        assert (done.code, done.raw, done.error.count("\n")) == (1, b"", 1), done.error
+    assert not (logged.folder / ".vscode").exists()
+
+
+def test_the_scene_holds_what_it_promises(run: CommandLine) -> None:
+    done = run("demo", "--only", "history")
+    assert (done.code, done.text.count("  ok: "), "BROKEN" in done.text) == (0, 7, False), done.text
+    assert "    2. Always run the tests before you say that it works.\n" in done.text
+    assert max(map(len, done.lines)) <= 80
+
+
+def test_the_scene_fails_when_something_is_lost(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(scene, "_AGENT", "y")
+    assert not scene.play_history()
+    assert "BROKEN: 9 things were said" in capsys.readouterr().out
