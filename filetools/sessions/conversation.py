@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 from filetools.sessions.log import Entry
@@ -19,7 +20,7 @@ class _Node(NamedTuple):
     logical_parent: str
     is_main: bool
     is_linked: bool
-    """Whether its writer links entries at all, as older ones did not."""
+    """Whether it names its parent, or says that it has none; entries of the oldest writers did neither."""
     timestamp: str
     writer: tuple[bool, str]
     response: str
@@ -53,30 +54,37 @@ class Conversation:
         It is the chain of parents from the newest entry of a user or model on the main line that nothing follows. A cycle
         and a missing parent end it. Calls and results that ran beside those on the chain are put back.
         """
-        return [node.uuid for node in self._chain(lambda node: node.parent)]
+        return [node.uuid for node in self._chain(lambda node: self._nodes.get(node.parent))]
 
     def left(self) -> set[str]:
         """Return the uuids of what was left when somebody went back: entries of the main line outside of the conversation.
 
-        What a summary stands for was not left; so here, but not in `uuids`, the chain goes on where a log was compacted.
+        What a summary stands for was not left; so here, but not in `uuids`, the chain goes on where a log was compacted,
+        and where the line of a parent is broken, with the entry above.
         """
-        kept = {node.uuid for node in self._chain(lambda node: node.parent or node.logical_parent)}
-        return {node.uuid for node in self._nodes.values() if node.is_main and node.is_linked} - kept
+        main = [node for node in self._nodes.values() if node.is_main and node.is_linked]
+        above = {node.uuid: before for before, node in pairwise(main)}
 
-    def _chain(self, parent_of: Callable[[_Node], str]) -> list[_Node]:
+        def parent_of(node: _Node) -> _Node | None:
+            parent = node.parent or node.logical_parent
+            return self._nodes.get(parent, above.get(node.uuid)) if parent else None
+
+        return {node.uuid for node in main} - {node.uuid for node in self._chain(parent_of)}
+
+    def _chain(self, parent_of: Callable[[_Node], _Node | None]) -> list[_Node]:
         chain: dict[str, _Node] = {}
         node = self._leaf()
         while node is not None and node.uuid not in chain:
             chain[node.uuid] = node
-            node = self._nodes.get(parent_of(node))
-        return list(self._with_parallel(list(reversed(chain.values()))))
+            node = parent_of(node)
+        return self._with_parallel(list(reversed(chain.values())))
 
     def _leaf(self) -> _Node | None:
         """Return where the conversation ends: on the main line, if anything stands there."""
         position = {uuid: number for number, uuid in enumerate(self._nodes)}
         # Where each entry has a child, as in a cycle, the newest is the end.
         leaves = list(self._leaves()) or [node for node in self._nodes.values() if node.type in _SPOKEN]
-        return max(leaves, key=lambda node: (node.is_main, position[node.uuid]), default=None)
+        return max(leaves, key=lambda node: (node.is_main, node.is_linked, position[node.uuid]), default=None)
 
     def _leaves(self) -> Iterator[_Node]:
         seen = set[str]()
@@ -89,36 +97,30 @@ class Conversation:
                     break
                 node = self._nodes.get(node.parent)
 
-    def _with_parallel(self, chain: list[_Node]) -> Iterator[_Node]:
-        """Yield a chain with the calls and results that ran beside it: each call of one answer is an entry of its own, and
+    def _with_parallel(self, chain: list[_Node]) -> list[_Node]:
+        """Return a chain with the calls and results that ran beside it: each call of one answer is an entry of its own, and
         what follows hangs below one of them."""
-        on_chain = {node.uuid for node in chain}
-        ends = {node.response: node.uuid for node in chain if node.response}
         responses = self._responses()
         results = self._results(owners := _owners(responses))
-        answered = {call for node in chain for call in node.results or ()}
         position = {uuid: number for number, uuid in enumerate(self._nodes)}
+        seen = {node.uuid for node in chain}
+        answered = {call for node in chain for call in node.results or ()}
         beside: dict[str, list[_Node]] = {}
-        for name, end in ends.items():
-            response = {each.uuid: each for each in responses[name]}
-            found = {
-                each.uuid: each for uuid in response for each in results.get(uuid, ()) if each.uuid not in on_chain
-            }
-            near = [each for each in found.values() if each.parent in response]
-            answered_here = {call for each in near for call in each.results or ()}
-            far_away = (each for each in found.values() if each.parent not in response)
-            # Of several that answer one call the first in the log counts, as for the writer's own reader.
-            for far in sorted(far_away, key=lambda each: position[each.uuid]):
-                open_calls = set(far.results or ()) - answered - answered_here
-                if any((owner := owners.get(call)) is not None and owner.uuid in response for call in open_calls):
-                    answered_here.update(far.results or ())
-                    near.append(far)
-            missing = [each for each in response.values() if each.uuid not in on_chain]
-            beside[end] = [*sorted(missing, key=_time), *sorted(near, key=_time)]
-            on_chain.update(each.uuid for each in beside[end])
-        for node in chain:
-            yield node
-            yield from beside.get(node.uuid, ())
+        for response, end in {node.response: node.uuid for node in chain if node.response}.items():
+            calls = {node.uuid: node for node in responses[response]}
+            found = {each.uuid: each for uuid in calls for each in results.get(uuid, ()) if each.uuid not in seen}
+            near = [each for each in found.values() if each.parent in calls]
+            done = answered.union(*(each.results or () for each in near))
+            far = (each for each in found.values() if each.parent not in calls)
+            for each in sorted(far, key=lambda each: position[each.uuid]):
+                callers = [owners.get(call) for call in each.results or () if call not in done]
+                if any(caller.uuid in calls for caller in callers if caller is not None):
+                    done.update(each.results or ())
+                    near.append(each)
+            lost = [each for each in calls.values() if each.uuid not in seen]
+            beside[end] = [each for part in (lost, near) for each in sorted(part, key=lambda each: each.timestamp)]
+            seen.update(each.uuid for each in beside[end])
+        return [each for node in chain for each in (node, *beside.get(node.uuid, ()))]
 
     def _responses(self) -> dict[str, list[_Node]]:
         found: dict[str, list[_Node]] = {}
@@ -169,7 +171,7 @@ def _node(entry: Entry) -> _Node:
         parent=_text(raw, "parentUuid"),
         logical_parent=_text(raw, "logicalParentUuid"),
         is_main=not (is_sidechain or raw.get("teamName") or raw.get("isMeta") is True),
-        is_linked="parentUuid" in raw,
+        is_linked=isinstance(raw.get("parentUuid", 0), str | None),
         timestamp=_text(raw, "timestamp"),
         writer=(is_sidechain, _text(raw, "agentId")),
         response=_text(message, "id") if kind == "assistant" else "",
@@ -179,17 +181,13 @@ def _node(entry: Entry) -> _Node:
     )
 
 
-def _time(node: _Node) -> str:
-    return node.timestamp
-
-
 def _text(given: Any, key: str) -> str:
     value = given.get(key)
     return value if isinstance(value, str) else ""
 
 
 def _ids(blocks: Iterable[Mapping[str, Any]], kind: str, key: str) -> tuple[str, ...]:
-    return tuple([_text(block, key) for block in blocks if block.get("type") == kind and block.get(key)])
+    return tuple([text for block in blocks if block.get("type") == kind and (text := _text(block, key))])
 
 
 def _owners(responses: dict[str, list[_Node]]) -> dict[str, _Node | None]:
