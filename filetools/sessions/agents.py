@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
@@ -15,8 +14,6 @@ from filetools.errors import FileToolsError
 from filetools.paths import WorkspacePath
 from filetools.sessions.log_folders import ProjectLogs
 from filetools.settings import MIB
-
-logger = logging.getLogger(__name__)
 
 _SUFFIX: Final = ".jsonl"
 
@@ -53,16 +50,14 @@ class Agents:
 
     @cached_property
     def _beside(self) -> Mapping[str, Sequence[AgentLog]]:
-        """The logs beside those of sessions, by who started them: as their notes say, else as their first entry does."""
+        """The logs beside those of sessions, by who started them: as their notes say, and as their first entries do."""
         found: dict[str, list[AgentLog]] = {}
-        for path in self._logs.agents_beside():
-            try:
-                entries, *_ = self._logs.start(path)
-            except FileToolsError as error:
-                logger.warning("%s: skipped: %s", path, error.message)
-                continue
-            agent = self._agent(path, entries[0].session_id if entries else "")
-            found.setdefault(agent.parent, []).append(agent)
+        for path in self._logs.agents_beside:
+            entries = self._logs.first_entries(path)
+            starter = next((entry.session_id for entry in entries if entry.session_id), "")
+            agent = self._agent(path, starter)
+            for parent in dict.fromkeys((agent.parent, starter) if entries else ()):
+                found.setdefault(parent, []).append(agent)
         return found
 
     def _inside(self, session_id: str) -> Iterator[AgentLog]:

@@ -95,7 +95,7 @@ def extract_feedback(
                 session_logs_folder() if logs is None else logs, encode_project_path(real_project(project))
             )
             raise FileNotFoundError(f"History directory not found: {where}")
-        return _session_feedback(opened, Agents(opened), session_id)
+        return _Reader(opened, _refuse).session(session_id)
 
 
 def collect_feedback(
@@ -106,6 +106,8 @@ def collect_feedback(
     failed: Callable[[str, FileToolsError], object] | None = None,
 ) -> Iterator[FeedbackItem]:
     """Yield the feedback of all sessions of a project, the newest session first, as `extract_feedback` has that of each.
+
+    What was copied from one session into another, as when one is resumed, counts once, in the newer of them.
 
     Args:
         project: Its folder, absolute.
@@ -120,64 +122,75 @@ def collect_feedback(
     with opened_logs(project, logs=logs, worktrees=worktrees) as opened:
         if opened is None:
             return
-        agents = Agents(opened)
-        # A log whose beginning and end tell nothing is not listed, and may hold feedback all the same.
-        for session_id in dict.fromkeys([*(info.session_id for info in listed(opened)), *opened.sessions]):
-            try:
-                yield from _session_feedback(opened, agents, session_id)
-            except FileToolsError as error:
-                if failed is None:
-                    logger.warning("Failed to extract from %s: %s", session_id, error.message)
-                else:
-                    failed(session_id, error)
+        reader = _Reader(opened, failed or _warn)
+        # What cannot be read is told of below; a log whose beginning and end tell nothing is not listed, and may hold some.
+        known = (info.session_id for info in listed(opened, failed=lambda *_: None))
+        for session_id in dict.fromkeys([*known, *opened.sessions]):
+            yield from reader.session(session_id)
 
 
-def _session_feedback(logs: ProjectLogs, agents: Agents, session_id: str) -> list[FeedbackItem]:
-    paths = logs.sessions.get(session_id, ())
-    own = [path for path in paths if logs.owns(logs.start(path)[0])]
-    if paths and not own:
-        return []
-    seen = set[object]()
-    items = [item for path in own for item in _read(logs, path, seen)]
-    for agent in agents.below(session_id):
-        try:
-            items += _read(logs, agent.path, seen, agent_id=agent.agent_id)
-        except FileToolsError as error:
-            logger.warning("%s: skipped: %s", agent.path, error.message)
-    return sorted(items, key=lambda item: by_instant(item.timestamp))
-
-
-def _read(logs: ProjectLogs, path: WorkspacePath, seen: set[object], *, agent_id: str = "") -> list[FeedbackItem]:
-    """Return the feedback in one log that none of those before had.
+class _Reader:
+    """Reads sessions with their agents, and what several logs have, once. Lives as long as the logs are held open.
 
     Args:
-        logs: Where it stands.
-        path: Its path.
-        seen: What those before had; what this one has comes in.
-        agent_id: Of the agent that wrote it.
+        logs: Of one project.
+        failed: Told the id of a session whose log cannot be read, and why.
     """
-    tree, items, repeated = Conversation(), list[FeedbackItem](), 0
-    for entry in read_entries(logs.reads, path):
-        if not tree.add(entry):
-            repeated = repeated or entry.line
-        items += feedback_of(entry)
-    if repeated:
-        logger.warning("%s, line %d: an entry before it has the same uuid", path, repeated)
-    left, kept, own = tree.left(), list[FeedbackItem](), set[object]()
-    for item in items:
-        told = replace(
-            item,
-            agent_id=item.agent_id or agent_id or None,
-            sidechain=item.sidechain or bool(agent_id),
-            rewound=item.uuid in left,
-        )
-        key = (told.uuid or (told.agent_id, told.timestamp), told.feedback_type, told.tool_use_id, told.content)
-        # Without a uuid, two that are equal in one log were said twice.
-        if key not in seen and not (told.uuid and key in own):
-            kept.append(told)
-        own.add(key)
-    seen |= own
-    return kept
+
+    def __init__(self, logs: ProjectLogs, failed: Callable[[str, FileToolsError], object]) -> None:
+        self._logs, self._agents, self._failed = logs, Agents(logs), failed
+        self._seen = set[int]()
+
+    def session(self, session_id: str) -> list[FeedbackItem]:
+        items, foreign = list[FeedbackItem](), 0
+        paths = self._logs.sessions.get(session_id, ())
+        for path in paths:
+            try:
+                found = self._log(path, session_id)
+            except FileToolsError as error:
+                self._failed(session_id, error)
+            else:
+                items += found or ()
+                foreign += found is None
+        if paths and foreign == len(paths):
+            return []
+        for agent in self._agents.below(session_id):
+            try:
+                items += self._log(agent.path, session_id, agent_id=agent.agent_id) or ()
+            except FileToolsError as error:
+                logger.warning("%s: skipped: %s", agent.path, error.message)
+        return sorted(items, key=lambda item: by_instant(item.timestamp))
+
+    def _log(self, path: WorkspacePath, session_id: str, *, agent_id: str = "") -> list[FeedbackItem] | None:
+        """Return the feedback in a log that none read before had; None if it is another project's, unless an agent's."""
+        tree, items, repeated, cwd = Conversation(), list[FeedbackItem](), 0, agent_id
+        for entry in read_entries(self._logs.reads, path):
+            if not cwd and (cwd := entry.cwd) and not self._logs.owns(cwd):
+                return None
+            if not tree.add(entry):
+                repeated = repeated or entry.line
+            items += feedback_of(entry)
+        if repeated:
+            logger.warning("%s, line %d: an entry before it has the same uuid", path, repeated)
+        left, kept, own = tree.left(), list[FeedbackItem](), set[int]()
+        for item in items:
+            agent, sidechain = item.agent_id or agent_id or None, item.sidechain or bool(agent_id)
+            source = item.uuid or (session_id, agent, item.timestamp)
+            key = hash((source, item.feedback_type, item.tool_use_id, item.content))
+            if key not in self._seen:
+                kept.append(replace(item, agent_id=agent, sidechain=sidechain, rewound=item.uuid in left))
+            # Without a uuid, two that are equal in one log were said twice.
+            (self._seen if item.uuid else own).add(key)
+        self._seen |= own
+        return kept
+
+
+def _refuse(session_id: str, error: FileToolsError) -> None:
+    raise error
+
+
+def _warn(session_id: str, error: FileToolsError) -> None:
+    logger.warning("Failed to extract from %s: %s", session_id, error.message)
 
 
 def _item(entry: Entry, kind: FeedbackType, content: str, tool_use_id: Any = None) -> FeedbackItem:

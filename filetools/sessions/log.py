@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
-from typing import Any, BinaryIO, Final
+from functools import partial
+from typing import Any, BinaryIO, Final, Generic, TypeVar
 
 from pydantic_core import from_json
 
@@ -18,27 +19,22 @@ logger = logging.getLogger(__name__)
 
 MOST_LINE_BYTES: Final = 16 * MIB
 _BOM: Final = b"\xef\xbb\xbf"
+_T = TypeVar("_T")
 
 
-class _Text:
-    """A text of an entry; "" where it is missing or something else."""
+class _Field(Generic[_T]):
+    """A field of an entry: a value of another type counts as missing."""
 
-    def __init__(self, key: str) -> None:
+    def __init__(self, key: str, missing: _T) -> None:
         self._key = key
+        self._missing = missing
 
-    def __get__(self, entry: Entry | None, owner: type[Entry]) -> str:
+    def __get__(self, entry: Entry | None, owner: type[Entry]) -> _T:
         value = None if entry is None else entry.raw.get(self._key)
-        return value if isinstance(value, str) else ""
+        return value if isinstance(value, type(self._missing)) else self._missing
 
 
-class _Flag:
-    """A mark of an entry; anything but `true` counts as unset."""
-
-    def __init__(self, key: str) -> None:
-        self._key = key
-
-    def __get__(self, entry: Entry | None, owner: type[Entry]) -> bool:
-        return entry is not None and entry.raw.get(self._key) is True
+_text, _flag = partial(_Field, missing=""), partial(_Field, missing=False)
 
 
 class Entry:
@@ -49,12 +45,12 @@ class Entry:
         line: Number of its line, from 1.
     """
 
-    type, timestamp, uuid, cwd, slug, version = map(_Text, ("type", "timestamp", "uuid", "cwd", "slug", "version"))
-    session_id, agent_id, team_name = _Text("sessionId"), _Text("agentId"), _Text("teamName")
-    parent_uuid, logical_parent_uuid = _Text("parentUuid"), _Text("logicalParentUuid")
-    git_branch, tag, summary, last_prompt = _Text("gitBranch"), _Text("tag"), _Text("summary"), _Text("lastPrompt")
-    custom_title, ai_title = _Text("customTitle"), _Text("aiTitle")
-    is_sidechain, is_meta, is_summary = _Flag("isSidechain"), _Flag("isMeta"), _Flag("isCompactSummary")
+    type, timestamp, uuid, cwd, slug, version = map(_text, ("type", "timestamp", "uuid", "cwd", "slug", "version"))
+    session_id, agent_id, team_name = map(_text, ("sessionId", "agentId", "teamName"))
+    parent_uuid, logical_parent_uuid = map(_text, ("parentUuid", "logicalParentUuid"))
+    git_branch, tag, summary, last_prompt = map(_text, ("gitBranch", "tag", "summary", "lastPrompt"))
+    custom_title, ai_title = map(_text, ("customTitle", "aiTitle"))
+    is_sidechain, is_meta, is_summary = map(_flag, ("isSidechain", "isMeta", "isCompactSummary"))
 
     def __init__(self, raw: Mapping[str, Any], line: int = 0) -> None:
         self.raw: Final = raw
@@ -128,23 +124,16 @@ def read_entries(reads: FolderStore, path: WorkspacePath) -> Iterator[Entry]:
                 logger.warning("%s, line %d: skipped, it is no JSON object", path, number)
 
 
-def first_entries(chunk: bytes, *, is_whole: bool) -> list[Entry]:
-    """Return the entries at the beginning of a log, without a warning.
+def entries_of(chunk: bytes, *, is_cut: bool = False) -> list[Entry]:
+    """Return the entries in a part of a log, without a warning.
 
     Args:
-        chunk: Its first bytes.
-        is_whole: Whether there are no more; if there are, what stands of the last line counts as far as it goes.
+        chunk: Lines; the first is whole.
+        is_cut: Whether what stands of an unfinished last line counts, as far as it goes.
     """
-    return list(_quietly(chunk.split(b"\n"), is_cut=not is_whole))
-
-
-def last_entries(chunk: bytes) -> list[Entry]:
-    """Return the entries at the end of a log, without a warning.
-
-    Args:
-        chunk: Its last bytes, which begin inside of a line.
-    """
-    return list(_quietly(chunk.split(b"\n")[1:]))
+    *lines, last = chunk.split(b"\n")
+    found = [*map(parse_entry, lines), parse_entry(last, is_cut=is_cut)]
+    return [entry for entry in found if entry is not None]
 
 
 def instant(timestamp: str) -> float | None:
@@ -160,14 +149,6 @@ def by_instant(timestamp: str) -> tuple[bool, float]:
     """Return what sorts times from the oldest on, and unreadable ones behind them."""
     found = instant(timestamp)
     return found is None, found or 0.0
-
-
-def _quietly(lines: Iterable[bytes], *, is_cut: bool = False) -> Iterator[Entry]:
-    lines = list(lines)
-    for number, line in enumerate(lines, 1):
-        entry = parse_entry(line, number, is_cut=is_cut and number == len(lines))
-        if entry is not None:
-            yield entry
 
 
 def _lines(file: BinaryIO, size: int) -> Iterator[bytes | None]:

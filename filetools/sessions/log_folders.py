@@ -14,7 +14,7 @@ from typing import Final
 
 from filetools.errors import AccessDeniedError, FileToolsError, WorkspaceGoneError
 from filetools.paths import ROOT, Workspace, WorkspacePath
-from filetools.sessions.log import Entry, first_entries
+from filetools.sessions.log import Entry, entries_of
 from filetools.settings import MIB, session_logs_folder
 from filetools.stores import FolderStore
 
@@ -78,14 +78,15 @@ class ProjectLogs:
     def sessions(self) -> Mapping[str, Sequence[WorkspacePath]]:
         """The logs of each session by its id, those of other projects that share the folder included."""
         found: dict[str, list[WorkspacePath]] = {}
-        for path in self._files(self._folders):
+        for path in self._beside:
             if match := _SESSION.fullmatch(path.name):
                 found.setdefault(match[1], []).append(path)
         return found
 
-    def agents_beside(self) -> Iterator[WorkspacePath]:
-        """Yield the agents' logs that stand beside those of sessions, as older versions kept them."""
-        return (path for path in self._files(self._folders) if _AGENT.fullmatch(path.name))
+    @property
+    def agents_beside(self) -> list[WorkspacePath]:
+        """The agents' logs that stand beside those of sessions, as older versions kept them."""
+        return [path for path in self._beside if _AGENT.fullmatch(path.name)]
 
     def agents_of(self, session_id: str) -> Iterator[WorkspacePath]:
         """Yield the agents' logs that stand in the folder of a session, at any depth."""
@@ -102,18 +103,34 @@ class ProjectLogs:
         Raises:
             PathNotFoundError, PathIsDirectoryError, NotRegularFileError, SymlinkNotAllowedError, AccessDeniedError
         """
-        chunk, facts = self.reads.read_start(path, START_BYTES)
-        entries = first_entries(chunk, is_whole=len(chunk) < START_BYTES)
-        if len(chunk) == START_BYTES and not any(entry.type == "user" for entry in entries):
-            chunk, facts = self.reads.read_start(path, _MOST_START_BYTES)
-            entries = first_entries(chunk, is_whole=len(chunk) < _MOST_START_BYTES)
-        return entries, facts.size, facts.modified_ns / 1e9
+        with self.reads.opened(path, buffering=START_BYTES) as (file, size):
+            chunk = file.read(START_BYTES)
+            entries = entries_of(chunk)
+            if size > START_BYTES and not any(entry.type == "user" for entry in entries):
+                chunk += file.read(_MOST_START_BYTES - START_BYTES)
+                entries = entries_of(chunk, is_cut=size > _MOST_START_BYTES)
+            return entries, size, os.fstat(file.fileno()).st_mtime
 
-    def owns(self, entries: Sequence[Entry]) -> bool:
-        """Whether a log is the project's, as the first working folder in it tells, if any does."""
-        cwd = next((entry.cwd for entry in entries if entry.cwd), None)
-        place = None if cwd is None else PurePath(unicodedata.normalize("NFC", cwd))
-        return place is None or any(place.is_relative_to(project) for project in self._projects)
+    def first_entries(self, path: WorkspacePath) -> list[Entry]:
+        """As `start`, but just the entries; of a log that cannot be read there are none, and a warning tells why."""
+        try:
+            return self.start(path)[0]
+        except FileToolsError as error:
+            logger.warning("%s: skipped: %s", path, error.message)
+            return []
+
+    def end(self, path: WorkspacePath) -> list[Entry]:
+        """Return the entries in the last 64 KiB of a longer log."""
+        return entries_of(self.reads.read_end(path, START_BYTES).partition(b"\n")[2])
+
+    def owns(self, cwd: str) -> bool:
+        """Whether a log is the project's whose first working folder is `cwd`, which is "" if it names none."""
+        place = PurePath(unicodedata.normalize("NFC", cwd))
+        return not cwd or any(place.is_relative_to(project) for project in self._projects)
+
+    @cached_property
+    def _beside(self) -> list[WorkspacePath]:
+        return list(self._files(self._folders))
 
     def _files(self, folders: Sequence[WorkspacePath], *, is_deep: bool = False) -> Iterator[WorkspacePath]:
         pending = list(reversed(folders))
@@ -128,7 +145,7 @@ class ProjectLogs:
                     raise
                 logger.warning("%s: skipped: %s", folder, error.message)
                 continue
-            yield from (folder.child(entry.name) for entry in found if entry.type != "directory")
+            yield from (folder.child(entry.name) for entry in found)
             if is_deep:
                 pending += (folder.child(entry.name) for entry in reversed(found) if entry.type == "directory")
 
@@ -180,10 +197,9 @@ def project_of(folder: str | os.PathLike[str]) -> str | None:
     workspace = Workspace.open(folder)
     try:
         logs = ProjectLogs(FolderStore(workspace), [ROOT], ())
-        starts = sorted(
-            (logs.start(path) for paths in logs.sessions.values() for path in paths), key=lambda start: -start[2]
-        )
-        return next((entry.cwd for entries, *_ in starts for entry in entries if entry.cwd), None)
+        found = {path: logs.reads.stat(path) for paths in logs.sessions.values() for path in paths}
+        newest = sorted(found, key=lambda path: -facts.modified_ns if (facts := found[path]) else 0)
+        return next((entry.cwd for path in newest for entry in logs.first_entries(path) if entry.cwd), None)
     finally:
         workspace.close()
 

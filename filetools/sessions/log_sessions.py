@@ -5,13 +5,13 @@ from __future__ import annotations
 import logging
 import os
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
 from filetools.dataclass import dataclass
 from filetools.errors import FileToolsError
 from filetools.paths import WorkspacePath
-from filetools.sessions.log import Entry, by_instant, last_entries
+from filetools.sessions.log import Entry, by_instant
 from filetools.sessions.log_folders import START_BYTES, ProjectLogs, opened_logs
 from filetools.sessions.rules import is_noise
 from filetools.sessions.texts import INTERRUPTED, extract_text, format_title, is_trivial
@@ -64,21 +64,30 @@ def list_sessions(
         return [] if opened is None else listed(opened)
 
 
-def listed(logs: ProjectLogs) -> list[SessionInfo]:
-    """As `list_sessions`, of logs that are held open."""
-    newest = (max(infos, key=lambda info: info.modified) for infos in _infos(logs) if infos)
-    return sorted(newest, key=lambda info: (_newest_first(info.timestamp), info.session_id))
+def listed(
+    logs: ProjectLogs, *, failed: Callable[[WorkspacePath, FileToolsError], object] | None = None
+) -> list[SessionInfo]:
+    """As `list_sessions`, of logs that are held open.
 
-
-def _infos(logs: ProjectLogs) -> Iterator[list[SessionInfo]]:
+    Args:
+        logs: Of one project.
+        failed: Told which log cannot be read, and why; by default a warning is logged.
+    """
+    newest = dict[str, SessionInfo]()
     for session_id, paths in logs.sessions.items():
-        found = []
         for path in paths:
             try:
-                found.append(_info(logs, session_id, path))
+                info = _info(logs, session_id, path)
             except FileToolsError as error:
-                logger.warning("%s: skipped: %s", path, error.message)
-        yield [info for info in found if info is not None]
+                (failed or _warn)(path, error)
+                continue
+            if info is not None and (session_id not in newest or info.modified > newest[session_id].modified):
+                newest[session_id] = info
+    return sorted(newest.values(), key=lambda info: (_newest_first(info.timestamp), info.session_id))
+
+
+def _warn(path: WorkspacePath, error: FileToolsError) -> None:
+    logger.warning("%s: skipped: %s", path, error.message)
 
 
 def _newest_first(timestamp: str) -> tuple[bool, float]:
@@ -88,7 +97,7 @@ def _newest_first(timestamp: str) -> tuple[bool, float]:
 
 def _info(logs: ProjectLogs, session_id: str, path: WorkspacePath) -> SessionInfo | None:
     first, size, modified = logs.start(path)
-    last = last_entries(logs.reads.read_end(path, START_BYTES)) if size > START_BYTES else first
+    last = logs.end(path) if size > START_BYTES else first
     spoken = any(entry.type in ("user", "assistant") and not entry.is_sidechain for entry in (*first, *last))
     named = (
         _last(last, "custom_title")
@@ -96,7 +105,8 @@ def _info(logs: ProjectLogs, session_id: str, path: WorkspacePath) -> SessionInf
         or _last(last, "ai_title")
         or _last(first, "ai_title")
     )
-    if not logs.owns(first) or not (spoken or named):
+    cwd = _first(first, "cwd")
+    if not logs.owns(cwd) or not (spoken or named):
         return None
     return SessionInfo(
         session_id=session_id,
@@ -104,22 +114,18 @@ def _info(logs: ProjectLogs, session_id: str, path: WorkspacePath) -> SessionInf
         timestamp=_first(first, "timestamp"),
         last_prompt=_last(last, "last_prompt") or _last(first, "last_prompt"),
         git_branch=_last(last, "git_branch") or _last(first, "git_branch"),
-        cwd=_first(first, "cwd"),
+        cwd=cwd,
         tag=next((entry.tag for entry in (*reversed(last), *reversed(first)) if entry.type == "tag"), ""),
         size=size,
         modified=modified,
     )
 
 
-def _first(entries: Sequence[Entry], name: str) -> str:
-    return _any(entries, name)
-
-
 def _last(entries: Sequence[Entry], name: str) -> str:
-    return _any(reversed(entries), name)
+    return _first(reversed(entries), name)
 
 
-def _any(entries: Iterable[Entry], name: str) -> str:
+def _first(entries: Iterable[Entry], name: str) -> str:
     return next(filter(None, (getattr(entry, name) for entry in entries)), "")
 
 

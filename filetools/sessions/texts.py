@@ -13,19 +13,19 @@ _WORDS: Final = frozenset(
     ["y", "n", "k", "g", "ok", "go", "yes", "no", "continue", "proceed", "sure", "okay", "resume"]
 )
 _COMMAND: Final = re.compile(r"/[a-z][a-z0-9_:.-]*(?=\s|$)", re.IGNORECASE | re.ASCII)
-_REMINDER: Final = ("<system-reminder>", "</system-reminder>")
+_REMINDERS: Final = re.compile(r"\s*(?:<system-reminder>.*?</system-reminder>\s*)++", re.DOTALL)
 
 
 def extract_text(content: Any, *, separator: str = "\n\n") -> str:
     """Return the text of a message's content: itself, or its text blocks, by default with empty lines between; else "".
 
-    Blocks that are nothing but a reminder, which the program puts in, do not count.
+    Blocks that are nothing but reminders, which the program puts in, do not count.
     """
     if isinstance(content, str):
         return content
     blocks = content if isinstance(content, list) else ()
     texts = (block if isinstance(block, str) else _text(block) for block in blocks)
-    return separator.join(text for text in texts if text and not _is_reminder(text))
+    return separator.join(text for text in texts if text and not _REMINDERS.fullmatch(text))
 
 
 def is_trivial(text: str) -> bool:
@@ -43,8 +43,3 @@ def format_title(text: str) -> str:
 def _text(block: Any) -> str:
     text = block.get("text") if isinstance(block, dict) and block.get("type") == "text" else None
     return text if isinstance(text, str) else ""
-
-
-def _is_reminder(text: str) -> bool:
-    text = text.strip()
-    return text.startswith(_REMINDER[0]) and text.endswith(_REMINDER[1])
