@@ -18,6 +18,7 @@ from filetools.stores import FolderStore
 logger = logging.getLogger(__name__)
 
 MOST_LINE_BYTES: Final = 16 * MIB
+_SKIPPED_BYTES: Final = MIB // 4
 _BOM: Final = b"\xef\xbb\xbf"
 _T = TypeVar("_T")
 
@@ -161,6 +162,6 @@ def _lines(file: BinaryIO, size: int) -> Iterator[bytes | None]:
             yield line
             continue
         while left > 0 and line and not line.endswith(b"\n"):
-            line = file.readline(min(left, MIB))  # the rest of the same line
+            line = file.readline(min(left, _SKIPPED_BYTES))  # the rest of the same line
             left -= len(line)
         yield None

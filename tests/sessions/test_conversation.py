@@ -1,0 +1,263 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from filetools.sessions.conversation import Conversation, conversation
+from filetools.sessions.log import Entry, entries_of
+from filetools.sessions.texts import extract_text
+from tests.support.agent_logs import Log, LogWriter
+
+
+def entry(uuid: Any, parent: Any = None, kind: Any = "user", **fields: Any) -> Entry:
+    return Entry({"uuid": uuid, "parentUuid": parent, "type": kind, **fields})
+
+
+def line(*uuids: str) -> list[Entry]:
+    """Return entries each of which hangs below the one before."""
+    return [entry(uuid, parent) for uuid, parent in zip(uuids, (None, *uuids), strict=False)]
+
+
+def tree(entries: list[Entry]) -> Conversation:
+    made = Conversation()
+    for each in entries:
+        made.add(each)
+    return made
+
+
+def said(log: Log) -> list[str]:
+    return [text for each in conversation(entries_of(log.path.read_bytes())) if (text := extract_text(each.content))]
+
+
+def left(log: Log) -> list[str]:
+    entries = entries_of(log.path.read_bytes())
+    uuids = tree(entries).left()
+    return [text for each in entries if each.uuid in uuids and (text := extract_text(each.content))]
+
+
+# Where it ends
+
+
+def test_of_nothing_there_is_no_conversation() -> None:
+    assert (conversation([]), tree([]).uuids(), tree([]).left()) == ([], [], set())
+
+
+def test_entries_without_uuid_are_no_part_of_it() -> None:
+    entries = [Entry({}), entry(None), entry(5), *line("a", "b"), Entry({"type": "user", "parentUuid": "b"})]
+    assert tree(entries).uuids() == ["a", "b"]
+
+
+def test_it_is_the_chain_of_parents_of_the_last_leaf_in_the_order_of_the_log() -> None:
+    entries = [entry("c", "b"), entry("b", "a"), entry("x", "b"), entry("a"), entry("y", "a")]
+    assert conversation(entries) == [entries[3], entries[4]]
+
+
+@pytest.mark.parametrize("mark", [{"isSidechain": True}, {"isMeta": True}, {"teamName": "team"}])
+def test_what_is_not_on_the_main_line_ends_it_only_where_nothing_else_does(mark: dict[str, Any]) -> None:
+    others = [entry("x", "a", **mark), entry("y", "x", **mark)]
+    assert tree([*line("a", "b"), *others]).uuids() == ["a", "b"]
+    assert tree([entry("a", **mark), *others]).uuids() == ["a", "x", "y"]
+
+
+@pytest.mark.parametrize("kind", ["system", "attachment", "progress", "some-new-kind", "", 3, None])
+def test_an_entry_of_another_type_does_not_end_it_but_may_stand_in_it(kind: Any) -> None:
+    entries = [entry("a"), entry("b", "a", kind), entry("c", "b", "assistant"), entry("d", "c", kind)]
+    assert tree(entries).uuids() == ["a", "b", "c"]
+
+
+def test_an_odd_entry_that_names_no_parent_does_not_end_it() -> None:
+    odd = [Entry({"type": "user", "uuid": "x"}), entry("y", 3), entry("z", ["b"])]
+    assert tree([*line("a", "b"), *odd]).uuids() == ["a", "b"]
+    assert tree([*line("a", "b"), *odd]).left() == set()
+
+
+def test_of_a_log_whose_entries_name_no_parents_it_is_the_last() -> None:
+    entries = [Entry({"type": "user", "uuid": "a"}), Entry({"type": "user", "uuid": "b"})]
+    assert (tree(entries).uuids(), tree(entries).left()) == (["b"], set())
+
+
+def test_a_missing_parent_ends_the_chain() -> None:
+    assert tree([*line("a", "b"), entry("c", "gone"), entry("d", "c")]).uuids() == ["c", "d"]
+
+
+@pytest.mark.parametrize("others", [[], ["z"]])
+def test_a_cycle_ends_the_chain(others: list[str]) -> None:
+    cycle = [entry("a", "c"), entry("b", "a"), entry("c", "b")]
+    assert tree([*(entry(uuid) for uuid in others), *cycle]).uuids() == (["z"] if others else ["a", "b", "c"])
+    assert tree([entry("a", "a")]).uuids() == ["a"]
+
+
+def test_a_leaf_below_a_cycle_has_each_of_its_entries_once() -> None:
+    assert tree([entry("a", "b"), entry("b", "a"), entry("c", "a")]).uuids() == ["b", "a", "c"]
+
+
+def test_of_two_entries_with_one_uuid_the_later_counts_once() -> None:
+    entries = [entry("a"), entry("b", "a", message="old"), entry("b", "a", message="new"), entry("c", "b")]
+    made = Conversation()
+    assert [made.add(each) for each in entries] == [True, True, False, True]
+    assert conversation(entries) == [entries[0], entries[2], entries[3]]
+    assert made.left() == set()
+
+
+@given(
+    st.lists(
+        st.builds(
+            lambda uuid, parent, kind, logical, marks, ids: entry(
+                uuid, parent, kind, logicalParentUuid=logical, sourceToolAssistantUUID=logical, **marks,
+                message={"id": ids[0], "content": [
+                    {"type": "tool_use", "id": ids[1]}, {"type": "tool_result", "tool_use_id": ids[2]},
+                ]},
+            ),
+            *[st.sampled_from("abcdefgh")] * 2,
+            st.sampled_from(["user", "assistant", "system"]),
+            st.sampled_from(["a", "b", "c", None]),
+            st.sampled_from([{}, {}, {"isSidechain": True}, {"isMeta": True}, {"agentId": "x"}]),
+            st.tuples(*[st.sampled_from("12")] * 3),
+        ),
+        max_size=14,
+    )
+)  # fmt: skip
+def test_whatever_names_whatever_the_chain_ends_and_has_each_entry_once(entries: list[Entry]) -> None:
+    made = tree(entries)
+    uuids = made.uuids()
+    assert len(uuids) == len(set(uuids))
+    assert set(uuids) <= {each.uuid for each in entries}
+    assert bool(uuids) == any(each.type in ("user", "assistant") for each in tree_entries(entries))
+    assert not made.left() & set(uuids)
+
+
+def tree_entries(entries: list[Entry]) -> list[Entry]:
+    return list({each.uuid: each for each in entries}.values())
+
+
+def test_a_chain_of_many_entries_is_followed() -> None:
+    assert len(tree(line(*map(str, range(20_000)))).uuids()) == 20_000
+
+
+# What was left
+
+
+def test_what_was_taken_back_is_outside_of_it_and_left(writer: LogWriter) -> None:
+    log = writer.session().user("First").assistant("One").user("Old").assistant("Two").rewind()
+    log.user("New").assistant("Three")
+    assert said(log) == ["First", "One", "New", "Three"]
+    assert left(log) == ["Old", "Two"]
+
+
+def test_the_first_prompt_can_be_taken_back(writer: LogWriter) -> None:
+    log = writer.session().user("Old").assistant("One").rewind().user("New")
+    assert (said(log), left(log)) == (["New"], ["Old", "One"])
+
+
+def test_what_a_summary_stands_for_is_outside_of_it_but_not_left(writer: LogWriter) -> None:
+    log = writer.session().user("First").assistant("One").user("Old").rewind().user("New").assistant("Two")
+    log.compact("In short").user("After")
+    assert (said(log), left(log)) == (["In short", "After"], ["Old"])
+
+
+def test_a_second_summary_leaves_nothing_either(writer: LogWriter) -> None:
+    log = writer.session().user("First").compact("In short").user("Second").compact("Shorter").user("Third")
+    assert (said(log), left(log)) == (["Shorter", "Third"], [])
+
+
+def test_what_agents_did_in_the_log_of_their_session_is_not_left(writer: LogWriter) -> None:
+    log = (
+        writer.session(version="1.0.44")
+        .user("Look")
+        .agent("Look there", layout="inline")
+        .done("Seen")
+        .assistant("Seen")
+    )
+    assert left(log) == []
+
+
+@pytest.mark.parametrize("lost", range(5))
+def test_a_lost_line_leaves_nothing(writer: LogWriter, lost: int) -> None:
+    log = writer.session().user("1").assistant("2").user("3").assistant("4").user("5").assistant("6")
+    lines = log.path.read_bytes().splitlines(keepends=True)
+    log.path.write_bytes(b"".join(lines[:lost] + lines[lost + 1 :]))
+    assert left(log) == []
+
+
+def test_what_was_left_stays_so_above_a_lost_line(writer: LogWriter) -> None:
+    log = writer.session().user("1").user("Old").rewind().user("2").assistant("3").user("4").assistant("5")
+    lines = log.path.read_bytes().splitlines(keepends=True)
+    log.path.write_bytes(b"".join(lines[:4] + lines[5:]))
+    assert left(log) == ["Old"]
+
+
+# Calls at once
+
+
+def results(log: Log) -> list[str]:
+    """Return the calls and results in the conversation, by the files that the calls name."""
+    found = []
+    for each in conversation(entries_of(log.path.read_bytes())):
+        found += [
+            block.get("name") or block["tool_use_id"] for block in each.blocks if block["type"].startswith("tool")
+        ]
+    return found
+
+
+@pytest.mark.parametrize("order", [(0, 1, 2), (2, 1, 0), (1, 2, 0)])
+def test_calls_at_once_and_their_results_are_put_back(writer: LogWriter, order: tuple[int, ...]) -> None:
+    log = writer.session().user("Read all").assistant(*(f"text {number}" for number in range(2)), *[("Read", {})] * 3)
+    calls = list(log.calls)
+    for number in order:
+        log.result("content", calls[number])
+    log.assistant("Read.").user("Good")
+    assert sorted(results(log)) == sorted(["Read"] * 3 + calls)
+    assert results(log).index("Read") == 0
+    assert said(log) == ["Read all", "text 0", "text 1", "Read.", "Good"]
+    assert left(log) == []
+
+
+def test_what_is_put_back_stands_behind_the_last_call_on_the_chain_in_the_order_of_its_times(writer: LogWriter) -> None:
+    log = writer.session().user("Read all").assistant(("A", {}), ("B", {}), ("C", {}))
+    first, second, third = list(log.calls)
+    for call in (third, first, second):
+        log.result("content", call)
+    log.assistant("Read.")
+    assert results(log) == ["A", "B", "C", third, first, second]
+
+
+def test_calls_of_what_was_taken_back_stay_away(writer: LogWriter) -> None:
+    log = writer.session().user("First").assistant("One").user("Old").parallel(3).assistant("Old answer").rewind()
+    log.user("New").parallel(2).assistant("New answer")
+    assert len(results(log)) == 4
+    assert left(log)[0] == "Old"
+    assert "Old answer" in left(log)
+
+
+def test_a_result_of_another_writer_is_not_put_back() -> None:
+    entries = [
+        entry("a"),
+        entry("b", "a", "assistant", message={"id": "m", "content": [{"type": "tool_use", "id": "t1"}]}),
+        entry("c", "b", "assistant", message={"id": "m", "content": [{"type": "tool_use", "id": "t2"}]}),
+        entry("r", "z", message={"content": [{"type": "tool_result", "tool_use_id": "t1"}]}, agentId="other"),
+        entry("d", "c", message={"content": [{"type": "tool_result", "tool_use_id": "t2"}]}),
+    ]
+    assert tree(entries).uuids() == ["a", "b", "c", "d"]
+    del entries[3].raw["agentId"]  # type: ignore[attr-defined]
+    assert tree(entries).uuids() == ["a", "b", "c", "r", "d"]
+
+
+def test_ids_of_another_type_pair_nothing() -> None:
+    entries = [
+        entry("a", None, "assistant", message={"id": "m", "content": [{"type": "tool_use", "id": 5}]}),
+        entry("r", "z", message={"content": [{"type": "tool_result", "tool_use_id": 7}]}),
+        entry("b", "a"),
+    ]
+    assert tree(entries).uuids() == ["a", "b"]
+
+
+def test_of_one_log_all_entries_are_in_the_conversation_or_left_or_beside(logs: Path) -> None:
+    log = LogWriter(logs).session().user("1").parallel(4).assistant("2").user("3").assistant("4").rewind().user("5")
+    entries = [Entry(json.loads(each)) for each in log.path.read_bytes().splitlines()]
+    made = tree(entries)
+    assert {*made.uuids(), *made.left()} == {each.uuid for each in entries}

@@ -1,0 +1,332 @@
+from __future__ import annotations
+
+import json
+import os
+import tracemalloc
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from filetools.errors import (
+    NotRegularFileError,
+    PathIsDirectoryError,
+    PathNotFoundError,
+    SymlinkNotAllowedError,
+)
+from filetools.paths import Workspace, WorkspacePath
+from filetools.sessions.log import Entry, by_instant, entries_of, instant, parse_entry, read_entries
+from filetools.settings import MIB
+from filetools.stores import FolderStore
+from tests.support.agent_logs import hostile_lines, write_bulk
+
+Warnings = Callable[[], list[str]]
+
+LOG = WorkspacePath("log.jsonl")
+FIRST, LAST = b'{"type":"user","message":"first"}', b'{"type":"user","message":"last"}'
+SKIPPED = "log.jsonl, line 2: skipped, it is no JSON object"
+NO_OBJECT = {
+    "no JSON", "number", "text", "list", "null", "NUL bytes", "NUL in a text", "two objects", "unfinished", "unfinished text",
+    "deep", "deep and unclosed", "huge integer",
+}  # fmt: skip
+BLANK = {"blank", "blanks"}
+
+
+@contextmanager
+def opened(folder: Path) -> Iterator[FolderStore]:
+    workspace = Workspace.open(folder)
+    try:
+        yield FolderStore(workspace)
+    finally:
+        workspace.close()
+
+
+def read(folder: Path, content: bytes | None = None) -> list[Any]:
+    """Return the objects of the log in a folder, which is written first if there is content for it."""
+    if content is not None:
+        (folder / LOG).write_bytes(content)
+    with opened(folder) as reads:
+        return [entry.raw for entry in read_entries(reads, LOG)]
+
+
+def said(folder: Path, content: bytes | None = None) -> list[Any]:
+    return [raw.get("message") for raw in read(folder, content)]
+
+
+# Lines
+
+
+def test_lines_end_at_lf_alone_and_a_cr_before_it_is_no_part_of_them(tmp_path: Path, warnings: Warnings) -> None:
+    text = "one\u2028two\u2029three\x85four\x7ffive\rsix\x0bseven"
+    line = json.dumps({"message": text}, ensure_ascii=False).encode()
+    assert said(tmp_path, line + b"\r\n" + line + b"\n\r\n" + line) == [text] * 3
+    assert warnings() == []
+
+
+@pytest.mark.parametrize(("name", "line"), [pytest.param(*item, id=item[0]) for item in hostile_lines().items()])
+def test_an_odd_line_costs_one_warning_at_most_and_no_other_line(
+    tmp_path: Path, warnings: Warnings, name: str, line: bytes
+) -> None:
+    found = read(tmp_path, b"\n".join((FIRST, line, LAST, b"")))
+    assert (found[0], found[-1]) == (json.loads(FIRST), json.loads(LAST))
+    assert len(found) == (2 if name in NO_OBJECT | BLANK else 3)
+    assert warnings() == ([SKIPPED] if name in NO_OBJECT else [])
+
+
+@given(st.binary(max_size=60).filter(lambda line: b"\n" not in line))
+def test_no_bytes_of_a_line_stop_the_reading(tmp_path_factory: pytest.TempPathFactory, line: bytes) -> None:
+    found = said(tmp_path_factory.mktemp("bytes"), b"\n".join((FIRST, line, LAST)))
+    assert (found[0], found[-1]) == ("first", "last")
+    assert len(found) <= 3
+
+
+@pytest.mark.parametrize(
+    ("line", "text"),
+    [
+        pytest.param(b'{"message":"a\xff\xc3(b"}', "a\ufffd\ufffd(b", id="no UTF-8"),
+        pytest.param(b'{"message":"a\xed\xa0\xbdb"}', "a\ufffd\ufffd\ufffdb", id="a surrogate as bytes"),
+        pytest.param(rb'{"message":"\ud83d \uDE00 \ud83d\ude00"}', "\ufffd \ufffd \U0001f600", id="escaped halves"),
+        pytest.param(rb'{"message":"\\ud83d"}', r"\ud83d", id="an escaped backslash"),
+        pytest.param(b'{"message":"\xf0\x9f\x98\x80 \\ud83d"}', "\U0001f600 \ufffd", id="a pair beside a half"),
+        pytest.param(b'\xef\xbb\xbf{"message":"BOM"}', "BOM", id="a BOM"),
+        pytest.param(b'\xef\xbb\xbf{"message":"\xff"}', "\ufffd", id="a BOM and no UTF-8"),
+    ],
+)
+def test_what_is_no_character_is_replaced(tmp_path: Path, warnings: Warnings, line: bytes, text: str) -> None:
+    assert said(tmp_path, line + b"\n") == [text]
+    assert warnings() == []
+
+
+def test_an_unfinished_last_line_is_left_out_quietly(tmp_path: Path, warnings: Warnings) -> None:
+    assert said(tmp_path, FIRST + b"\n" + LAST[:-1]) == ["first"]
+    assert warnings() == []
+
+
+def test_an_unreadable_last_line_that_has_an_end_is_told_of(tmp_path: Path, warnings: Warnings) -> None:
+    assert said(tmp_path, FIRST + b"\n" + LAST[:-1] + b"\n") == ["first"]
+    assert warnings() == [SKIPPED]
+
+
+def test_a_last_line_without_an_end_counts_if_it_is_whole(tmp_path: Path, warnings: Warnings) -> None:
+    assert said(tmp_path, FIRST + b"\n" + LAST) == ["first", "last"]
+    assert warnings() == []
+
+
+def test_an_empty_log_has_no_entries(tmp_path: Path, warnings: Warnings) -> None:
+    assert read(tmp_path, b"") == []
+    assert warnings() == []
+
+
+@pytest.mark.parametrize("tail", [b"\n" + LAST, b""])
+def test_a_line_that_is_too_long_is_skipped_in_little_memory(tmp_path: Path, warnings: Warnings, tail: bytes) -> None:
+    path = tmp_path / LOG
+    path.write_bytes(FIRST + b"\n")
+    os.truncate(path, 96 * MIB)  # takes no space on the disk
+    with path.open("ab") as log:
+        log.write(tail)
+    tracemalloc.start()
+    try:
+        found = said(tmp_path)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert found == (["first", "last"] if tail else ["first"])
+    assert warnings() == ["log.jsonl, line 2: skipped, it is longer than 16 MiB"]
+    assert peak < 40 * MIB
+
+
+@pytest.mark.parametrize(("excess", "lines"), [(0, 2), (1, 1)])
+def test_a_line_of_sixteen_mib_with_its_end_is_read(
+    tmp_path: Path, warnings: Warnings, excess: int, lines: int
+) -> None:
+    start, end = b'{"message":"', b'"}\n'
+    filling = b"x" * (16 * MIB - len(start + end) + excess)
+    assert len(read(tmp_path, start + filling + end + LAST)) == lines
+    assert len(warnings()) == 2 - lines
+
+
+# Files that change, and what is no file
+
+
+def test_what_is_appended_while_reading_is_left_alone(tmp_path: Path, warnings: Warnings) -> None:
+    (tmp_path / LOG).write_bytes(FIRST + b"\n" + LAST[:9])
+    with opened(tmp_path) as reads:
+        entries = read_entries(reads, LOG)
+        found = [next(entries).message]
+        with (tmp_path / LOG).open("ab") as log:
+            log.write(LAST[9:] + b"\n" + LAST + b"\n")
+        found += [entry.message for entry in entries]
+    assert found == ["first"]
+    assert warnings() == []
+
+
+def test_what_vanishes_while_reading_ends_the_log_quietly(tmp_path: Path, warnings: Warnings) -> None:
+    (tmp_path / LOG).write_bytes((FIRST + b"\n") * 100_000)
+    with opened(tmp_path) as reads:
+        entries = read_entries(reads, LOG)
+        found = [next(entries).message]
+        os.truncate(tmp_path / LOG, MIB + 5)
+        found += [entry.message for entry in entries]
+    assert set(found) == {"first"}
+    assert len(found) < 100_000
+    assert warnings() == []
+
+
+def test_a_log_that_is_removed_while_reading_is_read_to_its_end(tmp_path: Path) -> None:
+    (tmp_path / LOG).write_bytes((FIRST + b"\n") * 100_000)
+    with opened(tmp_path) as reads:
+        entries = read_entries(reads, LOG)
+        next(entries)
+        (tmp_path / LOG).unlink()
+        assert sum(1 for _ in entries) == 99_999
+
+
+@pytest.mark.parametrize(
+    ("make", "error"),
+    [
+        (os.mkfifo, NotRegularFileError),
+        (os.mkdir, PathIsDirectoryError),
+        (lambda path: path.symlink_to("/etc/passwd"), SymlinkNotAllowedError),
+        (lambda path: path.symlink_to("/etc"), SymlinkNotAllowedError),
+        (lambda path: None, PathNotFoundError),
+    ],
+    ids=["a FIFO", "a folder", "a link to a file", "a link to a folder", "nothing"],
+)
+def test_what_is_no_file_is_refused_at_once(
+    tmp_path: Path, make: Callable[[Path], object], error: type[Exception]
+) -> None:
+    make(tmp_path / LOG)
+    with pytest.raises(error):
+        read(tmp_path)
+
+
+def test_a_log_of_thirty_megabytes_is_read_in_little_memory(tmp_path: Path) -> None:
+    write_bulk(tmp_path, 30 * MIB, sessions=1)
+    os.rename(next(tmp_path.iterdir()), tmp_path / LOG)
+    with opened(tmp_path) as reads:
+        tracemalloc.start()
+        try:
+            count = sum(1 for _ in read_entries(reads, LOG))
+            peak = tracemalloc.get_traced_memory()[1]
+        finally:
+            tracemalloc.stop()
+    assert count > 5_000
+    assert peak < 4 * MIB
+
+
+# Entries
+
+TEXTS = {
+    "type": "type", "timestamp": "timestamp", "uuid": "uuid", "cwd": "cwd", "slug": "slug", "version": "version", "tag": "tag",
+    "session_id": "sessionId", "agent_id": "agentId", "team_name": "teamName", "parent_uuid": "parentUuid",
+    "logical_parent_uuid": "logicalParentUuid", "git_branch": "gitBranch", "summary": "summary", "last_prompt": "lastPrompt",
+    "custom_title": "customTitle", "ai_title": "aiTitle",
+}  # fmt: skip
+FLAGS = {"is_sidechain": "isSidechain", "is_meta": "isMeta", "is_summary": "isCompactSummary"}
+
+
+def fields(entry: Entry) -> dict[str, Any]:
+    return {name: getattr(entry, name) for name in TEXTS | FLAGS}
+
+
+def test_each_field_of_an_entry_has_its_key() -> None:
+    entry = Entry({key: f"the {key}" for key in TEXTS.values()} | dict.fromkeys(FLAGS.values(), True))
+    assert fields(entry) == {name: f"the {key}" for name, key in TEXTS.items()} | dict.fromkeys(FLAGS, True)
+
+
+@pytest.mark.parametrize("value", [None, 1, 1.5, [], {}, ["text"], {"a": 1}])
+def test_fields_that_are_missing_or_of_another_type_are_empty(value: Any) -> None:
+    empty = dict.fromkeys(TEXTS, "") | dict.fromkeys(FLAGS, False)
+    assert fields(Entry({})) == empty
+    assert fields(Entry(dict.fromkeys((TEXTS | FLAGS).values(), value))) == empty
+
+
+@pytest.mark.parametrize("value", ["true", 1, "", "yes"])
+def test_only_true_sets_a_mark(value: Any) -> None:
+    assert fields(Entry(dict.fromkeys(FLAGS.values(), value)))["is_meta"] is False
+
+
+@pytest.mark.parametrize(
+    ("message", "content", "blocks"),
+    [
+        (None, None, []),
+        (7, None, []),
+        (["text"], None, []),
+        ("text", "text", [{"type": "text", "text": "text"}]),
+        ({}, None, []),
+        ({"content": None}, None, []),
+        ({"content": "text"}, "text", [{"type": "text", "text": "text"}]),
+        ({"content": ["a", None, {"b": 1}, 3]}, ["a", None, {"b": 1}, 3], [{"type": "text", "text": "a"}, {"b": 1}]),
+    ],
+)
+def test_messages_of_all_shapes_have_content_and_blocks(message: Any, content: Any, blocks: Any) -> None:
+    entry = Entry({"message": message})
+    assert (entry.message, entry.content, list(entry.blocks)) == (message, content, blocks)
+
+
+def test_an_entry_knows_its_line(tmp_path: Path) -> None:
+    (tmp_path / LOG).write_bytes(FIRST + b"\nodd\n\n" + LAST)
+    with opened(tmp_path) as reads:
+        assert [entry.line for entry in read_entries(reads, LOG)] == [1, 4]
+
+
+def test_what_is_no_object_is_no_entry() -> None:
+    assert (parse_entry(b"[]"), parse_entry(b""), parse_entry(b'{"a":')) == (None, None, None)
+
+
+# Parts of logs
+
+
+def test_a_line_that_is_cut_counts_only_if_asked_for() -> None:
+    chunk = b'odd\n{"a":1}\n{"type":"user","message":"the beg'
+    assert [entry.raw for entry in entries_of(chunk)] == [{"a": 1}]
+    assert [entry.raw for entry in entries_of(chunk, is_cut=True)] == [{"a": 1}, {"type": "user", "message": "the beg"}]
+
+
+@pytest.mark.parametrize("end", range(1, 7))
+def test_a_cut_inside_of_a_character_costs_only_that_character(end: int) -> None:
+    line = b'{"message":"text\xf0\x9f\x98\x80 \\u00e4"}'
+    (entry,) = entries_of(line[: 16 + end], is_cut=True)
+    assert entry.message.rstrip("\U0001f600 ") == "text"
+
+
+# Times
+
+
+@pytest.mark.parametrize(
+    ("timestamp", "seconds"),
+    [
+        ("2026-03-01T09:00:00.250Z", 1772355600.25),
+        ("2026-03-01T09:00:00.250+00:00", 1772355600.25),
+        ("2026-03-01T11:00:00.250+02:00", 1772355600.25),
+        ("2026-03-01T00:30:00.250-08:30", 1772355600.25),
+        ("2026-03-01T09:00:00.250", 1772355600.25),
+        ("2026-03-01 09:00:00.250", 1772355600.25),
+    ],
+)
+def test_times_with_and_without_a_zone_are_understood(timestamp: str, seconds: float) -> None:
+    assert instant(timestamp) == seconds
+
+
+@pytest.mark.parametrize(
+    "timestamp",
+    ["", "now", "2026-13-45T99:99:99Z", "1772355600", "\ufffd", "2026-03-01T09:00:00Z ", "0000-00-00", "9" * 5000],
+)
+def test_other_times_are_unreadable(timestamp: str) -> None:
+    assert instant(timestamp) is None
+
+
+def test_unreadable_times_come_last_and_equal_ones_stay_as_they_are() -> None:
+    times = [
+        "odd",
+        "2026-03-01T09:00:01Z",
+        "",
+        "1969-12-31T00:00:00Z",
+        "2026-03-01T10:00:00+01:00",
+        "2026-03-01T09:00:00Z",
+    ]
+    assert sorted(times, key=by_instant) == [times[3], times[4], times[5], times[1], times[0], times[2]]
