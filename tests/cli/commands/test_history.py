@@ -133,8 +133,12 @@ def test_a_session_that_cannot_be_read_costs_a_warning_and_no_other_session(
     (writer.folder / f"{SECOND}.jsonl").unlink()
     (writer.folder / f"{SECOND}.jsonl").symlink_to("/etc/passwd")
     done = logged("history", "collect")
-    assert (done.code, contents(json.loads(done.raw))) == (0, [WILD, "Always run the tests\nbefore you commit"])
-    assert f"\nWarning: Failed to extract from {SECOND}: " in done.error
+    assert (done.code, contents(json.loads(done.raw))) == (
+        0,
+        [WILD, "Always run the tests\nbefore you commit", "Look at the parser"],
+    )
+    (warning,) = done.error.splitlines()
+    assert warning.startswith(f"Warning: Failed to extract from {SECOND}: ")
 
 
 def test_data_goes_through_pipes_whatever_the_locale(logged: CommandLine) -> None:
