@@ -812,3 +812,49 @@ class GitNotFoundError(GitFailedError):
 
     def __init__(self) -> None:
         super().__init__("git is not installed")
+
+
+class FileDiscoveryError(FileToolsError):
+    """Raised when the files of an agent's run cannot be found or described; subclasses say which step failed."""
+
+    code = "DISCOVERY_FAILED"
+    action = "Read the log for the trace; the run itself, and what it wrote, are not affected."
+
+    def __init__(
+        self, message: str, context: Mapping[str, Any] | None = None, cause: BaseException | None = None
+    ) -> None:
+        """Build the error.
+
+        Args:
+            message: What failed.
+            context: What it failed on; becomes `details`.
+            cause: Why.
+        """
+        super().__init__(message, details=context)
+        self.__cause__ = cause
+
+    @property
+    def context(self) -> dict[str, Any]:
+        """What it failed on."""
+        return self.details
+
+    @property
+    def cause(self) -> BaseException | None:
+        """Why it failed."""
+        return self.__cause__
+
+
+class SDKMessageParsingError(FileDiscoveryError):
+    """Raised when a message of an agent has no shape that is known."""
+
+
+class DirectoryScanError(FileDiscoveryError):
+    """Raised when no folder of a scan can be read."""
+
+
+class FileMetadataError(FileDiscoveryError):
+    """Raised when what is told of a file cannot be found out."""
+
+
+class ChecksumCalculationError(FileMetadataError):
+    """Raised when the bytes of a file cannot be read for their checksum."""

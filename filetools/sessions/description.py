@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 import base64
+import hashlib
 import os
 from datetime import UTC, datetime
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 from filetools.content.media import mime_type_of
 from filetools.dataclass import dataclass
+from filetools.errors import ChecksumCalculationError, FileToolsError
+from filetools.models import VERSION_PREFIX
+from filetools.paths import WorkspacePath
+from filetools.stores import FolderStore
 
 FileAction = Literal["created", "modified", "deleted"]
 Attribution = Literal["folder", "call", "alone"]
+_BLOCK_BYTES: Final = 256 * 1024
+_HEAD_BYTES: Final = 512
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,8 +37,7 @@ class DiscoveredFile:
     modified: float | None = None
     """When the run touched it last, in seconds since the epoch."""
     attributed: Attribution | None = None
-    """Why a change by another program counts as the run's: it lies in a folder of the run alone, a tool call names it, or no
-    other run was alive. None if the run is known to have made it."""
+    """Why a change by another program counts as the run's, of which it may be; None if the run is known to have made it."""
     tool: str | None = None
     """The tool whose call names it last."""
     turn: int | None = None
@@ -65,6 +71,42 @@ def describe(file: DiscoveredFile, root: str) -> dict[str, Any]:
     told |= {"action": file.action, "path": path, "attributed": file.attributed, "tool": file.tool, "turn": file.turn}
     told |= {} if file.settled else {"settled": False}
     return {key: value for key, value in (told | _content(file)).items() if value is not None}
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What one reading of a file's bytes told."""
+
+    version: str
+    size: int
+    head: bytes
+    """Its first bytes, for the signature."""
+    content: bytes | None
+    """All of them, if they were to be kept."""
+
+
+def read_file(reads: FolderStore, path: WorkspacePath, *, keep: bool = False) -> Reading:
+    """Read a file once, in blocks.
+
+    Args:
+        reads: Reads the root.
+        path: The file.
+        keep: Whether to return its bytes.
+
+    Raises:
+        ChecksumCalculationError: It cannot be read.
+    """
+    digest, size, head, parts = hashlib.sha256(), 0, b"", list[bytes]()
+    try:
+        with reads.opened(path) as (file, whole):
+            # No further than it was long, else whoever writes it quickly would keep the reader for ever.
+            while size < whole and (block := file.read(min(_BLOCK_BYTES, whole - size))):
+                digest.update(block)
+                size, head = size + len(block), head or block[:_HEAD_BYTES]
+                parts += [block] if keep else []
+    except FileToolsError as error:
+        raise ChecksumCalculationError(f"The bytes of {path} cannot be read", {"path": path}, error) from error
+    return Reading(VERSION_PREFIX + digest.hexdigest(), size, head, b"".join(parts) if keep else None)
 
 
 def _utc(moment: float | None) -> str | None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import logging
-import posixpath
 import re
 from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
@@ -12,15 +11,16 @@ from typing import Any, Final, Literal
 
 from filetools.dataclass import dataclass
 from filetools.models import ChangeRecord, Operation, RecordState
+from filetools.sessions.agent_messages import KEY
 from filetools.sessions.description import Attribution, DiscoveredFile, describe
-from filetools.sessions.tool_calls import LoggedCall
+from filetools.sessions.tool_calls import LoggedCall, path_inside
 
 logger = logging.getLogger(__name__)
 
-KEY: Final = "x_claude_metadata"
 _ON: Final = ("enabled", "true", "1")
 _UNKNOWN: Final = ("", None)
 """What stood at a path of which only that is known."""
+_OF_FOLDERS: Final = (Operation.DELETE_DIRECTORY, Operation.MOVE_DIRECTORY)
 
 State = tuple[str, int | None]
 """Version and size of a file; the size is None where nobody knows it."""
@@ -37,8 +37,8 @@ class RunScope:
     """Its output folders, relative to the root; "" is the root."""
     others: tuple[tuple[str, ...], ...] = ()
     """Output folders of each other run that was alive meanwhile."""
-    roots: tuple[str, ...] = ()
-    """Absolute paths of the root, for the paths in tool calls: `Workspace.spellings`."""
+    roots: tuple[str, ...] = ("/",)
+    """Absolute paths of the root, in every spelling, for the paths in tool calls; see `Workspace.spellings`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,22 +84,25 @@ def from_records(
             since it does not tell what was in there.
         turns: When each turn of the agent began, in seconds since the epoch.
     """
-    named = _named(calls, scope.roots)
+    named = {
+        path: call for call in calls
+        if call.path and call.has_written and (path := path_inside(scope.roots, call.cwd, call.path))
+    }  # fmt: skip
     effect, foreign, unattributed = _Effect(before or {}), list[int](), 0
     for record in records:
         if record.state is not RecordState.APPLIED:
             continue
-        is_own = record.actor.session == scope.session
-        attributed = None
-        if not is_own and record.actor.kind == "external" and record.operation is not Operation.FOUND:
+        attributed, is_runs = None, record.actor.session == scope.session and record.operation is not Operation.FOUND
+        if record.actor.kind == "external" and record.operation is not Operation.FOUND:
             attributed = _attribution(record, scope, named)
             unattributed += attributed is None
             foreign += [record.number] if attributed else []
-        effect.take(record, is_runs=is_own or attributed is not None, attributed=attributed)
+        effect.take(record, is_runs=is_runs or attributed is not None, attributed=attributed)
     found = [_discovered(path, change, named, turns) for path, change in effect.changes.items()]
-    files = tuple(file for file in found if file is not None)
-    writing = sum(call.has_written for call in calls) if calls else None
-    return Discovery(files=files, unattributed=unattributed, foreign=tuple(foreign), calls=writing)
+    return Discovery(
+        files=tuple(file for file in found if file is not None), unattributed=unattributed, foreign=tuple(foreign),
+        calls=sum(call.has_written for call in calls) if calls else None,
+    )  # fmt: skip
 
 
 @dataclass(slots=True)
@@ -123,31 +126,23 @@ class _Effect:
 
     def take(self, record: ChangeRecord, *, is_runs: bool, attributed: Attribution | None) -> None:
         """Do what a record says."""
+        # Of what happened while nobody watched, the end is when the file was changed.
+        when = record.between[1] if record.between else record.time
         for path, old, new in self._steps(record):
             if new is None:
                 self._tree.pop(path, None)
             else:
                 self._tree[path] = new
-            if is_runs and record.operation is not Operation.FOUND:
-                self._note(path, old, new, record, attributed)
-
-    def _note(
-        self, path: str, old: State | None, new: State | None, record: ChangeRecord, attributed: Attribution | None
-    ) -> None:
-        # Of what happened while nobody watched, the end is when the file was changed.
-        when = record.between[1] if record.between else record.time
-        change = self.changes.get(path)
-        if change is None:
-            self.changes[path] = _Change(old, new, when, when, attributed)
-            return
-        change.now, change.last = new, when
-        change.attributed = change.attributed and attributed
+            if is_runs:
+                change = self.changes.setdefault(path, _Change(old, new, when, when, attributed))
+                change.now, change.last, change.attributed = new, when, change.attributed and attributed
 
     def _steps(self, record: ChangeRecord) -> list[tuple[str, State | None, State | None]]:
         """Return what becomes of which file: path, what stood there, and what stands there."""
-        path, old_path, tree = record.path, record.old_path, self._tree
-        known = (record.before, tree.get(path, _UNKNOWN)[1]) if record.before else tree.get(path, _UNKNOWN)
-        left = (record.after or "", record.size)
+        path, tree, left = record.path, self._tree, (record.after or "", record.size)
+        source = path if record.old_path is None else record.old_path
+        known = (record.before, tree.get(source, _UNKNOWN)[1]) if record.before else tree.get(source, _UNKNOWN)
+        inside = [each for each in tree if each.startswith(f"{source}/")] if record.operation in _OF_FOLDERS else []
         match record.operation:
             case Operation.CREATE:
                 return [(path, None, left)]
@@ -155,48 +150,29 @@ class _Effect:
                 return [(path, known, left)]
             case Operation.DELETE:
                 return [(path, known, None)]
-            case Operation.MOVE if old_path is not None:
-                source = (record.before, record.size) if record.before else tree.get(old_path, _UNKNOWN)
-                return [(old_path, source, None), (path, tree.get(path) if path != old_path else source, left)]
+            case Operation.MOVE:
+                return [(source, known, None), (path, None, left)]
             case Operation.DELETE_DIRECTORY:
-                return [(each, tree[each], None) for each in self._below(path)]
-            case Operation.MOVE_DIRECTORY if old_path is not None:
-                inside = self._below(old_path)
+                return [(each, tree[each], None) for each in inside]
+            case Operation.MOVE_DIRECTORY:
                 gone = [(each, tree[each], None) for each in inside]
-                return [*gone, *((path + each[len(old_path) :], None, tree[each]) for each in inside)]
+                return [*gone, *((path + each[len(source) :], None, tree[each]) for each in inside)]
             case _:
                 return []
-
-    def _below(self, folder: str) -> list[str]:
-        return [path for path in self._tree if path.startswith(f"{folder}/")]
 
 
 def _discovered(
     path: str, change: _Change, named: Mapping[str, LoggedCall], turns: Sequence[float]
 ) -> DiscoveredFile | None:
-    origin, now = change.origin, change.now
+    origin, now, call = change.origin, change.now, named.get(path)
     if (origin and origin[0]) == (now and now[0]) != "":
         return None
-    call = named.get(path)
-    turn = (call.turn if call else None) or bisect_right(turns, change.last) or None
     version, size = now or (None, None)
     return DiscoveredFile(
         path=path, action="deleted" if now is None else "created" if origin is None else "modified", size=size,
         version=version or None, created=change.first, modified=change.last, attributed=change.attributed,
-        tool=call.name if call else None, turn=turn,
+        tool=call.name if call else None, turn=(call.turn if call else None) or bisect_right(turns, change.last) or None,
     )  # fmt: skip
-
-
-def _named(calls: Iterable[LoggedCall], roots: Sequence[str]) -> dict[str, LoggedCall]:
-    """Return the last successful writing call of each path relative to the root."""
-    found = {}
-    for call in calls:
-        if call.path is None or not call.has_written:
-            continue
-        path = posixpath.normpath(posixpath.join(roots[0] if roots else "", call.cwd, call.path))
-        inside = next((path[len(root) :] for root in roots if path.startswith(f"{root.rstrip('/')}/")), path)
-        found[inside.lstrip("/")] = call
-    return found
 
 
 def _attribution(record: ChangeRecord, scope: RunScope, named: Mapping[str, object]) -> Attribution | None:
@@ -215,7 +191,7 @@ def _is_in(path: str, folders: Iterable[str]) -> bool:
 
 
 def metadata(discovery: Discovery, *, session: str, session_dir: str, root: str) -> dict[str, Any]:
-    """Return what is told of a run, as JSON.
+    """Return what is told of a run, as JSON; that it has no files, is logged as a warning.
 
     Args:
         discovery: What was found.
@@ -226,59 +202,57 @@ def metadata(discovery: Discovery, *, session: str, session_dir: str, root: str)
     lists: dict[str, list[dict[str, Any]]] = {"created": [], "modified": [], "deleted": []}
     for file in discovery.files:
         lists[file.action].append(describe(file, root))
+    status = _status(discovery)
     told: dict[str, Any] = {f"files_{action}": files for action, files in lists.items() if files or action == "created"}
-    told["session_tracking"] = {"cli_session_id": session, "session_dir": session_dir}
-    told |= {"discovery_method": discovery.method, "discovery_status": _status(discovery)}
-    more = {"unattributed": discovery.unattributed, "skipped": [dict(each) for each in discovery.skipped]}
-    told |= {key: value for key, value in more.items() if value}
-    if discovery.error is not None:
-        told["error"] = discovery.error
-    if told["discovery_status"] != "success":
-        told["discovery_details"] = _details(discovery)
-    return told
-
-
-def _status(discovery: Discovery) -> str:
-    has_failed = discovery.error or discovery.sdk_failures or discovery.scan_failures
-    if discovery.files:
-        is_unreadable = any(each["reason"] == "unreadable" for each in discovery.skipped)
-        return "partial" if has_failed or is_unreadable else "success"
-    return "no_files_found" if discovery.error is None else "failed"
-
-
-def _details(discovery: Discovery) -> dict[str, Any]:
-    sdk, scan = discovery.sdk_failures, discovery.scan_failures
-    found = [words for is_so, *words in _reasons(discovery) if is_so]
-    return {
-        "sdk_parsing_attempted": sdk is not None, "sdk_parsing_failures": sdk or 0,
-        "directory_scan_attempted": scan is not None, "directory_scan_failures": scan or 0,
-        "possible_causes": [cause for cause, _ in found],
-        "suggested_actions": list(dict.fromkeys(action for _, action in found)),
+    told |= {
+        "session_tracking": {"cli_session_id": session, "session_dir": session_dir},
+        "discovery_method": discovery.method, "discovery_status": status,
     }  # fmt: skip
+    if status != "success":
+        told["discovery_details"] = _details(discovery)
+    if not discovery.files:
+        logger.warning("run %s: no files were found: %s", session, told["discovery_details"]["possible_causes"])
+    more = {
+        "unattributed": discovery.unattributed, "skipped": [dict(each) for each in discovery.skipped],
+        "error": discovery.error,
+    }  # fmt: skip
+    return told | {key: value for key, value in more.items() if value}
 
 
-def _reasons(discovery: Discovery) -> list[tuple[bool, str, str]]:
-    """Return, of each reason for finding little, whether it holds, its words, and what to do about it."""
-    outside = sum(each["reason"] == "outside_root" for each in discovery.skipped)
-    others = len(discovery.skipped) - outside
-    sdk, scan = discovery.sdk_failures or 0, discovery.scan_failures
-    is_journal = discovery.method == "event_journal"
-    known = [
-        (discovery.calls == 0, "The agent answered with text only: it called no tool that writes files.",
+def _status(found: Discovery) -> str:
+    if not found.files:
+        return "no_files_found" if found.error is None else "failed"
+    has_failed = found.error or found.sdk_failures or found.scan_failures or "unreadable" in _reasons_of(found)
+    return "partial" if has_failed else "success"
+
+
+def _reasons_of(found: Discovery) -> list[str]:
+    return [each["reason"] for each in found.skipped]
+
+
+def _details(found: Discovery) -> dict[str, Any]:
+    sdk, scan, look = found.sdk_failures or 0, found.scan_failures, "Look into the output folder, and retry."
+    outside = _reasons_of(found).count("outside_root")
+    reasons = (
+        (found.calls == 0, "The agent answered with text only: it called no tool that writes files.",
          "Ask for a file by its name, and retry."),
-        (sdk > 0, f"{sdk} messages of the agent could not be read.", "Read the log for why they could not."),
-        (outside > 0, f"{outside} files were written outside of the root.", "Look at the paths in skipped."),
-        (others > 0, f"{others} files that tool calls name could not be told.", "Look at the reasons in skipped."),
-        (discovery.unattributed > 0, f"{discovery.unattributed} changes may be of this run or of another one.",
+        (sdk, f"{sdk} messages of the agent could not be read.", "Read the log for why they could not."),
+        (outside, f"{outside} files were written outside of the root.", "Look at the paths in skipped."),
+        (len(found.skipped) > outside, f"{len(found.skipped) - outside} files that tool calls name could not be told.",
+         "Look at the reasons in skipped."),
+        (found.unattributed, f"{found.unattributed} changes may be of this run or of another one.",
          "Give each run an output folder of its own."),
-        (bool(scan), f"{scan} folders could not be scanned.", "Look into the output folder: it may be missing."),
-        (scan == 0 and not discovery.files, "The output folders hold nothing new.",
-         "Look into the output folder, and at where the agent writes."),
-        (discovery.error is not None, "Finding the files failed.", "Read the log for the trace, and retry."),
-    ]  # fmt: skip
-    is_silent = not any(is_so for is_so, *_ in known)
-    where = "in the workspace" if is_journal else "that its tool calls name"
-    return [*known, (is_silent, f"The run changed no file {where}.", "Look into the output folder, and retry.")]
+        (scan, f"{scan} folders could not be scanned.", "See whether the output folder is there."),
+        (scan == 0 and not found.files, "The output folders hold nothing new.", look),
+        (found.error, "Finding the files failed.", "Read the log for the trace, and retry."),
+    )  # fmt: skip
+    told = [words for is_so, *words in reasons if is_so] or [["The run changed no file that could be found.", look]]
+    return {
+        "sdk_parsing_attempted": found.sdk_failures is not None, "sdk_parsing_failures": sdk,
+        "directory_scan_attempted": scan is not None, "directory_scan_failures": scan or 0,
+        "possible_causes": [cause for cause, _ in told],
+        "suggested_actions": list(dict.fromkeys(action for _, action in told)),
+    }  # fmt: skip
 
 
 def sse(told: Mapping[str, Any], *, chunk: Mapping[str, Any] | None = None) -> str:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Iterable, Mapping
+import posixpath
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from filetools.dataclass import dataclass
@@ -16,7 +17,7 @@ logger = logging.getLogger(__name__)
 CREATING: Final = frozenset({"Write", "write_file", "create_file", "fd_to_file"})
 """Tools that make a file, unless there is one."""
 CHANGING: Final = frozenset({"Edit", "MultiEdit", "NotebookEdit", "edit_file"})
-_PATH_KEYS: Final = ("file_path", "path", "notebook_path")
+PATH_KEYS: Final = ("file_path", "path", "notebook_path")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,19 +37,24 @@ class LoggedCall:
     """The agent's turn that made it, from 1; None where that is unknown."""
 
     @property
+    def tool(self) -> str:
+        """Its tool, without the prefix that agents put before the tools of a server."""
+        return self.name.rpartition("__")[2] if self.name.startswith("mcp__") else self.name
+
+    @property
     def path(self) -> str | None:
         """The file that it names, as it names it; None if it names none."""
-        return next((path for key in _PATH_KEYS if isinstance(path := self.input.get(key), str) and path), None)
+        return next((path for key in PATH_KEYS if isinstance(path := self.input.get(key), str) and path), None)
 
     @property
     def is_new(self) -> bool:
         """Whether its tool makes the file that it names, unless there is one."""
-        return self.name in CREATING and self.input.get("mode") != "append"
+        return self.tool in CREATING and self.input.get("mode") != "append"
 
     @property
     def has_written(self) -> bool:
         """Whether it made or changed the file that it names, as far as it tells."""
-        return self.path is not None and not self.is_error and self.name in CREATING | CHANGING
+        return self.path is not None and not self.is_error and self.tool in CREATING | CHANGING
 
 
 def tool_calls(log: Iterable[Entry]) -> list[LoggedCall]:
@@ -62,6 +68,21 @@ def tool_calls(log: Iterable[Entry]) -> list[LoggedCall]:
                 calls.append((entry, block))
     found = [_call(entry, block, results) for entry, block in calls]
     return sorted((call for call in found if call is not None), key=lambda call: by_instant(call.timestamp))
+
+
+def path_inside(roots: Sequence[str], cwd: str, path: str) -> str | None:
+    """Return a path that a call names, relative to the root; None if it lies outside.
+
+    Args:
+        roots: Absolute paths of the root, in every spelling.
+        cwd: Working folder that a relative path belongs to; "" is the root.
+        path: As the call names it.
+    """
+    if os.name == "nt":
+        cwd, path = cwd.replace("\\", "/"), path.replace("\\", "/")
+    normal = "/" + posixpath.normpath(posixpath.join(roots[0], cwd, path)).lstrip("/")
+    inside = (normal[len(root) :] for root in roots if f"{normal}/".startswith(f"{root.rstrip('/')}/"))
+    return next((path.lstrip("/") for path in inside), None)
 
 
 def files_touched(log: Iterable[Entry]) -> dict[str, str]:

@@ -59,6 +59,10 @@ class FolderStore(LocalReading):
         found = self.stat(path)
         return None if found is None else (path, found)
 
+    def birth_ns(self, path: WorkspacePath) -> int | None:
+        """Return when what stands at a path was made; see `Workspace.birth_ns`."""
+        return self._workspace.birth_ns(path)
+
     def read(self, path: WorkspacePath, *, limit: int | None = None) -> tuple[bytes, FileStat]:
         """Return a file's whole content and the facts it had while it was read; see `LocalReading.read`.
 

@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 import filetools
 from filetools import Actor
 from filetools.models import EXTERNAL, ChangeRecord, Operation, RecordState
+from filetools.sessions.agent_messages import KEY
 from filetools.sessions.description import DiscoveredFile
 from filetools.sessions.discovery import (
-    KEY,
     Discovery,
     RunScope,
     State,
@@ -482,7 +482,7 @@ def test_a_run_without_files_says_so_and_why() -> None:
             ],
             "suggested_actions": [
                 "Ask for a file by its name, and retry.",
-                "Look into the output folder, and at where the agent writes.",
+                "Look into the output folder, and retry.",
             ],
         },
     }
@@ -491,11 +491,11 @@ def test_a_run_without_files_says_so_and_why() -> None:
 @pytest.mark.parametrize(
     ("discovery", "expected"),
     [
-        (Discovery(), ["The run changed no file in the workspace."]),
+        (Discovery(), ["The run changed no file that could be found."]),
         (Discovery(unattributed=2), ["2 changes may be of this run or of another one."]),
         (
             Discovery(method="sdk_parsing", calls=1, sdk_failures=0),
-            ["The run changed no file that its tool calls name."],
+            ["The run changed no file that could be found."],
         ),
         (Discovery(method="sdk_parsing", calls=1, sdk_failures=3), ["3 messages of the agent could not be read."]),
         (Discovery(method="directory_scan", scan_failures=1), ["1 folders could not be scanned."]),
@@ -511,6 +511,15 @@ def test_a_run_without_files_says_so_and_why() -> None:
 )
 def test_causes_are_chosen_from_what_happened(discovery: Discovery, expected: list[str]) -> None:
     assert causes(discovery) == expected
+
+
+def test_that_there_are_no_files_is_a_warning_with_the_id_of_the_run(caplog: pytest.LogCaptureFixture) -> None:
+    told(Discovery(unattributed=1))
+    told(Discovery(files=(CREATED,)))
+    cause = ["1 changes may be of this run or of another one."]
+    assert [(record.levelname, record.getMessage()) for record in caplog.records] == [
+        ("WARNING", f"run run-1: no files were found: {cause}")
+    ]
 
 
 def test_a_run_of_which_no_source_tells_anything_has_failed() -> None:
