@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 from filetools.deferred import deferred
 
 if TYPE_CHECKING:
+    from filetools.app.agent_runs import AgentRun, AgentRuns
     from filetools.app.blocking import BlockingFacade, open_sync
     from filetools.app.folders import Folder, folder_at, outermost
     from filetools.app.health import Health, Repair, Rescue, examine, repair
@@ -31,6 +32,7 @@ else:
     __getattr__, __dir__ = deferred(
         __name__,
         {
+            "filetools.app.agent_runs": "AgentRun, AgentRuns",
             "filetools.app.blocking": "BlockingFacade, open_sync",
             "filetools.app.folders": "Folder, folder_at, outermost",
             "filetools.app.health": "Health, Repair, Rescue, examine, repair",
@@ -51,6 +53,8 @@ else:
 
 __all__ = [
     "TOKEN_FILE",
+    "AgentRun",
+    "AgentRuns",
     "ApprovalAnswer",
     "ApprovalDecision",
     "ApprovalRequest",

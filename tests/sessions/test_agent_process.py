@@ -120,10 +120,11 @@ async def test_the_prompt_arrives_whole_and_ends(start: Start) -> None:
     assert lines == [b"%dend" % (3 * MIB + 4)]
 
 
-async def test_an_agent_need_not_read_its_prompt(start: Start) -> None:
+async def test_an_agent_need_not_read_its_prompt(start: Start, caplog: pytest.LogCaptureFixture) -> None:
     assert await heard(start("print('done')", prompt=b"x" * 3 * MIB)) == ([b"done"], ENDED)
     program = "import os; os.close(0); print('done', flush=True)"
     assert await heard(start(program, prompt=b"x" * 3 * MIB)) == ([b"done"], ENDED)
+    assert caplog.messages == []
 
 
 async def test_it_gets_the_environment_and_the_folder_that_it_is_given(start: Start, tmp_path: Path) -> None:
@@ -202,7 +203,8 @@ async def test_a_child_that_left_the_group_and_never_stops_writing_ends_nothing_
     )
     lines, result = await heard(start(DAEMON.format(leave=leave), limits=SHORT))
     os.kill(int((tmp_path / "daemon").read_text()), signal.SIGKILL)
-    assert (result.left_behind, set(lines) - {b"gone"} <= {b"y" * 99, b"y"}) == (True, True)
+    assert result == AgentResult(exit_code=0, left_behind=True)
+    assert lines.count(b"y" * 99) >= len(lines) - 2
 
 
 async def test_who_reads_slowly_loses_nothing_of_an_agent_that_has_ended(start: Start) -> None:
