@@ -19,7 +19,6 @@ logger = logging.getLogger(__name__)
 
 MOST_LINE_BYTES: Final = 16 * MIB
 _SKIPPED_BYTES: Final = MIB // 4
-_BOM: Final = b"\xef\xbb\xbf"
 _T = TypeVar("_T")
 
 
@@ -80,7 +79,7 @@ class Entry:
 def parse_entry(line: bytes, number: int = 0, *, is_cut: bool = False) -> Entry | None:
     """Return the entry of a line, or None if the line is no JSON object.
 
-    Bytes that are no UTF-8, and halves of pairs that are escaped, become U+FFFD.
+    Bytes that are no UTF-8, and halves of pairs that are escaped, become U+FFFD; a BOM goes.
 
     Args:
         line: Its end may be missing.
@@ -88,7 +87,7 @@ def parse_entry(line: bytes, number: int = 0, *, is_cut: bool = False) -> Entry 
         is_cut: Whether the end of the line is missing; what stands before it counts then.
     """
     try:
-        raw = from_json(line.removeprefix(_BOM), allow_partial="trailing-strings" if is_cut else False)
+        raw = from_json(line, allow_partial="trailing-strings" if is_cut else False)
     except ValueError:
         raw = None if is_cut else _repaired(line)
     return Entry(raw, number) if isinstance(raw, dict) else None

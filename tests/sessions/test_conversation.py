@@ -247,6 +247,18 @@ def test_a_result_of_another_writer_is_not_put_back() -> None:
     assert tree(entries).uuids() == ["a", "b", "c", "r", "d"]
 
 
+def test_of_several_results_far_from_their_call_the_first_in_the_log_is_put_back() -> None:
+    result = {"content": [{"type": "tool_result", "tool_use_id": "t1"}]}
+    entries = [
+        entry("a", None, "assistant", message={"id": "m", "content": [{"type": "tool_use", "id": "t1"}]}),
+        entry("r1", "z", message=result, timestamp="2"),
+        entry("r2", "z", message=result, timestamp="1"),
+        entry("b", "a"),
+    ]
+    assert tree(entries).uuids() == ["a", "r1", "b"]
+    assert tree([*entries, entry("c", "b", message=result)]).uuids() == ["a", "b", "c"]
+
+
 def test_ids_of_another_type_pair_nothing() -> None:
     entries = [
         entry("a", None, "assistant", message={"id": "m", "content": [{"type": "tool_use", "id": 5}]}),

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import os
+import time
 import tracemalloc
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -297,6 +298,15 @@ def test_a_cut_inside_of_a_character_costs_only_that_character(end: int) -> None
 # Times
 
 
+@pytest.fixture
+def in_tokyo(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    with monkeypatch.context() as changed:
+        changed.setenv("TZ", "Asia/Tokyo")
+        time.tzset()
+        yield
+    time.tzset()
+
+
 @pytest.mark.parametrize(
     ("timestamp", "seconds"),
     [
@@ -308,7 +318,9 @@ def test_a_cut_inside_of_a_character_costs_only_that_character(end: int) -> None
         ("2026-03-01 09:00:00.250", 1772355600.25),
     ],
 )
-def test_times_with_and_without_a_zone_are_understood(timestamp: str, seconds: float) -> None:
+def test_times_with_and_without_a_zone_are_understood_wherever_one_is(
+    in_tokyo: None, timestamp: str, seconds: float
+) -> None:
     assert instant(timestamp) == seconds
 
 
