@@ -86,7 +86,7 @@ def from_records(
     """
     named = {
         path: call for call in calls
-        if call.path and call.has_written and (path := path_inside(scope.roots, call.cwd, call.path))
+        if call.has_written and (path := path_inside(scope.roots, call.cwd, call.path or ""))
     }  # fmt: skip
     effect, foreign, unattributed = _Effect(before or {}), list[int](), 0
     for record in records:
@@ -190,14 +190,17 @@ def _is_in(path: str, folders: Iterable[str]) -> bool:
     return any(folder in ("", ".", path) or path.startswith(f"{folder}/") for folder in folders)
 
 
-def metadata(discovery: Discovery, *, session: str, session_dir: str, root: str) -> dict[str, Any]:
+def metadata(
+    discovery: Discovery, *, session: str, root: str, session_dir: str = "", research_dir: str = ""
+) -> dict[str, Any]:
     """Return what is told of a run, as JSON; that it has no files, is logged as a warning.
 
     Args:
         discovery: What was found.
         session: Of the run.
-        session_dir: Its working folder.
         root: Absolute path of the root.
+        session_dir: Its working folder; by default the root.
+        research_dir: An older name of `session_dir`.
     """
     lists: dict[str, list[dict[str, Any]]] = {"created": [], "modified": [], "deleted": []}
     for file in discovery.files:
@@ -205,7 +208,7 @@ def metadata(discovery: Discovery, *, session: str, session_dir: str, root: str)
     status = _status(discovery)
     told: dict[str, Any] = {f"files_{action}": files for action, files in lists.items() if files or action == "created"}
     told |= {
-        "session_tracking": {"cli_session_id": session, "session_dir": session_dir},
+        "session_tracking": {"cli_session_id": session, "session_dir": session_dir or research_dir or root},
         "discovery_method": discovery.method, "discovery_status": status,
     }  # fmt: skip
     if status != "success":

@@ -17,6 +17,7 @@ logger = logging.getLogger(__name__)
 CREATING: Final = frozenset({"Write", "write_file", "create_file", "fd_to_file"})
 """Tools that make a file, unless there is one."""
 CHANGING: Final = frozenset({"Edit", "MultiEdit", "NotebookEdit", "edit_file"})
+_WRITING: Final = CREATING | CHANGING
 PATH_KEYS: Final = ("file_path", "path", "notebook_path")
 
 
@@ -54,7 +55,7 @@ class LoggedCall:
     @property
     def has_written(self) -> bool:
         """Whether it made or changed the file that it names, as far as it tells."""
-        return self.path is not None and not self.is_error and self.tool in CREATING | CHANGING
+        return self.tool in _WRITING and not self.is_error and self.path is not None
 
 
 def tool_calls(log: Iterable[Entry]) -> list[LoggedCall]:

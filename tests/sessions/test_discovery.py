@@ -461,6 +461,17 @@ def told(discovery: Discovery) -> dict[str, Any]:
     return found
 
 
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [({}, "/root"), ({"research_dir": "/r"}, "/r"), ({"session_dir": "/s", "research_dir": "/r"}, "/s")],
+)
+def test_the_working_folder_has_an_older_name_and_is_the_root_if_it_is_not_told(
+    given: dict[str, str], expected: str
+) -> None:
+    found = metadata(Discovery(), session="run-1", root="/root", **given)["session_tracking"]
+    assert found == {"cli_session_id": "run-1", "session_dir": expected}
+
+
 def causes(discovery: Discovery) -> list[str]:
     found: list[str] = told(discovery)["discovery_details"]["possible_causes"]
     return found
