@@ -297,6 +297,20 @@ def test_where_no_other_run_was_alive_every_change_is_the_runs(foreign: Records)
     assert (found.unattributed, found.foreign) == (0, (1, 2))
 
 
+def test_twenty_runs_at_once_are_kept_apart_and_what_nobody_can_attribute_is_counted_by_all(foreign: Records) -> None:
+    """Each second one writes by a shell; all of these also write into a folder that they share."""
+    runs = {f"run-{number}": (f"out/{number}", "shared") for number in range(20)}
+    for number, session in enumerate(runs):
+        by_shell = EXTERNAL if number % 2 else Actor(kind="agent", id="a", session=session)
+        foreign.create(f"out/{number}/report.md", actor=by_shell)
+        foreign.create(f"shared/{number}.md", actor=by_shell)
+    for number, (session, outputs) in enumerate(runs.items()):
+        others = tuple(folders for other, folders in runs.items() if other != session)
+        found = from_records(foreign.made, RunScope(session=session, outputs=outputs, others=others))
+        own = [f"out/{number}/report.md", *([] if number % 2 else [f"shared/{number}.md"])]
+        assert ([file.path for file in found.files], found.unattributed) == (own, 20 - number % 2)
+
+
 def test_a_file_with_a_record_of_the_run_itself_is_not_attributed_but_its_own(foreign: Records) -> None:
     foreign.create("claudedocs/a.md", "v1")
     foreign.modify("claudedocs/a.md", "v1", "v2", actor=RUN)
