@@ -122,7 +122,10 @@ class AgentProcess:
 
     async def __anext__(self) -> bytes:
         """Return the next line of standard output, without its line end."""
-        while not self._lines:
+        while True:
+            await asyncio.sleep(0)  # an agent that writes faster than it is read would hold up everything else
+            if self._lines:
+                return self._lines.popleft()
             piece = await self._piece()
             if not piece:
                 self._close(self._stdout)
@@ -130,7 +133,6 @@ class AgentProcess:
                     raise StopAsyncIteration
                 piece = b"\n"  # the last line has none
             self._split(piece)
-        return self._lines.popleft()
 
     async def result(self) -> AgentResult:
         """Wait for the end of the process and of its pipes, passing over the lines that were not taken."""

@@ -171,6 +171,15 @@ async def test_an_agent_that_never_ends_is_stopped_after_its_time(start: Start) 
     assert lines in ([b"ready"], [])
 
 
+async def test_an_agent_that_writes_faster_than_anybody_reads_is_stopped_after_its_time(start: Start) -> None:
+    program = "import os\nwhile True: os.write(1, b'\\n' * 65536)"
+    async with start(program, limits=AgentLimits(seconds=0.3)) as agent:
+        async for _ in agent:
+            pass
+        result = await agent.result()
+    assert (result.timed_out, result.exit_code) == (True, -signal.SIGTERM)
+
+
 async def test_an_agent_that_ignores_sigterm_is_killed(start: Start) -> None:
     agent = start(IGNORES_SIGTERM, limits=SHORT)
     async with agent:
