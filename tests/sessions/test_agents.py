@@ -76,6 +76,13 @@ def test_notes_decide_the_tree_of_agents_beside_sessions_too(writer: LogWriter, 
     assert sorted(tree(logs, session.session_id)) == [("a1", "a2"), ("a2", session.session_id)]
 
 
+def test_an_agent_of_which_only_notes_tell_who_started_it_is_found(writer: LogWriter, logs: Path) -> None:
+    session = writer.session().user("What a person said")
+    session.agent("Look", layout="flat", agentId="a1")
+    notes(session.agent("Look there", layout="flat", agentId="a2", sessionId=None), {"parentAgentId": "a1"})
+    assert tree(logs, session.session_id) == [("a1", session.session_id), ("a2", "a1")]
+
+
 @pytest.mark.parametrize("parent", ["gone", "a1"])
 def test_an_agent_whose_notes_name_no_known_parent_is_found_below_its_session(
     writer: LogWriter, logs: Path, parent: str

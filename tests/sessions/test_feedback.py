@@ -271,9 +271,9 @@ def test_without_uuids_an_agent_in_both_layouts_counts_once_by_time_and_text(wri
 
 
 def test_the_same_text_of_two_agents_counts_twice(writer: LogWriter, logs: Path) -> None:
-    session = writer.session(ID).user("Look at all files", timestamp=AT)
-    session.agent("Look at all files", agentId="a1", timestamp=AT)
-    session.agent("Look at all files", agentId="a2", timestamp=AT)
+    session = writer.session(ID).user("Look at all files", timestamp=AT, uuid=None)
+    session.agent("Look at all files", agentId="a1", timestamp=AT, uuid=None)
+    session.agent("Look at all files", agentId="a2", timestamp=AT, uuid=None)
     assert [each.agent_id for each in extract(logs)] == [None, "a1", "a2"]
 
 

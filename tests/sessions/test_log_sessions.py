@@ -95,6 +95,14 @@ def test_the_newest_session_comes_first_those_without_a_time_last(logs: Path) ->
     assert [info.session_id[0] for info in list_sessions(PROJECT, logs=logs)] == ["d", "a", "e", "b", "0", "c", "f"]
 
 
+def test_equal_times_and_missing_ones_are_ordered_by_id_whatever_folder_they_are_in(logs: Path) -> None:
+    for name, letters in (("-home-me-my-app", "bd"), ("-home-me-my.app", "ac")):
+        writer = LogWriter(logs / name, cwd="/home/me/my.app")
+        writer.session(letters[0] + ID[1:]).user("What a person said", timestamp="2026-03-01T09:00:00Z")
+        writer.session(letters[1] + ID[1:]).user("What a person said", timestamp=None)
+    assert [info.session_id[0] for info in list_sessions("/home/me/my.app", logs=logs)] == ["a", "b", "c", "d"]
+
+
 def test_the_time_is_that_of_the_first_entry_that_has_one(writer: LogWriter, logs: Path) -> None:
     log = writer.session().user("One", timestamp=None).user("Two", timestamp=5).user("Three", timestamp="then")
     log.user("Four")
