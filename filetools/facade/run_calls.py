@@ -7,6 +7,7 @@ import math
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
@@ -17,10 +18,10 @@ from filetools.facade.parts import Parts
 from filetools.facade.session_checkpoints import automatic_name
 from filetools.models import ChangeRecord, Operation
 from filetools.models.history import UndoResult
+from filetools.sessions.agent_messages import AgentMessages
 from filetools.sessions.discovery import Discovery, RunScope, from_records, metadata
-from filetools.sessions.log import parse_entry
 from filetools.sessions.runs import Run, Runs, RunStatus, new_run_id
-from filetools.sessions.tool_calls import LoggedCall, tool_calls
+from filetools.sessions.tool_calls import LoggedCall
 
 if TYPE_CHECKING:
     from filetools.facade.facade import FileToolsFacade
@@ -173,7 +174,10 @@ class RunCalls:
         )
         has_folders = any(record.operation in _WITH_CONTENTS for record in records)
         before = self._tree_before(run) if has_folders else {}
-        return from_records(records, scope, _calls(messages), before=before, turns=run.turns)
+        calls = _calls(messages, run.id)
+        found = from_records(records, scope, calls, before=before, turns=run.turns)
+        # Of an agent that said something it is known that it called no tool; of a plain program it is not.
+        return replace(found, calls=sum(call.has_written for call in calls)) if messages else found
 
     def _tree_before(self, run: Run) -> dict[str, tuple[str, int | None]]:
         """Return version and size of each file that stood there when a run began, as far as its checkpoint is kept."""
@@ -208,6 +212,9 @@ def runs_of(parts: Parts) -> Runs:
     return Runs(parts.journal.runs, keep=keep, clock=time.time)
 
 
-def _calls(messages: bytes) -> list[LoggedCall]:
-    entries = (parse_entry(line, number) for number, line in enumerate(messages.split(b"\n"), 1))
-    return tool_calls(entry for entry in entries if entry is not None)
+def _calls(messages: bytes, run_id: str) -> list[LoggedCall]:
+    heard = AgentMessages(run=run_id)
+    for line in messages.split(b"\n"):
+        if line.strip():
+            heard.read(line)
+    return heard.calls()

@@ -81,7 +81,7 @@ class Run:
 
 def new_run_id(moment: float) -> str:
     """Return an id for a run that begins at a time, in seconds since the epoch; ids, and so rows, sort by it."""
-    return f"run-{int(moment):08x}{secrets.token_hex(2)}"
+    return f"run-{int(moment * 1000):011x}{secrets.token_hex(2)}"
 
 
 class Runs:
@@ -113,7 +113,7 @@ class Runs:
         """Note that a run begins in this process; those that ended longest ago go, beyond 1,000.
 
         Raises:
-            InvalidArgumentError: A run of that session is alive already.
+            InvalidArgumentError: A run of that session is alive already, or there is one of that id.
         """
         known = self.list()
         if session is not None and any(run.session == session and run.status == "running" for run in known):
@@ -127,8 +127,9 @@ class Runs:
         row = TableRow(key=run_id, value=asdict(run), used=started)
         gone = [each.id for each in known[MOST_RUNS - 1 :] if each.status != "running"]
         old = [replace(found, is_gone=True) for each in gone if (found := self._table.get(each)) is not None]
-        while not self._table.put([row, *old]):
-            old = []
+        # Another process may have forgotten one of the old ones just now.
+        if not (self._table.put([row, *old]) or self._table.put([row])):
+            raise InvalidArgumentError(f"There is a run {run_id} already")
         return run
 
     def alter(self, run_id: str, *, messages: bytes = b"", durable: bool = True, **changes: Any) -> Run:

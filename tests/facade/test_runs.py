@@ -168,6 +168,14 @@ async def test_a_tool_call_that_names_a_file_claims_it(files: FileToolsFacade, r
     assert told(await files.runs.finish(other.id)) == {"created": {}}
 
 
+async def test_an_agent_that_only_talked_is_told_so(files: FileToolsFacade) -> None:
+    run = await files.runs.begin(checkpoint=False)
+    said = b'{"type":"assistant","message":{"content":[{"type":"text","text":"Done."}]}}\n'
+    metadata = await files.runs.finish(run.id, messages=said)
+    causes = metadata["discovery_details"]["possible_causes"]
+    assert causes == ["The agent answered with text only: it called no tool that writes files."]
+
+
 async def test_files_of_a_folder_that_went_are_told_one_by_one(files: FileToolsFacade, root: Path) -> None:
     before = tree(root)
     run = await files.runs.begin()

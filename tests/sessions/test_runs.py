@@ -65,6 +65,12 @@ def test_a_session_has_one_run_at_a_time(world: World) -> None:
     assert world.begin("run-2", "s") == world.runs.of_session("s")
 
 
+def test_an_id_is_given_once(world: World) -> None:
+    world.begin("run-1")
+    with pytest.raises(InvalidArgumentError, match="There is a run run-1 already"):
+        world.begin("run-1")
+
+
 def test_a_run_is_told_without_what_is_unknown(world: World) -> None:
     run = world.begin(prompt="p" * 300)
     assert run.to_dict() == {
@@ -134,9 +140,9 @@ def _value(run_id: str, status: str) -> dict[str, object]:
 
 
 def test_ids_sort_by_time() -> None:
-    ids = [new_run_id(START + second) for second in range(40)]
+    ids = [new_run_id(START + millisecond / 1000) for millisecond in range(40)]
     assert ids == sorted(ids)
-    assert {len(each) for each in ids} == {len("run-") + 12}
+    assert {len(each) for each in ids} == {len("run-") + 15}
 
 
 def test_a_run_fails_with_the_process_that_looked_after_it(world: World) -> None:
