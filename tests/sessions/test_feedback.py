@@ -265,15 +265,16 @@ def test_without_uuids_an_agent_in_both_layouts_counts_once_by_time_and_text(wri
         del line["uuid"]
     agent.path.write_bytes(b"\n".join(map(rendered, lines)))
     shutil.copy(agent.path, writer.folder)
-    writer.session(SECOND_ID).agent("Look at all files", agentId="a1", timestamp=lines[0]["timestamp"], uuid=None)
+    again = writer.session(SECOND_ID).agent("ok", agentId="a1")
+    again.user("Look at all files", timestamp=lines[0]["timestamp"], uuid=None)
     assert Counter(said(extract(logs))) == {"Look at all files": 1, "Look again": 2}
     assert Counter(said(collect(logs))) == {"Look at all files": 2, "Look again": 2}
 
 
 def test_the_same_text_of_two_agents_counts_twice(writer: LogWriter, logs: Path) -> None:
     session = writer.session(ID).user("Look at all files", timestamp=AT, uuid=None)
-    session.agent("Look at all files", agentId="a1", timestamp=AT, uuid=None)
-    session.agent("Look at all files", agentId="a2", timestamp=AT, uuid=None)
+    for agent_id in ("a1", "a2"):
+        session.agent("ok", agentId=agent_id).user("Look at all files", timestamp=AT, uuid=None)
     assert [each.agent_id for each in extract(logs)] == [None, "a1", "a2"]
 
 

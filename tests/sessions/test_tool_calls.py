@@ -67,6 +67,10 @@ def test_results_of_all_shapes_have_a_text(content: Any, text: str) -> None:
     assert [call.result for call in tool_calls([use(), result(content)])] == [text]
 
 
+def test_the_first_result_of_a_call_counts() -> None:
+    assert [call.result for call in tool_calls([use(), result("first"), result("second")])] == ["first"]
+
+
 @pytest.mark.parametrize("mark", ["true", 1, None, {}])
 def test_only_true_is_an_error(mark: Any) -> None:
     assert [call.is_error for call in tool_calls([use(), result("x", is_error=mark)])] == [False]
