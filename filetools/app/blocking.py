@@ -16,7 +16,16 @@ from filetools.app.loop_thread import LoopThread
 from filetools.app.opening import Opening, open_workspace
 from filetools.errors import InvalidArgumentError, WorkspaceGoneError
 from filetools.events import EventBus, Subscription
-from filetools.facade import Buffers, DescriptorCalls, FileToolsFacade, OpenedFile, ProjectCalls, Transaction, Upload
+from filetools.facade import (
+    Buffers,
+    DescriptorCalls,
+    FileToolsFacade,
+    OpenedFile,
+    ProjectCalls,
+    RunCalls,
+    Transaction,
+    Upload,
+)
 from filetools.permissions import Attendance
 
 
@@ -41,6 +50,10 @@ class BlockingDescriptors(Front, of=DescriptorCalls):
 
 class BlockingProjects(Front, of=ProjectCalls):
     """Facts about projects and other folders; `files.projects`."""
+
+
+class BlockingRuns(Front, of=RunCalls):
+    """Runs of agents on the workspace; `files.runs`."""
 
 
 class BlockingFile(Front, of=OpenedFile):

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from filetools.facade.opened_file import OpenedFile
     from filetools.facade.parts import Crew, Parts
     from filetools.facade.project_calls import ProjectCalls
+    from filetools.facade.run_calls import RunCalls
     from filetools.facade.runner import Runner
     from filetools.facade.transactions import Transaction, TransactionResult
     from filetools.facade.uploads import Upload
@@ -33,6 +34,7 @@ else:
             "filetools.facade.opened_file": "OpenedFile",
             "filetools.facade.parts": "Crew, Parts",
             "filetools.facade.project_calls": "ProjectCalls",
+            "filetools.facade.run_calls": "RunCalls",
             "filetools.facade.runner": "Runner",
             "filetools.facade.transactions": "Transaction, TransactionResult",
             "filetools.facade.uploads": "Upload",
@@ -52,6 +54,7 @@ __all__ = [
     "OpenedFile",
     "Parts",
     "ProjectCalls",
+    "RunCalls",
     "Runner",
     "ToolCaller",
     "Transaction",

@@ -141,6 +141,8 @@ class LineRange(Result):
     """Journal number of the change; None for a change that nobody has recorded yet."""
     before: int | None = None
     """For lines older than what is known: the number of the change before which they were written."""
+    run: dict[str, Any] | None = None
+    """The run of an agent that the change belongs to: `id`, `turn` where it is known, and how its `prompt` begins."""
 
 
 class ProvenanceResult(Result):

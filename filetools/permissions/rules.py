@@ -21,6 +21,7 @@ READING_TOOLS: Final = frozenset(
         "versions", "diff", "provenance", "changes", "watch_changes", "read_fd", "search_fd", "list_fds",
         "get_instance_status", "get_git_state", "get_readme", "get_instructions", "get_recent_files", "get_dependencies",
         "discover_projects", "search_code", "get_recent_sessions",
+        "list_runs", "get_run",
     )
 )  # fmt: skip
 """Tools that `ask` lets through: they read, list, search or look at facts."""

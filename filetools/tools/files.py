@@ -37,6 +37,7 @@ from filetools.settings import DescriptorSettings, Settings
 if TYPE_CHECKING:
     from filetools.project.folder import ProjectFolder
     from filetools.project.registry import Registry
+    from filetools.sessions.runs import Run
 
 T = TypeVar("T")
 IsAborted = Callable[[], bool]
@@ -95,6 +96,19 @@ class ProjectTable(Protocol):
         """Return what `work` makes of the registry, in a worker thread."""
 
 
+class RunTable(Protocol):
+    """Runs of agents; `RunCalls` of the facade says what it promises and raises."""
+
+    async def get(self, run_id: str) -> Run:
+        """Return a run."""
+
+    async def metadata(self, run_id: str) -> dict[str, Any]:
+        """Return what a run has made."""
+
+    async def list(self, limit: int = 50) -> Sequence[Run]:
+        """Return the newest runs, newest first."""
+
+
 class Files(Protocol):
     """File tools of one actor on one opened workspace; `FileToolsFacade` says what each method promises and raises."""
 
@@ -124,6 +138,10 @@ class Files(Protocol):
     @property
     def projects(self) -> ProjectTable:
         """Facts about projects and other folders."""
+
+    @property
+    def runs(self) -> RunTable:
+        """Runs of agents on this workspace."""
 
     def for_actor(
         self, actor: Actor, *, require_version: bool | None = None, on_conflict: OnConflict | None = None

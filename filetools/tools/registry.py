@@ -26,6 +26,7 @@ from filetools.tools.offered import Names, Offered
 from filetools.tools.reading import READING
 from filetools.tools.retrying import RetryPolicy
 from filetools.tools.roots import Roots
+from filetools.tools.runs import RUNS
 from filetools.tools.searching import SEARCHING
 from filetools.tools.seen import Shown
 from filetools.tools.shown import shown, shown_failure
@@ -40,6 +41,7 @@ FILE_TOOLS: Final[tuple[AnyTool, ...]] = (
     *BUFFERS,
     *DESCRIPTORS,
     *CONTEXT,
+    *RUNS,
 )
 """The tools over files; those of the group "core" are what doors offer by default."""
 

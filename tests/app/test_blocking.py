@@ -122,6 +122,17 @@ def test_projects(files: BlockingFacade) -> None:
     assert files.projects.run(lambda registry: registry.list_projects()) == [made]
 
 
+def test_runs(files: BlockingFacade) -> None:
+    run = files.runs.begin(prompt="Write")
+    agent = files.for_actor(filetools.Actor(kind="agent", id="claude", session=run.session))
+    agent.write_file("r.txt", "r\n")
+    metadata = files.runs.finish(run.id)
+    assert [file["relative_path"] for file in metadata["files_created"]] == ["r.txt"]
+    assert [each.status for each in files.runs.list()] == ["completed"]
+    files.runs.undo(run.id)
+    assert not files.exists("r.txt")
+
+
 def test_descriptors(files: BlockingFacade) -> None:
     kept = files.descriptors()
     assert kept.run(lambda descriptors: descriptors.create("text")).attributes["fd"] == "fd:1"

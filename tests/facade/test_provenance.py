@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import time
+from dataclasses import replace
 from pathlib import Path
 from random import Random
 
@@ -62,7 +63,7 @@ async def test_each_line_belongs_to_who_wrote_it_last(files: FileToolsFacade, ro
     second = (await files.provenance("a.txt")).ranges[1]
     assert second.model_dump(exclude={"time"}) == {
         "first": 2, "last": 2, "actor": {"kind": "agent", "id": "alice"}, "session": "s1", "call": "c1",
-        "number": done.number, "before": None,
+        "number": done.number, "before": None, "run": None,
     }  # fmt: skip
     assert abs(time.time() - (second.time or 0)) < 60
 
@@ -180,6 +181,94 @@ async def test_who_wrote_what_is_right_after_many_versions(files: FileToolsFacad
         for line in lines[part.first - 1 : part.last]:
             if " in " in line and "line " not in line:
                 assert (part.actor or {})["id"] == ("alice", "bob")[int(line.split()[-1]) % 2]
+
+
+async def runs_of(files: FileToolsFacade, path: str) -> list[object]:
+    """Return for each range of lines what is told of its run, its id left out."""
+    found = [part.run for part in (await files.provenance(path)).ranges]
+    return [run and {name: value for name, value in run.items() if name != "id"} for run in found]
+
+
+async def test_only_what_a_run_wrote_while_it_lasted_is_from_it(files: FileToolsFacade) -> None:
+    agent = files.for_actor(ALICE)
+    await agent.write_file("n.txt", "before\n")
+    run = await files.runs.begin(session="s1", prompt="  Write\n\ta report ")
+    await agent.append_file("n.txt", "first\n")
+    await files.for_actor(BOB).append_file("n.txt", "bob's\n")
+    await files.runs.note_turn(run.id)
+    await files.runs.note_turn(run.id)
+    await agent.append_file("n.txt", "second\n")
+    during = await runs_of(files, "n.txt")
+    await files.runs.finish(run.id)
+    await agent.append_file("n.txt", "after\n")
+    told = {"prompt": "Write a report"}
+    assert during == [None, told, None, {**told, "turn": 2}]
+    assert await runs_of(files, "n.txt") == [*during, None]
+    assert [part.run for part in (await files.provenance("n.txt")).ranges][1] == {"id": run.id, **told}
+
+
+async def test_a_long_prompt_ends_at_a_whole_character(files: FileToolsFacade) -> None:
+    run = await files.runs.begin(prompt="x" * 79 + "e\u0301" * 2)
+    await files.for_actor(replace(ALICE, session=run.session)).write_file("n.txt", "a\n")
+    assert await runs_of(files, "n.txt") == [{"prompt": "x" * 79}]
+
+
+async def test_what_a_shell_did_is_from_the_run_that_it_counts_for(files: FileToolsFacade, root: Path) -> None:
+    (root / "a.txt").write_text("before\n")
+    run = await files.runs.begin(prompt="Go on")
+    await files.runs.note_turn(run.id)
+    (root / "a.txt").write_text("before\nduring\n")
+    during = await runs_of(files, "a.txt")
+    await files.runs.finish(run.id)
+    (root / "a.txt").write_text("before\nduring\nafter\n")
+    assert during == [None, None]
+    assert await runs_of(files, "a.txt") == [None, {"prompt": "Go on", "turn": 1}, None]
+
+
+async def test_lines_that_the_undo_of_a_run_brings_back_are_not_from_it(files: FileToolsFacade) -> None:
+    run = await files.runs.begin()
+    await files.for_actor(replace(ALICE, session=run.session)).edit_file("a.txt", [Edit(old="two", new="2")])
+    await files.runs.finish(run.id)
+    assert await runs_of(files, "a.txt") == [None, {"prompt": ""}, None]
+    await files.runs.undo(run.id)
+    assert not any(await runs_of(files, "a.txt"))
+
+
+async def test_a_run_that_is_not_kept_is_not_named(files: FileToolsFacade) -> None:
+    run = await files.runs.begin()
+    await files.for_actor(replace(ALICE, session=run.session)).write_file("n.txt", "a\n")
+    await files.runs.finish(run.id)
+    table = files._parts.journal.runs
+    row = table.get(run.id)
+    assert row is not None
+    table.put([replace(row, is_gone=True)])
+    (part,) = (await files.provenance("n.txt")).ranges
+    assert (part.session, part.run) == (run.session, None)
+
+
+async def test_of_two_runs_of_one_session_it_is_the_one_under_way(files: FileToolsFacade) -> None:
+    agent, ids = files.for_actor(ALICE), []
+    for number in range(3):
+        run = await files.runs.begin(session="s1")
+        await agent.append_file("n.txt", f"{number}\n")
+        await files.runs.finish(run.id)
+        ids.append(run.id)
+    table = files._parts.journal.runs
+    row = table.get(ids[0])
+    assert row is not None
+    # As if its process had died: its end is not known.
+    table.put([replace(row, value={**row.value, "last": None, "status": "failed"})])
+    assert [(part.run or {})["id"] for part in (await files.provenance("n.txt")).ranges] == ids
+
+
+async def test_runs_of_a_journal_that_was_put_back_are_not_named(files: FileToolsFacade) -> None:
+    run = await files.runs.begin()
+    await files.for_actor(replace(ALICE, session=run.session)).write_file("n.txt", "a\n")
+    table = files._parts.journal.runs
+    row = table.get(run.id)
+    assert row is not None
+    table.put([replace(row, value={**row.value, "first": f"other:{run.first.partition(':')[2]}"})])
+    assert await runs_of(files, "n.txt") == [None]
 
 
 class Walks:

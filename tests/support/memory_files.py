@@ -22,6 +22,7 @@ from filetools.errors import (
     PathExistsError,
     PathIsDirectoryError,
     PathNotFoundError,
+    RunNotFoundError,
     VersionMismatchError,
 )
 from filetools.events import Event, EventBus
@@ -58,6 +59,8 @@ from filetools.models import (
 from filetools.paths.patterns import Glob, is_glob
 from filetools.project.folder import ProjectFolder
 from filetools.project.registry import Registry
+from filetools.sessions.discovery import Discovery, metadata
+from filetools.sessions.runs import Run
 from filetools.settings import Settings
 
 MOMENT = datetime(2024, 1, 2, tzinfo=UTC)
@@ -81,6 +84,7 @@ class Tree:
     documents: dict[str, OpenBuffer] = field(default_factory=dict)
     descriptors: Descriptors = field(default_factory=Descriptors)
     registry: MemoryTable = field(default_factory=lambda: MemoryTable(MemoryTexts()))
+    runs: dict[str, Run] = field(default_factory=dict)
     failures: list[BaseException] = field(default_factory=list)
     """Raised by the next calls, one each, before they do anything."""
     calls: list[tuple[str, Actor]] = field(default_factory=list)
@@ -182,6 +186,25 @@ class MemoryProjects:
         return work(self._registry)
 
 
+class MemoryRuns:
+    """Runs of a memory workspace, which have made nothing."""
+
+    def __init__(self, runs: Mapping[str, Run]) -> None:
+        self._runs = runs
+
+    async def get(self, run_id: str) -> Run:
+        if run_id not in self._runs:
+            raise RunNotFoundError(run_id)
+        return self._runs[run_id]
+
+    async def metadata(self, run_id: str) -> dict[str, Any]:
+        run = await self.get(run_id)
+        return metadata(Discovery(), session=run.session, session_dir="/project", root="/project")
+
+    async def list(self, limit: int = 50) -> Sequence[Run]:
+        return list(self._runs.values())[::-1][:limit]
+
+
 class MemoryFiles:
     """Implements `Files` over a `Tree`; events that its bus carries are kept in `events`."""
 
@@ -220,6 +243,10 @@ class MemoryFiles:
     @property
     def projects(self) -> MemoryProjects:
         return MemoryProjects(self.tree.registry, self.bus)
+
+    @property
+    def runs(self) -> MemoryRuns:
+        return MemoryRuns(self.tree.runs)
 
     @property
     def root_paths(self) -> tuple[str, ...]:

@@ -140,8 +140,8 @@ async def _file_diff(files: FileToolsFacade, where: str, old: str | None, new: s
 def who(desk: Desk, path: PathArgument) -> None:
     """Show who wrote each line of a file last.
 
-    With the change, the actor and the time. Moves are followed. "external" is a program that knows nothing of filetools;
-    lines without a name are older than what is known.
+    With the change, the actor and the time, and below them the runs of agents that lines are from. Moves are followed.
+    "external" is a program that knows nothing of filetools; lines without a name are older than what is known.
     """
 
     async def work(files: FileToolsFacade) -> ProvenanceResult:
@@ -210,6 +210,21 @@ def _show_lines(result: ProvenanceResult, content: str) -> None:
         for number in range(part.first, part.last + 1):
             text = printable_line(lines[number - 1]) if number <= len(lines) else ""
             print_line(*_author(part, is_first=number == part.first), (f"{number:>{width}}  ", "dim"), text)
+    _show_runs(result)
+
+
+def _show_runs(result: ProvenanceResult) -> None:
+    """Print of each run which lines are from it, and below that what it was told."""
+    places: dict[tuple[str, str], list[str]] = {}
+    for part in result.ranges:
+        if part.run is not None:
+            turn = f" (turn {part.run['turn']})" if "turn" in part.run else ""
+            span = f"{part.first}-{part.last}" if part.first < part.last else str(part.first)
+            places.setdefault((part.run["id"], part.run["prompt"]), []).append(span + turn)
+    for (run, prompt), spans in places.items():
+        print_line((run, actor_style("agent")), (f"  lines {', '.join(spans)}", "dim"))
+        if prompt:
+            print_line(f"  {printable_line(prompt)}")
 
 
 def _author(part: LineRange, *, is_first: bool) -> list[tuple[str, str]]:

@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+import filetools
+from filetools.models import Actor
+from tests.support.crashing import QUIET
 from tests.support.terminal import CommandLine
 
 
@@ -24,6 +27,32 @@ def test_who_shows_each_line_with_who_wrote_it_last(run: CommandLine) -> None:
     assert [start[:2] for start in starts] == [["before", "1"], ["2", "alice"], [], ["before", "1"], ["3", "external"]]
     assert all(len(line) <= 80 for line in done.lines)
     assert run("who", "src/app.py", "--json").json["data"]["ranges"][1]["actor"] == {"kind": "agent", "id": "alice"}
+
+
+async def test_who_names_the_runs_of_agents_below_the_lines(run: CommandLine) -> None:
+    async with filetools.open(run.folder, settings=QUIET) as files:
+        first = await files.runs.begin(prompt="Write \x1b[31mall\nof it")
+        agent = files.for_actor(Actor(kind="agent", id="claude", session=first.session))
+        await agent.append_file("src/app.py", "four\nfive\n")
+        for number in range(3):
+            await files.runs.note_turn(first.id, f"Step {number}/3")
+        await agent.edit_file("src/app.py", old="one", new="ONE")
+        await files.runs.finish(first.id)
+        second = await files.runs.begin()
+        agent = files.for_actor(Actor(kind="agent", id="claude", session=second.session))
+        await agent.edit_file("src/app.py", old="five", new="FIVE")
+        await files.runs.finish(second.id)
+    lines = run("who", "src/app.py").lines
+    assert [line[28:] for line in lines[:5]] == ["1  ONE", "2  two", "3  three", "4  four", "5  FIVE"]
+    assert lines[5:] == [
+        f"{first.id}  lines 1 (turn 3), 4", "  Write \\x1b[31mall of it", f"{second.id}  lines 5"
+    ]  # fmt: skip
+    told = [part.get("run") for part in run("who", "src/app.py", "--json").json["data"]["ranges"]]
+    prompt = "Write \x1b[31mall of it"
+    assert told == [
+        {"id": first.id, "turn": 3, "prompt": prompt}, None, {"id": first.id, "prompt": prompt},
+        {"id": second.id, "prompt": ""},
+    ]  # fmt: skip
 
 
 def test_tabs_stay_in_a_pipe_and_are_blanks_at_a_terminal(run: CommandLine) -> None:
