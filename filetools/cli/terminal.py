@@ -202,6 +202,9 @@ def print_table(table: rich_table.Table) -> None:
 
 def use_terminal() -> None:
     """Prepare the process's streams: no character stops the output, warnings of the library are one line each."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:  # whoever started the process has closed it
+            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115 - it stays open
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")

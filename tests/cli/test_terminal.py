@@ -1,5 +1,9 @@
 from __future__ import annotations
 
+import subprocess
+import sys
+from pathlib import Path
+
 import pytest
 
 from filetools.cli.terminal import printable, printable_text
@@ -33,3 +37,19 @@ def test_every_control_character_is_escaped_and_a_text_keeps_its_tabs_and_lines(
         assert printable(f"a{character}b").isprintable(), code
         assert (printable_text(f"a{character}b") == f"a{character}b") is (character in "\n\t"), code
     assert printable_text("a\r\nb\r") == "a\nb\\r"
+
+
+@pytest.mark.parametrize(
+    ("closed", "code", "error"),
+    [
+        ("</dev/null >&-", 0, ""),
+        ("</dev/null >&- 2>&-", 0, ""),
+        ("<&-", 1, "standard input: not JSON: EOF while parsing a value at line 1 column 0\n"),
+    ],
+)
+def test_streams_that_are_closed_stop_nothing(closed: str, code: int, error: str, tmp_path: Path) -> None:
+    source = "-" if code else "items.json"
+    (tmp_path / "items.json").write_bytes(b"[]")
+    line = f'exec "$0" -m filetools history analyze --input {source} {closed}'
+    ran = subprocess.run(["sh", "-c", line, sys.executable], capture_output=True, cwd=tmp_path, text=True, check=False)
+    assert (ran.returncode, ran.stdout, ran.stderr) == (code, "", error)
