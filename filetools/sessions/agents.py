@@ -35,18 +35,21 @@ class Agents:
 
     def __init__(self, logs: ProjectLogs) -> None:
         self._logs = logs
+        self._visited = set[str]()  # ids and paths: paths have a slash
 
     def below(self, session_id: str) -> list[AgentLog]:
-        """Return the agents of a session and all below them, each log once, parents first where they are known."""
-        found: dict[WorkspacePath, AgentLog] = {}
-        ids, pending = {session_id}, deque([session_id])
+        """Return the agents of a session and all below them, parents first where they are known; each log once ever."""
+        found, pending = list[AgentLog](), deque([session_id])
         while pending:
-            parent = pending.popleft()
+            if (parent := pending.popleft()) in self._visited:
+                continue
+            self._visited.add(parent)
             for agent in (*self._beside.get(parent, ()), *self._inside(parent)):
-                found.setdefault(agent.path, agent)
-                pending += {agent.agent_id} - ids
-                ids.add(agent.agent_id)
-        return list(found.values())
+                if agent.path not in self._visited:
+                    self._visited.add(agent.path)
+                    found.append(agent)
+                    pending.append(agent.agent_id)
+        return found
 
     @cached_property
     def _beside(self) -> Mapping[str, Sequence[AgentLog]]:

@@ -110,10 +110,10 @@ class Conversation:
             calls = {node.uuid: node for node in responses[response]}
             found = {each.uuid: each for uuid in calls for each in results.get(uuid, ()) if each.uuid not in seen}
             near = [each for each in found.values() if each.parent in calls]
-            done = answered.union(*(each.results or () for each in near))
+            done = {call for each in near for call in each.results or ()}
             far = (each for each in found.values() if each.parent not in calls)
             for each in sorted(far, key=lambda each: position[each.uuid]):
-                callers = [owners.get(call) for call in each.results or () if call not in done]
+                callers = [owners.get(call) for call in each.results or () if not (call in done or call in answered)]
                 if any(caller.uuid in calls for caller in callers if caller is not None):
                     done.update(each.results or ())
                     near.append(each)

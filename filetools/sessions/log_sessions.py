@@ -18,7 +18,7 @@ from filetools.sessions.texts import INTERRUPTED, extract_text, format_title, is
 
 logger = logging.getLogger(__name__)
 
-_COMMAND: Final = re.compile(r"<command-name>(.*?)</command-name>", re.DOTALL)
+_COMMAND: Final = re.compile(r"(?>.*?<command-name>)(.*?)</command-name>", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -134,7 +134,7 @@ def _subject(entries: Iterable[Entry]) -> str:
     users = [entry for entry in entries if entry.type == "user"]
     own = [entry for entry in users if not (entry.is_meta or entry.is_summary or entry.is_sidechain)]
     texts = [extract_text(entry.content) for entry in own]
-    commands = (found[1].strip() for found in map(_COMMAND.search, texts) if found)
+    commands = (found[1].strip() for found in map(_COMMAND.match, texts) if found)
     said = (text for text in texts if not (is_trivial(text) or is_noise(text, min_length=0) or INTERRUPTED in text))
     return (
         next(said, "") or next(commands, "") or next(filter(None, (extract_text(entry.content) for entry in users)), "")

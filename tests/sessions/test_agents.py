@@ -156,6 +156,18 @@ def test_folders_below_are_walked_and_nothing_else_in_them_counts(writer: LogWri
     assert ids(logs, session.session_id) == ["a1", "a2", "a3"]
 
 
+def test_no_log_is_told_of_twice(writer: LogWriter, logs: Path) -> None:
+    first, second = (writer.session().user("What a person said") for _ in range(2))
+    agent = first.agent("Look", layout="flat", agentId="a1")
+    agent.agent("Look there", layout="flat", agentId="a2", sessionId="a1")
+    notes(agent, {"parentAgentId": second.session_id})
+    with opened_logs(PROJECT, logs=logs) as opened:
+        assert opened is not None
+        agents = Agents(opened)
+        told = [[each.agent_id for each in agents.below(log.session_id)] for log in (first, second)]
+    assert told == [["a1", "a2"], []]
+
+
 @pytest.mark.parametrize("layout", ["flat", "nested"])
 def test_loops_of_agents_end(writer: LogWriter, logs: Path, layout: Layout) -> None:
     session = writer.session().user("What a person said")

@@ -259,6 +259,18 @@ def test_of_several_results_far_from_their_call_the_first_in_the_log_is_put_back
     assert tree([*entries, entry("c", "b", message=result)]).uuids() == ["a", "b", "c"]
 
 
+@pytest.mark.timeout(20)  # copying all results for each answer takes longer
+def test_a_long_conversation_is_walked_once() -> None:
+    count, entries = 20_000, list[Entry]()
+    for turn in range(count):
+        call = {"type": "tool_use", "id": f"t{turn}"}
+        entries += [
+            entry(f"a{turn}", f"r{turn - 1}", "assistant", message={"id": f"m{turn}", "content": [call]}),
+            entry(f"r{turn}", f"a{turn}", message={"content": [{"type": "tool_result", "tool_use_id": f"t{turn}"}]}),
+        ]
+    assert len(tree(entries).uuids()) == 2 * count
+
+
 def test_ids_of_another_type_pair_nothing() -> None:
     entries = [
         entry("a", None, "assistant", message={"id": "m", "content": [{"type": "tool_use", "id": 5}]}),

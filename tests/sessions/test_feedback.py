@@ -294,6 +294,14 @@ def test_entries_without_uuid_and_time_count_in_each_session(writer: LogWriter, 
     assert said(collect(logs)) == ["Say it again"] * 2
 
 
+def test_an_agent_that_two_sessions_claim_is_read_once(writer: LogWriter, logs: Path) -> None:
+    agent = writer.session(ID).user("Said in the first").agent("Look", layout="flat")
+    agent.path.write_bytes(rendered({"type": "user", "sessionId": ID, "message": "Look"}))
+    writer.session(SECOND_ID).user("Said in the second")
+    agent.path.with_suffix(".meta.json").write_bytes(rendered({"parentAgentId": SECOND_ID}))
+    assert Counter(said(collect(logs))) == {"Said in the first": 1, "Said in the second": 1, "Look": 1}
+
+
 def test_two_entries_of_one_uuid_cost_one_warning_and_no_text(
     writer: LogWriter, logs: Path, warnings: Warnings
 ) -> None:

@@ -198,6 +198,11 @@ def test_else_the_first_command_is_the_title(writer: LogWriter) -> None:
     assert title(log) == "/model"
 
 
+def test_of_commands_without_an_end_none_is_looked_for_again_and_again(writer: LogWriter) -> None:
+    text = "<command-name>" * 50_000  # takes minutes if each beginning is followed to the end
+    assert title(writer.session().user(text)) == f"{text[:77]}..."
+
+
 def test_else_the_first_text_of_a_user(writer: LogWriter) -> None:
     log = writer.session().user([{"type": "text", "text": ""}]).user("By a program", isMeta=True).user("continue")
     assert title(log) == "By a program"
