@@ -47,11 +47,12 @@ async def test_what_is_no_run_is_refused(files: FileToolsFacade) -> None:
     assert await call(files, "list_runs") == {"runs": []}
 
 
-async def test_runs_are_listed_with_what_is_known_of_them(files: FileToolsFacade) -> None:
+async def test_runs_are_listed_newest_first_with_what_is_known_of_them(files: FileToolsFacade) -> None:
     older = (await ran(files, "n.txt")).session
     newer = await files.runs.begin(session="s9", prompt="Go\non")
     await files.runs.note_turn(newer.id, "Step 1/9")
     found = (await call(files, "list_runs"))["runs"]
+    assert [row["id"] for row in found] == [newer.id, older]
     rows = {row.pop("id"): row for row in found}
     assert [row.pop("started")[-1] for row in rows.values()] == ["Z", "Z"]
     assert rows[older].pop("ended")[-1] == "Z"
@@ -59,7 +60,7 @@ async def test_runs_are_listed_with_what_is_known_of_them(files: FileToolsFacade
         newer.id: {"session": "s9", "status": "running", "step": "Step 1/9", "prompt": "Go\non"},
         older: {"session": older, "status": "completed", "command": "agent", "prompt": "Write"},
     }
-    assert len((await call(files, "list_runs", limit=1))["runs"]) == 1
+    assert [row["id"] for row in (await call(files, "list_runs", limit=1))["runs"]] == [newer.id]
 
 
 async def test_a_run_is_told_with_what_it_made_by_the_paths_of_other_tools(
