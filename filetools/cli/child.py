@@ -9,6 +9,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Final
 
+from filetools.cli.terminal import print_refusal
+
 NOT_FOUND: Final = 127
 NOT_EXECUTABLE: Final = 126
 _SIGNALLED: Final = 128
@@ -45,6 +47,13 @@ async def run_attached(command: Sequence[str], *, environment: Mapping[str, str]
         finally:
             child.terminate()  # nothing, if it has ended
             await waiting
+
+
+def refuse_child(command: Sequence[str], error: OSError) -> int:
+    """Say why a program could not be started, and return the exit code that shells have for it."""
+    is_missing = isinstance(error, FileNotFoundError)
+    print_refusal(f"{command[0]}: {'command not found' if is_missing else error.strerror}", None)
+    return NOT_FOUND if is_missing else NOT_EXECUTABLE
 
 
 def _exit_code(code: int) -> int:

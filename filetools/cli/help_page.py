@@ -139,7 +139,7 @@ def _print_part(heading: str, rows: Iterable[tuple[rich_text.Text, str]]) -> Non
 
 def _spelling(ctx: Any, option: TyperOption) -> rich_text.Text:
     short = next((each for each in option.opts if not each.startswith("--")), "")
-    longer = ", ".join(each for each in option.opts if each.startswith("--"))
+    longer = ", ".join(each for each in (*option.opts, *option.secondary_opts) if each.startswith("--"))
     metavar = "" if option.is_flag else f" {option.metavar or _metavar(option.display_type(ctx).strip('<>'))}"
     return rich_text.Text.assemble((f"{short}, " if short else "    ", "cyan"), (longer, "cyan"), metavar)
 

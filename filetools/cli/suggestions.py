@@ -95,6 +95,16 @@ def numbers(ctx: typer.Context, incomplete: str) -> Suggested:
     return _fitting(_desk(ctx).peek(work), incomplete)
 
 
+def runs(ctx: typer.Context, incomplete: str) -> Suggested:
+    """Return the newest runs of agents."""
+
+    async def work(files: FileToolsFacade) -> Suggested:
+        found = await files.runs.list(_MOST)
+        return [(run.id, f"{run.status}, {moment(run.started)}: {run.prompt or run.command}") for run in found]
+
+    return _fitting(_desk(ctx).peek(work), incomplete)
+
+
 def questions(ctx: typer.Context, incomplete: str) -> Suggested:
     """Return the requests that wait for an answer."""
 

@@ -21,6 +21,7 @@ _HINTS: Final = {
     "VERSION_MISMATCH": "Look at it with 'filetools read', then run the command again.",
     "VERSION_GONE": "See what is kept with 'filetools versions'.",
     "FD_NOT_FOUND": "'filetools fd list' tells which there are; --actor says whose.",
+    "RUN_NOT_FOUND": "'filetools runs' lists them.",
     "APPROVAL_REQUIRED": "Run the command at a terminal, where you are asked.",
     "STATE_ELSEWHERE": "Pass --state-dir with the folder that the root was first opened with.",
     "LOCK_TIMEOUT": "Run the command again when the other has finished.",

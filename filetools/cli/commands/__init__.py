@@ -30,6 +30,14 @@ COMMANDS: Final[Mapping[str, tuple[str, str]]] = {
     "undo": ("going_back", "Take changes back, all or nothing."),
     "redo": ("going_back", "Take your last undo, or your last restore, back."),
     "restore": ("going_back", "Have the tree, or a part of it, be as it was at a checkpoint."),
+    "run": (
+        "runs",
+        "Run an agent, or any program; tell what it created, modified and deleted, and how to take it back.",
+    ),
+    "runs": (
+        "runs",
+        "List the runs of agents, newest first, or show one with what it has created, modified and deleted.",
+    ),
     "init": ("starting", "Make a folder a root, with the state that keeps its history."),
     "status": ("mirror", "Show what changed since the last checkpoint, what is unsaved, and what waits for you."),
     "sync": ("mirror", "Make the mirror equal to the workspace."),

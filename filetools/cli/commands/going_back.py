@@ -52,6 +52,7 @@ def register(app: typer.Typer) -> None:
         examples=(
             "filetools undo", "filetools undo --of alice --dry-run", "filetools undo -n 17 -n 18",
             "filetools undo --of '*' --since 10m src", "filetools undo --session s1 --partial",
+            "filetools undo --run run-6b04479483bd",
         ),
     )(undo)  # fmt: skip
     workspace_command(app, CHANGING, panel=_PANEL, examples=("filetools redo", "filetools redo --dry-run"))(redo)
@@ -80,6 +81,9 @@ def undo(
     ] = None,
     call: Annotated[str | None, typer.Option(metavar="ID", help="The changes of this call.")] = None,
     session: Annotated[str | None, typer.Option(metavar="ID", help="The changes of this session.")] = None,
+    run: Annotated[
+        str | None, typer.Option(metavar="ID", help="All changes of this run.", autocompletion=suggestions.runs)
+    ] = None,
     since: Moment = None,
     until: Moment = None,
     partial: Partial = False,
@@ -90,11 +94,14 @@ def undo(
     Without anything else your last change; --of takes another's. What others changed since stays: their changes and the
     undo are merged, and what overlaps is a conflict (exit code 3), never an overwrite.
     """
+    others = (path, number, of, call, session, since, until)
+    if run is not None and any(others):
+        raise typer.BadParameter("--run stands alone: a run is taken back whole")
     start, end = _moment(since), _moment(until)
 
     async def work(files: FileToolsFacade) -> UndoResult:
         return await files.undo(
-            call=call, session=session, since=start, until=end, actor=of, numbers=number or None,
+            call=call, session=session, since=start, until=end, actor=of, numbers=number or None, run=run,
             path=None if path is None else desk.path(path), dry_run=dry_run, partial=partial,
         )  # fmt: skip
 

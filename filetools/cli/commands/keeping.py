@@ -13,11 +13,11 @@ from rich.filesize import decimal
 from rich.text import Text
 
 from filetools.cli import suggestions
-from filetools.cli.child import NOT_EXECUTABLE, NOT_FOUND, run_child
+from filetools.cli.child import refuse_child, run_child
 from filetools.cli.command import workspace_command
 from filetools.cli.desk import CHANGING, READING, Desk
 from filetools.cli.records import moment
-from filetools.cli.terminal import STDERR, print_line, print_note, print_refusal, printable
+from filetools.cli.terminal import STDERR, print_line, print_note, printable
 from filetools.cli.tree_changes import change_lines, counted, unsure_lines
 from filetools.errors import FileToolsError, InvalidArgumentError
 
@@ -129,9 +129,7 @@ def _around(desk: Desk, command: Sequence[str], name: str | None, *, replace: bo
     try:
         desk.note_failure(run_child(command))
     except OSError as error:
-        is_missing = isinstance(error, FileNotFoundError)
-        print_refusal(f"{command[0]}: {'command not found' if is_missing else error.strerror}", None)
-        desk.note_failure(NOT_FOUND if is_missing else NOT_EXECUTABLE)
+        desk.note_failure(refuse_child(command, error))
         desk.perform(forget, lambda _: None)
     else:
         desk.perform(compare, lambda result: _show_effect(result, program))

@@ -31,6 +31,7 @@ READING: dict[str, Sequence[tuple[str, ...]]] = {
     "undo": (("--dry-run",), ("--of", "*", "--since", "1h", "--dry-run")),
     "redo": (("--dry-run",),),
     "restore": (("nope", "--dry-run"),),
+    "runs": ((), ("run-000000000000",)),
     "status": ((), ("-v",), ("--json",)),
     "mirror": ((), ("list", "--json"), ("remove", "nope")),
     "fd": (("list",), ("read", "fd:1"), ("search", "fd:1", "x", "--json")),
@@ -45,7 +46,7 @@ READING: dict[str, Sequence[tuple[str, ...]]] = {
     "doctor": ((), ("--settings",), ("--repair",), ("--json",)),
 }
 CHANGING = {
-    "demo", "write", "append", "rm", "mv", "cp", "mkdir", "checkpoint", "init", "sync",
+    "demo", "write", "append", "rm", "mv", "cp", "mkdir", "checkpoint", "init", "sync", "run",
     "follow", "mcp", "serve",  # what others do from now on is recorded by these
 }  # fmt: skip
 LINES = [(command, *arguments) for command, lines in READING.items() for arguments in lines]
