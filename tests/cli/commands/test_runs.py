@@ -17,7 +17,7 @@ from tests.support.storms.pictures import on_disk
 from tests.support.terminal import CommandLine, Ran, Running
 
 FILETOOLS = f"{shlex.quote(sys.executable)} -m filetools"
-RUN = r"run-[0-9a-f]{12}"
+RUN = r"run-[0-9a-f]+"
 AWAIT = "while [ ! -e go ]; do sleep 0.01; done"
 
 
