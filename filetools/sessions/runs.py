@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from typing import Any, Final, Literal
 
 from filetools.dataclass import dataclass
-from filetools.errors import InvalidArgumentError, RunNotFoundError
+from filetools.errors import FileToolsError, InvalidArgumentError, RunNotFoundError
 from filetools.journal import Table, TableRow
 from filetools.models import Actor
 from filetools.stores import is_alive, process_mark
@@ -182,9 +182,12 @@ class Runs:
 
     def _settled(self, run: Run) -> Run:
         """Return a run, which has failed if the process that looked after it is dead."""
-        if run.status == "running" and is_alive(run.pid, run.mark) is False:
+        if run.status != "running" or is_alive(run.pid, run.mark) is not False:
+            return run
+        try:
             return self.alter(run.id, status="failed", ended=self._clock())
-        return run
+        except FileToolsError:  # on a full disk it is told all the same
+            return replace(run, status="failed", ended=self._clock())
 
 
 def _run(row: TableRow) -> Run:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from filetools.content import version_of
-from filetools.errors import InvalidArgumentError, RunNotFoundError
+from filetools.errors import DiskFullError, InvalidArgumentError, RunNotFoundError
 from filetools.journal import SqliteJournal, TableRow
 from filetools.models import Actor
 from filetools.sessions.runs import MOST_RUNS, Run, Runs, new_run_id
@@ -145,13 +146,33 @@ def test_ids_sort_by_time() -> None:
     assert {len(each) for each in ids} == {len("run-") + 15}
 
 
-def test_a_run_fails_with_the_process_that_looked_after_it(world: World) -> None:
+def begin_and_die(world: World) -> None:
     program = (
         "import sys; from pathlib import Path; from tests.sessions.test_runs import World\n"
         "world = World(Path(sys.argv[1])); world.begin(); world.journal.close()"
     )
     subprocess.run([sys.executable, "-c", program, str(world.folder)], cwd=REPOSITORY, check=True)
     world.now += 5
+
+
+def test_a_run_of_a_dead_process_is_told_on_a_full_disk(world: World) -> None:
+    class Full:
+        """The rows, on a disk that takes no more."""
+
+        def put(self, rows: Sequence[TableRow], *, durable: bool = True) -> bool:
+            raise DiskFullError("journal.db")
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(world.journal.runs, name)
+
+    begin_and_die(world)
+    full: Any = Full()
+    (run,) = Runs(full, keep=world.keep, clock=lambda: world.now).list()
+    assert (run.status, run.ended) == ("failed", START + 5)
+
+
+def test_a_run_fails_with_the_process_that_looked_after_it(world: World) -> None:
+    begin_and_die(world)
     found = world.runs.list()
     assert [(run.status, run.ended) for run in found] == [("failed", START + 5)]
     assert world.runs.get("run-1") == found[0]
