@@ -27,7 +27,11 @@ if TYPE_CHECKING:
         Upload,
         change_entry,
     )
+    from filetools.paths.patterns import ExcludeRules, compile_patterns
     from filetools.permissions import ApprovalAnswer, ApprovalDecision, ApprovalRequest
+    from filetools.sessions.agent_text import AgentText
+    from filetools.sessions.discovery import attach, is_enabled, sse
+    from filetools.sessions.runs import Run
 else:
     __getattr__, __dir__ = deferred(
         __name__,
@@ -47,7 +51,11 @@ else:
             "filetools.events": "BufferEvent, Event, Subscription, TreeEvent, from_record",
             "filetools.facade": "FeedPage, FileToolsFacade, OpenedFile, Transaction, TransactionResult, "
             "Upload, change_entry",
+            "filetools.paths.patterns": "ExcludeRules, compile_patterns",
             "filetools.permissions": "ApprovalAnswer, ApprovalDecision, ApprovalRequest",
+            "filetools.sessions.agent_text": "AgentText",
+            "filetools.sessions.discovery": "attach, is_enabled, sse",
+            "filetools.sessions.runs": "Run",
         },
     )
 
@@ -55,6 +63,7 @@ __all__ = [
     "TOKEN_FILE",
     "AgentRun",
     "AgentRuns",
+    "AgentText",
     "ApprovalAnswer",
     "ApprovalDecision",
     "ApprovalRequest",
@@ -63,6 +72,7 @@ __all__ = [
     "Check",
     "Edit",
     "Event",
+    "ExcludeRules",
     "FeedPage",
     "FileToolsFacade",
     "Folder",
@@ -73,6 +83,7 @@ __all__ = [
     "Registration",
     "Repair",
     "Rescue",
+    "Run",
     "Subscription",
     "TextEdit",
     "Transaction",
@@ -80,13 +91,16 @@ __all__ = [
     "TreeEvent",
     "Upload",
     "add_mirror",
+    "attach",
     "change_entry",
+    "compile_patterns",
     "examine",
     "extras",
     "facts",
     "folder_at",
     "from_record",
     "installation",
+    "is_enabled",
     "keeps_state",
     "lacks_state",
     "list_mirrors",
@@ -99,4 +113,5 @@ __all__ = [
     "read_token",
     "remove_mirror",
     "repair",
+    "sse",
 ]

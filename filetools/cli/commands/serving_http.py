@@ -28,6 +28,19 @@ if TYPE_CHECKING:
     from filetools.servers.http import Listener, ServerApplication
 
 _PANEL: Final = "Serve programs"
+Names = Annotated[
+    list[str] | None,
+    typer.Option(help="Name under which clients call it, such as a proxy's; they need the token.", metavar="NAME"),
+]
+AllowOrigins = Annotated[
+    list[str] | None, typer.Option(help="Origin whose pages may call, such as http://localhost:3000.", metavar="URL")
+]
+AgentCommand = Annotated[
+    str | None,
+    typer.Option(
+        help="Agent to run at /v1/chat/completions, for who has the token; speaks stream-json.", metavar="COMMAND"
+    ),
+]
 
 
 def register(app: typer.Typer) -> None:
@@ -46,14 +59,8 @@ def serve(
         str, typer.Option(help="Address to listen at; any but this machine's own needs a token.")
     ] = "127.0.0.1",
     port: Annotated[int, typer.Option(help="Port to listen at; 0 for any that is free.", min=0, max=65535)] = 8765,
-    name: Annotated[
-        list[str] | None,
-        typer.Option(help="Name under which clients call it, such as a proxy's; they need the token.", metavar="NAME"),
-    ] = None,
-    allow_origin: Annotated[
-        list[str] | None,
-        typer.Option(help="Origin whose pages may call, such as http://localhost:3000.", metavar="URL"),
-    ] = None,
+    name: Names = None,
+    allow_origin: AllowOrigins = None,
     open_page: Annotated[
         bool, typer.Option("--open", help="Log your browser in: you may edit and approve there.")
     ] = False,
@@ -63,6 +70,8 @@ def serve(
         Path | None, typer.Option(help="File with the token that callers must know.", dir_okay=False)
     ] = None,
     allow_root: AllowRoots = None,
+    agent: AgentCommand = None,
+    max_steps: Annotated[int, typer.Option(help="How many turns with tools it may take.", min=1)] = 200,
 ) -> None:
     """Serve files, tools and changes over HTTP, and MCP at /mcp.
 
@@ -73,7 +82,7 @@ def serve(
             print_refusal(f"serving HTTP needs the package {package!r}", install_command("server"))
             raise typer.Exit(FAILED)
     # A second to import, and only this command needs it.
-    from filetools.servers.http import HttpOptions, is_loopback, listen
+    from filetools.servers.http import AgentOptions, HttpOptions, is_loopback, listen
     from filetools.servers.http import serve as serve_http
 
     refuse_relative([str(root)])
@@ -85,6 +94,7 @@ def serve(
     options = HttpOptions(
         host=host, port=port, names=_host_names(name), origins=tuple(allow_origin or ()), tools=named(tools),
         person=user_name(), token=token,
+        agent=None if agent is None else AgentOptions(command=agent, token=token, max_steps=max_steps),
     )  # fmt: skip
     listener = listen(options)
 
@@ -94,6 +104,8 @@ def serve(
             # By a name of its own it is called through a proxy, and so by other machines.
             if token is None and (name or not is_loopback(host)):
                 at = listener.guarded_by(own_token(secrets))
+            elif token is None and agent is not None:
+                at = listener.guarded_by(own_token(secrets), only_agent=True)
 
             def announce(application: ServerApplication) -> None:
                 new_code = application.shared.logins.new_code if open_page else None
@@ -110,8 +122,11 @@ def _announce(place: Path, at: Listener, token_file: Path, new_code: Callable[[]
     print_line(f"Serving {printable(str(place))} at {here}")
     for address in elsewhere:
         print_line(f"Other machines reach it at {address}")
-    if at.options.token is not None:
-        print_line(f"Callers need the token in {printable(str(token_file))}")
+    whose = "Callers need" if at.options.token is not None else "Its callers need"
+    if (agent := at.options.agent) is not None:
+        print_line(f"The agent {printable(agent.model)} answers at {here}/v1/chat/completions")
+    if at.options.token is not None or agent is not None:
+        print_line(f"{whose} the token in {printable(str(token_file))}")
     if new_code is not None:
         print_line(f"Log in, once and within a minute: {at.addresses[-1]}/login#code={new_code()}")
     sys.stdout.flush()

@@ -9,10 +9,11 @@ require_extra("server", "filetools.servers.http", "fastapi", "starlette", "uvico
 # ruff: noqa: E402 - without the extra nothing below can be imported
 from filetools.servers.http.application import ServerApplication, http_application
 from filetools.servers.http.hosts import is_host_name, is_loopback
-from filetools.servers.http.options import HttpOptions, Limits
+from filetools.servers.http.options import AgentOptions, HttpOptions, Limits
 from filetools.servers.http.serving import Listener, listen, serve
 
 __all__ = [
+    "AgentOptions",
     "HttpOptions",
     "Limits",
     "Listener",

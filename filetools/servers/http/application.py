@@ -9,7 +9,7 @@ from typing import Final
 
 from fastapi import FastAPI
 
-from filetools.app import FileToolsFacade
+from filetools.app import AgentRuns, FileToolsFacade
 from filetools.servers.http.asgi import Application, Message, Receive, Scope, Send
 from filetools.servers.http.bodies import Bodies
 from filetools.servers.http.callers import Callers
@@ -17,10 +17,11 @@ from filetools.servers.http.failing import answer_failures
 from filetools.servers.http.live import Hub
 from filetools.servers.http.logins import Logins
 from filetools.servers.http.metrics import Metrics
+from filetools.servers.http.openai_chat import with_openai_errors
 from filetools.servers.http.openapi import describe
 from filetools.servers.http.options import HttpOptions
-from filetools.servers.http.routes import ROUTERS
-from filetools.servers.http.security import Guard
+from filetools.servers.http.routes import ROUTERS, chat
+from filetools.servers.http.security import AGENT_PATHS, Guard
 from filetools.servers.http.shared import Shared
 from filetools.servers.http.tracing import tracing
 from filetools.servers.mcp import DEFAULT_GROUP, DoorOptions
@@ -51,7 +52,12 @@ async def http_application(files: FileToolsFacade, options: HttpOptions) -> Asyn
     door = DoorOptions(tools=options.tools or usual, asks=False)
     keeps = is_enabled or any(tool.group == DESCRIPTOR_GROUP for tool in door.selected())
     callers = Callers(files, person=options.person, log=log, keeps_results=keeps)
-    shared = Shared(files=files, options=options, callers=callers, log=log, hub=hub, logins=Logins(), metrics=Metrics())
+    agent = options.agent
+    agents = None if agent is None else AgentRuns(agent.command, max_steps=agent.max_steps)
+    shared = Shared(
+        files=files, options=options, callers=callers, log=log, hub=hub, logins=Logins(), metrics=Metrics(),
+        agents=agents,
+    )  # fmt: skip
     async with mcp_application(files, door, path=MCP_PATH, is_guarded=True, log=log) as mcp:
         try:
             yield ServerApplication(shared, mcp)
@@ -59,6 +65,8 @@ async def http_application(files: FileToolsFacade, options: HttpOptions) -> Asyn
             shared.closing.set()
             log.abort_all()
             hub.close()
+            if agents is not None:
+                await agents.aclose()
 
 
 class ServerApplication:
@@ -86,6 +94,8 @@ class ServerApplication:
         if scope["type"] != "http":
             await self._guarded(scope, receive, send)
             return
+        if self.shared.agents is not None and scope["path"] in AGENT_PATHS:
+            send = with_openai_errors(send)
         started, told = time.monotonic(), 500
         metrics = self.shared.metrics
 
@@ -126,7 +136,7 @@ def _rest(shared: Shared) -> FastAPI:
         openapi_url="/openapi.json",
     )
     application.state.shared = shared
-    for router in ROUTERS:
+    for router in (*ROUTERS, *(() if shared.agents is None else (chat.router,))):
         application.include_router(router)
     describe(application)
     answer_failures(application)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Coroutine, Mapping
 from contextlib import suppress
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from fastapi.responses import Response
 
@@ -16,6 +16,7 @@ MEDIA_TYPE: Final = "text/event-stream"
 QUIET_SECONDS: Final = 15.0
 """After so long without an event a comment is sent: proxies end what is silent, and a dead client is found out."""
 _COMMENT: Final = ": \n\n"
+T = TypeVar("T")
 
 
 class EventStream(Response):
@@ -25,17 +26,24 @@ class EventStream(Response):
         parts: What is sent, made by `event_text`; closed at the end, whatever ends it.
         closing: Set when the server stops.
         headers: Further headers.
+        first: What comes before the parts, at once.
     """
 
     media_type = MEDIA_TYPE
 
     def __init__(
-        self, parts: AsyncGenerator[str, None], closing: asyncio.Event, headers: Mapping[str, str] | None = None
+        self,
+        parts: AsyncGenerator[str, None],
+        closing: asyncio.Event,
+        headers: Mapping[str, str] | None = None,
+        *,
+        first: str = "",
     ) -> None:
         super().__init__(None, 200, {"Cache-Control": "no-store", "X-Accel-Buffering": "no", **(headers or {})})
         del self.headers["content-length"]
         self._parts = parts
         self._closing = closing
+        self._first = first
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Send the events."""
@@ -43,22 +51,15 @@ class EventStream(Response):
         if scope["method"] == "HEAD":
             await send({"type": "http.response.body", "body": b""})
             return
-        sending = asyncio.create_task(self._send_all(send))
-        ends = {sending, asyncio.create_task(_gone(receive)), asyncio.create_task(self._closing.wait())}
-        try:
-            await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            for task in ends:
-                task.cancel()
-            await asyncio.gather(*ends, return_exceptions=True)
-        if not sending.cancelled() and (error := sending.exception()) is not None:
-            raise error
+        await while_there(self._send_all(send), receive, self._closing)
         with suppress(OSError):  # nobody is there any more
             await send({"type": "http.response.body", "body": b""})
 
     async def _send_all(self, send: Send) -> None:
         following = asyncio.create_task(self._next())
         try:
+            if self._first:
+                await send({"type": "http.response.body", "body": self._first.encode("ascii"), "more_body": True})
             while True:
                 done, _ = await asyncio.wait({following}, timeout=QUIET_SECONDS)
                 text = following.result() if done else _COMMENT
@@ -74,6 +75,19 @@ class EventStream(Response):
 
     async def _next(self) -> str | None:
         return await anext(self._parts, None)
+
+
+async def while_there(work: Coroutine[Any, Any, T], receive: Receive, closing: asyncio.Event) -> T | None:
+    """Return what work comes to; None if the client leaves, or the server stops, before: then the work is cancelled."""
+    working = asyncio.create_task(work)
+    ends = {working, asyncio.create_task(_gone(receive)), asyncio.create_task(closing.wait())}
+    try:
+        await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for task in ends:
+            task.cancel()
+        await asyncio.gather(*ends, return_exceptions=True)
+    return None if working.cancelled() else working.result()
 
 
 async def _gone(receive: Receive) -> None:

@@ -156,6 +156,10 @@ class UndoOrder(Sent):
     since: int | None = Field(default=None, ge=0, le=LONGEST_NUMBER)
     """From this number of the feed on."""
     path: PathText | None = None
+    run: str | None = Field(default=None, max_length=120)
+    """A run of an agent, by its id."""
+    session: str | None = Field(default=None, max_length=120)
+    """The newest run of this session."""
     dry_run: bool = False
     partial: bool = False
     """Whether what can be taken back is, and the rest listed."""

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import field
+from pathlib import PurePath
 from typing import Final
 
 from filetools.dataclass import dataclass
+from filetools.errors import InvalidArgumentError
 from filetools.servers.http.cross_origin import origin_of
 
 MIB: Final = 1024 * 1024
@@ -36,6 +39,34 @@ class Limits:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class AgentOptions:
+    """The agent that a server runs for who asks for it."""
+
+    command: str
+    """Its program and arguments, split as by a shell."""
+    token: str | None = None
+    """What callers must know to run it, wherever the server listens; None lets only people do that."""
+    max_steps: int = 200
+    """How many turns with calls of tools it may take."""
+
+    def __post_init__(self) -> None:
+        """Check the command.
+
+        Raises:
+            InvalidArgumentError: It has no words, or a quotation without an end.
+        """
+        try:
+            shlex.split(self.command)[0]
+        except (ValueError, IndexError) as exc:
+            raise InvalidArgumentError(f"{self.command!r} is no command") from exc
+
+    @property
+    def model(self) -> str:
+        """Name of the model that it is to clients: that of its program."""
+        return PurePath(shlex.split(self.command)[0]).name
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class HttpOptions:
     """How one server is built."""
 
@@ -54,6 +85,8 @@ class HttpOptions:
     """Names of groups and of single tools that agents are offered over MCP; None is the usual choice."""
     page: str = "/"
     """Path of the page that a browser is led to once it is logged in."""
+    agent: AgentOptions | None = None
+    """What runs at `/v1/chat/completions`; None: there is nothing of that name."""
     limits: Limits = field(default_factory=Limits)
 
     def __post_init__(self) -> None:

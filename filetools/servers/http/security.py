@@ -20,6 +20,8 @@ OPEN_PATHS: Final = frozenset({"/healthz", "/login", "/docs"})
 """What is answered to everybody who names the right host."""
 OPEN_PREFIXES: Final = ("/assets/",)
 """Below these stands what is the same for everybody, and no secret: the parts of the page."""
+AGENT_PATHS: Final = frozenset({"/v1/chat/completions", "/v1/models"})
+"""What needs a token or a login wherever the server listens, and is no other origin's: it starts a program."""
 LOGIN_HEADER: Final = b"filetools-login"
 LIVE_PROTOCOL: Final = "filetools-live"
 """What a socket of ours speaks; a browser that offers a key offers this, too, and is answered with this alone."""
@@ -91,7 +93,8 @@ class Guard:
         self._application = application
         self._hosts = Hosts(options)
         self._origins = frozenset(options.origins)
-        self._token = None if options.token is None else options.token.encode("utf-8")
+        self._token = options.token
+        self._agent = options.agent
         self._cookie = cookie_name(options.port)
         self._logins = logins
         # The parser's own limit counts only what is still incomplete.
@@ -111,7 +114,10 @@ class Guard:
 
     def _let_in(self, scope: Scope) -> str | None:
         origin = only_header(scope, b"origin")
-        return origin if origin in self._origins else None
+        return origin if origin in self._origins and not self._runs_agent(scope) else None
+
+    def _runs_agent(self, scope: Scope) -> bool:
+        return self._agent is not None and scope["path"] in AGENT_PATHS
 
     def _only_asks(self, scope: Scope) -> bool:
         """Whether a browser asks what a page may send, which it does without token and login."""
@@ -137,7 +143,9 @@ class Guard:
             return Admission()
         if (key := login_key(scope)) is not None:
             return Admission(login=self._required_login(scope, key, origin))
-        if self._token is not None and not (_is_open(scope) or scope["path"].startswith(OPEN_PREFIXES)):
+        if self._agent is not None and self._runs_agent(scope):
+            self._require_token(scope, self._agent.token)
+        elif self._token is not None and not (_is_open(scope) or scope["path"].startswith(OPEN_PREFIXES)):
             self._require_token(scope, self._token)
         return Admission()
 
@@ -173,11 +181,12 @@ class Guard:
         ]
         return secrets[0] if len(secrets) == 1 else None
 
-    def _require_token(self, scope: Scope, token: bytes) -> None:
+    def _require_token(self, scope: Scope, token: str | None) -> None:
         scheme, _, given = (only_header(scope, b"authorization") or "").partition(" ")
         if len(offered := _offered(scope, TOKEN_PROTOCOL)) == 1:
             scheme, given = "bearer", offered[0]
-        is_right = hmac.compare_digest(given.strip().encode("latin-1", "replace"), token)
+        known = None if token is None else token.encode("utf-8")
+        is_right = known is not None and hmac.compare_digest(given.strip().encode("latin-1", "replace"), known)
         if scheme.lower() != "bearer" or not is_right:
             headers = {"WWW-Authenticate": 'Bearer realm="filetools"'}
             raise Refusal(401, "TOKEN_REQUIRED", "Send the token: 'Authorization: Bearer …'", headers)

@@ -47,9 +47,11 @@ class Listener:
         hosts = reachable_hosts(self.socket, self.options.host)
         return tuple(f"http://{shown_host(host)}:{self.options.port}" for host in hosts)
 
-    def guarded_by(self, token: str) -> Listener:
-        """Return the same for callers that know a token."""
-        return replace(self, options=replace(self.options, token=token))
+    def guarded_by(self, token: str, *, only_agent: bool = False) -> Listener:
+        """Return the same for callers that know a token: those of everything, or of the agent alone."""
+        agent = None if self.options.agent is None else replace(self.options.agent, token=token)
+        everywhere = self.options.token if only_agent else token
+        return replace(self, options=replace(self.options, token=everywhere, agent=agent))
 
 
 def listen(options: HttpOptions) -> Listener:
@@ -71,7 +73,7 @@ def listen(options: HttpOptions) -> Listener:
 
 
 async def serve(files: FileToolsFacade, listener: Listener, ready: Callable[[ServerApplication], None]) -> None:
-    """Serve a workspace until SIGTERM, SIGINT or SIGHUP; ends within two seconds, whatever is open then.
+    """Serve a workspace until SIGTERM, SIGINT or SIGHUP; ends within two seconds, whatever is open then but its agents.
 
     Args:
         files: The opened workspace.

@@ -10,7 +10,7 @@ from typing import Annotated, Final
 from fastapi import Depends
 from fastapi.requests import HTTPConnection
 
-from filetools.app import FileToolsFacade
+from filetools.app import AgentRuns, FileToolsFacade
 from filetools.dataclass import dataclass
 from filetools.servers.http.callers import Admission, Caller, Callers
 from filetools.servers.http.live import Hub
@@ -38,6 +38,8 @@ class Shared:
     """What all live connections share."""
     logins: Logins
     metrics: Metrics
+    agents: AgentRuns | None = None
+    """Runs the agent, where there is one."""
     parsing_runs: ParsingRuns = field(default_factory=ParsingRuns)
     """How often each has asked for context."""
     large_bodies: asyncio.Semaphore = field(default_factory=partial(asyncio.Semaphore, 2))

@@ -16,6 +16,7 @@ from filetools.servers.http.routes import (
     logging_in,
     looking,
     pages,
+    runs,
     together,
     tools,
 )
@@ -31,5 +32,6 @@ ROUTERS: Final[tuple[APIRouter, ...]] = (
     descriptors.router,
     approvals.router,
     changes.router,
+    runs.router,
     live.router,
 )
