@@ -15,6 +15,7 @@ from filetools.cli.demo.evidence import Finding, findings, gather
 from filetools.cli.demo.history import play_history
 from filetools.cli.demo.large import play_large
 from filetools.cli.demo.readers import Reader
+from filetools.cli.demo.run import play_run
 from filetools.cli.demo.scenes.crash import Crash
 from filetools.cli.demo.scenes.outage import Outage
 from filetools.cli.demo.scenes.person import Person
@@ -26,7 +27,11 @@ from filetools.cli.terminal import STDOUT, print_json
 
 SCENES: Final[tuple[Scene, ...]] = (Together(), Person(), Outage(), Crash())
 """What is played if nobody asks for a single one."""
-ALONE: Final = {"large": lambda: asyncio.run(play_large()), "history": play_history}
+ALONE: Final = {
+    "large": lambda: asyncio.run(play_large()),
+    "run": play_run,
+    "history": play_history,
+}
 """The scenes that have a folder of their own and are played alone."""
 
 

@@ -130,5 +130,12 @@ def test_the_demo_shows_texts_in_a_screen_or_two(run: CommandLine) -> None:
     assert "# bob: " in refused[2]
 
 
+def test_the_scene_of_a_run_tells_it_and_takes_it_back(run: CommandLine) -> None:
+    done = run("demo", "--only", "run")
+    checks = [line.strip().partition(":")[0] for line in done.lines if line.startswith(("  ok: ", "  BROKEN: "))]
+    assert (done.code, done.error, checks) == (0, "", ["ok"] * 4)
+    assert max(map(len, done.lines)) <= 80
+
+
 def _broken(output: str) -> list[str]:
     return [re.split(r" {2,}", line)[0] for line in output.splitlines() if "BROKEN" in line]
