@@ -176,8 +176,10 @@ def print_refusal(sentence: str, hint: str | None, *, code: str = "") -> None:
 
 
 def _complain(name: tuple[str, str], text: str) -> None:
-    # A terminal folds at blanks what is too long; whoever reads it from a pipe gets one line.
-    STDERR.print(rich_text.Text.assemble(name, text), soft_wrap=not STDERR.is_terminal)
+    if STDERR.is_terminal:
+        STDERR.print(rich_text.Text.assemble(name, text), soft_wrap=False)
+    else:  # thousands of warnings would take minutes otherwise
+        sys.stderr.write(f"{name[0]}{text}\n")
 
 
 def print_warnings(warnings: Iterable[Mapping[str, Any]]) -> None:

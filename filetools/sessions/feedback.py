@@ -17,6 +17,7 @@ from filetools.sessions.log import Entry, by_instant, read_entries
 from filetools.sessions.log_folders import ProjectLogs, encode_project_path, opened_logs, real_project
 from filetools.sessions.log_sessions import listed
 from filetools.sessions.texts import INTERRUPTED, extract_text, is_trivial
+from filetools.sessions.tool_calls import paths_by_call
 from filetools.settings import session_logs_folder
 
 logger = logging.getLogger(__name__)
@@ -49,6 +50,8 @@ class FeedbackItem:
     rewound: bool = False
     """Whether somebody went back to before it."""
     uuid: str | None = None
+    path: str | None = None
+    """The file that the refused or failed call names, as it names it."""
 
 
 def feedback_of(entry: Entry) -> list[FeedbackItem]:
@@ -161,24 +164,27 @@ class _Reader:
                 logger.warning("%s: skipped: %s", agent.path, error.message)
         return sorted(items, key=lambda item: by_instant(item.timestamp))
 
-    def _log(self, path: WorkspacePath, session_id: str, *, agent_id: str = "") -> list[FeedbackItem] | None:
+    def _log(self, log: WorkspacePath, session_id: str, *, agent_id: str = "") -> list[FeedbackItem] | None:
         """Return the feedback in a log that none read before had; None if it is another project's, unless an agent's."""
-        tree, items, repeated, cwd = Conversation(), list[FeedbackItem](), 0, agent_id
-        for entry in read_entries(self._logs.reads, path):
+        tree, items, paths, repeated, cwd = Conversation(), list[FeedbackItem](), dict[str, str](), 0, agent_id
+        for entry in read_entries(self._logs.reads, log):
             if not cwd and (cwd := entry.cwd) and not self._logs.owns(cwd):
                 return None
             if not tree.add(entry):
                 repeated = repeated or entry.line
             items += feedback_of(entry)
+            paths |= paths_by_call(entry)
         if repeated:
-            logger.warning("%s, line %d: an entry before it has the same uuid", path, repeated)
+            logger.warning("%s, line %d: an entry before it has the same uuid", log, repeated)
         left, kept, own = tree.left(), list[FeedbackItem](), set[int]()
         for item in items:
             agent, sidechain = item.agent_id or agent_id or None, item.sidechain or bool(agent_id)
             source = item.uuid or (session_id, agent, item.timestamp)
             key = hash((source, item.feedback_type, item.tool_use_id, item.content))
             if key not in self._seen:
-                kept.append(replace(item, agent_id=agent, sidechain=sidechain, rewound=item.uuid in left))
+                path = paths.get(item.tool_use_id or "")
+                told = replace(item, agent_id=agent, sidechain=sidechain, rewound=item.uuid in left, path=path)
+                kept.append(told)
             # Without a uuid, two that are equal in one log were said twice.
             (self._seen if item.uuid else own).add(key)
         self._seen |= own

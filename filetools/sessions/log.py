@@ -89,11 +89,12 @@ def parse_entry(line: bytes, number: int = 0, *, is_cut: bool = False) -> Entry 
     try:
         raw = from_json(line, allow_partial="trailing-strings" if is_cut else False)
     except ValueError:
-        raw = None if is_cut else _repaired(line)
+        raw = None if is_cut else repaired(line)
     return Entry(raw, number) if isinstance(raw, dict) else None
 
 
-def _repaired(line: bytes) -> Any:
+def repaired(line: bytes) -> Any:
+    """Return the value of JSON with bytes that are no UTF-8, or escaped halves of pairs; None if it has neither or is none."""
     if line.isascii() and rb"\ud" not in line.lower():
         return None
     try:

@@ -7,6 +7,7 @@ what the person said: the words that the program puts around the reason of a den
 from __future__ import annotations
 
 import re
+from codecs import BOM_UTF8
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
@@ -15,7 +16,7 @@ from unicodedata import normalize
 from pydantic_core import from_json
 
 from filetools.errors import InvalidArgumentError
-from filetools.sessions.log import by_instant
+from filetools.sessions.log import by_instant, repaired
 
 Item = Mapping[str, Any]
 
@@ -64,16 +65,18 @@ _CATEGORIES: Final = {
 
 
 def parse_items(data: bytes | str) -> list[dict[str, Any]]:
-    """Return the feedback items of a JSON array; bytes that are no UTF-8 are replaced.
+    """Return the feedback items of a JSON array; bytes that are no UTF-8, and escaped halves of pairs, are replaced.
 
     Raises:
         InvalidArgumentError: It is no JSON array, or an item, named by its index from 0, is no feedback item.
     """
-    clean = data.decode("utf-8-sig", "replace") if isinstance(data, bytes) else data.encode("utf-8", "replace")
+    clean = data if isinstance(data, bytes) else data.encode("utf-8", "replace")
     try:
-        items = from_json(clean)
+        items = from_json(clean.removeprefix(BOM_UTF8))
     except ValueError as error:
-        raise InvalidArgumentError(f"not JSON: {error}") from error
+        items = repaired(clean)
+        if items is None:
+            raise InvalidArgumentError(f"not JSON: {error}") from error
     if not isinstance(items, list):
         raise InvalidArgumentError("not an array of feedback items")
     for index, item in enumerate(items):

@@ -45,7 +45,7 @@ class LoggedCall:
     @property
     def path(self) -> str | None:
         """The file that it names, as it names it; None if it names none."""
-        return next((path for key in PATH_KEYS if isinstance(path := self.input.get(key), str) and path), None)
+        return _named_path(self.input)
 
     @property
     def is_new(self) -> bool:
@@ -56,6 +56,19 @@ class LoggedCall:
     def has_written(self) -> bool:
         """Whether it made or changed the file that it names, as far as it tells."""
         return self.tool in _WRITING and not self.is_error and self.path is not None
+
+
+def paths_by_call(entry: Entry) -> dict[str, str]:
+    """Return the files that the calls in an entry name, as they name them, by the ids of the calls."""
+    if entry.type != "assistant":
+        return {}
+    calls = [(block.get("id"), block.get("input")) for block in entry.blocks if block.get("type") == "tool_use"]
+    paths = ((key, _named_path(given)) for key, given in calls if isinstance(key, str) and isinstance(given, dict))
+    return {key: path for key, path in paths if path is not None}
+
+
+def _named_path(given: Mapping[str, Any]) -> str | None:
+    return next((path for key in PATH_KEYS if isinstance(path := given.get(key), str) and path), None)
 
 
 def tool_calls(log: Iterable[Entry]) -> list[LoggedCall]:

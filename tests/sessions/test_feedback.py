@@ -71,7 +71,7 @@ def said(items: list[FeedbackItem]) -> list[str]:
 def test_an_item_has_its_fields_in_order() -> None:
     assert [field.name for field in fields(FeedbackItem)] == [
         "timestamp", "session_id", "feedback_type", "content", "agent_id", "slug", "tool_use_id", "denied_by_user", "reason",
-        "sidechain", "rewound", "uuid",
+        "sidechain", "rewound", "uuid", "path",
     ]  # fmt: skip
 
 
@@ -212,6 +212,20 @@ def test_items_come_by_their_time_equal_ones_as_in_the_log_unreadable_ones_last(
     for text, time in times.items():
         log.user(text, timestamp=time)
     assert said(extract(logs)) == ["First", "Second", "Third", "Fourth", "Fifth", "Sixth"]
+
+
+@pytest.mark.parametrize(
+    ("given", "path"),
+    [
+        ({"file_path": "/home/me/code/app/a.py"}, "/home/me/code/app/a.py"), ({"path": "a.py"}, "a.py"),
+        ({"notebook_path": "b.ipynb"}, "b.ipynb"), ({"command": "rm a.py"}, None), ({"file_path": ""}, None),
+    ],
+)  # fmt: skip
+def test_a_denial_names_the_file_that_its_call_did(
+    writer: LogWriter, logs: Path, given: dict[str, Any], path: str | None
+) -> None:
+    writer.session(ID).user("Change the parser").assistant(("Edit", given)).deny("use tabs").user("Go on like that")
+    assert [each.path for each in extract(logs)] == [None, path, None]
 
 
 @pytest.mark.parametrize("layout", ["flat", "nested", "workflow"])

@@ -46,7 +46,12 @@ def contents(items: list[dict[str, Any]], **options: Any) -> list[str]:
 # Items of a file
 
 
-@pytest.mark.parametrize("data", [b"", b"[1,", b'["\\ud800"]', b"[" * 100_000, b"[" + b"1" * 5000 + b"]", "[]\n[]"])
+def test_halves_of_pairs_cost_only_themselves() -> None:
+    data = json.dumps([item("Use tabs \ud83d everywhere, please"), item("Keep it small")])
+    assert [each["content"] for each in parse_items(data)] == ["Use tabs \ufffd everywhere, please", "Keep it small"]
+
+
+@pytest.mark.parametrize("data", [b"", b"[1,", b'["\\ud800', b"[" * 100_000, b"[" + b"1" * 5000 + b"]", "[]\n[]"])
 def test_what_is_no_json_is_refused_in_one_line(data: bytes | str) -> None:
     with pytest.raises(InvalidArgumentError, match=r"\Anot JSON: .+\Z"):
         parse_items(data)

@@ -117,7 +117,7 @@ def test_a_session_is_extracted_with_its_agents(logged: CommandLine) -> None:
     ]
     assert list(items[0]) == [
         "timestamp", "session_id", "feedback_type", "content", "agent_id", "slug", "tool_use_id", "denied_by_user",
-        "reason", "sidechain", "rewound", "uuid",
+        "reason", "sidechain", "rewound", "uuid", "path",
     ]  # fmt: skip
 
 
