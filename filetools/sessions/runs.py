@@ -178,8 +178,7 @@ class Runs:
         found: list[TableRow] = []
         while page := self._table.scan(after=found[-1].key if found else ""):
             found += page
-        # Ids tell seconds only, and several runs begin within one.
-        return sorted((self._settled(_run(row)) for row in found), key=lambda run: run.started, reverse=True)
+        return [self._settled(_run(row)) for row in reversed(found)]
 
     def _settled(self, run: Run) -> Run:
         """Return a run, which has failed if the process that looked after it is dead."""
