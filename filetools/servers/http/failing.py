@@ -10,7 +10,7 @@ from starlette.routing import Route
 
 from filetools.errors import FileToolsError, InternalError
 from filetools.servers.http.problems import Problem, Refusal, problem_of, told_faults
-from filetools.servers.http.routes import ROUTERS
+from filetools.servers.http.routes import ROUTERS, chat
 
 _CODES = {404: "NO_SUCH_ROUTE", 405: "METHOD_NOT_ALLOWED"}
 
@@ -54,6 +54,6 @@ async def _broken(request: Request, error: Exception) -> Response:
 
 def _methods(path: str) -> list[str]:
     """What a path can be asked for; the framework tells only of the first of its routes."""
-    routes = (route for router in ROUTERS for route in router.routes if isinstance(route, Route))
+    routes = (route for router in (*ROUTERS, chat.router) for route in router.routes if isinstance(route, Route))
     fitting = (route for route in routes if route.path_regex.match(path))
     return sorted({method for route in fitting for method in route.methods or ()})

@@ -251,6 +251,7 @@ def test_the_limits_of_the_server_hold_and_speak_its_language(server: HttpServer
         ),
     ):
         assert (answer.status_code, set(answer.json()["error"])) == (status, {"message", "type", "param", "code"})
+    assert answer.headers["allow"] == "POST"
 
 
 def test_the_clients_own_exceptions_tell_what_is_wrong(server: HttpServer, client: openai.OpenAI) -> None:
