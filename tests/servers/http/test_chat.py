@@ -566,7 +566,7 @@ async def test_what_an_agent_leaves_behind_holds_up_no_answer(
     assert answer["choices"][0]["message"]["content"] == "done"
 
 
-def test_a_run_whose_server_was_killed_has_failed(root: Path, gate: str) -> None:
+async def test_a_run_whose_server_was_killed_has_failed(root: Path, gate: str) -> None:
     with http_server(root, "--agent", AGENT) as killed:
         connected = openai.OpenAI(base_url=f"{killed.address}/v1", api_key=token_of(killed), max_retries=0)
         with connected as client:
@@ -575,9 +575,10 @@ def test_a_run_whose_server_was_killed_has_failed(root: Path, gate: str) -> None
             killed.process.kill()
             with pytest.raises(openai.APIError):
                 list(stream)
-    with http_server(root, "--agent", AGENT) as serving:
-        assert httpx2.get(f"{serving.address}/v1/runs/{run_id}").json()["status"] == "failed"
-        assert post(serving, {"model": MODEL, "messages": user("end('x')")}).status_code == 200
+    async with served(root, agent=AgentOptions(command=AGENT, token=TOKEN)) as (_, restarted):
+        assert (await restarted.get(f"/v1/runs/{run_id}")).json()["status"] == "failed"
+        order = {"model": MODEL, "messages": user("end('x')")}
+        assert (await restarted.post("/v1/chat/completions", json=order)).status_code == 200
 
 
 # Several at once.
