@@ -52,7 +52,7 @@ def register(app: typer.Typer) -> None:
         examples=(
             "filetools undo", "filetools undo --of alice --dry-run", "filetools undo -n 17 -n 18",
             "filetools undo --of '*' --since 10m src", "filetools undo --session s1 --partial",
-            "filetools undo --run run-6b04479483bd",
+            "filetools undo --run run-1a208eb102b5ff5",
         ),
     )(undo)  # fmt: skip
     workspace_command(app, CHANGING, panel=_PANEL, examples=("filetools redo", "filetools redo --dry-run"))(redo)

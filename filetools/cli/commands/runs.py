@@ -47,7 +47,9 @@ def register(app: typer.Typer) -> None:
         app, CHANGING, panel=_PANEL,
         examples=("filetools run -- claude -p 'write a report'", "filetools run --output-dir build --json -- make"),
     )(run)  # fmt: skip
-    workspace_command(app, READING, panel=_PANEL, examples=("filetools runs", "filetools runs run-6b04479483bd"))(runs)
+    workspace_command(app, READING, panel=_PANEL, examples=("filetools runs", "filetools runs run-1a208eb102b5ff5"))(
+        runs
+    )
 
 
 def run(

@@ -133,7 +133,7 @@ def test_the_demo_shows_texts_in_a_screen_or_two(run: CommandLine) -> None:
 def test_the_scene_of_a_run_tells_it_and_takes_it_back(run: CommandLine) -> None:
     done = run("demo", "--only", "run")
     checks = [line.strip().partition(":")[0] for line in done.lines if line.startswith(("  ok: ", "  BROKEN: "))]
-    assert (done.code, done.error, checks) == (0, "", ["ok"] * 4)
+    assert (done.code, done.error, checks) == (0, "", ["ok"] * 9)
     assert max(map(len, done.lines)) <= 80
 
 
