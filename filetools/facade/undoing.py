@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import cached_property, partial
+from functools import cached_property, lru_cache, partial
 from types import MappingProxyType
 from typing import Final
 
@@ -37,6 +37,8 @@ from filetools.versions import (
     JournalPast,
     Reversals,
     Rewinding,
+    Standing,
+    State,
     Undoing,
     all_undoers,
     within,
@@ -262,7 +264,7 @@ def _take_back(parts: Parts, chosen: Sequence[ChangeRecord], target: Target | No
     """Work out the tree without some changes, and what becomes of each of them."""
     tree = DraftTree(StandingTree(parts))
     history = parts.journal.history
-    past = JournalPast(history, _key_of(parts))
+    past = JournalPast(history, _key_of(parts), lru_cache(partial(_standing_before, parts)))
     numbers = {record.number for record in chosen}
     if target is not None or (chosen and _is_newest(history, numbers)):
         rewinding = Rewinding(tree, past, chosen)
@@ -289,6 +291,22 @@ def _take_back(parts: Parts, chosen: Sequence[ChangeRecord], target: Target | No
             undoing.pass_by_reversed(reversal)
     undoing.finish()
     return Draft(tree, undoing.findings)
+
+
+def _standing_before(parts: Parts, number: int) -> Standing:
+    """Return what stood in the tree at the newest checkpoint before a record, and the number of the newest record then."""
+    earlier = [each for each in parts.journal.checkpoints.all() if each.number < number and each.snapshot is not None]
+    newest = max(earlier, key=lambda each: each.number, default=None)
+    found = parts.journal.checkpoints.snapshot(newest.name) if newest is not None else None
+    rows = found[1] if found is not None else None
+    if newest is None or rows is None:
+        return 0, {}
+    states = {
+        row.path: State(version=row.version, mode=row.mode)
+        for row in rows.values()
+        if row.kind == "file" and row.version
+    }
+    return newest.number, states | {row.path: None for row in rows.values() if row.kind == "directory"}
 
 
 def _is_newest(history: History, numbers: set[int]) -> bool:

@@ -6,7 +6,7 @@ from filetools.deferred import deferred
 
 if TYPE_CHECKING:
     from filetools.versions.draft_tree import DraftTree, Node, Origin, Present, within
-    from filetools.versions.past import JournalPast
+    from filetools.versions.past import JournalPast, Standing, State
     from filetools.versions.provenance import AuthoredLines, LineHistory, RememberedLines
     from filetools.versions.read_tracker import ReadTracker, Rows, added, owner_of
     from filetools.versions.rebasing import LARGEST_DIFF_CHARACTERS, Rebased, conflict_error, overlap_error, rebase
@@ -20,7 +20,7 @@ else:
         __name__,
         {
             "filetools.versions.draft_tree": "DraftTree, Node, Origin, Present, within",
-            "filetools.versions.past": "JournalPast",
+            "filetools.versions.past": "JournalPast, Standing, State",
             "filetools.versions.provenance": "AuthoredLines, LineHistory, RememberedLines",
             "filetools.versions.read_tracker": "ReadTracker, Rows, added, owner_of",
             "filetools.versions.rebasing": "LARGEST_DIFF_CHARACTERS, Rebased, conflict_error, overlap_error, rebase",
@@ -51,6 +51,8 @@ __all__ = [
     "Reversals",
     "Rewinding",
     "Rows",
+    "Standing",
+    "State",
     "UndoRequest",
     "Undoing",
     "added",

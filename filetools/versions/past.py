@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from typing import Protocol
 
 from filetools.dataclass import dataclass
@@ -39,14 +39,26 @@ class Past(Protocol):
 
 
 _Tree = dict[str, State | None]
+Standing = tuple[int, Mapping[str, State | None]]
+"""Number of a record, and what stood in the tree then, by paths; None is a folder."""
 
 
 class JournalPast:
-    """Answers out of the journal's records; implements `Past`. Lives for one plan."""
+    """Answers out of the journal's records; implements `Past`. Lives for one plan.
 
-    def __init__(self, history: History, key_of: Callable[[str], str]) -> None:
+    Args:
+        history: The records.
+        key_of: Returns the key of a path.
+        standing: Returns what stood in the tree at the newest checkpoint before a record, with the number of the newest
+            record then: no record tells of files that nobody has changed.
+    """
+
+    def __init__(
+        self, history: History, key_of: Callable[[str], str], standing: Callable[[int], Standing] = lambda _: (0, {})
+    ) -> None:
         self._history = history
         self._key_of = key_of
+        self._standing = standing
         self._deletions: dict[int, ChangeRecord | None] = {}
 
     def mode_before(self, record: ChangeRecord) -> int | None:
@@ -124,8 +136,15 @@ class JournalPast:
                 # Other programs' moves may be told after what they have brought.
                 tree = self._tree(folder, since) if came.actor.kind == "external" else {}
                 tree |= _moved(self._tree(source, since), source, folder)
-        for change in self._history.of_folder(key, below=below):
-            if change.number > since:
+        mark, standing = self._standing(below)
+        changes = [change for change in self._history.of_folder(key, below=below) if change.number > since]
+        for change in changes:
+            if change.number <= mark:
+                self._apply(change, folder, tree)
+        if mark >= since:
+            tree |= {path: state for path, state in standing.items() if path.startswith(f"{folder}/")}
+        for change in changes:
+            if change.number > mark:
                 self._apply(change, folder, tree)
         return tree
 

@@ -187,6 +187,19 @@ async def test_files_of_a_folder_that_went_are_told_one_by_one(files: FileToolsF
     assert tree(root) == before
 
 
+async def test_a_folder_that_a_shell_took_away_comes_back_with_what_nobody_had_changed(
+    files: FileToolsFacade, root: Path
+) -> None:
+    (root / "old" / "sub").mkdir()
+    (root / "old" / "sub" / "c.txt").write_text("c\n")
+    before = tree(root)
+    run = await files.runs.begin()
+    shell(root, "mv old ../elsewhere")
+    assert told(await files.runs.finish(run.id))["deleted"] == {"old/b.txt": "alone", "old/sub/c.txt": "alone"}
+    await files.runs.undo(run.id)
+    assert tree(root) == before
+
+
 async def test_the_state_before_a_run_can_be_restored(files: FileToolsFacade, root: Path) -> None:
     before = tree(root)
     run = await files.runs.begin()
