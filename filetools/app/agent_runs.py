@@ -12,6 +12,7 @@ from typing import Any, Final
 from filetools.errors import AbortedError, AgentFailedError, FileToolsError, TooManyRunsError
 from filetools.facade import FileToolsFacade
 from filetools.sessions.agent_process import AgentLimits, AgentProcess, AgentResult
+from filetools.sessions.discovery import Discovery, metadata
 from filetools.sessions.log import Entry, parse_entry
 from filetools.sessions.runs import Run, RunStatus
 from filetools.settings import MIB, environment_of_run
@@ -78,7 +79,10 @@ class AgentRun(AsyncIterator[Mapping[str, Any]]):
 
     def _begins_turn(self, entry: Entry, line: bytes) -> bool:
         kinds, raw = {block.get("type") for block in entry.blocks}, entry.raw
-        if not kinds.isdisjoint(("tool_use", "tool_result")) and self._kept_bytes + len(line) <= _MOST_KEPT_BYTES:
+        # The result is kept as well: a run that kept no call is known by it to have called nothing.
+        if (entry.type == "result" or not kinds.isdisjoint(("tool_use", "tool_result"))) and self._kept_bytes + len(
+            line
+        ) <= _MOST_KEPT_BYTES:
             self._kept.append(line)
             self._kept_bytes += len(line)
         if entry.type == "result" and raw.get("is_error") is True:
@@ -129,7 +133,12 @@ class AgentRun(AsyncIterator[Mapping[str, Any]]):
             code, self.failure = result.exit_code, self.failure or _failure(result)
         status: RunStatus = "cancelled" if self._is_stopped else "failed" if self.failure else "completed"
         kept = b"\n".join(self._kept)
-        return await self._files.runs.finish(self.run.id, status=status, exit_code=code, messages=kept)
+        try:
+            return await self._files.runs.finish(self.run.id, status=status, exit_code=code, messages=kept)
+        except FileToolsError as error:  # as on a full disk: the answer must not be lost with it
+            logger.exception("the end of %s was not noted", self.run.id)
+            found = Discovery(error=error.message)
+            return metadata(found, session=self.run.session, root=self._files.root_paths[-1])
 
 
 class AgentRuns:

@@ -267,14 +267,16 @@ class HistoryCalls(Calls):
         return await self._parts.crew.run(partial(lines.line_ranges, self._parts, where))
 
     async def _choosing_run(self, run_id: str) -> undoing.Choose:
-        run = await self._parts.crew.run(lambda: run_calls.runs_of(self._parts).get(run_id))
+        runs = run_calls.runs_of(self._parts)
+        run = await self._parts.crew.run(lambda: runs.get(run_id))
         if run.ended is None:
             raise InvalidArgumentError(f"The run {run_id} is under way", suggested_action="Stop it first.")
         if run.first.partition(":")[0] != self._parts.journal.epoch:
             raise InvalidArgumentError(f"The journal was put back since the run {run_id}, and knows nothing of it")
-        # A run whose process died has no last position: what its session did since is its own.
-        last = selection.MOST_NUMBER if run.last is None else number_of(run.last)
-        return lambda history: selection.choose_run(history, run.session, number_of(run.first) + 1, last, run.foreign)
+        # A run whose process died has no last position: what its session did since, up to its next run, is its own.
+        last = await self._parts.crew.run(lambda: runs.last_of(run))
+        until = selection.MOST_NUMBER if last is None else number_of(last)
+        return lambda history: selection.choose_run(history, run.session, number_of(run.first) + 1, until, run.foreign)
 
     async def _tree_of(self, name: str | None) -> tree_diff.TreeState:
         """Return what stood in the tree at a checkpoint; None is now."""

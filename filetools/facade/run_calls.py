@@ -166,15 +166,16 @@ class RunCalls:
             return Discovery(error=error.message)
 
     def _found(self, run: Run, records: Sequence[ChangeRecord], messages: bytes) -> Discovery:
+        beside = tuple(each.outputs for each in self._runs.list() if run.lived_beside(each))
         scope = RunScope(
             session=run.session,
-            outputs=run.outputs,
-            others=tuple(each.outputs for each in self._runs.list() if run.lived_beside(each)),
+            outputs=() if run.has_died else run.outputs,
+            others=(*beside, ()) if run.has_died else beside,
             roots=self._parts.workspace.spellings,
         )
         has_folders = any(record.operation in _WITH_CONTENTS for record in records)
         before = self._tree_before(run) if has_folders else {}
-        calls = _calls(messages, run.id)
+        calls = [] if run.has_died else _calls(messages, run.id)
         found = from_records(records, scope, calls, before=before, turns=run.turns)
         # Of an agent that said something it is known that it called no tool; of a plain program it is not.
         return replace(found, calls=sum(call.has_written for call in calls)) if messages else found
@@ -193,8 +194,12 @@ class RunCalls:
             position, page = page.position, await self._feed.page(page.position)
         if page.resync:
             raise InvalidArgumentError(f"The journal was put back since the run {run.id}, and knows nothing of it")
-        last = math.inf if run.last is None else number_of(run.last)
-        return [record for record in found if record.number <= last]
+        last = await self._parts.crew.run(partial(self._runs.last_of, run))
+        number, ended = math.inf if last is None else number_of(last), run.ended if run.has_died else None
+        return [
+            record for record in found
+            if record.number <= number and (ended is None or record.time <= ended or record.actor.kind != "external")
+        ]  # fmt: skip
 
     def _told(self, run: Run, found: Discovery) -> dict[str, Any]:
         root = self._files.root_paths[-1]

@@ -60,6 +60,11 @@ class Run:
     mark: str = ""
     """Tells the process that looks after it from later ones of the same number."""
 
+    @property
+    def has_died(self) -> bool:
+        """Whether nobody saw its end: which changes of others came before that is not known."""
+        return self.ended is not None and self.last is None
+
     def turn_at(self, moment: float) -> int | None:
         """Return the number of the turn that was under way at a time, from 1; None before the first."""
         return sum(began <= moment for began in self.turns) or None
@@ -172,6 +177,11 @@ class Runs:
     def of_session(self, session: str) -> Run | None:
         """Return the newest run of a session."""
         return next((run for run in self.list() if run.session == session), None)
+
+    def last_of(self, run: Run) -> str | None:
+        """Return the position after the last change of a run; if its process died, where the next of its session began."""
+        later = [each.first for each in self.list() if each.session == run.session and each.started > run.started]
+        return run.last or (later[-1] if later else None)
 
     def list(self) -> Sequence[Run]:
         """Return all runs, the newest first."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import shutil
 import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -107,7 +108,26 @@ async def test_messages_come_as_they_are_and_what_the_agent_made_is_told(files: 
     assert (agent.garbage, agent.failure) == (1, None)
     assert [file["relative_path"] for file in metadata["files_created"]] == ["claudedocs/r.md"]
     kept = (await files.read_file("claudedocs/r.md", version=run.messages)).content
-    assert [json.loads(line)["type"] for line in kept.splitlines()] == ["assistant", "user"]
+    assert [json.loads(line)["type"] for line in kept.splitlines()] == ["assistant", "user", "result"]
+
+
+async def test_an_agent_that_only_talked_is_told_so(files: FileToolsFacade) -> None:
+    agent, _ = await listened(
+        runs("say('assistant', message={'content': [{'type': 'text', 'text': 'Hi'}]}); end()"), files
+    )
+    causes = (await agent.finish())["discovery_details"]["possible_causes"]
+    assert causes == ["The agent answered with text only: it called no tool that writes files."]
+
+
+async def test_a_journal_that_goes_does_not_take_the_answer_with_it(root: Path) -> None:
+    async with filetools.open(root, settings=QUIET) as files, runs(WRITING).start(files, "x") as agent:
+        messages = [message async for message in agent]
+        shutil.rmtree(root / ".filetools")
+        metadata = await agent.finish()
+    assert (messages[-1]["type"], agent.failure) == ("result", None)
+    assert metadata["session_tracking"] == {"cli_session_id": agent.run.session, "session_dir": str(root)}
+    assert (metadata["files_created"], metadata["discovery_status"]) == ([], "failed")
+    assert metadata["error"].startswith("The state in .filetools is damaged")
 
 
 async def test_the_calls_of_one_message_and_those_of_other_agents_are_no_further_turns(files: FileToolsFacade) -> None:

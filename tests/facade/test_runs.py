@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -229,6 +230,24 @@ async def test_what_a_run_of_a_dead_process_made_is_told_and_taken_back(root: Pa
         assert told(await files.runs.metadata(run_id)) == {"created": {"made.txt": None}}
         await files.runs.undo(run_id)
         assert not (root / "made.txt").exists()
+
+
+async def test_what_others_did_is_not_claimed_for_a_run_whose_end_nobody_saw(
+    files: FileToolsFacade, root: Path
+) -> None:
+    run = await files.runs.begin(session="s", outputs=["out"])
+    await agent_of(files, "s").write_file("made.txt", "made\n")
+    shell(root, "mkdir out; echo x > out/x.txt")
+    await files.look()
+    runs_of(files._parts).alter(run.id, status="failed", ended=time.time())  # as the next look finds a dead process
+    shell(root, "echo mine > mine.txt")
+    later = await files.runs.begin(session="s")
+    await agent_of(files, "s").write_file("later.txt", "later\n")
+    await files.runs.finish(later.id)
+    metadata = await files.runs.metadata(run.id)
+    assert (told(metadata), metadata["unattributed"]) == ({"created": {"made.txt": None}}, 2)
+    await files.runs.undo(run.id)
+    assert tree(root).keys() == {"a.txt", "later.txt", "mine.txt", "old/b.txt", "out/x.txt"}
 
 
 async def test_what_its_session_did_before_and_after_is_not_of_a_run(files: FileToolsFacade, root: Path) -> None:
