@@ -244,9 +244,13 @@ def variables(names: Iterable[str]) -> dict[str, str]:
 
 def named_session() -> str | None:
     """Return the session that the environment names for what this process does, as that of a run does; None if none."""
-    # Bytes that are no UTF-8 stand in it as halves of pairs, which nothing can store.
-    name = os.environ.get(SESSION_VARIABLE, "").encode("utf-8", "replace").decode().strip()
-    return name or None
+    return session_name(os.environ.get(SESSION_VARIABLE, "")) or None
+
+
+def session_name(text: str) -> str:
+    """Return the name of a session as all that read it from the environment know it: trimmed, and storable."""
+    # Bytes that are no UTF-8 stand in the environment as halves of pairs, which nothing can store.
+    return text.encode("utf-8", "replace").decode().strip()
 
 
 def environment_of_run(session: str) -> dict[str, str]:

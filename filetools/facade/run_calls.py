@@ -22,6 +22,7 @@ from filetools.sessions.agent_messages import AgentMessages
 from filetools.sessions.discovery import Discovery, RunScope, from_records, metadata
 from filetools.sessions.runs import Run, Runs, RunStatus, new_run_id
 from filetools.sessions.tool_calls import LoggedCall
+from filetools.settings import session_name
 
 if TYPE_CHECKING:
     from filetools.facade.facade import FileToolsFacade
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
+LONGEST_SESSION: Final = 120
 _WITH_CONTENTS: Final = (Operation.MOVE_DIRECTORY, Operation.DELETE_DIRECTORY)
 """Operations whose records do not tell which files are concerned."""
 
@@ -61,8 +63,14 @@ class RunCalls:
             checkpoint: Whether the state before it can be restored.
 
         Raises:
-            InvalidArgumentError: A run of that session is under way, or a folder is not in the workspace.
+            InvalidArgumentError: A run of that session is under way, its name is empty or too long, or a folder is not in
+                the workspace.
         """
+        if session is not None:
+            session = session_name(session)
+            # Doors cut longer ones, and what is cut is another session's.
+            if not 1 <= len(session) <= LONGEST_SESSION or "\0" in session:
+                raise InvalidArgumentError(f"The name of a session has 1 to {LONGEST_SESSION} characters")
         run_id = new_run_id(time.time())
         folders = [str(self._parts.workspace.resolve(each.replace("{run}", run_id))) for each in outputs]
         saved = await self._checkpoint(run_id) if checkpoint else None

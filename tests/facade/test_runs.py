@@ -67,6 +67,16 @@ async def test_what_is_no_run_is_refused(files: FileToolsFacade) -> None:
     assert await files.runs.list() == []
 
 
+@pytest.mark.parametrize("session", ["", " \t", "s" * 121, "a\0b"])
+async def test_a_session_that_no_door_would_know_is_refused(files: FileToolsFacade, session: str) -> None:
+    error = await refused("INVALID_ARGUMENT", files.runs.begin(session=session))
+    assert error.message == "The name of a session has 1 to 120 characters"
+
+
+async def test_a_session_is_named_as_its_programs_read_it(files: FileToolsFacade) -> None:
+    assert (await files.runs.begin(session=" night \udcff\n", checkpoint=False)).session == "night ?"
+
+
 async def test_a_run_that_is_under_way_is_not_taken_back(files: FileToolsFacade) -> None:
     run = await files.runs.begin()
     await agent_of(files, run.session).write_file("new.txt", "new\n")
