@@ -6,6 +6,7 @@ import asyncio
 import json
 import os
 import shlex
+import shutil
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Iterator
@@ -317,6 +318,7 @@ def test_an_answer_is_whole(client: openai.OpenAI) -> None:
     }  # fmt: skip
 
 
+@pytest.mark.skipif(shutil.which("curl") is None, reason="curl asks")
 def test_a_stream_tells_all_in_its_order(server: HttpServer) -> None:
     script = "write('claudedocs/stream.md', '# report'); say('one'); say('two'); end('two')"
     order = {
