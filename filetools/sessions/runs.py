@@ -86,7 +86,8 @@ class Run:
 
 def new_run_id(moment: float) -> str:
     """Return an id for a run that begins at a time, in seconds since the epoch; ids, and so rows, sort by it."""
-    return f"run-{int(moment * 1000):011x}{secrets.token_hex(2)}"
+    # Twenty begin within one millisecond: of four random digits two of them were the same once in 350 times.
+    return f"run-{int(moment * 1000):011x}{secrets.token_hex(4)}"
 
 
 class Runs:

@@ -51,16 +51,14 @@ def pipes() -> list[str]:
 @pytest.fixture
 def start(tmp_path: Path) -> Iterator[Start]:
     """Starts a Python program as an agent; in the end nothing of any may be left."""
-    before = pipes(), children()
+    before = {*pipes(), *children()}
 
     def started(program: str, **options: Any) -> AgentProcess:
         options = {"cwd": tmp_path, "environment": dict(os.environ), **options}
         return AgentProcess.start([sys.executable, "-c", program], **options)
 
     yield started
-    left = pipes(), children()
-    assert left[0] == before[0]
-    assert set(left[1]) <= set(before[1])
+    assert {*pipes(), *children()} <= before
 
 
 def is_alive(number: int) -> bool:

@@ -143,7 +143,7 @@ def _value(run_id: str, status: str) -> dict[str, object]:
 def test_ids_sort_by_time() -> None:
     ids = [new_run_id(START + millisecond / 1000) for millisecond in range(40)]
     assert ids == sorted(ids)
-    assert {len(each) for each in ids} == {len("run-") + 15}
+    assert {len(each) for each in ids} == {len("run-") + 19}
 
 
 def begin_and_die(world: World) -> None:
