@@ -117,7 +117,7 @@ def test_recipes_are_valid_in_the_language_they_are_in() -> None:
 
 def test_every_event_is_on_the_page_of_events() -> None:
     page = (DOCS / "events.md").read_text(encoding="utf-8")
-    kinds = [kind for kind in map(events.__dict__.get, events.__all__) if isinstance(kind, type)]
+    kinds = [kind for name in events.__all__ if isinstance(kind := getattr(events, name), type)]
     told = [kind for kind in kinds if issubclass(kind, events.Event) and not kind.__subclasses__()]
     assert len(told) > 30
     for kind in told:

@@ -195,15 +195,17 @@ class RunCalls:
         return {row.path: (row.version or "", row.size) for row in rows.values() if row.kind == "file"}
 
     async def _records(self, run: Run) -> Sequence[ChangeRecord]:
+        last = await self._parts.crew.run(partial(self._runs.last_of, run))
+        number, ended = math.inf if last is None else number_of(last), run.ended if run.has_died else None
         found: list[ChangeRecord] = []
         position, page = "", await self._feed.page(run.first)
         while page.position != position and not page.resync:
             found += page.records
+            if number_of(page.position) >= number:
+                break
             position, page = page.position, await self._feed.page(page.position)
         if page.resync:
             raise InvalidArgumentError(f"The journal was put back since the run {run.id}, and knows nothing of it")
-        last = await self._parts.crew.run(partial(self._runs.last_of, run))
-        number, ended = math.inf if last is None else number_of(last), run.ended if run.has_died else None
         return [
             record for record in found
             if record.number <= number and (ended is None or record.time <= ended or record.actor.kind != "external")
