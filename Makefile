@@ -13,7 +13,7 @@ JOBS ?= 4
 PYTEST = root=$$(mktemp -d) && trap 'rm -rf "$$root"' EXIT && PYTEST_DEBUG_TEMPROOT=$$root $(BIN)/python -m pytest
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint bench bench-peers long conformance oracle soak reference picture site clean
+.PHONY: help demo test lint bench bench-peers long conformance oracle page soak reference picture site clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /  \1\t/p' $(MAKEFILE_LIST) | expand -t 14
@@ -53,6 +53,10 @@ conformance: $(VENV)/.installed-dev ## the official suite and inspector of MCP a
 
 oracle: $(ORACLE)/.installed ## our reading of session logs against that of their writer's own library
 	@export FILETOOLS_ORACLE=$(ORACLE) && $(PYTEST) tests/sessions/test_oracle.py
+
+# Two at a time: each has a browser and a server of its own.
+page: $(VENV)/.installed-dev ## the editor page in a real browser (Chromium, which the system brings)
+	@export FILETOOLS_BROWSER=1 && $(PYTEST) -n 2 --dist worksteal tests/servers/http/web
 
 reference: $(VENV)/.installed-dev ## write docs/reference from the code, docs/fidelity.md by trying
 	$(BIN)/python -m tests.support.reference

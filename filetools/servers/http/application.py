@@ -13,6 +13,7 @@ from filetools.app import AgentRuns, FileToolsFacade
 from filetools.servers.http.asgi import Application, Message, Receive, Scope, Send
 from filetools.servers.http.bodies import Bodies
 from filetools.servers.http.callers import Callers
+from filetools.servers.http.editor_page import MonacoFiles, installed_page
 from filetools.servers.http.failing import answer_failures
 from filetools.servers.http.live import Hub
 from filetools.servers.http.logins import Logins
@@ -56,7 +57,7 @@ async def http_application(files: FileToolsFacade, options: HttpOptions) -> Asyn
     agents = None if agent is None else AgentRuns(agent.command, max_steps=agent.max_steps)
     shared = Shared(
         files=files, options=options, callers=callers, log=log, hub=hub, logins=Logins(), metrics=Metrics(),
-        agents=agents,
+        agents=agents, page=installed_page(),
     )  # fmt: skip
     async with mcp_application(files, door, path=MCP_PATH, is_guarded=True, log=log) as mcp:
         try:
@@ -138,6 +139,8 @@ def _rest(shared: Shared) -> FastAPI:
     application.state.shared = shared
     for router in (*ROUTERS, *(() if shared.agents is None else (chat.router,))):
         application.include_router(router)
+    if shared.page is not None:
+        application.mount(shared.page.monaco, MonacoFiles())
     describe(application)
     answer_failures(application)
     return application

@@ -16,7 +16,7 @@ from filetools.servers.http.problems import Refusal
 from filetools.servers.http.refusing import refuse
 from filetools.servers.http.shared import ADMISSION, SESSION_HEADER
 
-OPEN_PATHS: Final = frozenset({"/healthz", "/login", "/docs"})
+OPEN_PATHS: Final = frozenset({"/healthz", "/login", "/docs", "/about"})
 """What is answered to everybody who names the right host."""
 OPEN_PREFIXES: Final = ("/assets/",)
 """Below these stands what is the same for everybody, and no secret: the parts of the page."""

@@ -13,6 +13,7 @@ from fastapi.requests import HTTPConnection
 from filetools.app import AgentRuns, FileToolsFacade
 from filetools.dataclass import dataclass
 from filetools.servers.http.callers import Admission, Caller, Callers
+from filetools.servers.http.editor_page import EditorPage
 from filetools.servers.http.live import Hub
 from filetools.servers.http.logins import Logins
 from filetools.servers.http.metrics import Metrics
@@ -40,6 +41,8 @@ class Shared:
     metrics: Metrics
     agents: AgentRuns | None = None
     """Runs the agent, where there is one."""
+    page: EditorPage | None = None
+    """What people edit with, where the extra `editor` is installed."""
     parsing_runs: ParsingRuns = field(default_factory=ParsingRuns)
     """How often each has asked for context."""
     large_bodies: asyncio.Semaphore = field(default_factory=partial(asyncio.Semaphore, 2))

@@ -1,0 +1,86 @@
+"""The editor page as a browser gets it: its own files and Monaco's, each at an address that changes with its content."""
+
+from __future__ import annotations
+
+import hashlib
+from importlib import import_module
+from importlib.resources import files as package_files
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Final
+
+from fastapi.responses import Response
+from starlette.staticfiles import StaticFiles
+
+from filetools.distribution import installed_version
+from filetools.servers.http.asgi import Scope
+
+ASSETS: Final = "/assets"
+"""Where all files of the page are; everybody may read them."""
+POLICY: Final = (
+    "default-src 'none'; script-src 'self'; worker-src 'self' blob:; style-src 'self' 'unsafe-inline';"
+    " font-src 'self' data:; img-src 'self' data:; connect-src 'self'; base-uri 'none'; frame-ancestors 'none'"
+)
+"""What the page may load and do; Monaco needs inline styles, and workers that it starts from blobs."""
+_MEDIA_TYPES: Final = {".css": "text/css", ".html": "text/html", ".js": "text/javascript", ".svg": "image/svg+xml"}
+_FOREVER: Final = "public, max-age=31536000, immutable"
+_GUARDED: Final = {
+    "Content-Security-Policy": POLICY,
+    "Referrer-Policy": "no-referrer",
+    "X-Content-Type-Options": "nosniff",
+}
+
+
+class EditorPage:
+    """The page and its files, read once; lives as long as the server."""
+
+    def __init__(self) -> None:
+        folder = package_files("filetools.servers.http") / "web"
+        contents = {
+            entry.name: entry.read_bytes() for entry in folder.iterdir() if Path(entry.name).suffix in _MEDIA_TYPES
+        }
+        facts = b"\0".join(name.encode() + b"\0" + contents[name] for name in sorted(contents))
+        self.digest = hashlib.sha256(facts).hexdigest()[:16]
+        """Names the state of all files together: modules import each other by relative addresses."""
+        self.monaco = f"{ASSETS}/monaco-{installed_version('rocher')}"
+        """Where Monaco's own files are."""
+        html = contents.pop("index.html").decode()
+        base = f"{ASSETS}/{self.digest}"
+        self._html = html.replace("{{base}}", base).replace("{{monaco}}", f"{self.monaco}/vs")
+        self._contents = contents
+
+    def html(self) -> Response:
+        """Return the page itself: the same for everybody, and naming nothing."""
+        return Response(self._html, media_type="text/html", headers=_GUARDED | {"Cache-Control": "no-store"})
+
+    def file(self, digest: str | None, name: str) -> Response | None:
+        """Return a file of the page; None if there is none of that name in that state.
+
+        Args:
+            digest: The state that is asked for, which browsers may keep for ever; None asks for the present one, which
+                they ask for again.
+            name: Such as `live.js`.
+        """
+        content = self._contents.get(name)
+        if content is None or digest not in (None, self.digest):
+            return None
+        lasting = {"Cache-Control": _FOREVER} if digest else {"Cache-Control": "no-cache", "ETag": f'"{self.digest}"'}
+        return Response(content, media_type=_MEDIA_TYPES[Path(name).suffix], headers=_GUARDED | lasting)
+
+
+class MonacoFiles(StaticFiles):
+    """Monaco's own files, byte for byte as the package `rocher` brings them."""
+
+    def __init__(self) -> None:
+        super().__init__(directory=Path(import_module("rocher").path()).parent)
+
+    async def get_response(self, path: str, scope: Scope) -> Response:
+        """Return a file; browsers may keep it for ever, for its address has the version."""
+        answer = await super().get_response(path, scope)
+        answer.headers.update(_GUARDED | {"Cache-Control": _FOREVER})
+        return answer
+
+
+def installed_page() -> EditorPage | None:
+    """Return the page, or None where the extra `editor` is not installed."""
+    return None if find_spec("rocher") is None else EditorPage()

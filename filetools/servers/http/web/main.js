@@ -1,0 +1,73 @@
+/** Starts the page: finds the login, connects, lays the parts out, and says how the connection is. */
+
+import { Live } from "./live.js";
+import { Server } from "./server.js";
+import { mountTree } from "./tree.js";
+import { mountEditor } from "./editor.js";
+import { mountQuestions } from "./questions.js";
+
+const LOGIN = "filetools-login";
+const SESSION = "filetools-session";
+
+const status = document.getElementById("status");
+const connection = document.getElementById("connection");
+
+/** Tell the person something: a line at the bottom, read out by screen readers. */
+function say(text, { kind = "info" } = {}) {
+  status.textContent = text;
+  status.dataset.kind = kind;
+  status.setAttribute("role", kind === "error" ? "alert" : "status");
+}
+
+function windowName() {
+  const name = sessionStorage.getItem(SESSION) || `window-${crypto.randomUUID().slice(0, 8)}`;
+  sessionStorage.setItem(SESSION, name);
+  return name;
+}
+
+const SENTENCES = {
+  connecting: "Connecting …",
+  waiting: "The server does not answer. What you type is kept in this window, and sent when it is back.",
+  "logged-out":
+    "Your login is over. What you typed is kept in this window: run “filetools serve --open” on this root again, and it goes on.",
+  closed: "Disconnected.",
+};
+
+function tellConnection(state) {
+  connection.dataset.state = state;
+  connection.hidden = state === "connected";
+  connection.textContent = SENTENCES[state] || "";
+}
+
+function askForLogin() {
+  connection.hidden = false;
+  connection.dataset.state = "no-login";
+  connection.textContent =
+    "This page is for people who have logged in. Run “filetools serve ROOT --open” and use the address that it prints.";
+  addEventListener("storage", (event) => {
+    if (event.key === LOGIN && event.newValue) location.reload();
+  });
+}
+
+function start(key) {
+  const session = windowName();
+  const live = new Live({ key, session });
+  const server = new Server(key, session);
+  const context = { live, server, say };
+  let editor = null;
+  const tree = mountTree(document.getElementById("side"), { ...context, onOpen: (path) => editor.open(path) });
+  const questions = mountQuestions(document.body, { ...context, monaco: () => editor.monaco });
+  editor = mountEditor(document.getElementById("main"), { ...context, askInline: questions.askInline });
+  live.on("state", tellConnection);
+  tellConnection(live.state);
+  addEventListener("storage", (event) => {
+    if (event.key !== LOGIN || !event.newValue) return;
+    server.key = event.newValue;
+    live.login(event.newValue);
+  });
+  window.filetools = { live, server, tree, editor, questions };
+}
+
+const key = localStorage.getItem(LOGIN);
+if (key) start(key);
+else askForLogin();
