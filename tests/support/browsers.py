@@ -1,4 +1,4 @@
-"""The browser of this machine, driven by tests of the editor page: each page of a profile of its own, watched for what it must not do."""
+"""The browser of this machine, driven by tests of the editor page: each window has a profile of its own, and is watched."""
 
 from __future__ import annotations
 
