@@ -117,6 +117,7 @@ class Documents:
         *,
         edits: Sequence[TextEdit] | None = None,
         text: str | None = None,
+        change_id: str | None = None,
     ) -> Changed:
         """Put an editor's edits, made on the version it knows, on top of the newest text.
 
@@ -126,6 +127,8 @@ class Documents:
             buffer_version: The version that the editor knows.
             edits: In the editor's form, in any order, not overlapping.
             text: The editor's whole new text instead.
+            change_id: Name of the change. One of the same name that this actor has made already is not made again, but
+                answered as if it had been made only now.
 
         Raises:
             BufferClosedError, ResyncRequiredError
@@ -139,10 +142,11 @@ class Documents:
             history = self._history(document, buffer_version)
             known = _wire_at(opened.text, history)
             wanted = _wanted(known, edits, text)
-            mine, others = _crossed(wanted, history)
-            if not mine:
+            made = None if change_id is None else _made(change_id, handle.actor, history)
+            mine, others = _crossed(wanted, history, made)
+            if made is not None or not mine:
                 return Changed(version=document.version, is_dirty=document.is_dirty, others=others)
-            change = typed(opened, from_wire(opened.text, edits_from_units(mine)))
+            change = replace(typed(opened, from_wire(opened.text, edits_from_units(mine))), change_id=change_id)
             if self._rows.advance(change, handle.actor):
                 return Changed(version=document.version + 1, is_dirty=change.is_dirty, others=others)
         raise ChangedMeanwhileError(document.path, MOST_TRIES)
@@ -288,11 +292,28 @@ def _wanted(known: str, edits: Sequence[TextEdit] | None, text: str | None) -> l
     return edits_as_units(to_wire(plain, real))
 
 
-def _crossed(mine: Sequence[TextEdit], history: Sequence[DocumentEdit]) -> tuple[list[TextEdit], tuple[TextEdit, ...]]:
-    """Carry an editor's edits past those of others, and those of others past the editor's."""
+def _made(change_id: str, actor: Actor, history: Sequence[DocumentEdit]) -> int | None:
+    """Return the version that a change of an actor made; None if it has not come yet."""
+    made = (step.version for step in history if step.change_id == change_id and _is_same(step.actor, actor))
+    return next(made, None)
+
+
+def _crossed(
+    mine: Sequence[TextEdit], history: Sequence[DocumentEdit], made: int | None = None
+) -> tuple[list[TextEdit], tuple[TextEdit, ...]]:
+    """Carry an editor's edits past those of others, and those of others past the editor's.
+
+    Args:
+        mine: The editor's.
+        history: What was done to the text that they are edits of.
+        made: Version in the history that the editor's edits themselves made, if they are in it.
+    """
     own = list(mine)
     others: list[TextEdit] = []
     for step in history:
+        if step.version == made:
+            own = []  # what comes behind them was made on a text that has them
+            continue
         theirs = edits_as_units(step.edits)
         others = composed(others, transform(theirs, own, is_first=True))
         own = transform(own, theirs, is_first=False)

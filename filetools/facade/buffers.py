@@ -73,6 +73,7 @@ class Buffers:
         buffer_version: int,
         edits: Sequence[TextEdit] | None = None,
         text: str | None = None,
+        change_id: str | None = None,
     ) -> BufferChange:
         """Put an editor's edits into the document, on top of whatever others have typed meanwhile.
 
@@ -81,6 +82,8 @@ class Buffers:
             buffer_version: Version of the text that the edits were made on.
             edits: Edits of that text, in any order, not overlapping.
             text: The whole new text instead; only what differs counts as edited.
+            change_id: Any name for this change, to send it again where its answer was lost: it is made once, and answered
+                again.
 
         Returns:
             The new version, and what others did since `buffer_version`, to be applied to the editor's own text.
@@ -96,10 +99,30 @@ class Buffers:
             _, opened = await self._parts.crew.run(partial(self._parts.documents.held, handle, self._actor))
             where = self._runner.resolve(opened.document.path)
             await self._authorise("buffer_change", [where], {"handle": handle}, change=True)
-        work = partial(self._parts.documents.change, handle, self._actor, buffer_version, edits=edits, text=text)
+        work = partial(
+            self._parts.documents.change, handle, self._actor, buffer_version,
+            edits=edits, text=text, change_id=change_id,
+        )  # fmt: skip
         made: Changed = await self._parts.crew.run(work)
         await self._news.tell()
         return BufferChange(buffer_version=made.version, dirty=made.is_dirty, edits=plain_edits(made.others))
+
+    async def since(self, handle: str, buffer_version: int) -> BufferChange:
+        """Return what was done to a document since a version, for an editor that comes back; renews the lease.
+
+        Returns:
+            The newest version, and edits that lead there from the text at `buffer_version`.
+
+        Raises:
+            BufferClosedError: The handle has lapsed or was closed.
+            ResyncRequiredError: The version is too old.
+            InvalidArgumentError: The document has no such version.
+        """
+        self._runner.check_open()
+        _, opened = await self._parts.crew.run(partial(self._parts.documents.held, handle))
+        document = opened.document
+        others = await self._parts.crew.run(partial(self._parts.documents.since, opened, buffer_version))
+        return BufferChange(buffer_version=document.version, dirty=document.is_dirty, edits=plain_edits(others))
 
     async def save(
         self, handle: str, *, buffer_version: int | None = None, on_conflict: OnConflict = "merge"

@@ -25,7 +25,7 @@ _ADVANCE: Final = (
     "UPDATE documents SET version = ?, base = ?, encoding = ?, bom = ?, dirty = ?, parents = ? WHERE id = ?"
 )
 _KEEP_TEXT: Final = "INSERT OR REPLACE INTO document_texts (id, version, text) VALUES (?, ?, ?)"
-_KEEP_EDIT: Final = "INSERT INTO document_edits VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
+_KEEP_EDIT: Final = "INSERT INTO document_edits VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 _FORGET_EDITS: Final = "DELETE FROM document_edits WHERE id = ? AND version <= ?"
 _TABLES_BY_ID: Final = ("documents", "document_texts", "document_edits", "document_handles")
 
@@ -71,6 +71,8 @@ class DocumentChange:
     parents: tuple[int, ...] = ()
     is_parent: bool = False
     """Whether the record committed along with it becomes one more parent."""
+    change_id: str | None = None
+    """Name that its author gave it, so that it can be told from another one if it comes again."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -133,8 +135,9 @@ def apply_to_document(
     connection.execute(_KEEP_TEXT, (change.id, version, stored_text(change.text)))
     edits = json.dumps([(edit.start, edit.end, edit.text) for edit in change.edits])
     who = (actor.kind, actor.id, actor.session)
+    removed = json.dumps(change.removed)
     connection.execute(
-        _KEEP_EDIT, (change.id, version, edits, json.dumps(change.removed), change.reason, *who, time.time())
+        _KEEP_EDIT, (change.id, version, edits, removed, change.reason, *who, time.time(), change.change_id)
     )
     connection.execute(_FORGET_EDITS, (change.id, version - KEPT_EDITS))
 

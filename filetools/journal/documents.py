@@ -35,7 +35,7 @@ T = TypeVar("T")
 _DOCUMENTS: Final = f"SELECT {DOCUMENT_COLUMNS} FROM documents"
 _WITH_TEXT: Final = f"SELECT {DOCUMENT_COLUMNS}, text FROM documents JOIN document_texts USING (id)"
 _HISTORY: Final = (
-    "SELECT version, edits, removed, reason, actor_kind, actor_id, session FROM document_edits"
+    "SELECT version, edits, removed, reason, actor_kind, actor_id, session, change_id FROM document_edits"
     " WHERE id = ? AND version > ? ORDER BY version"
 )
 _HANDLES: Final = "SELECT handle, id, actor_kind, actor_id, session, leased_until FROM document_handles"
@@ -52,6 +52,8 @@ class DocumentEdit:
     removed: tuple[str, ...]
     reason: EditReason
     actor: Actor
+    change_id: str | None = None
+    """Name that its author gave it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -205,13 +207,14 @@ def _text_from(stored: bytes) -> str:
 
 
 def _edit_from(row: tuple[Any, ...]) -> DocumentEdit:
-    version, edits, removed, reason, kind, actor_id, session = row
+    version, edits, removed, reason, kind, actor_id, session, change_id = row
     return DocumentEdit(
         version=version,
         edits=tuple(TextEdit(start, end, text) for start, end, text in json.loads(edits)),
         removed=tuple(json.loads(removed)),
         reason=reason,
         actor=Actor(kind=kind, id=actor_id, session=session),
+        change_id=change_id,
     )
 
 

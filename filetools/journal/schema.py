@@ -244,6 +244,7 @@ MIGRATIONS: Final[tuple[tuple[str, ...], ...]] = (
     tuple(statement.format("descriptors") for statement in TABLE_STATEMENTS),
     tuple(statement.format("registry") for statement in TABLE_STATEMENTS),
     tuple(statement.format("runs") for statement in TABLE_STATEMENTS),
+    ("ALTER TABLE document_edits ADD COLUMN change_id TEXT",),
 )
 
 SCHEMA_VERSION: Final = len(MIGRATIONS)

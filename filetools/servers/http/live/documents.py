@@ -8,13 +8,13 @@ from contextlib import suppress
 from typing import Any
 
 from filetools.app import FileToolsFacade, TextEdit
-from filetools.errors import BufferClosedError, FileToolsError, InvalidArgumentError
-from filetools.models import BufferResult
+from filetools.errors import BufferClosedError, FileToolsError, InvalidArgumentError, ResyncRequiredError
+from filetools.models import SYSTEM, BufferChange, BufferResult
 from filetools.servers.http.live import frames
 from filetools.servers.http.live.hub import Hub
-from filetools.servers.http.live.open_document import OpenDocument
+from filetools.servers.http.live.open_document import OpenDocument, plain_actor
 from filetools.servers.http.live.outbox import Outbox
-from filetools.servers.http.live.told import Ack, Resync, text_of
+from filetools.servers.http.live.told import Ack, Edits, Resync, text_of
 
 
 class DocumentDesk:
@@ -58,6 +58,12 @@ class DocumentDesk:
             async with self._hub.handover:
                 opened = await self._resumed(frame) or await self._files.buffers.open(frame.path)
                 document = self._followed(opened)
+        if (
+            frame.handle == document.handle
+            and frame.buffer_version is not None
+            and await self._went_on(frame, document)
+        ):
+            return
         # Read again now that nothing done to it escapes us: something may have been, just before.
         await self._send_whole(document, lambda plain: Ack.model_validate({"id": frame.id, "of": "open", **plain}))
 
@@ -69,7 +75,11 @@ class DocumentDesk:
         edits = None if frame.edits is None else [TextEdit(each.start, each.end, each.text) for each in frame.edits]
         async with document.turn():
             made = await self._files.buffers.change(
-                frame.handle, buffer_version=frame.buffer_version, edits=edits, text=frame.text
+                frame.handle,
+                buffer_version=frame.buffer_version,
+                edits=edits,
+                text=frame.text,
+                change_id=frame.change_id,
             )
             facts = {"id": frame.id, "of": "change", "handle": frame.handle, **made.to_dict()}
             # A whole text went out before this came in, and in the client's hands it takes the place of what was typed.
@@ -153,6 +163,23 @@ class DocumentDesk:
             return None
         return found if found.path == frame.path else None
 
+    async def _went_on(self, frame: frames.Open, document: OpenDocument) -> bool:
+        """Let a client go on from a text that it still has, with what others did since; False if that is not known."""
+        assert frame.buffer_version is not None
+        async with document.turn():
+            await self._outbox.room()
+            try:
+                moved = await self._files.buffers.since(document.handle, frame.buffer_version)
+            except (ResyncRequiredError, InvalidArgumentError):
+                return False
+            facts = {"handle": document.handle, "document": document.document, "path": document.path}
+            facts |= {"buffer_version": frame.buffer_version, "dirty": moved.dirty, "resumed": True}
+            self._outbox.put_now(text_of(Ack.model_validate({"id": frame.id, "of": "open", **facts})))
+            if moved.buffer_version > frame.buffer_version:
+                self._outbox.put_now(text_of(_missed(document.handle, frame.buffer_version, moved)))
+            document.is_at(moved.buffer_version, is_dirty=moved.dirty)
+        return True
+
     async def _send_whole(self, document: OpenDocument, frame_of: Callable[[dict[str, Any]], Ack | Resync]) -> None:
         # One text at a time, and only if there is room: however many a client asks for, they do not pile up.
         async with self._one_text, document.turn():
@@ -170,6 +197,19 @@ class DocumentDesk:
     def _drop(self, document: OpenDocument) -> None:
         self._open.pop(document.handle, None)
         self._hub.forget(document)
+
+
+def _missed(handle: str, since: int, moved: BufferChange) -> Edits:
+    """Return the frame of all that was done while a client was away, by whomever."""
+    return Edits(
+        handle=handle,
+        since=since,
+        buffer_version=moved.buffer_version,
+        edits=moved.edits,
+        dirty=moved.dirty,
+        reason="missed",
+        actor=plain_actor(SYSTEM),
+    )
 
 
 _TOLD_BY_EDITS = ("edits", "buffer_version")

@@ -42,6 +42,8 @@ class Open(ClientFrame):
     path: str
     handle: str | None = None
     """A handle that the client had before it lost its connection: it goes on, if it has not lapsed."""
+    buffer_version: Place | None = None
+    """With a handle: the version whose text the client still has, to go on from."""
 
 
 class PlainEdit(BaseModel):
@@ -64,6 +66,8 @@ class Change(ClientFrame):
     edits: Annotated[list[PlainEdit], Field(max_length=MOST_EDITS)] | None = None
     text: str | None = None
     """Whole new text, instead of edits."""
+    change_id: Annotated[str, Field(pattern=r"^[!-~]{1,64}$")] | None = None
+    """Name of the change, under which it may be sent again if its answer was lost: it is made once."""
 
 
 class Save(ClientFrame):
