@@ -6,6 +6,7 @@ made on an older version is carried to the newest; merging is for the disk again
 
 from __future__ import annotations
 
+import re
 import secrets
 import time
 from collections.abc import Sequence
@@ -40,6 +41,7 @@ from filetools.models import SYSTEM, Actor
 
 LEASE_SECONDS: Final = 60.0
 """How long a handle lives without a message of its editor."""
+_NAME: Final = re.compile(r"[!-~]{1,64}")
 MOST_TRIES: Final = 100
 """How often an edit is put on top of a newer text before it gives up; each time somebody else's came first."""
 
@@ -127,24 +129,28 @@ class Documents:
             buffer_version: The version that the editor knows.
             edits: In the editor's form, in any order, not overlapping.
             text: The editor's whole new text instead.
-            change_id: Name of the change. One of the same name that this actor has made already is not made again, but
-                answered as if it had been made only now.
+            change_id: Name of the change, 1 to 64 visible ASCII characters. One of the same name that this actor has made
+                already is not made again, but answered as if it had been made only now.
 
         Raises:
             BufferClosedError, ResyncRequiredError
             InvalidArgumentError: The edits do not fit that version, or both or none of `edits` and `text` are given.
             ChangedMeanwhileError: Others were first again and again.
         """
-        _refuse_malformed(buffer_version, edits, text)
+        _refuse_malformed(buffer_version, edits, text, change_id)
         for _ in range(MOST_TRIES):
             handle, opened = self.held(name, actor)
             document = opened.document
             history = self._history(document, buffer_version)
             known = _wire_at(opened.text, history)
             wanted = _wanted(known, edits, text)
-            made = None if change_id is None else _made(change_id, handle.actor, history)
+            made = None if change_id is None else self._rows.made(document.id, change_id, handle.actor)
+            if made is not None and made > document.version:
+                continue  # it was made in this moment, over the connection that was thought lost
             mine, others = _crossed(wanted, history, made)
-            if made is not None or not mine:
+            if made is not None:
+                mine, others = [], _corrected(apply_text_edits(known, wanted), others, opened)
+            if not mine:
                 return Changed(version=document.version, is_dirty=document.is_dirty, others=others)
             change = replace(typed(opened, from_wire(opened.text, edits_from_units(mine))), change_id=change_id)
             if self._rows.advance(change, handle.actor):
@@ -192,7 +198,7 @@ class Documents:
         return history
 
 
-def _refuse_malformed(buffer_version: object, edits: object, text: object) -> None:
+def _refuse_malformed(buffer_version: object, edits: object, text: object, change_id: object) -> None:
     """Refuse what comes from outside in another type; below, types are trusted."""
     if (edits is None) == (text is None):
         raise InvalidArgumentError("Give either edits or the whole text")
@@ -200,6 +206,8 @@ def _refuse_malformed(buffer_version: object, edits: object, text: object) -> No
         raise InvalidArgumentError(f"buffer_version must be a whole number, not {buffer_version!r}")
     if text is not None and not isinstance(text, str):
         raise InvalidArgumentError(f"text must be text, not {type(text).__name__}")
+    if change_id is not None and not (isinstance(change_id, str) and _NAME.fullmatch(change_id)):
+        raise InvalidArgumentError("change_id must be 1 to 64 visible ASCII characters")
     if edits is not None and not (isinstance(edits, Sequence) and all(_is_edit(edit) for edit in edits)):
         raise InvalidArgumentError(
             "edits must be a list of filetools.TextEdit: whole numbers start and end, and a text"
@@ -292,10 +300,15 @@ def _wanted(known: str, edits: Sequence[TextEdit] | None, text: str | None) -> l
     return edits_as_units(to_wire(plain, real))
 
 
-def _made(change_id: str, actor: Actor, history: Sequence[DocumentEdit]) -> int | None:
-    """Return the version that a change of an actor made; None if it has not come yet."""
-    made = (step.version for step in history if step.change_id == change_id and _is_same(step.actor, actor))
-    return next(made, None)
+def _corrected(mine: str, others: Sequence[TextEdit], opened: OpenText) -> tuple[TextEdit, ...]:
+    """Return edits that lead from an editor's text, in units, to the newest; other ones only if the given ones do not.
+
+    A repeated change may be another one than the first of its name: its editor has put it on a newer text meanwhile.
+    """
+    newest = wire_text(opened.text)
+    if apply_text_edits(mine, edits_as_units(others)) == as_units(newest):
+        return tuple(others)
+    return tuple(edits_from_units(_wanted(mine, None, newest)))
 
 
 def _crossed(

@@ -82,8 +82,8 @@ class Buffers:
             buffer_version: Version of the text that the edits were made on.
             edits: Edits of that text, in any order, not overlapping.
             text: The whole new text instead; only what differs counts as edited.
-            change_id: Any name for this change, to send it again where its answer was lost: it is made once, and answered
-                again.
+            change_id: A name for this change, 1 to 64 visible ASCII characters, to send it again if its answer was lost. As
+                long as the first is among the document's last 1,000 steps it is not made again, only answered again.
 
         Returns:
             The new version, and what others did since `buffer_version`, to be applied to the editor's own text.

@@ -35,8 +35,12 @@ T = TypeVar("T")
 _DOCUMENTS: Final = f"SELECT {DOCUMENT_COLUMNS} FROM documents"
 _WITH_TEXT: Final = f"SELECT {DOCUMENT_COLUMNS}, text FROM documents JOIN document_texts USING (id)"
 _HISTORY: Final = (
-    "SELECT version, edits, removed, reason, actor_kind, actor_id, session, change_id FROM document_edits"
+    "SELECT version, edits, removed, reason, actor_kind, actor_id, session FROM document_edits"
     " WHERE id = ? AND version > ? ORDER BY version"
+)
+_MADE: Final = (
+    "SELECT version FROM document_edits WHERE id = ? AND change_id = ? AND actor_kind = ? AND actor_id = ?"
+    " ORDER BY version"
 )
 _HANDLES: Final = "SELECT handle, id, actor_kind, actor_id, session, leased_until FROM document_handles"
 
@@ -52,8 +56,6 @@ class DocumentEdit:
     removed: tuple[str, ...]
     reason: EditReason
     actor: Actor
-    change_id: str | None = None
-    """Name that its author gave it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,6 +106,11 @@ class SqliteDocuments:
     def history(self, document_id: str, since: int) -> list[DocumentEdit]:
         """Return the edits that led from a version to the newest, as far as they are kept, the oldest first."""
         return [_edit_from(row) for row in self._database.rows(_HISTORY, (document_id, since))]
+
+    def made(self, document_id: str, change_id: str, actor: Actor) -> int | None:
+        """Return the version that an actor's change of this name made; None if it is not in the kept history."""
+        row = self._database.row(_MADE, (document_id, change_id, actor.kind, actor.id))
+        return None if row is None else int(row[0])
 
     def handle(self, name: str) -> Handle | None:
         """Return a handle, or None if there is none of this name."""
@@ -207,14 +214,13 @@ def _text_from(stored: bytes) -> str:
 
 
 def _edit_from(row: tuple[Any, ...]) -> DocumentEdit:
-    version, edits, removed, reason, kind, actor_id, session, change_id = row
+    version, edits, removed, reason, kind, actor_id, session = row
     return DocumentEdit(
         version=version,
         edits=tuple(TextEdit(start, end, text) for start, end, text in json.loads(edits)),
         removed=tuple(json.loads(removed)),
         reason=reason,
         actor=Actor(kind=kind, id=actor_id, session=session),
-        change_id=change_id,
     )
 
 

@@ -117,6 +117,9 @@ class Documents(Protocol):
     def history(self, document_id: str, since: int) -> list[DocumentEdit]:
         """Return the edits that led from a version to the newest, as far as they are kept, the oldest first."""
 
+    def made(self, document_id: str, change_id: str, actor: Actor) -> int | None:
+        """Return the version that an actor's change of this name made; None if it is not in the kept history."""
+
     def handle(self, name: str) -> Handle | None:
         """Return a handle, or None if there is none of this name."""
 

@@ -29,7 +29,7 @@ COLUMNS: Final = {
     "snapshot_rows": "key, path, kind, size, mode, version, first, last",
     "documents": "id, key, path, base, encoding, bom, version, dirty, parents",
     "document_texts": "id, version, text",
-    "document_edits": "id, version, edits, removed, reason, actor_kind, actor_id, session, time",
+    "document_edits": "id, version, edits, removed, reason, actor_kind, actor_id, session, time, change_id",
     "descriptors": "key, value, version, size, used, revision",
     "registry": "key, value, version, size, used, revision",
     "runs": "key, value, version, size, used, revision",

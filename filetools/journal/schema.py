@@ -244,7 +244,10 @@ MIGRATIONS: Final[tuple[tuple[str, ...], ...]] = (
     tuple(statement.format("descriptors") for statement in TABLE_STATEMENTS),
     tuple(statement.format("registry") for statement in TABLE_STATEMENTS),
     tuple(statement.format("runs") for statement in TABLE_STATEMENTS),
-    ("ALTER TABLE document_edits ADD COLUMN change_id TEXT",),
+    (
+        "ALTER TABLE document_edits ADD COLUMN change_id TEXT",
+        "CREATE INDEX document_edits_of_name ON document_edits (id, change_id) WHERE change_id IS NOT NULL",
+    ),
 )
 
 SCHEMA_VERSION: Final = len(MIGRATIONS)

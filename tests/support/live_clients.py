@@ -9,6 +9,7 @@ import socket
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from typing import Any, Protocol
+from uuid import uuid4
 
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed
@@ -119,7 +120,7 @@ class LiveClient:
 
 
 class Editor:
-    """A document in an editor: typing shows at once, and one change at a time is on its way."""
+    """A document in an editor: typing shows at once, and one change at a time is on its way, under a name of its own."""
 
     def __init__(self, client: LiveClient, opened: Frame) -> None:
         self.client = client
@@ -127,6 +128,7 @@ class Editor:
         self.version: int = opened["buffer_version"]
         self._text = as_units(opened["text"])
         self._sent: list[TextEdit] | None = None
+        self._name = ""
         self._unsent: list[TextEdit] = []
         self._sending: set[asyncio.Task[None]] = set()
         self.resyncs = 0
@@ -153,6 +155,17 @@ class Editor:
         self._text = apply_text_edits(self._text, edits)
         self._unsent = composed(self._unsent, edits) if self._unsent else list(edits)
         self._send()
+
+    async def come_back(self, client: LiveClient, path: str) -> Frame:
+        """Go on over another connection; what is not acknowledged is sent again. Returns the answer of the server."""
+        self.client.editors.pop(self.handle, None)
+        self.client = client
+        client.editors[self.handle] = self  # what is on its way is still: `edits` are passed over until it is answered
+        opened = await client.do("open", path=path, handle=self.handle, buffer_version=self.version)
+        assert opened.get("resumed"), opened
+        self._transmit()
+        self._send()
+        return opened
 
     async def settled(self) -> None:
         """Wait until the server has everything that was typed."""
@@ -182,9 +195,16 @@ class Editor:
         if self._sent is not None or not self._unsent:
             return
         self._sent, self._unsent = self._unsent, []
+        self._name = uuid4().hex
+        self._transmit()
+
+    def _transmit(self) -> None:
+        if self._sent is None:
+            return
         edits = [{"start": each.start, "end": each.end, "text": each.text} for each in edits_from_units(self._sent)]
         frame = {
             "type": "change", "handle": self.handle, "buffer_version": self.version, "edits": edits,
+            "change_id": self._name,
         }  # fmt: skip
         task = asyncio.create_task(self.client.wire.send(json.dumps(frame)))
         self._sending.add(task)

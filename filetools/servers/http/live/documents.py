@@ -8,8 +8,8 @@ from contextlib import suppress
 from typing import Any
 
 from filetools.app import FileToolsFacade, TextEdit
-from filetools.errors import BufferClosedError, FileToolsError, InvalidArgumentError, ResyncRequiredError
-from filetools.models import SYSTEM, BufferChange, BufferResult
+from filetools.errors import BufferClosedError, InvalidArgumentError, ResyncRequiredError
+from filetools.models import SYSTEM, BufferChange, BufferClose, BufferResult
 from filetools.servers.http.live import frames
 from filetools.servers.http.live.hub import Hub
 from filetools.servers.http.live.open_document import OpenDocument, plain_actor
@@ -54,7 +54,7 @@ class DocumentDesk:
         if frame.handle is None:
             document = self._followed(await self._files.buffers.open(frame.path))
         else:
-            # Its old connection may be giving the handle up at this moment.
+            # Another window may be giving the handle up at this moment.
             async with self._hub.handover:
                 opened = await self._resumed(frame) or await self._files.buffers.open(frame.path)
                 document = self._followed(opened)
@@ -88,7 +88,7 @@ class DocumentDesk:
                 facts |= {"edits": [], "buffer_version": document.known}
             await self._outbox.room()
             self._outbox.put_now(text_of(Ack.model_validate(facts)))
-            document.is_at(made.buffer_version, is_dirty=made.dirty)
+            document.is_at(made.buffer_version)
         if is_overtaken:
             await self.bring_up(frame.handle, "overtaken")
 
@@ -104,8 +104,14 @@ class DocumentDesk:
         """Give a document up."""
         document = self._of(frame.handle)
         await document.earlier()
-        closed = await self._files.buffers.close(frame.handle)
-        self._drop(document)
+        async with self._hub.handover:
+            is_held = self._hub.is_held(document)  # another window goes on with the handle
+            closed = (
+                BufferClose(path=document.path, kept_version=None)
+                if is_held
+                else await self._files.buffers.close(frame.handle)
+            )
+            self._drop(document)
         return {"handle": frame.handle, **closed.to_dict()}
 
     async def bring_up(self, handle: str, reason: str) -> None:
@@ -137,15 +143,6 @@ class DocumentDesk:
             except BufferClosedError:
                 self._drop(document)
 
-    async def leave(self) -> None:
-        """Give up what has no unsaved text; the rest outlives the connection for a while, for a client that comes back."""
-        for document in list(self.documents):
-            # A client that came back is here before its old connection is found dead, and goes on with the handle.
-            async with self._hub.handover:
-                if not (document.is_dirty or self._hub.is_held(document)):
-                    with suppress(FileToolsError):
-                        await self._files.buffers.close(document.handle)
-
     def _followed(self, opened: BufferResult) -> OpenDocument:
         document = self._open.get(opened.handle)
         if document is None:
@@ -158,15 +155,14 @@ class DocumentDesk:
         if frame.handle is None:
             return None
         try:
-            found = await self._files.buffers.read(frame.handle)
+            return await self._files.buffers.read(frame.handle)  # whatever its path: the file may have been moved
         except BufferClosedError:
             return None
-        return found if found.path == frame.path else None
 
     async def _went_on(self, frame: frames.Open, document: OpenDocument) -> bool:
         """Let a client go on from a text that it still has, with what others did since; False if that is not known."""
         assert frame.buffer_version is not None
-        async with document.turn():
+        async with self._one_text, document.turn():
             await self._outbox.room()
             try:
                 moved = await self._files.buffers.since(document.handle, frame.buffer_version)
@@ -177,7 +173,7 @@ class DocumentDesk:
             self._outbox.put_now(text_of(Ack.model_validate({"id": frame.id, "of": "open", **facts})))
             if moved.buffer_version > frame.buffer_version:
                 self._outbox.put_now(text_of(_missed(document.handle, frame.buffer_version, moved)))
-            document.is_at(moved.buffer_version, is_dirty=moved.dirty)
+            document.is_at(moved.buffer_version)
         return True
 
     async def _send_whole(self, document: OpenDocument, frame_of: Callable[[dict[str, Any]], Ack | Resync]) -> None:
@@ -186,7 +182,7 @@ class DocumentDesk:
             await self._outbox.room()
             opened = await self._files.buffers.read(document.handle)
             self._outbox.put_now(text_of(frame_of(opened.to_dict())))
-            document.is_at(opened.buffer_version, is_dirty=opened.dirty, is_whole=True)
+            document.is_at(opened.buffer_version, is_whole=True)
 
     def _of(self, handle: str) -> OpenDocument:
         found = self._open.get(handle)

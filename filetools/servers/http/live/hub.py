@@ -38,7 +38,7 @@ class Hub:
         self.log = log
         self._files = files
         self.handover = asyncio.Lock()
-        """Held while a handle is given up by a connection that ended, or taken over by the one that comes after it."""
+        """Held while one connection gives a handle up, or another one takes it over."""
         self._members: set[Member] = set()
         self._open: dict[str, set[OpenDocument]] = {}
         self._dirty: dict[str, bool] = {}
@@ -68,8 +68,9 @@ class Hub:
             self._open.pop(document.document, None)
 
     def is_held(self, document: OpenDocument) -> bool:
-        """Whether a connection is told of a document by the same handle."""
-        return any(each.handle == document.handle for each in self._open.get(document.document, ()))
+        """Whether another connection is told of a document by the same handle."""
+        told = self._open.get(document.document, ())
+        return any(each is not document and each.handle == document.handle for each in told)
 
     def close(self) -> None:
         """Hear nothing more."""

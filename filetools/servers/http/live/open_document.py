@@ -61,7 +61,6 @@ class OpenDocument:
         self.handle = handle
         self.document = document
         self.path = path
-        self.is_dirty = False
         self.is_stale = False
         """Whether edits are missing, so that the client needs the whole text."""
         self.whole = 0
@@ -94,11 +93,10 @@ class OpenDocument:
         """Version that the client has once it has read what waits for it."""
         return self._known
 
-    def is_at(self, version: int, *, is_dirty: bool, is_whole: bool = False) -> None:
+    def is_at(self, version: int, *, is_whole: bool = False) -> None:
         """Note which version the client has now; call it in a turn, together with telling the client."""
         self._known = version
         self.whole = version if is_whole else self.whole
-        self.is_dirty = is_dirty
         self.is_stale = False
 
     def take(self, step: Step) -> None:
@@ -116,7 +114,6 @@ class OpenDocument:
             self._miss()
             return
         self._known = step.version
-        self.is_dirty = step.dirty
         told = Edits(
             handle=self.handle,
             since=step.version - 1,

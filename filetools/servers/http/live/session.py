@@ -90,8 +90,6 @@ class LiveSession:
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
-        if self._desk is not None:
-            await self._desk.leave()
 
     def offer(self, text: str) -> bool:
         """Send what the client has not asked for; if there is no room, it is brought up to date once it reads again."""

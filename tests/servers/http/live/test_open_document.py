@@ -19,7 +19,7 @@ class Client:
         self.missed = 0
         self.has_room = True
         self.document = OpenDocument("handle", "document", "a.txt", self.offer, self.miss)
-        self.document.is_at(1, is_dirty=False)
+        self.document.is_at(1)
 
     def offer(self, text: str) -> bool:
         if self.has_room:
@@ -50,7 +50,7 @@ def test_a_gap_is_told_once_and_nothing_is_passed_on_over_it() -> None:
     client.take(2, 4, 5)
     assert client.versions == [(1, 2)]
     assert (client.document.is_stale, client.missed) == (True, 1)
-    client.document.is_at(5, is_dirty=True)
+    client.document.is_at(5)
     client.take(5, 6)
     assert client.versions == [(1, 2), (5, 6)]
 
@@ -70,7 +70,7 @@ async def test_what_others_do_waits_for_the_clients_own_change() -> None:
     async with client.document.turn():
         client.take(2, 3, 4)
         assert client.versions == []
-        client.document.is_at(3, is_dirty=True)
+        client.document.is_at(3)
     assert client.versions == [(3, 4)]
 
 

@@ -19,7 +19,7 @@ from filetools.servers.http.live import Hub, LiveSession, Outbox
 from filetools.servers.http.live.told import Ack, text_of
 from filetools.tools import CallLog, ToolRegistry
 from tests.support.live_clients import LiveClient, MemoryWire, connected
-from tests.support.opened import steps_until
+from tests.support.opened import lapse_leases, steps_until
 
 ANN = Actor(kind="editor", id="ann", session="window-1")
 BEN = Actor(kind="editor", id="ben", session="window-2")
@@ -52,6 +52,9 @@ NO_FRAMES = [
     ('{"type":"open","path":"a","id":true}', "id"),
     ('{"type":"change","handle":"h","buffer_version":"1","edits":[]}', "buffer_version"),
     ('{"type":"change","handle":"h","buffer_version":1,"edits":[{"start":-1,"end":0,"text":""}]}', "start"),
+    ('{"type":"change","handle":"h","buffer_version":1,"edits":[],"change_id":""}', "change_id"),
+    ('{"type":"change","handle":"h","buffer_version":1,"edits":[],"change_id":"two words"}', "change_id"),
+    ('{"type":"open","path":"a","handle":"h","buffer_version":-1}', "buffer_version"),
     ('{"type":"ping","id":1e400}', "id"),
 ]
 
@@ -256,23 +259,26 @@ async def test_a_change_that_crosses_a_whole_text_brings_nothing_that_would_be_a
         assert (answer["edits"], len(client.of("resync"))) == ([], 1)
 
 
-async def test_a_clean_document_is_closed_with_the_connection_and_unsaved_text_waits_for_its_editor(
-    files: FileToolsFacade, hub: Hub
+async def test_documents_wait_for_their_editor_a_while_saved_or_not(
+    files: FileToolsFacade, hub: Hub, tmp_path: Path
 ) -> None:
     async with connected(files, hub, ANN) as client:
-        await client.edit("clean.txt")
+        clean = await client.edit("clean.txt")
         editor = await client.edit("list.txt")
         editor.type(0, 0, "unsaved ")
         await editor.settled()
-    assert [each["path"] for each in (await files.status())["documents"]] == ["list.txt"]
     async with connected(files, hub, ANN) as client:
-        assert [each["path"] for each in client.heard[0]["documents"]] == ["list.txt"]
+        assert sorted(each["path"] for each in client.heard[0]["documents"]) == ["clean.txt", "list.txt"]
+        assert (await client.edit("clean.txt", handle=clean.handle)).handle == clean.handle
         again = await client.edit("list.txt", handle=editor.handle)
         assert (again.handle, again.text) == (editor.handle, "unsaved one\ntwo\nthree\n")
         closed = await client.do("close", handle=again.handle)
         assert closed["kept_version"]
         kept = await files.read_file("list.txt", version=closed["kept_version"])
         assert kept.content == "unsaved one\ntwo\nthree\n"
+    lapse_leases(files)
+    async with filetools.open(tmp_path, settings=SETTINGS) as other:
+        assert (await other.status())["documents"] == []
 
 
 async def test_a_connection_that_ends_late_takes_no_handle_from_the_one_that_came_after_it(
@@ -286,7 +292,6 @@ async def test_a_connection_that_ends_late_takes_no_handle_from_the_one_that_cam
         await again.settled()
         await later.do("save", handle=again.handle)
     assert (await files.read_file("list.txt")).content == "typed one\ntwo\nthree\n"
-    assert (await files.status())["documents"] == []
 
 
 def test_names_that_are_not_unicode_travel() -> None:

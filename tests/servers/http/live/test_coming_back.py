@@ -1,0 +1,217 @@
+"""Clients of the live protocol that come back after a break: they go on from their own text, and nothing is made twice."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+import filetools
+from filetools.facade import FileToolsFacade
+from filetools.servers.http.live import Hub
+from filetools.tools import CallLog
+from tests.servers.http.live.test_session import ANN, BEN, SETTINGS
+from tests.support.live_clients import LiveClient, connected
+from tests.support.opened import lapse_leases
+
+TEXT = "one\ntwo\n"
+
+
+@pytest.fixture
+async def files(tmp_path: Path) -> AsyncIterator[FileToolsFacade]:
+    (tmp_path / "list.txt").write_text(TEXT)
+    async with filetools.open(tmp_path, settings=SETTINGS) as opened:
+        yield opened
+
+
+@pytest.fixture
+async def hub(files: FileToolsFacade) -> AsyncIterator[Hub]:
+    made = Hub(files, CallLog())
+    yield made
+    made.close()
+
+
+def insertion(place: int, text: str) -> list[dict[str, int | str]]:
+    return [{"start": place, "end": place, "text": text}]
+
+
+async def typed(client: LiveClient, handle: str, version: int, text: str) -> int:
+    answer = await client.do("change", handle=handle, buffer_version=version, edits=insertion(0, text))
+    return int(answer["buffer_version"])
+
+
+async def test_a_change_that_is_sent_twice_is_made_once(files: FileToolsFacade, hub: Hub) -> None:
+    async with connected(files, hub, ANN) as ann, connected(files, hub, BEN) as ben:
+        opened, other = await ann.do("open", path="list.txt"), await ben.edit("list.txt")
+        change = {"handle": opened["handle"], "buffer_version": 1, "edits": insertion(0, "once "), "change_id": "c-1"}
+        first = await ann.do("change", **change)
+        other.type(0, 0, "theirs ")
+        await other.settled()
+        again = await ann.do("change", **change)
+        assert (first["edits"], first["buffer_version"]) == ([], 2)
+        assert (again["edits"], again["buffer_version"]) == (insertion(0, "theirs "), 3)
+        assert other.text == f"theirs once {TEXT}"
+        assert ann.of("resync") == []
+
+
+async def test_who_comes_back_with_a_version_gets_what_others_did_and_no_text(files: FileToolsFacade, hub: Hub) -> None:
+    async with connected(files, hub, BEN) as ben:
+        other = await ben.edit("list.txt")
+        async with connected(files, hub, ANN) as ann:
+            opened = await ann.do("open", path="list.txt")
+            await typed(ann, opened["handle"], 1, "mine ")
+        other.type(0, 0, "a ")
+        await other.settled()
+        other.type(2, 2, "b ")
+        await other.settled()
+        async with connected(files, hub, ANN) as ann:
+            again = await ann.do("open", path="list.txt", handle=opened["handle"], buffer_version=2)
+            assert {name: again[name] for name in again if name not in ("type", "id")} == {
+                "of": "open", "handle": opened["handle"], "document": opened["document"], "path": "list.txt",
+                "buffer_version": 2, "dirty": True, "resumed": True,
+            }  # fmt: skip
+            missed = await ann.frame("edits", since=2)
+            assert (missed["edits"], missed["buffer_version"]) == (insertion(0, "a b "), 4)
+            other.type(0, 0, "c ")
+            await other.settled()
+            assert (await ann.frame("edits", since=4))["edits"] == insertion(0, "c ")
+
+
+async def test_who_has_missed_nothing_gets_no_edits(files: FileToolsFacade, hub: Hub) -> None:
+    async with connected(files, hub, BEN) as ben:
+        other = await ben.edit("list.txt")
+        async with connected(files, hub, ANN) as ann:
+            handle = (await ann.do("open", path="list.txt"))["handle"]
+            await typed(ann, handle, 1, "mine ")
+        async with connected(files, hub, ANN) as ann:
+            await ann.do("open", path="list.txt", handle=handle, buffer_version=2)
+            other.type(0, 0, "x")
+            await other.settled()
+            await ann.frame("edits", since=2)
+            assert len(ann.of("edits")) == 1
+
+
+@pytest.mark.parametrize("has_arrived", [True, False])
+async def test_a_change_whose_answer_was_lost_is_repeated_while_others_type(
+    files: FileToolsFacade, hub: Hub, has_arrived: bool
+) -> None:
+    async with connected(files, hub, BEN) as ben:
+        other = await ben.edit("list.txt")
+        async with connected(files, hub, ANN) as ann:
+            handle = (await ann.do("open", path="list.txt"))["handle"]
+            version = await typed(ann, handle, 1, "saved ")
+            change = {"handle": handle, "buffer_version": version, "edits": insertion(6, "mine "), "change_id": "c-1"}
+            if has_arrived:
+                await ann.do("change", **change)
+        other.type(0, 0, "away ")
+        await other.settled()
+        async with connected(files, hub, ANN) as ann:
+            await ann.do("open", path="list.txt", handle=handle, buffer_version=version)
+            other.type(0, 0, "between ")
+            await other.settled()
+            answer = await ann.do("change", **change)
+            assert answer["edits"] == insertion(0, "between away ")
+            assert answer["buffer_version"] == 5
+            await ben.until(lambda: other.version == 5)
+            assert other.text == f"between away saved mine {TEXT}"
+            assert ann.of("resync") == []
+
+
+async def test_a_version_that_is_not_known_any_more_brings_the_text(
+    files: FileToolsFacade, hub: Hub, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("filetools.journal.document_rows.KEPT_EDITS", 2)
+    async with connected(files, hub, ANN) as ann:
+        handle = (await ann.do("open", path="list.txt"))["handle"]
+        for version in range(1, 5):
+            await typed(ann, handle, version, "x")
+    for version in (0, 1, 2, 6, 2**53 - 1):
+        async with connected(files, hub, ANN) as ann:
+            again = await ann.do("open", path="list.txt", handle=handle, buffer_version=version)
+            assert (again["text"], again["buffer_version"], again["handle"]) == (f"xxxx{TEXT}", 5, handle)
+            assert "resumed" not in again
+
+
+async def test_a_change_whose_history_is_gone_is_put_on_the_text_that_comes_and_made_once(
+    files: FileToolsFacade, hub: Hub, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("filetools.journal.document_rows.KEPT_EDITS", 2)
+    async with connected(files, hub, ANN) as ann:
+        handle = (await ann.do("open", path="list.txt"))["handle"]
+        await typed(ann, handle, 1, "x")
+        late = {"handle": handle, "edits": insertion(0, "late "), "change_id": "c-1"}
+        await ann.do("change", buffer_version=2, **late)
+        await typed(ann, handle, 3, "y")
+        await ann.refused("RESYNC", "change", buffer_version=1, **late)
+        whole = (await ann.frame("resync", reason="refused"))["document"]
+        answer = await ann.do("change", buffer_version=whole["buffer_version"], **late)
+        assert answer["edits"] == [{"start": 0, "end": 5, "text": ""}]
+        assert (await files.read_file("list.txt")).content == whole["text"] == f"ylate x{TEXT}"
+
+
+async def test_a_handle_that_has_lapsed_brings_the_text_of_the_file_and_what_was_unsaved_is_a_version(
+    files: FileToolsFacade, hub: Hub, tmp_path: Path
+) -> None:
+    async with connected(files, hub, ANN) as ann:
+        opened = await ann.do("open", path="list.txt")
+        await typed(ann, opened["handle"], 1, "unsaved ")
+    lapse_leases(files)
+    async with filetools.open(tmp_path, settings=SETTINGS) as other:
+        await other.list_files()  # whoever comes next finds what was left
+    async with connected(files, hub, ANN) as ann:
+        again = await ann.do("open", path="list.txt", handle=opened["handle"], buffer_version=2)
+        assert again["handle"] != opened["handle"]
+        assert again["document"] != opened["document"]
+        assert (again["text"], again["dirty"]) == (TEXT, False)
+    [kept, *_] = (await files.versions("list.txt")).versions
+    assert (kept.actor["id"], kept.actor["session"]) == ("ann", "window-1")
+    assert (await files.read_file("list.txt", version=kept.version)).content == f"unsaved {TEXT}"
+
+
+async def test_a_document_whose_file_was_moved_meanwhile_goes_on_at_the_new_path(
+    files: FileToolsFacade, hub: Hub
+) -> None:
+    async with connected(files, hub, ANN) as ann:
+        opened = await ann.do("open", path="list.txt")
+        await typed(ann, opened["handle"], 1, "unsaved ")
+    await files.move_file("list.txt", "moved.txt")
+    async with connected(files, hub, ANN) as ann:
+        for known in ({}, {"buffer_version": 2}):
+            again = await ann.do("open", path="list.txt", handle=opened["handle"], **known)
+            assert (again["handle"], again["path"]) == (opened["handle"], "moved.txt")
+        await ann.do("save", handle=opened["handle"])
+    assert (await files.read_file("moved.txt")).content == f"unsaved {TEXT}"
+
+
+async def test_a_window_that_closes_takes_no_handle_from_another_one_that_has_it_too(
+    files: FileToolsFacade, hub: Hub
+) -> None:
+    async with connected(files, hub, ANN) as one, connected(files, hub, ANN) as two:
+        left = await one.edit("list.txt")
+        right = await two.edit("list.txt", handle=left.handle)
+        left.type(0, 0, "left ")
+        await left.settled()
+        await two.until(lambda: right.text == left.text)
+        closed = await one.do("close", handle=left.handle)
+        assert (closed["path"], closed.get("kept_version")) == ("list.txt", None)
+        await one.refused("BUFFER_CLOSED", "save", handle=left.handle)
+        right.type(0, 0, "right ")
+        await right.settled()
+        assert (await two.do("close", handle=right.handle))["kept_version"]
+    assert (await files.status())["documents"] == []
+
+
+async def test_an_editor_that_comes_back_in_the_midst_of_typing_doubles_and_loses_nothing(
+    files: FileToolsFacade, hub: Hub
+) -> None:
+    async with connected(files, hub, ANN) as ann:
+        editor = await ann.edit("list.txt")
+        editor.type(0, 0, "a")
+        await asyncio.sleep(0)
+        editor.type(1, 1, "b")
+    async with connected(files, hub, ANN) as ann:
+        await editor.come_back(ann, "list.txt")
+        await editor.settled()
+        assert editor.text == f"ab{TEXT}" == (await files.read_file("list.txt")).content
