@@ -1,23 +1,442 @@
-/** The editor: tabs and documents. */
+/** The editor: Monaco, the tabs of open files, saving, and the bar that tells how the file in front is. */
 
-/** Return Monaco, loaded from the server's own files. */
+import { Binding } from "./binding.js";
+import { Others } from "./carets.js";
+import { isViewed, readOnlyView } from "./views.js";
+
+const TABS = "filetools-tabs";
+const LARGE_CHARACTERS = 1_000_000;
+const ENDS = { lf: "LF", crlf: "CRLF", cr: "CR", mixed: "mixed line ends", none: "LF" };
+const KEYS = [
+  ["Ctrl+S", "save"],
+  ["Alt+W", "close the file"],
+  ["Alt+Page Up, Alt+Page Down", "file before, file after"],
+  ["Ctrl+M", "let Tab leave the text"],
+  ["F1", "all commands"],
+];
+const OPTIONS = {
+  automaticLayout: true,
+  fixedOverflowWidgets: true,
+  fontSize: 13,
+  glyphMargin: false,
+  lineDecorationsWidth: 12,
+  minimap: { enabled: false },
+  model: null,
+  scrollBeyondLastLine: false,
+  unusualLineTerminators: "off",
+  wordBasedSuggestions: "off",
+  wordWrap: "off",
+};
+
+/** Return Monaco, loaded from the server's own files. It colours all languages, and knows none: no further workers. */
 function loadMonaco() {
   return new Promise((resolve, reject) => {
-    const base = document.documentElement.dataset.monaco;
-    window.require.config({ paths: { vs: base } });
+    window.require.config({ paths: { vs: document.documentElement.dataset.monaco } });
     window.require(["vs/editor/editor.main"], () => resolve(window.monaco), reject);
+  }).then((monaco) => {
+    const { css, html, json, typescript } = monaco.languages;
+    const { handlebarDefaults, htmlDefaults, razorDefaults } = html;
+    const all = [css.cssDefaults, css.lessDefaults, css.scssDefaults, handlebarDefaults, htmlDefaults, razorDefaults];
+    for (const each of [...all, typescript.javascriptDefaults, typescript.typescriptDefaults]) each.setModeConfiguration({});
+    json.jsonDefaults.setModeConfiguration({ tokens: true });
+    const isDark = matchMedia("(prefers-color-scheme: dark)");
+    const follow = () => monaco.editor.setTheme(isDark.matches ? "vs-dark" : "vs");
+    isDark.addEventListener("change", follow);
+    follow();
+    return monaco;
   });
 }
 
-/** Fill an element with the editor. */
-export function mountEditor(element, { live, server, say, askInline }) {
-  const monaco = loadMonaco();
-  monaco.then((found) => {
-    element.id = "main";
-    const place = document.createElement("div");
-    place.id = "editor";
-    element.append(place);
-    found.editor.create(place, { value: "hello\n", automaticLayout: true });
-  });
-  return { open() {}, close() {}, save() {}, focus() {}, tabs: [], monaco };
+/** Make an element with attributes and children. */
+function make(tag, attributes = {}, ...children) {
+  const node = document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes)) node.setAttribute(name, value);
+  node.append(...children);
+  return node;
+}
+
+const nameOf = (path) => path.split("/").at(-1);
+
+/** One open file; lives until it is closed. */
+class Tab {
+  document = null;
+  binding = null;
+  others = null;
+  view = null;
+  task = ""; // "saving …" while it lasts
+  stops = [];
+
+  constructor(path) {
+    this.path = path;
+    this.element = make("div", { role: "tab", tabindex: -1, "aria-selected": false, "aria-controls": "editor" });
+    this.element.append(make("span"), make("i"), make("b", { "aria-hidden": true, title: `Close ${path}` }, "×"));
+  }
+
+  get dirty() {
+    return this.document?.dirty ?? false;
+  }
+
+  /** Say in the tab what it is and how it stands. */
+  tell(isActive) {
+    const [name, dirt] = this.element.children;
+    name.textContent = nameOf(this.path);
+    dirt.textContent = this.dirty ? "●" : "";
+    const state = [this.dirty && "not saved", this.document?.deleted && "deleted"].filter(Boolean).join(", ");
+    this.element.setAttribute("aria-label", state ? `${nameOf(this.path)}, ${state}` : nameOf(this.path));
+    this.element.setAttribute("aria-selected", isActive);
+    this.element.tabIndex = isActive ? 0 : -1;
+    this.element.title = this.path;
+    Object.assign(this.element.dataset, { path: this.path, dirty: this.dirty, deleted: this.document?.deleted ?? false });
+  }
+
+  dispose() {
+    for (const stop of this.stops) stop();
+    this.others?.dispose();
+    this.binding?.dispose();
+    this.element.remove();
+  }
+}
+
+/** The tabs and what they show; lives as long as the page. */
+class Editor {
+  tabs = [];
+  active = null;
+  #parts;
+  #code = null;
+
+  constructor(element, context) {
+    Object.assign(this, context);
+    this.monaco = loadMonaco();
+    this.#parts = this.#lay(element);
+    this.monaco.then((monaco) => this.#start(monaco));
+    addEventListener("keydown", (event) => this.#key(event), true);
+    this.live.on("state", () => this.#tell());
+    this.live.on("snapshot", () => this.#tell());
+    this.live.on("event", (event) => this.#hear(event));
+    this.#restore();
+  }
+
+  /** Open a file in a tab of its own, or show the tab that it has. */
+  async open(path, { focus = true } = {}) {
+    let tab = this.tabs.find((each) => each.path === path);
+    if (!tab) {
+      tab = new Tab(path);
+      this.tabs.push(tab);
+      this.#parts.tabs.append(tab.element);
+      tab.loading = this.#load(tab);
+    }
+    this.#show(tab);
+    await tab.loading;
+    if (focus && this.active === tab) this.focus();
+  }
+
+  /** Close a tab; asks first where text would leave the screen that is in no file. Returns whether it is closed. */
+  async close(path = this.active?.path) {
+    const tab = this.tabs.find((each) => each.path === path);
+    if (!tab) return false;
+    if (tab.dirty) {
+      this.#show(tab);
+      const answer = await this.askInline({
+        title: `${nameOf(path)} is not saved`,
+        text: "Its text is in this window and not in the file. What you discard is kept among the versions of the file.",
+        actions: [
+          { label: "Save", value: "save", kind: "primary" },
+          { label: "Discard", value: "discard", kind: "danger" },
+          { label: "Cancel", value: "cancel" },
+        ],
+      });
+      if (answer === "save" ? !(await this.save(path)) : answer !== "discard") return false;
+    }
+    try {
+      const closed = await tab.document?.close();
+      if (closed?.kept_version) this.say(`Closed ${path}. Its text is kept as version ${closed.kept_version.slice(0, 19)}.`);
+    } catch (error) {
+      this.say(`${path} stays open: ${error.message}`, { kind: "error" });
+      return false;
+    }
+    this.#remove(tab);
+    return true;
+  }
+
+  /** Save a tab's text to its file; what others wrote there is merged in, or asked about. Returns whether it is saved. */
+  async save(path = this.active?.path) {
+    const tab = this.tabs.find((each) => each.path === path);
+    if (!tab?.document || tab.task) return false;
+    this.#work(tab, "saving …");
+    try {
+      tab.binding.check();
+      const saved = await this.#saved(tab);
+      if (saved) this.say(`Saved ${tab.path}${saved.merged ? ", with what others wrote there" : ""}.`, { kind: "ok" });
+      return saved !== null;
+    } catch (error) {
+      const isLost = error.code === "CONNECTION_LOST";
+      const told = isLost ? "the connection was lost, and whether the file was written is not known." : error.message;
+      this.say(`Not saved: ${tab.path}: ${told} Your text stays here.`, { kind: "error" });
+      return false;
+    } finally {
+      this.#work(tab, "");
+    }
+  }
+
+  /** Put the keyboard into the text. */
+  focus() {
+    if (this.active?.binding) this.#code?.focus();
+    else (this.active?.element ?? this.#parts.empty).focus();
+  }
+
+  async #saved(tab) {
+    try {
+      return await tab.document.save();
+    } catch (error) {
+      if (error.code !== "EDIT_CONFLICT") throw error;
+      const { base_version: base, current_version: current } = error.details;
+      const answer = await this.askInline({
+        title: `${nameOf(tab.path)} was changed in the same place`,
+        text: `${error.message}.`,
+        actions: [
+          ...(base && current ? [{ label: "Merge …", value: "merge", kind: "primary" }] : []),
+          { label: "Overwrite", value: "allow", kind: "danger" },
+          { label: "Cancel", value: "cancel" },
+        ],
+      });
+      if (answer === "merge" && !(await this.#merge(tab, base, current))) return null;
+      return ["merge", "allow"].includes(answer) ? tab.document.save("allow") : null;
+    }
+  }
+
+  async #merge(tab, baseVersion, currentVersion) {
+    const ours = tab.document.text;
+    const versions = [baseVersion, currentVersion].map((version) => this.#textOf(tab.path, version));
+    const [base, theirs] = await Promise.all(versions);
+    const merged = await this.mergeDialog({ path: tab.path, base, ours, theirs });
+    if (merged !== null) tab.binding.replace(ours, merged);
+    return merged !== null;
+  }
+
+  /** Return the text of a version of a file, as LF text. */
+  async #textOf(path, version) {
+    let [text, offset] = ["", 1];
+    while (offset) {
+      const { success, data, error } = await this.server.json("POST", "/v1/tools/read_file", { path, version, offset });
+      if (!success) throw new Error(error);
+      text += data.content;
+      offset = data.truncated ? data.next_offset : 0;
+    }
+    return text.replace(/\r\n?/g, "\n");
+  }
+
+  #lay(element) {
+    const parts = {
+      tabs: make("div", { id: "tabs", role: "tablist", "aria-label": "Open files" }),
+      save: make("button", { type: "button", title: "Save (Ctrl+S)" }, "Save"),
+      close: make("button", { type: "button", title: "Close (Alt+W)" }, "Close"),
+      code: make("div", { class: "code" }),
+      view: make("div", { class: "viewing" }),
+      empty: make("div", { class: "empty", tabindex: -1 }, make("p", {}, "Open a file from the tree to read and edit it here.")),
+      bar: make("div", { id: "file-bar", role: "group", "aria-label": "File" }),
+    };
+    const keys = make("dl");
+    for (const [key, what] of KEYS) keys.append(make("dt", {}, make("kbd", {}, key)), make("dd", {}, what));
+    parts.empty.append(keys);
+    parts.facts = Object.fromEntries(
+      ["path", "state", "others", "who", "place", "newline", "encoding"].map((name) => [name, make("span", { "data-fact": name })]),
+    );
+    parts.bar.append(...Object.values(parts.facts));
+    const place = make("div", { id: "editor", role: "tabpanel" }, parts.code, parts.view, parts.empty);
+    element.append(make("div", { id: "tab-row" }, parts.tabs, parts.save, parts.close), make("div", { id: "asked" }), place, parts.bar);
+    parts.save.onclick = () => this.save();
+    parts.close.onclick = () => this.close();
+    parts.tabs.onclick = ({ target }) => {
+      const tab = this.#tabOf(target);
+      if (tab) target.localName === "b" ? this.close(tab.path) : this.open(tab.path);
+    };
+    parts.tabs.onauxclick = (event) => event.button === 1 && this.close(this.#tabOf(event.target)?.path);
+    parts.tabs.onkeydown = (event) => this.#walk(event);
+    return parts;
+  }
+
+  #start(monaco) {
+    this.#code = monaco.editor.create(this.#parts.code, OPTIONS);
+    this.#code.onDidChangeCursorPosition(() => this.#tellPlace());
+    this.code = this.#code;
+    this.#show(this.active);
+  }
+
+  /** Open the tabs of the load before, and what it could not send. */
+  #restore() {
+    const { paths = [], active = null } = JSON.parse(sessionStorage.getItem(TABS) ?? "{}");
+    const kept = (this.live.kept?.() ?? []).map((each) => each.path);
+    for (const path of new Set([...paths, ...kept])) this.open(path, { focus: false });
+    if (active && paths.includes(active)) this.open(active, { focus: false });
+    if (kept.length) this.say(`What you typed before this page was loaded again is kept: ${kept.join(", ")}.`);
+    this.#tell();
+  }
+
+  async #load(tab) {
+    try {
+      const [monaco, document] = await Promise.all([this.monaco, this.live.open(tab.path)]);
+      if (this.tabs.includes(tab) && !tab.document) this.#bind(tab, monaco, document);
+    } catch (error) {
+      if (!isViewed(error)) return this.#fail(tab, error);
+      const view = await readOnlyView(this.server, tab.path, error).catch((failed) => this.#fail(tab, failed));
+      if (view) tab.view = view;
+    }
+    if (this.active === tab) this.#show(tab);
+  }
+
+  #fail(tab, error) {
+    this.say(`${tab.path} cannot be opened: ${error.message}`, { kind: "error" });
+    if (!tab.view) this.#remove(tab);
+  }
+
+  #bind(tab, monaco, document) {
+    tab.document = document;
+    tab.view = null;
+    tab.binding = new Binding(monaco, document, (ranges, actor) => tab.others.show(ranges, actor));
+    tab.others = new Others(monaco, tab.binding.model);
+    tab.stops = [
+      document.on("state", () => this.#follow(tab)),
+      document.on("problem", (error) => this.say(`${tab.path}: ${error.message}`, { kind: "error" })),
+    ];
+  }
+
+  #follow(tab) {
+    if (tab.path !== tab.document.path) {
+      this.say(`${tab.path} is now ${tab.document.path}.`);
+      tab.path = tab.document.path;
+      tab.binding.rename();
+    }
+    this.#tell();
+  }
+
+  /** A file that is only viewed has changed: perhaps it can be edited now. */
+  #hear({ event, path }) {
+    const tab = this.tabs.find((each) => each.view && each.path === path);
+    if (!tab || !/^file:(created|modified)$/.test(event)) return;
+    clearTimeout(tab.timer);
+    tab.timer = setTimeout(() => (tab.loading = this.#load(tab)), 500);
+  }
+
+  #show(tab) {
+    if (this.active !== tab) this.#leave();
+    this.active = tab;
+    const { code, view, empty } = this.#parts;
+    [code.hidden, view.hidden, empty.hidden] = [!tab?.binding, !tab || tab.binding, tab];
+    view.replaceChildren(...(tab && !tab.binding ? [tab.view ?? `Opening ${tab.path} …`] : []));
+    if (this.#code && tab?.binding && tab.binding.editor !== this.#code) {
+      this.#code.updateOptions({ bracketPairColorization: { enabled: tab.document.text.length < LARGE_CHARACTERS } });
+      tab.binding.attach(this.#code);
+      tab.others.attach(this.#code);
+    }
+    tab?.element.scrollIntoView({ block: "nearest", inline: "nearest" });
+    this.#tell();
+  }
+
+  #leave() {
+    if (!this.active?.binding?.editor) return;
+    this.active.others.attach(null);
+    this.active.binding.detach();
+    this.#code.setModel(null);
+  }
+
+  #remove(tab) {
+    const place = this.tabs.indexOf(tab);
+    if (place < 0) return;
+    const isShown = this.active === tab;
+    this.tabs.splice(place, 1);
+    if (isShown) this.#show(this.tabs[Math.min(place, this.tabs.length - 1)] ?? null);
+    tab.dispose();
+    this.#tell();
+    if (isShown) this.focus();
+  }
+
+  #work(tab, task) {
+    tab.task = task;
+    this.#tell();
+  }
+
+  /** Say everywhere how the files stand. */
+  #tell() {
+    const { save, close, bar } = this.#parts;
+    for (const tab of this.tabs) {
+      tab.tell(tab === this.active);
+      tab.others?.keepOnly(tab.document.editors);
+    }
+    const tab = this.active;
+    [save.disabled, close.disabled, bar.hidden] = [!tab?.document, !tab, !tab];
+    if (tab) close.setAttribute("aria-label", `Close ${nameOf(tab.path)}`);
+    document.title = tab ? `${tab.dirty ? "● " : ""}${nameOf(tab.path)} · filetools` : "filetools";
+    sessionStorage.setItem(TABS, JSON.stringify({ paths: this.tabs.map((each) => each.path), active: tab?.path }));
+    this.#tellFacts(tab);
+  }
+
+  #tellFacts(tab) {
+    const { path, state, others, newline, encoding } = this.#parts.facts;
+    const open = tab?.document;
+    path.textContent = tab?.path.split("/").join(" › ") ?? "";
+    state.textContent = open ? this.#stateOf(tab) : "read-only";
+    const names = (open?.editors ?? []).filter((name) => name !== this.live.welcome?.actor.id);
+    others.textContent = names.length ? `also open: ${[...new Set(names)].join(", ")}` : "";
+    newline.textContent = open ? (ENDS[open.newline] ?? "") : "";
+    encoding.textContent = open ? `${(open.encoding ?? "utf-8").toUpperCase()}${open.bom ? " with BOM" : ""}` : "";
+    this.#tellPlace();
+  }
+
+  #stateOf({ document, task, dirty }) {
+    if (task) return task;
+    if (document.pending) return this.live.state === "connected" ? "sending …" : "kept in this window, not sent";
+    if (document.deleted && document.version) return "deleted: Save writes it again";
+    if (document.behind) return "not saved; the file was changed in the same place";
+    return dirty ? "not saved" : "saved";
+  }
+
+  #tellPlace() {
+    const { place, who } = this.#parts.facts;
+    const at = this.active?.binding ? this.#code?.getPosition() : null;
+    place.textContent = at ? `Ln ${at.lineNumber}, Col ${at.column}` : "";
+    who.textContent = at ? this.active.others.at(at.lineNumber) : "";
+  }
+
+  #tabOf(target) {
+    return this.tabs.find((each) => each.element.contains(target));
+  }
+
+  #step(by) {
+    const place = this.tabs.indexOf(this.active) + by;
+    return this.tabs.at(place % this.tabs.length);
+  }
+
+  /** Keys of the whole page, taken before Monaco sees them. */
+  #key(event) {
+    const isSave = (event.ctrlKey || event.metaKey) && !event.shiftKey && !event.altKey && event.key.toLowerCase() === "s";
+    const isAlt = event.altKey && !event.ctrlKey && !event.metaKey && !event.shiftKey;
+    const by = { PageUp: -1, PageDown: 1 }[event.key];
+    if (isSave) this.save();
+    else if (isAlt && event.code === "KeyW") this.close();
+    else if (isAlt && by && this.active) this.open(this.#step(by).path);
+    else return;
+    event.preventDefault();
+    event.stopPropagation();
+  }
+
+  /** Keys of the row of tabs. */
+  #walk(event) {
+    const places = { ArrowLeft: this.#step(-1), ArrowRight: this.#step(1), Home: this.tabs[0], End: this.tabs.at(-1) };
+    const tab = places[event.key];
+    if (tab) this.open(tab.path, { focus: false }).then(() => tab.element.focus());
+    else if (event.key === "Delete") this.close();
+    else if (event.key === "Enter" || event.key === " ") this.focus();
+    else return;
+    event.preventDefault();
+  }
+}
+
+/**
+ * Fill an element with the editor.
+ * @param {HTMLElement} element Where it goes.
+ * @param {object} context {live, server, say, askInline, mergeDialog}: see main.js and questions.js.
+ * @returns {Editor} With open(path), close(path), save(path), focus(), tabs, and monaco, a promise.
+ */
+export function mountEditor(element, context) {
+  return new Editor(element, context);
 }

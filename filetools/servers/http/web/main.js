@@ -57,7 +57,11 @@ function start(key) {
   let editor = null;
   const tree = mountTree(document.getElementById("side"), { ...context, onOpen: (path) => editor.open(path) });
   const questions = mountQuestions(document.body, { ...context, monaco: () => editor.monaco });
-  editor = mountEditor(document.getElementById("main"), { ...context, askInline: questions.askInline });
+  editor = mountEditor(document.getElementById("main"), {
+    ...context,
+    askInline: questions.askInline,
+    mergeDialog: questions.mergeDialog,
+  });
   live.on("state", tellConnection);
   tellConnection(live.state);
   addEventListener("storage", (event) => {

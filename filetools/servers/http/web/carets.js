@@ -1,0 +1,140 @@
+/** Who changed what in an open text: lines that glow, names and times beside them, and the carets of others. */
+
+const HUES = 8;
+const GLOW_MS = 3000; // as long as the animation in page.css
+const CARET_MS = 30_000;
+const MOST_MARKS = 300;
+let count = 0;
+
+/** Return the name of an actor's colour, always the same one: "hue-0" to "hue-7". */
+export function hueOf(actor) {
+  let hash = 7;
+  for (const letter of `${actor?.kind}:${actor?.id}:${actor?.session ?? ""}`) {
+    hash = (hash * 31 + letter.codePointAt(0)) >>> 0;
+  }
+  return `hue-${hash % HUES}`;
+}
+
+/** Return an actor as a person reads it, such as "alice (agent)"; null is whoever changed something while we were away. */
+export function nameOf(actor) {
+  if (!actor) return "somebody else";
+  if (actor.kind === "external") return "another program";
+  return actor.kind === "system" ? actor.id : `${actor.id} (${actor.kind === "editor" ? "person" : actor.kind})`;
+}
+
+/** What others do to one model; lives as long as its tab. */
+export class Others {
+  #marks = new Map(); // by decoration
+  #carets = new Map(); // by actor
+  #glows = new Map(); // timers, by decoration
+  #editor = null;
+  #stop;
+
+  constructor(monaco, model) {
+    Object.assign(this, { monaco, model });
+    this.#stop = model.onDidChangeContent(() => this.#layout());
+  }
+
+  /** Show that somebody changed the text in some places, just now. */
+  show(ranges, actor, now = new Date()) {
+    if (!ranges.length) return;
+    const hue = hueOf(actor);
+    const label = `${nameOf(actor)}, ${now.toTimeString().slice(0, 8)}`;
+    for (const range of ranges) this.#mark(range, hue, label);
+    this.#glow(ranges, hue);
+    if (actor && actor.kind !== "external" && actor.kind !== "system") this.#place(ranges.at(-1), actor, hue);
+  }
+
+  /** Return who changed a line last, and when; an empty text if nobody else has. */
+  at(line) {
+    const found = this.model.getLineDecorations(line).map((each) => this.#marks.get(each.id));
+    return found.findLast((label) => label) ?? "";
+  }
+
+  /** Show names in an editor that shows the model, or in none. */
+  attach(editor) {
+    for (const { widget } of this.#carets.values()) {
+      this.#editor?.removeContentWidget(widget);
+      editor?.addContentWidget(widget);
+    }
+    this.#editor = editor;
+  }
+
+  /** Show no carets but those of people who are among `names`, and of agents. */
+  keepOnly(names) {
+    for (const [key, { actor }] of this.#carets) {
+      if (actor.kind === "editor" && !names.includes(actor.id)) this.#remove(key);
+    }
+  }
+
+  dispose() {
+    for (const key of [...this.#carets.keys()]) this.#remove(key);
+    for (const timer of this.#glows.values()) clearTimeout(timer);
+    this.#stop.dispose();
+  }
+
+  #mark(range, hue, label) {
+    for (const id of this.#marks.keys()) {
+      const older = this.model.getDecorationRange(id);
+      const isCovered = !older || (older.startLineNumber >= range.startLineNumber && older.endLineNumber <= range.endLineNumber);
+      if (isCovered || this.#marks.size >= MOST_MARKS) {
+        this.model.deltaDecorations([id], []);
+        this.#marks.delete(id);
+      }
+    }
+    const options = { linesDecorationsClassName: `mark ${hue}`, linesDecorationsTooltip: label, stickiness: 1 };
+    const [id] = this.model.deltaDecorations([], [{ range: this.#lines(range), options }]);
+    this.#marks.set(id, label);
+  }
+
+  #glow(ranges, hue) {
+    const options = { isWholeLine: true, className: `glow ${hue}`, stickiness: 1 };
+    const ids = this.model.deltaDecorations([], ranges.map((range) => ({ range: this.#lines(range), options })));
+    const stop = () => {
+      this.#glows.delete(ids[0]);
+      this.model.deltaDecorations(ids, []);
+    };
+    this.#glows.set(ids[0], setTimeout(stop, GLOW_MS));
+  }
+
+  /** Return the lines that hold what was changed; the line behind a last line end is not among them. */
+  #lines(range) {
+    const isBelow = range.endColumn === 1 && range.endLineNumber > range.startLineNumber;
+    return new this.monaco.Range(range.startLineNumber, 1, range.endLineNumber - isBelow, 1);
+  }
+
+  #place(range, actor, hue) {
+    const key = `${actor.kind}:${actor.id}:${actor.session ?? ""}`;
+    this.#remove(key);
+    const options = { className: `caret ${hue}`, showIfCollapsed: true, stickiness: 1 };
+    const place = this.monaco.Range.fromPositions(range.getEndPosition());
+    const [id] = this.model.deltaDecorations([], [{ range: place, options }]);
+    const widget = this.#label(id, actor, hue);
+    this.#carets.set(key, { id, actor, widget, timer: setTimeout(() => this.#remove(key), CARET_MS) });
+    this.#editor?.addContentWidget(widget);
+  }
+
+  #label(id, actor, hue) {
+    const node = document.createElement("div");
+    node.className = `caret-name ${hue}`;
+    node.textContent = nameOf(actor);
+    const name = `filetools-caret-${(count += 1)}`;
+    const { ABOVE, BELOW } = this.monaco.editor.ContentWidgetPositionPreference;
+    const position = () => this.model.getDecorationRange(id)?.getStartPosition() ?? null;
+    const getPosition = () => ({ position: position(), preference: [ABOVE, BELOW] });
+    return { getId: () => name, getDomNode: () => node, getPosition };
+  }
+
+  #layout() {
+    for (const { widget } of this.#carets.values()) this.#editor?.layoutContentWidget(widget);
+  }
+
+  #remove(key) {
+    const caret = this.#carets.get(key);
+    if (!caret) return;
+    clearTimeout(caret.timer);
+    this.#carets.delete(key);
+    this.#editor?.removeContentWidget(caret.widget);
+    if (!this.model.isDisposed()) this.model.deltaDecorations([caret.id], []);
+  }
+}

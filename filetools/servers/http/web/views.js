@@ -1,0 +1,58 @@
+/** What is shown of a file that no editor opens: binary, or too large. Read-only. */
+
+const SHOWN_BYTES = 64 * 1024;
+const ROW_BYTES = 16;
+
+/** Whether a file is shown in such a view when opening it fails so. */
+export function isViewed(error) {
+  return ["FILE_TOO_LARGE", "ENCODING_ERROR"].includes(error.code) || / is binary/.test(error.message);
+}
+
+/** Return a number of bytes as a person reads it. */
+function sizeOf(bytes) {
+  const units = ["bytes", "KiB", "MiB", "GiB", "TiB"];
+  const power = Math.min(Math.floor(Math.log2(Math.max(bytes, 1)) / 10), units.length - 1);
+  return `${power ? (bytes / 1024 ** power).toFixed(1) : bytes} ${units[power]}`;
+}
+
+/** Return bytes in rows of sixteen: place, hexadecimal, and what is printable of them. */
+export function hexOf(bytes) {
+  const rows = [];
+  for (let at = 0; at < bytes.length; at += ROW_BYTES) {
+    const row = [...bytes.subarray(at, at + ROW_BYTES)];
+    const digits = row.map((byte) => byte.toString(16).padStart(2, "0")).join(" ");
+    const letters = row.map((byte) => (byte >= 32 && byte < 127 ? String.fromCharCode(byte) : ".")).join("");
+    rows.push(`${at.toString(16).padStart(8, "0")}  ${digits.padEnd(ROW_BYTES * 3 - 1)}  ${letters}`);
+  }
+  return rows.join("\n");
+}
+
+function part(tag, className, text) {
+  const node = document.createElement(tag);
+  node.className = className;
+  node.textContent = text;
+  return node;
+}
+
+/** Return an element that shows a file: what it is, its size and version, a link to all of it, and how it begins. */
+export async function readOnlyView(server, path, error) {
+  const asked = server.json("POST", "/v1/tools/file_info", { path });
+  const [info, { bytes, total }] = await Promise.all([asked, server.bytes(path, 0, SHOWN_BYTES)]);
+  const isText = error.code === "FILE_TOO_LARGE" && !bytes.includes(0);
+  const size = info.data?.size ?? total;
+  const kind = isText ? "A text that is too large to edit here" : "A binary file";
+  const view = part("section", "view", "");
+  view.setAttribute("aria-label", `${path}, read-only`);
+  const facts = [`${sizeOf(size)} (${size} bytes)`, `version ${(info.data?.version ?? "unknown").slice(0, 19)}`, "read-only"];
+  view.append(part("h2", "", `${kind}: ${path}`), part("p", "facts", facts.join(" · ")));
+  const link = part("a", "", "Download");
+  link.href = server.fileUrl(path);
+  link.download = path.split("/").at(-1);
+  const begins = size > bytes.length ? ` The first ${sizeOf(bytes.length)}:` : "";
+  const row = part("p", "", "");
+  row.append(link, begins);
+  const content = part("pre", "", isText ? new TextDecoder().decode(bytes) : hexOf(bytes));
+  content.tabIndex = 0;
+  view.append(row, content);
+  return view;
+}
