@@ -22,6 +22,8 @@ const OPTIONS = {
   lineDecorationsWidth: 12,
   minimap: { enabled: false },
   model: null,
+  // Monaco 0.55 reports an error of its own when a model goes while it looks for occurrences of a word.
+  occurrencesHighlight: "off",
   scrollBeyondLastLine: false,
   unusualLineTerminators: "off",
   wordBasedSuggestions: "off",
@@ -110,6 +112,7 @@ class Editor {
     this.#parts = this.#lay(element);
     this.monaco.then((monaco) => this.#start(monaco));
     addEventListener("keydown", (event) => this.#key(event), true);
+    addEventListener("resize", () => this.active?.element.scrollIntoView({ block: "nearest", inline: "nearest" }));
     this.live.on("state", () => this.#tell());
     this.live.on("snapshot", () => this.#tell());
     this.live.on("event", (event) => this.#hear(event));
@@ -265,7 +268,7 @@ class Editor {
   /** Open the tabs of the load before, and what it could not send. */
   #restore() {
     const { paths = [], active = null } = JSON.parse(sessionStorage.getItem(TABS) ?? "{}");
-    const kept = (this.live.kept?.() ?? []).map((each) => each.path);
+    const kept = this.live.kept().map((each) => each.path);
     for (const path of new Set([...paths, ...kept])) this.open(path, { focus: false });
     if (active && paths.includes(active)) this.open(active, { focus: false });
     if (kept.length) this.say(`What you typed before this page was loaded again is kept: ${kept.join(", ")}.`);

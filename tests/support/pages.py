@@ -1,0 +1,24 @@
+"""What tests of the editor page do in it."""
+
+from __future__ import annotations
+
+import json
+
+from playwright.sync_api import Page
+
+from tests.support.browsers import until
+
+
+def open_file(page: Page, path: str) -> None:
+    """Open a file, or show its tab, with the keyboard in its text."""
+    page.evaluate("(path) => filetools.editor.open(path)", path)
+    until(page, f"filetools.editor.active?.path === {json.dumps(path)}")
+
+
+def text_of(page: Page) -> str:
+    """Return the text in front, which Monaco and the document must agree about."""
+    shown, held = page.evaluate(
+        "() => { const { binding, document } = filetools.editor.active; return [binding.model.getValue(), document.text]; }"
+    )
+    assert shown == held
+    return str(shown)
