@@ -79,7 +79,7 @@ class Tree {
   #lay(element) {
     this.filter = make("input", { id: "filter", type: "search", placeholder: "Filter files", "aria-label": "Filter files", autocomplete: "off", spellcheck: "false" });
     const button = (label, work) => {
-      const made = make("button", { type: "button", title: label, "aria-label": label }, { "New file": "＋", "New folder": "⊞", Rename: "✐", Delete: "✕" }[label]);
+      const made = make("button", { type: "button", title: label, "aria-label": label }, { "New file": "+", "New folder": "⊞", Rename: "✐", Delete: "✕" }[label]);
       made.onclick = work;
       return made;
     };
