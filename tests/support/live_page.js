@@ -2,11 +2,13 @@
 
 const sockets = [];
 let lossOf = null;
+let isAway = false;
+let patience = 30_000;
 
 /** A socket that can lose the next answer to a frame of a type, and the connection with it. */
 class Wire extends WebSocket {
-  constructor(...args) {
-    super(...args);
+  constructor(address, names) {
+    super(isAway ? address.replace(/:\d+\//, ":9/") : address, names);
     sockets.push(this);
     this.addEventListener("message", (event) => {
       const frame = JSON.parse(event.data);
@@ -48,8 +50,8 @@ class Field {
 
 const pause = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 
-async function until(condition, ms = 30_000) {
-  const ends = performance.now() + ms;
+async function until(condition) {
+  const ends = performance.now() + patience;
   while (!condition()) {
     if (performance.now() > ends) throw new Error(`it never came true: ${condition}`);
     await pause(2);
@@ -65,12 +67,19 @@ function chance(seed) {
   };
 }
 
-function cut() {
+/** End all connections at once, as a cable that is pulled does; with `true` none comes back for now. */
+function cut(stays = false) {
+  isAway = stays;
   for (const socket of sockets.splice(0)) {
     if (socket.readyState > 1) continue;
     socket.onclose?.(new Event("close"));
     socket.close();
   }
+}
+
+function comeBack() {
+  isAway = false;
+  live.reconnect();
 }
 
 async function logIn(code) {
@@ -79,45 +88,92 @@ async function logIn(code) {
   localStorage.setItem("filetools-login", (await answer.json()).key);
 }
 
-/** Connect as the person who has logged in, or as an agent. */
+/** Connect as the person who has logged in. */
 function connected(options = {}) {
   return new Live({ key: localStorage.getItem("filetools-login"), session: "window-1", ...options });
 }
 
-/** Return the text of a document as somebody else gets it. */
-async function textOf(path) {
-  const other = new Live({ key: null, session: "reader", storage: null });
+/** Do something as another client: an agent, or with a login's key a person. */
+async function elsewhere(work, key = null) {
+  const wasAway = isAway;
+  isAway = false;
+  const other = new Live({ key, session: "elsewhere", storage: null });
+  isAway = wasAway;
   try {
-    const document = await other.open(path);
-    const { text } = document;
-    await document.close();
-    return text;
+    await until(() => other.state === "connected");
+    return await work(other);
   } finally {
     other.close();
   }
 }
 
-/** Ask for a tool, as an agent does. */
+/** Return the text of a document as others get it. */
+function textOf(path) {
+  return elsewhere(async (other) => {
+    const document = await other.open(path);
+    const { text } = document;
+    await document.close();
+    return text;
+  });
+}
+
+/** Close the handle of a document that nobody else has open, while its window is away. */
+function closeElsewhere({ path, handle }) {
+  const close = async (other) => {
+    await other.request("open", { path, handle });
+    return other.request("close", { handle });
+  };
+  return elsewhere(close, localStorage.getItem("filetools-login"));
+}
+
+/** Call a tool, as an agent does. */
 async function call(tool, input) {
   const headers = { "Content-Type": "application/json" };
   const answer = await fetch(`/v1/tools/${tool}`, { method: "POST", headers, body: JSON.stringify(input) });
   return answer.json();
 }
 
-/** Type letters in random places of the first characters of a field, at random moments. */
-async function typeLetters(field, letters, random, { most = 12, ms = 4 } = {}) {
+/** Type letters in random places of the first characters of a field, at random moments; what was typed is in localStorage. */
+async function typeLetters(field, letters, random, { most = 16, ms = 4, before = () => {} } = {}) {
   for (const letter of letters) {
+    before(random);
     const at = random(Math.min(field.text.length, most) + 1);
+    localStorage.setItem("typed", (localStorage.getItem("typed") ?? "") + letter);
     field.type(at, at, letter);
     if (random(3)) await pause(random(ms));
   }
 }
 
-const settled = (field, ms) => until(() => !field.document.pending && field.document.live.state === "connected", ms);
+const LETTERS = [..."abcdefghijklmnopqrstuvwxyz"];
 
+/** Let a person type the letters while an agent edits the same line 8 times; return both texts, and what went wrong. */
+async function lettersAmidEdits(path, seed) {
+  const random = chance(seed);
+  const field = new Field(await live.open(path));
+  const agent = async () => {
+    for (let turn = 0; turn < 8; turn += 1) {
+      const answer = await call("edit_file", { path, old_string: `${turn}`, new_string: `[${turn}]` });
+      if (!answer.success) throw new Error(JSON.stringify(answer));
+    }
+  };
+  const edited = agent();
+  await typeLetters(field, LETTERS, random, { ms: 12 });
+  await edited;
+  await settled(field);
+  const theirs = await textOf(path);
+  await until(() => field.text === theirs).catch(() => {});
+  const letters = theirs.replace(/[^a-z]/g, "");
+  const isRight = theirs.replace(/[a-z]/g, "") === "[0] [1] [2] [3] [4] [5] [6] [7]\n" && field.text === theirs;
+  const isWhole = field.document.text === theirs && [...letters].sort().join("") === LETTERS.join("");
+  await field.document.close();
+  return isRight && isWhole ? null : { seed, ours: field.text, theirs };
+}
+
+const settled = (field) => until(() => !field.document.pending && field.document.live.state === "connected");
 const lose = (type) => (lossOf = type);
+const lessPatient = () => (patience = 3000);
 
 Object.assign(window, {
-  Live, Field, applyEdits, transform, compose, diffEdits, sockets, pause, until, chance, cut, lose, logIn, connected, textOf, call,
-  typeLetters, settled,
+  Live, Field, applyEdits, transform, compose, diffEdits, sockets, pause, until, chance, cut, comeBack, lose, logIn, connected,
+  elsewhere, textOf, closeElsewhere, call, typeLetters, LETTERS, lettersAmidEdits, settled, lessPatient,
 });

@@ -24,9 +24,12 @@ class LivePage:
         page: The browser's.
         served: The server; its origin is the page's.
         patch: What stands in `live.js`, and what in its place.
+        logs_in: Whether it logs in; another window of its browser may have done so.
     """
 
-    def __init__(self, page: Page, served: Served, patch: tuple[str, str] | None = None) -> None:
+    def __init__(
+        self, page: Page, served: Served, patch: tuple[str, str] | None = None, *, logs_in: bool = True
+    ) -> None:
         self.page = page
         self.served = served
         context = page.context
@@ -36,7 +39,8 @@ class LivePage:
             assert source.count(patch[0]) == 1, f"{patch[0]!r} stands {source.count(patch[0])} times in live.js"
             context.route("**/assets/live.js", lambda route: _script(route, source.replace(*patch)))
         self.load()
-        self.log_in(served)
+        if logs_in:
+            self.log_in(served)
 
     def load(self) -> None:
         """Load the page, or load it again."""
@@ -57,18 +61,28 @@ class LivePage:
         self.run(f"window.live = connected({options})")
         self.run("window.field = new Field(await live.open(given))", path)
 
+    def reload(self, path: str) -> None:
+        """Load the page again, as its person does, and go on with the document."""
+        self.page.reload()
+        self.start()
+        self.open(path)
+
     def run(self, script: str, given: Any = None) -> Any:
-        """Run statements, or an expression, with `given`; they may await."""
-        body = script if re.search(r"^\s*(return|const|let|for|if|await|window)\b|;", script) else f"return {script}"
-        return self.page.evaluate(f"async (given) => {{ {body} }}", given)
+        """Run statements, or return an expression, with `given`; they may await."""
+        body = script if re.match(r"(return|const|let|for|if|window)\b", script) else f"return {script}"
+        return self.page.evaluate(f"async (given) => {{ {body}; }}", given)
 
     def until(self, condition: str) -> None:
         """Wait until an expression is true."""
-        self.page.wait_for_function(condition, polling=20)
+        self.run(f"until(() => {condition})")
 
-    def settle(self) -> None:
-        """Wait until all that was typed has arrived."""
-        self.run("await settled(field)")
+    def settle(self) -> str:
+        """Wait until all that was typed has arrived, and return the text that is everybody's then."""
+        text: str = self.run(
+            "const {path} = (await settled(field), field.document); const theirs = await textOf(path);"
+            "await until(() => field.text === theirs && field.document.text === theirs); return theirs"
+        )
+        return text
 
 
 def _script(route: Route, text: str) -> None:

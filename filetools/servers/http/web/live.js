@@ -1,12 +1,10 @@
 /**
  * The live protocol of filetools, for editors in a browser: documents that people and agents share, events, approvals.
- *
- * Usable alone: it imports nothing and touches no element of the page. Places count UTF-16 units, texts are LF texts, and
+ * Usable alone: it imports nothing and touches no element of the page. Texts are LF texts, places count UTF-16 units, and
  * a list of edits holds {start, end, text} in the text before any of them: in order, not overlapping.
- * What was typed is in the window's storage before it is sent, and stays there until the server has it.
+ * What is typed is in the window's storage before it is sent, and stays there until the server has it.
  */
 
-const PROTOCOL = "filetools-live";
 const FIRST_WAIT_MS = 200;
 const LONGEST_WAIT_MS = 5000;
 const BEAT_MS = 20_000;
@@ -14,12 +12,12 @@ const HALF_PAIR_MS = 1000; // how long half a pair of surrogates waits for its o
 const CLAIM_MS = 3000;
 const MOST_UNITS = 600_000; // of one change: six bytes each at worst, in a frame of at most 4 MiB
 const MOST_EDITS = 5000; // of one change; the server takes 10,000
-const MOST_REFUSALS = 3; // in a row, before the next letter or the next connection tries again
-const MOST_STEPS = 500; // of a line-wise diff; what differs more is one edit
+const MOST_REFUSALS = 3; // in a row, before it takes another letter or another connection to try again
+const MOST_STEPS = 500; // of a line-wise diff; texts that differ more differ in one place
 const KEPT = "filetools-kept:";
 const LOCK = "filetools-live:";
 
-/** Raised when the server refuses what was asked, or the connection is lost before the answer (CONNECTION_LOST). */
+/** Raised when the server refuses what was asked, or the connection is lost before it answers (CONNECTION_LOST). */
 export class LiveError extends Error {
   constructor(message, { code = "CONNECTION_LOST", retryable = true, suggestedAction = null, details = {} } = {}) {
     super(message);
@@ -49,16 +47,15 @@ class Emitter {
 }
 
 /**
- * One connection, which comes back whenever it is lost; lives as long as the page, or until `close`.
- * Tells "state" (its `state`), "snapshot" (`welcome`: anything may have changed), "event" (a frame), "approval",
- * "progress", and "look-again" (changes of files may have been missed).
+ * One connection, which comes back whenever it is lost; lives as long as the page, or until `close`. Tells "state",
+ * "snapshot" (anything may have changed), "event" (a frame), "approval", "progress", and "look-again" (list files again).
  */
 export class Live extends Emitter {
   state = "connecting"; // "connected", "waiting" (tries again at `retryAt`), "logged-out" (until `login`), "closed"
   retryAt = null; // ms since the epoch
   welcome = null;
   documents = new Map(); // by path
-  load = crypto.randomUUID(); // names this load of the page
+  load = randomName(); // names this load of the page
   #socket = null;
   #answers = new Map();
   #count = 0;
@@ -66,9 +63,9 @@ export class Live extends Emitter {
   #wait = FIRST_WAIT_MS;
   #timer = null;
   #isQuiet = false;
-  #release = null;
   #online = () => this.reconnect();
   #beat = setInterval(() => this.#listen(), BEAT_MS);
+  #release;
 
   /**
    * @param {string} address The server's, such as "http://127.0.0.1:8765".
@@ -80,9 +77,9 @@ export class Live extends Emitter {
   constructor({ address = location.origin, key = null, token = null, session = null, storage = sessionStorage } = {}) {
     super();
     Object.assign(this, { address, key, token, session, storage });
-    const isOver = new Promise((resolve) => (this.#release = resolve));
-    globalThis.navigator?.locks?.request(LOCK + this.load, () => isOver);
-    globalThis.addEventListener?.("online", this.#online);
+    const end = new Promise((resolve) => (this.#release = resolve));
+    navigator.locks?.request(LOCK + this.load, () => end);
+    addEventListener("online", this.#online);
     this.#connect();
   }
 
@@ -97,14 +94,14 @@ export class Live extends Emitter {
     if (this.state !== "closed") this.#connect();
   }
 
-  /** Open a document, once a path; with text that this window kept it resolves without a server, too. */
+  /** Open a document, once a path; one of which this window kept text resolves without a server, too. */
   open(path) {
     const document = this.documents.get(path) ?? new LiveDocument(this, path);
     this.documents.set(document.path, document);
     return document.opened;
   }
 
-  /** Return what former loads of this window left unacknowledged: [{path, buffer_version, document}, …]. */
+  /** Return what former loads of this window left unacknowledged: [{path, buffer_version, …}]; `open` goes on with it. */
   kept() {
     const names = Object.keys(this.storage ?? {}).filter((name) => name.startsWith(KEPT));
     const entries = names.map((name) => readKept(this.storage, name.slice(KEPT.length)));
@@ -134,7 +131,7 @@ export class Live extends Emitter {
   /** End the connection for good. What is not acknowledged stays in the storage. */
   close() {
     clearInterval(this.#beat);
-    globalThis.removeEventListener?.("online", this.#online);
+    removeEventListener("online", this.#online);
     this.#hangUp();
     this.#enter("closed");
     this.#release();
@@ -143,7 +140,7 @@ export class Live extends Emitter {
   #connect() {
     this.#hangUp();
     this.#enter("connecting");
-    const names = [PROTOCOL];
+    const names = ["filetools-live"];
     if (this.key) names.push(`filetools-login.${this.key}`);
     if (this.token) names.push(`filetools-token.${this.token}`);
     const socket = new WebSocket(`${this.address.replace(/^http/, "ws")}/v1/live`, names);
@@ -155,21 +152,18 @@ export class Live extends Emitter {
   }
 
   #greet() {
-    const hello = { since: this.#position ?? undefined, session: this.session ?? undefined };
-    this.request("hello", hello).then(
-      (welcome) => this.#begin(welcome, hello.since === undefined && this.welcome !== null),
-      (error) => {
-        if (error.code === "CONNECTION_LOST") return;
-        this.#position = null; // the journal is another one than that of our position
-        this.#socket.close();
-      },
-    );
+    const [since, session] = [this.#position ?? undefined, this.session ?? undefined];
+    const refused = (error) => {
+      if (error.code === "CONNECTION_LOST") return;
+      this.#position = null; // of another journal
+      this.#socket.close();
+    };
+    this.request("hello", { since, session }).then((welcome) => this.#begin(welcome, since), refused);
   }
 
-  #begin(welcome, isGap) {
-    this.#wait = FIRST_WAIT_MS;
-    this.#position = welcome.position;
-    this.welcome = welcome;
+  #begin(welcome, since) {
+    const isGap = this.welcome !== null && since === undefined;
+    [this.welcome, this.#position, this.#wait] = [welcome, welcome.position, FIRST_WAIT_MS];
     this.#enter("connected");
     this.emit("snapshot", welcome);
     if (isGap) this.emit("look-again", welcome);
@@ -179,7 +173,7 @@ export class Live extends Emitter {
   #hangUp() {
     clearTimeout(this.#timer);
     const socket = this.#socket;
-    this.#socket = this.retryAt = null;
+    this.#socket = this.#timer = this.retryAt = null;
     socket?.close();
     for (const { reject } of this.#answers.values()) reject(lost());
     this.#answers.clear();
@@ -189,27 +183,25 @@ export class Live extends Emitter {
   async #retry() {
     this.#hangUp();
     const wait = this.#wait * (0.75 + Math.random() / 2);
-    this.#wait = Math.min(this.#wait * 2, LONGEST_WAIT_MS);
     const timer = setTimeout(() => this.#connect(), wait);
-    [this.#timer, this.retryAt] = [timer, Date.now() + wait];
+    [this.#timer, this.retryAt, this.#wait] = [timer, Date.now() + wait, Math.min(this.#wait * 2, LONGEST_WAIT_MS)];
     this.#enter("waiting");
-    if ((await this.#isLoginOver()) && this.#timer === timer && this.state !== "connected") {
-      this.#hangUp();
-      this.#enter("logged-out");
-    }
+    if (!(await this.#isLoginOver()) || this.#timer !== timer || this.state === "connected") return;
+    this.#hangUp();
+    this.#enter("logged-out");
   }
 
   /** Whether the server refuses the login: a socket that is refused does not tell why. */
   async #isLoginOver() {
-    const headers = this.key ? { "Filetools-Login": this.key } : { Authorization: `Bearer ${this.token}` };
     if (!this.key && !this.token) return false;
+    const headers = this.key ? { "Filetools-Login": this.key } : { Authorization: `Bearer ${this.token}` };
     const asked = fetch(`${this.address}/v1/status`, { headers, credentials: "include", cache: "no-store" });
     return asked.then((answer) => answer.status === 401, () => false);
   }
 
   #listen() {
     if (this.state !== "connected") return;
-    if (this.#isQuiet) return this.reconnect(); // not even the last ping was answered
+    if (this.#isQuiet) return void this.reconnect(); // not even the last ping was answered
     this.#isQuiet = true;
     this.request("ping").catch(() => {});
   }
@@ -221,47 +213,49 @@ export class Live extends Emitter {
   }
 
   #take(frame) {
-    this.#isQuiet = false;
-    if (frame.position) this.#position = frame.position;
+    const { type, handle, position, snapshot } = frame;
     const answer = this.#answers.get(frame.id);
+    const open = [...this.documents.values()];
+    this.#isQuiet = false;
+    if (position) this.#position = position;
     if (answer) {
       this.#answers.delete(frame.id);
-      if (frame.type === "error") answer.reject(errorOf(frame));
+      if (type === "error") answer.reject(errorOf(frame));
       else answer.resolve(frame); // whoever waits goes on before the next frame is taken
-    } else if (["approval", "progress"].includes(frame.type)) this.emit(frame.type, frame);
-    else if (frame.type === "event") {
-      for (const document of [...this.documents.values()]) document.hear(frame);
+    } else if (type === "approval" || type === "progress") this.emit(type, frame);
+    else if (type === "event") {
+      for (const document of open) document.hear(frame);
       this.emit("event", frame);
-    } else if (frame.handle) [...this.documents.values()].find((each) => each.handle === frame.handle)?.take(frame);
-    else if (frame.type === "resync") {
-      if (frame.snapshot) this.emit("snapshot", Object.assign(this.welcome, frame.snapshot));
-      if (frame.position) this.emit("look-again", frame);
+    } else if (handle) open.find((each) => each.handle === handle)?.take(frame);
+    else if (type === "resync") {
+      if (snapshot) this.emit("snapshot", (this.welcome = { ...this.welcome, ...snapshot }));
+      if (position) this.emit("look-again", frame);
     }
   }
 }
 
 /**
  * One open document; lives until it is closed. Tells "edits" {edits, actor, reason}: what others did, to be put into the
- * view at once; "state"; "problem" (LiveError: a change was refused, or cannot be kept); and "closed".
+ * view at once; "state"; "problem" (LiveError: what was typed is refused, or cannot be kept); and "closed".
  */
 export class LiveDocument extends Emitter {
   handle = null;
   text = "";
-  bufferVersion = null;
+  bufferVersion = null; // null: a whole text is awaited
   version = null; // of the file's content
   behind = false; // whether the file has changed in a way that could not be merged in
   deleted = false; // whether there is no file
   isKept = true; // false: the storage is full, and a reload would lose what is pending
+  #document = null; // the server's name of it; one that is opened anew has another
   #base = ""; // the server's text at `bufferVersion`
-  #back = null; // edits of it that give the text without what is unsaved; null: not known
-  #queue = []; // named changes {id, edits, tries}, each made on what the one before leaves; the first may be on its way
+  #clean = null; // the server's text without what is unsaved; null: not known
+  #queue = []; // changes {id, edits, tries}, each of the text that the one before leaves; the first may be on its way
   #unsent = []; // what was typed since
   #sent = null; // the change whose answer is awaited
-  #document = null; // the server's name of it; one that is opened anew has another
+  #isOvertaken = false; // whether a whole text came since it was sent, and another will come
   #isDirty = false;
   #isReady = false;
   #isClaimed = false;
-  #awaitsText = false;
   #refusals = 0;
   #timer = null;
   #waiting = [];
@@ -283,22 +277,21 @@ export class LiveDocument extends Emitter {
     return this.#isDirty || this.pending;
   }
 
-  /** Names of those who have it open, as of the last snapshot. */
+  /** Who has it open, as of the last snapshot. */
   get editors() {
     return this.live.welcome?.documents.find((each) => each.path === this.path)?.editors ?? [];
   }
 
   /** Take what the person typed: edits of `text`, in any order. */
   change(edits) {
-    const made = edits.filter((each) => each.end > each.start || each.text);
-    made.sort((one, other) => one.start - other.start || one.end - other.end);
+    const made = [...edits].sort((one, other) => one.start - other.start || one.end - other.end);
     this.text = applyEdits(this.text, made);
     this.#unsent = compose(this.#unsent, made);
     this.#pump(true);
     this.emit("state", this);
   }
 
-  /** Write the file, once the server has everything; rejects with LiveError, and is never repeated by itself. */
+  /** Write the file, once the server has all that was typed. Rejects with LiveError, and is never repeated by itself. */
   async save(onConflict = "merge") {
     await this.#settled();
     const saved = await this.live.request("save", { handle: this.handle, on_conflict: onConflict });
@@ -308,42 +301,44 @@ export class LiveDocument extends Emitter {
     return saved;
   }
 
-  /** Give the document up, once the server has everything; without a connection it rejects if anything is pending. */
+  /** Give the document up, once the server has all that was typed; rejects with LiveError if it cannot get it. */
   async close() {
     if (this.pending) await this.#settled();
-    const isOpen = this.#isReady;
+    const asked = this.#isReady ? this.live.request("close", { handle: this.handle }) : null;
     this.#isReady = false;
     this.live.documents.delete(this.path);
-    const closed = isOpen ? await this.live.request("close", { handle: this.handle }) : null;
+    const closed = await asked?.catch((error) => (error.code === "CONNECTION_LOST" ? null : Promise.reject(error)));
     this.emit("closed", { kept_version: closed?.kept_version ?? null, reason: "closed" });
-    return closed;
+    return closed ?? null;
   }
 
   /** Called by Live: the connection is lost. */
   pause() {
-    this.#isReady = this.#awaitsText = false;
+    this.#isReady = this.#isOvertaken = false;
     this.#sent = null;
     this.#refusals = 0;
     this.#finish(lost());
   }
 
-  /** Called by Live: there is a connection, on which to open the document, or to go on with it. */
+  /** Called by Live: there is a connection on which to open the document, or to go on with it. */
   resume() {
     if (!this.#isClaimed) return;
     this.#isReady = false;
-    const known = { handle: this.handle ?? undefined, buffer_version: this.bufferVersion ?? undefined };
-    this.live.request("open", { path: this.path, ...(known.handle ? known : {}) }).then(
+    const known = this.handle && { handle: this.handle, buffer_version: this.bufferVersion ?? undefined };
+    this.live.request("open", { path: this.path, ...known }).then(
       (opened) => this.live.documents.get(this.path) === this && this.#begin(opened),
       (error) => error.code === "CONNECTION_LOST" || this.#fail(error),
     );
   }
 
   /** Called by Live: a frame about this document. */
-  take(frame) {
-    if (frame.type === "resync") this.#replace(frame.document);
-    else if (frame.type !== "edits" || !this.#isReady || this.#sent || this.bufferVersion === null) return;
-    else if (frame.since > this.bufferVersion) this.resume();
-    else if (frame.since === this.bufferVersion) this.#others(frame.edits, frame);
+  take({ type, since, edits, document, ...facts }) {
+    if (!this.#isReady) return;
+    if (type === "resync" && this.#sent) this.#isOvertaken = document.buffer_version > this.bufferVersion;
+    else if (type === "resync") this.#adopt(document);
+    else if (type !== "edits" || this.#sent || this.bufferVersion === null) return; // the answer brings them
+    else if (since > this.bufferVersion) this.resume();
+    else if (since === this.bufferVersion) this.#others(edits, facts);
   }
 
   /** Called by Live: something happened, perhaps to this document or its file. */
@@ -352,9 +347,8 @@ export class LiveDocument extends Emitter {
     if (isOurs && event === "buffer:moved") this.#rename(path);
     else if (isOurs && event === "buffer:behind") this.behind = true;
     else if (isOurs && event === "buffer:saved") [this.version, this.behind] = [saved, false];
-    else if (path === this.path && /^file:(created|modified|deleted)$/.test(event)) {
-      this.deleted = event === "file:deleted";
-    } else return;
+    else if (path !== this.path || !/^file:(created|modified|deleted)$/.test(event)) return;
+    else this.deleted = event === "file:deleted";
     this.emit("state", this);
   }
 
@@ -362,10 +356,9 @@ export class LiveDocument extends Emitter {
   async #claim(kept) {
     if (kept && (await isOver(kept.load))) {
       Object.assign(this, { handle: kept.handle, bufferVersion: kept.buffer_version });
-      [this.#document, this.#base, this.#back] = [kept.document, kept.base, kept.back];
-      [this.#queue, this.#unsent] = [kept.queue, kept.unsent];
-      this.#isDirty = true;
-      this.text = applyEdits([...this.#queue.map((each) => each.edits)].reduce(applyEdits, this.#base), this.#unsent);
+      [this.#document, this.#base, this.#clean] = [kept.document, kept.base, kept.clean];
+      [this.#queue, this.#unsent, this.#isDirty] = [kept.queue, kept.unsent, true];
+      this.text = [...kept.queue.map((each) => each.edits), kept.unsent].reduce(applyEdits, kept.base);
       this.#settle.resolve(this);
     }
     this.#isClaimed = true;
@@ -377,9 +370,11 @@ export class LiveDocument extends Emitter {
     if (opened.path !== this.path) this.#rename(opened.path);
     this.handle = opened.handle;
     this.#isReady = true;
-    if (!opened.resumed) this.#replace(opened);
-    else this.#isDirty = opened.dirty;
-    this.#pump();
+    if (!opened.resumed) this.#adopt(opened);
+    else {
+      this.#isDirty = opened.dirty;
+      this.#pump();
+    }
     this.#settle.resolve(this);
     this.emit("state", this);
   }
@@ -391,70 +386,58 @@ export class LiveDocument extends Emitter {
     this.emit("problem", error);
   }
 
-  /** Take a whole text of the server's. A change that is on its way, or may be in it, is asked for first, by its name. */
-  #replace(fresh) {
-    const isKnown = fresh.document === this.#document && this.bufferVersion !== null && this.#queue[0]?.tries > 0;
-    if (isKnown && fresh.buffer_version >= this.bufferVersion) {
-      this.#awaitsText = fresh.buffer_version > this.bufferVersion; // then its answer is followed by another whole text
-    } else {
-      this.#adopt(fresh);
-      this.#pump();
-    }
-  }
-
-  /** Carry what is not in a whole text onto it, and show it by small edits. */
+  /** Take a whole text of the server's: what was typed is carried onto it, and the view gets small edits. */
   #adopt(fresh) {
     const before = this.text;
     const isSame = fresh.document === this.#document;
-    const clean = this.#back && applyEdits(this.#base, this.#back);
-    const from = this.#document === null ? before : this.#ancestor(fresh, isSame, clean);
-    // Where the text before was not in the file and is not known, nothing of either is taken away.
-    const mine = from === null ? onlyNew(diffEdits(fresh.text, before)) : diffEdits(from, before);
-    const theirs = from === null ? [] : diffEdits(from, fresh.text);
-    this.#back = !fresh.dirty ? [] : isSame && clean !== null ? diffEdits(fresh.text, clean) : null;
-    this.#base = fresh.text;
-    this.#queue = [];
-    this.#unsent = transform(mine, theirs, false);
-    this.text = applyEdits(this.#base, this.#unsent);
+    if (isSame) this.#carry(diffEdits(this.#base, fresh.text));
+    else {
+      const from = this.#ancestor(fresh);
+      // Where that is not known, nothing of either text is taken away.
+      const mine = from === null ? additions(diffEdits(fresh.text, before)) : diffEdits(from, before);
+      [this.#queue, this.#unsent] = [[], transform(mine, from === null ? [] : diffEdits(from, fresh.text), false)];
+    }
+    if (!fresh.dirty || !isSame) this.#clean = fresh.dirty ? null : fresh.text;
     [this.#document, this.bufferVersion, this.#isDirty] = [fresh.document, fresh.buffer_version, fresh.dirty];
+    this.#base = fresh.text;
+    this.text = [...this.#queue.map((each) => each.edits), this.#unsent].reduce(applyEdits, this.#base);
     const { version, behind, encoding, newline, bom } = fresh;
     Object.assign(this, { version, behind, encoding, newline, bom, deleted: fresh.disk_version === undefined });
     const edits = diffEdits(before, this.text);
     if (edits.length) this.emit("edits", { edits, actor: null, reason: "resync" });
+    this.#pump();
   }
 
-  /** Return which of the texts that we know a whole text goes back to: the one that differs least from it. */
-  #ancestor(fresh, isSame, clean) {
-    if (!isSame && this.#isDirty && fresh.text === "" && fresh.disk_version === undefined) return "";
-    if (!isSame && this.#isDirty && clean === null) return null;
-    const known = [this.#base];
-    if (!isSame && this.#isDirty) known.push(clean);
-    if (this.#queue[0]?.tries > 1) known.push(applyEdits(this.#base, this.#queue[0].edits));
+  /** Return the text that a document opened anew goes back to: of those that were here, the one most like it. */
+  #ancestor(fresh) {
+    if (this.#isDirty && fresh.text === "" && fresh.disk_version === undefined) return "";
+    if (this.#isDirty && this.#clean === null) return null;
+    const known = this.#isDirty ? [this.#base, this.#clean] : [this.#base];
+    if (this.#queue[0]?.tries) known.push(applyEdits(this.#base, this.#queue[0].edits));
     const weights = known.map((text) => weightOf(diffEdits(text, fresh.text)));
     return known[weights.indexOf(Math.min(...weights))];
   }
 
-  /** Take edits of the server's text, under what was typed: at one place theirs comes first. */
-  #others(edits, { buffer_version: version, dirty, actor = null, reason = "crossed" }) {
+  /** Carry what was typed past edits of the server's text, and return these as edits of `text`. */
+  #carry(edits) {
     let theirs = edits;
     for (const change of this.#queue) {
-      const crossed = transform(change.edits, theirs, false);
-      [theirs, change.edits] = [transform(theirs, change.edits, true), crossed];
+      [change.edits, theirs] = [transform(change.edits, theirs, false), transform(theirs, change.edits, true)];
     }
-    const shown = transform(theirs, this.#unsent, true);
+    const shown = transform(theirs, this.#unsent, true); // in one place theirs comes first
     this.#unsent = transform(this.#unsent, theirs, false);
-    this.#advance(edits);
+    return shown;
+  }
+
+  #others(edits, { buffer_version: version, dirty, actor = null, reason = "crossed" }) {
+    const shown = this.#carry(edits);
+    this.#base = applyEdits(this.#base, edits);
     this.text = applyEdits(this.text, shown);
     [this.bufferVersion, this.#isDirty] = [version, dirty];
-    if (!dirty) [this.#back, this.behind] = [[], false];
+    if (!dirty) [this.#clean, this.behind] = [this.#base, false];
     this.#keep();
     if (shown.length) this.emit("edits", { edits: shown, actor, reason });
     this.emit("state", this);
-  }
-
-  #advance(edits) {
-    if (this.#back) this.#back = compose(inverse(this.#base, edits), this.#back);
-    this.#base = applyEdits(this.#base, edits);
   }
 
   /** Keep what is to be sent, then send the next change if none is on its way. */
@@ -463,53 +446,50 @@ export class LiveDocument extends Emitter {
     const isFree = this.#isReady && !this.#sent && this.bufferVersion !== null && this.#refusals < MOST_REFUSALS;
     if (isFree && !this.#queue.length && this.#unsent.length && this.#isWhole()) {
       const parts = portions(aroundPairs(this.#base, compose(this.#unsent, [])));
-      this.#queue = parts.map((edits) => ({ id: randomName(), edits, tries: 0 }));
-      this.#unsent = [];
+      [this.#queue, this.#unsent] = [parts.map((edits) => ({ id: randomName(), edits, tries: 0 })), []];
     }
     const next = isFree ? this.#queue[0] : undefined;
     if (next) next.tries += 1;
     this.#keep();
-    if (next) this.#offer(next);
+    if (next) this.#send(next);
     else if (isFree && !this.pending) this.#finish(null);
   }
 
   /** Send a change, for the first time or again: by its name the server makes it once. */
-  #offer(change) {
+  #send(change) {
     this.#sent = change;
-    const named = { handle: this.handle, buffer_version: this.bufferVersion, change_id: change.id };
-    this.live.request("change", { ...named, edits: change.edits }).then(
-      (made) => this.#sent === change && this.#acknowledged(change, made),
-      (error) => this.#sent === change && this.#refused(error),
+    const base = { handle: this.handle, buffer_version: this.bufferVersion };
+    this.live.request("change", { ...base, change_id: change.id, edits: change.edits }).then(
+      (made) => this.#sent === change && this.#acknowledge(change, made),
+      (error) => this.#sent === change && this.#refuse(error),
     );
   }
 
-  #acknowledged(change, made) {
-    this.#sent = null;
-    this.#refusals = 0;
+  #acknowledge(change, made) {
     this.#queue.shift();
-    this.#advance(change.edits);
-    if (this.#awaitsText) this.bufferVersion = null;
-    else this.#others(made.edits, { ...made, actor: undefined });
-    this.#awaitsText = false;
+    this.#base = applyEdits(this.#base, change.edits);
+    [this.#sent, this.#refusals] = [null, 0];
+    if (this.#isOvertaken) this.bufferVersion = null;
+    else this.#others(made.edits, { ...made, actor: null });
+    this.#isOvertaken = false;
     this.#pump();
-    this.emit("state", this);
   }
 
-  #refused(error) {
-    if (error.code === "CONNECTION_LOST") return; // sent again, under its name, by the next connection
+  #refuse(error) {
+    if (error.code === "CONNECTION_LOST") return; // the next connection sends it again, by its name
     this.#sent = null;
-    this.#awaitsText = false;
+    this.#isOvertaken = false;
     this.#refusals += 1;
-    if (error.code === "BUFFER_CLOSED") {
-      this.handle = null;
-      if (this.#refusals < MOST_REFUSALS) return void this.resume();
-    } else this.bufferVersion = null; // a whole text follows, and what was typed is sent again on top of it
+    const isClosed = error.code === "BUFFER_CLOSED";
+    if (isClosed) this.handle = null;
+    else this.bufferVersion = null; // a whole text follows, and on top of it the change is tried again
+    if (isClosed && this.#refusals < MOST_REFUSALS) return void this.resume();
     if (error.code === "RESYNC") return;
     this.#finish(error);
     this.emit("problem", error);
   }
 
-  /** Whether the text can be sent: half a pair waits for its other half, a CR for us. */
+  /** Whether the text can be sent: half a pair waits for its other half, and a CR becomes LF. */
   #isWhole() {
     if (sendable(this.text) === this.text) return true;
     this.#timer ??= setTimeout(() => this.#mend(), this.text.isWellFormed() ? 0 : HALF_PAIR_MS);
@@ -520,23 +500,23 @@ export class LiveDocument extends Emitter {
     clearTimeout(this.#timer);
     this.#timer = null;
     const edits = diffEdits(this.text, sendable(this.text));
-    if (!edits.length) return;
+    if (!edits.length) return this.#pump();
     this.text = applyEdits(this.text, edits);
     this.#unsent = compose(this.#unsent, edits);
     this.emit("edits", { edits, actor: null, reason: "mended" });
-    this.#pump();
+    return this.#pump();
   }
 
   async #settled() {
     if (this.live.state !== "connected") throw lost();
+    this.#refusals = Math.min(this.#refusals, MOST_REFUSALS - 1);
     this.#mend();
-    this.#pump(true);
     if (!this.pending && this.#isReady) return;
     await new Promise((resolve, reject) => this.#waiting.push({ resolve, reject }));
   }
 
   #finish(error) {
-    for (const { resolve, reject } of this.#waiting.splice(0)) error ? reject(error) : resolve();
+    for (const { resolve, reject } of this.#waiting.splice(0)) (error ? reject : resolve)(error);
   }
 
   #rename(path) {
@@ -547,17 +527,18 @@ export class LiveDocument extends Emitter {
   }
 
   #keep() {
-    const [{ storage, load }, name, wasKept] = [this.live, KEPT + this.path, this.isKept];
-    const facts = { load, path: this.path, handle: this.handle, document: this.#document, base: this.#base };
-    const typed = { buffer_version: this.bufferVersion, back: this.#back, queue: this.#queue, unsent: this.#unsent };
+    const { path, handle, bufferVersion, live } = this;
+    const kept = { load: live.load, path, handle, document: this.#document, buffer_version: bufferVersion };
+    const text = { base: this.#base, clean: this.#clean, queue: this.#queue, unsent: this.#unsent };
+    const wasKept = this.isKept;
     try {
-      if (this.pending) storage?.setItem(name, JSON.stringify({ ...facts, ...typed }));
-      else storage?.removeItem(name);
+      if (this.pending) live.storage?.setItem(KEPT + path, JSON.stringify({ ...kept, ...text }));
+      else live.storage?.removeItem(KEPT + path);
       this.isKept = true;
     } catch {
-      storage.removeItem(name); // an older state would be sent twice
+      live.storage.removeItem(KEPT + path); // of an older state something would be sent twice
       this.isKept = false;
-      const told = "This window's storage is full: what you type is lost if you reload before the server has it.";
+      const told = "This window's storage is full: a reload now loses what you typed and the server does not have.";
       if (wasKept) this.emit("problem", new LiveError(told, { code: "NOT_KEPT" }));
     }
   }
@@ -565,7 +546,9 @@ export class LiveDocument extends Emitter {
 
 const lost = () => new LiveError("There is no connection to the server.");
 
-const randomName = () => Array.from(crypto.getRandomValues(new Uint32Array(4)), (each) => each.toString(36)).join("-");
+function randomName() {
+  return Array.from(crypto.getRandomValues(new Uint32Array(4)), (each) => each.toString(36)).join("-");
+}
 
 function errorOf({ error, error_code: code, retryable, suggested_action: suggestedAction, details }) {
   return new LiveError(error, { code, retryable, suggestedAction, details });
@@ -581,10 +564,9 @@ function readKept(storage, path) {
 }
 
 /** Whether a load of the page has ended: as long as it lives it holds a lock. */
-function isOver(load) {
-  const locks = globalThis.navigator?.locks;
-  if (!locks) return true;
-  return locks.request(LOCK + load, { signal: AbortSignal.timeout(CLAIM_MS) }, () => true).catch(() => false);
+async function isOver(load) {
+  const options = { signal: AbortSignal.timeout(CLAIM_MS) };
+  return navigator.locks?.request(LOCK + load, options, () => true).catch(() => false) ?? true;
 }
 
 const sendable = (text) => text.toWellFormed().replace(/\r\n?/g, "\n");
@@ -593,13 +575,12 @@ const isPair = (text, at) => (text.charCodeAt(at - 1) & 0xfc00) === 0xd800 && (t
 
 const weightOf = (edits) => edits.reduce((sum, each) => sum + each.end - each.start + each.text.length, 0);
 
-const onlyNew = (edits) => edits.filter((each) => each.text).map(({ end, text }) => ({ start: end, end, text }));
+const additions = (edits) => edits.filter((each) => each.text).map(({ end, text }) => ({ start: end, end, text }));
 
 /** Return edits that replace whole pairs of surrogates of a text, where they replaced halves. */
 function aroundPairs(text, edits) {
   return edits.map((edit) => {
-    const start = edit.start - isPair(text, edit.start);
-    const end = edit.end + isPair(text, edit.end);
+    const [start, end] = [edit.start - isPair(text, edit.start), edit.end + isPair(text, edit.end)];
     return { start, end, text: text.slice(start, edit.start) + edit.text + text.slice(edit.end, end) };
   });
 }
@@ -611,15 +592,11 @@ function portions(edits) {
   for (const { start, end, text } of edits) {
     let [from, rest] = [start, text];
     do {
-      if (room < 2 || parts.at(-1).length === MOST_EDITS) {
-        parts.push([]);
-        [room, moved] = [MOST_UNITS, shift];
-      }
-      const cut = Math.min(rest.length, room) - isPair(rest, Math.min(rest.length, room));
+      if (room < 2 || parts.at(-1).length === MOST_EDITS) [room, moved] = [MOST_UNITS, shift, parts.push([])];
+      const most = Math.min(rest.length, room);
+      const cut = most - isPair(rest, most);
       parts.at(-1).push({ start: from + moved, end: end + moved, text: rest.slice(0, cut) });
-      shift += cut - (end - from);
-      room -= cut;
-      [from, rest] = [end, rest.slice(cut)];
+      [room, shift, from, rest] = [room - cut, shift + cut - (end - from), end, rest.slice(cut)];
     } while (rest);
   }
   return parts;
@@ -627,28 +604,17 @@ function portions(edits) {
 
 /** Return a text with edits of it done. */
 export function applyEdits(text, edits) {
-  const parts = [];
-  let at = 0;
+  let [made, at] = ["", 0];
   for (const edit of edits) {
-    parts.push(text.slice(at, edit.start), edit.text);
+    made += text.slice(at, edit.start) + edit.text;
     at = edit.end;
   }
-  return parts.join("") + text.slice(at);
-}
-
-/** Return the edits that take edits of a text back. */
-function inverse(text, edits) {
-  let shift = 0;
-  return edits.map(({ start, end, text: added }) => {
-    const back = { start: start + shift, end: start + shift + added.length, text: text.slice(start, end) };
-    shift += added.length - (end - start);
-    return back;
-  });
+  return made + text.slice(at);
 }
 
 /**
  * Return edits of a text as edits of what other edits of it leave. What either side adds stays.
- * @param {boolean} isFirst Whether the new text of `edits` stands first where both have some at one place.
+ * @param {boolean} isFirst Whether the new text of `edits` stands first where both have some in one place.
  */
 export function transform(edits, against, isFirst) {
   if (!against.length) return edits;
@@ -682,91 +648,81 @@ export function transform(edits, against, isFirst) {
 
 /** Return the edits that do at once what `first` and then `second`, on the text it leaves, do. */
 export function compose(first, second) {
-  const left = [];
-  let at = 0;
-  for (const edit of first) {
-    left.push({ start: at, end: edit.start }, { start: 0, end: edit.text.length, text: edit.text });
-    at = edit.end;
+  const [left, made] = [[], []];
+  let [at, next, from, added] = [0, 0, 0, ""];
+  for (const { start, end, text } of first) {
+    left.push({ start: at, end: start }, { start: 0, end: text.length, text });
+    at = end;
   }
   left.push({ start: at, end: Infinity });
-  left.reverse();
-  const pieces = [];
   const take = (size, isKept) => {
     for (let rest = size; rest > 0; ) {
-      const piece = left.pop();
-      const end = Math.min(piece.end, piece.start + rest);
-      if (isKept) pieces.push({ ...piece, end });
-      if (end < piece.end) left.push({ ...piece, start: end });
-      rest -= end - piece.start;
+      const { start, end: most, text } = left[next];
+      const end = Math.min(most, start + rest);
+      rest -= end - start;
+      if (isKept && text !== undefined) added += text.slice(start, end);
+      else if (isKept && start < end) {
+        if (start > from || added) made.push({ start: from, end: start, text: added });
+        [from, added] = [end, ""];
+      }
+      if (end < most) left[next].start = end;
+      else next += 1;
     }
   };
   at = 0;
-  for (const edit of second) {
-    take(edit.start - at, true);
-    take(edit.end - edit.start, false);
-    pieces.push({ start: 0, end: edit.text.length, text: edit.text });
-    at = edit.end;
+  for (const { start, end, text } of second) {
+    take(start - at, true);
+    take(end - start, false);
+    added += text;
+    at = end;
   }
-  const made = [];
-  let [place, added] = [0, ""];
-  for (const { start, end, text } of [...pieces, ...left.reverse()]) {
-    if (text !== undefined) added += text.slice(start, end);
-    else if (start < end) {
-      if (start > place || added) made.push({ start: place, end: start, text: added });
-      [place, added] = [end, ""];
-    }
-  }
+  take(Infinity, true);
   return made;
 }
 
 /** Return small edits that make one text of another: of the lines that differ, what differs in them. */
 export function diffEdits(old, fresh) {
-  const [head, tail] = commonEnds(old, fresh);
-  const [one, other] = [old.slice(head, old.length - tail), fresh.slice(head, fresh.length - tail)];
-  if (!one && !other) return [];
-  const [before, after] = [one, other].map((text) => text.match(/[^\n]*\n|[^\n]+$/g) ?? []);
+  if (old === fresh) return [];
+  const [before, after] = [old, fresh].map((text) => text.match(/[^\n]*\n|[^\n]+$/g) ?? []);
   const made = [];
-  let [x, y, at] = [0, 0, head];
+  let [x, y, at] = [0, 0, 0];
   for (const [nextX, nextY, size] of [...commonRuns(before, after), [before.length, after.length, 0]]) {
     const [gone, added] = [before.slice(x, nextX).join(""), after.slice(y, nextY).join("")];
-    const [start, end] = commonEnds(gone, added);
-    const edit = { start: at + start, end: at + gone.length - end, text: added.slice(start, added.length - end) };
-    if (edit.start < edit.end || edit.text) made.push(edit);
-    at += gone.length;
-    for (let line = nextX; line < nextX + size; line += 1) at += before[line].length;
+    const [head, tail] = commonEnds(gone, added);
+    const edit = { start: at + head, end: at + gone.length - tail, text: added.slice(head, added.length - tail) };
+    if (gone !== added) made.push(edit);
     [x, y] = [nextX + size, nextY + size];
+    at += gone.length + before.slice(nextX, x).join("").length;
   }
   return made;
 }
 
 /** Return how many units two texts share at their ends; no pair of surrogates is cut. */
 function commonEnds(one, other) {
-  const most = Math.min(one.length, other.length);
-  let [start, end] = [0, 0];
-  while (start < most && one.charCodeAt(start) === other.charCodeAt(start)) start += 1;
-  while (start > 0 && (isPair(one, start) || isPair(other, start))) start -= 1;
-  const isSame = () => one.charCodeAt(one.length - 1 - end) === other.charCodeAt(other.length - 1 - end);
-  while (end < most - start && isSame()) end += 1;
-  while (end > 0 && (isPair(one, one.length - end) || isPair(other, other.length - end))) end -= 1;
-  return [start, end];
+  const [most, [last, otherLast]] = [Math.min(one.length, other.length), [one.length, other.length]];
+  let [head, tail] = [0, 0];
+  while (head < most && one.charCodeAt(head) === other.charCodeAt(head)) head += 1;
+  if (isPair(one, head) || isPair(other, head)) head -= 1;
+  while (tail < most - head && one.charCodeAt(last - 1 - tail) === other.charCodeAt(otherLast - 1 - tail)) tail += 1;
+  if (isPair(one, last - tail) || isPair(other, otherLast - tail)) tail -= 1;
+  return [head, tail];
 }
 
-/** Return the runs of lines that two lists share, [place, place in the other, lines]. Source: Myers (1986). */
+/** Return the runs of lines that two texts share: [place, place in the other, lines]. Source: Myers (1986). */
 function commonRuns(one, other) {
-  const ends = new Map([[1, { x: 0, back: null }]]); // by diagonal
+  const ends = new Map([[1, { x: 0 }]]); // how far each diagonal was followed, and over which runs
   for (let steps = 0; steps <= MOST_STEPS; steps += 1) {
     for (let diagonal = -steps; diagonal <= steps; diagonal += 2) {
       const [above, left] = [ends.get(diagonal + 1), ends.get(diagonal - 1)];
       const isDown = diagonal === -steps || (diagonal < steps && left.x < above.x);
-      const from = isDown ? above : left;
       const start = isDown ? above.x : left.x + 1;
       let x = start;
       while (x < one.length && x - diagonal < other.length && one[x] === other[x - diagonal]) x += 1;
-      const end = { x, run: x > start ? [start, start - diagonal, x - start] : null, back: from };
+      let end = { x, run: [start, start - diagonal, x - start], back: isDown ? above : left };
       ends.set(diagonal, end);
       if (x < one.length || x - diagonal < other.length) continue;
       const runs = [];
-      for (let each = end; each; each = each.back) if (each.run) runs.unshift(each.run);
+      for (; end.run; end = end.back) if (end.run[2]) runs.unshift(end.run);
       return runs;
     }
   }
