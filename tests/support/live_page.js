@@ -134,10 +134,10 @@ async function call(tool, input) {
 }
 
 /** Type letters in random places of the first characters of a field, at random moments; what was typed is in localStorage. */
-async function typeLetters(field, letters, random, { most = 16, ms = 4, before = () => {} } = {}) {
+async function typeLetters(field, letters, random, { most = 16, ms = 4, before = () => {}, place = null } = {}) {
   for (const letter of letters) {
     before(random);
-    const at = random(Math.min(field.text.length, most) + 1);
+    const at = place?.() ?? random(Math.min(field.text.length, most) + 1);
     localStorage.setItem("typed", (localStorage.getItem("typed") ?? "") + letter);
     field.type(at, at, letter);
     if (random(3)) await pause(random(ms));
@@ -150,14 +150,18 @@ const LETTERS = [..."abcdefghijklmnopqrstuvwxyz"];
 async function lettersAmidEdits(path, seed) {
   const random = chance(seed);
   const field = new Field(await live.open(path));
+  let turn = 0;
   const agent = async () => {
-    for (let turn = 0; turn < 8; turn += 1) {
+    while (turn < 8) {
       const answer = await call("edit_file", { path, old_string: `${turn}`, new_string: `[${turn}]` });
-      if (!answer.success) throw new Error(JSON.stringify(answer));
+      if (answer.success) turn += 1;
+      else if (answer.error_code !== "CHANGED_MEANWHILE") throw new Error(JSON.stringify(answer));
     }
   };
   const edited = agent();
-  await typeLetters(field, LETTERS, random, { ms: 12 });
+  // Mostly just where the agent is at work.
+  const place = () => (turn < 8 && random(4) ? field.text.indexOf(`${turn}`) + random(2) : null);
+  await typeLetters(field, LETTERS, random, { ms: 16, place });
   await edited;
   await settled(field);
   const theirs = await textOf(path);

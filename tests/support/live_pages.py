@@ -69,7 +69,7 @@ class LivePage:
 
     def run(self, script: str, given: Any = None) -> Any:
         """Run statements, or return an expression, with `given`; they may await."""
-        body = script if re.match(r"(return|const|let|for|if|window)\b", script) else f"return {script}"
+        body = script if re.match(r"(return|const|let|for|if)\b|window\.\w+ =", script) else f"return {script}"
         return self.page.evaluate(f"async (given) => {{ {body}; }}", given)
 
     def until(self, condition: str) -> None:

@@ -12,6 +12,7 @@ const HALF_PAIR_MS = 1000; // how long half a pair of surrogates waits for its o
 const CLAIM_MS = 3000;
 const MOST_UNITS = 600_000; // of one change: six bytes each at worst, in a frame of at most 4 MiB
 const MOST_EDITS = 5000; // of one change; the server takes 10,000
+const KEPT_STEPS = 1000; // of a document, in which the server looks for the name of a change
 const MOST_REFUSALS = 3; // in a row, before it takes another letter or another connection to try again
 const MOST_STEPS = 500; // of a line-wise diff; texts that differ more differ in one place
 const KEPT = "filetools-kept:";
@@ -249,7 +250,7 @@ export class LiveDocument extends Emitter {
   #document = null; // the server's name of it; one that is opened anew has another
   #base = ""; // the server's text at `bufferVersion`
   #clean = null; // the server's text without what is unsaved; null: not known
-  #queue = []; // changes {id, edits, tries}, each of the text that the one before leaves; the first may be on its way
+  #queue = []; // changes {id, edits, version}, each of what the one before leaves; with a version it was sent, on that
   #unsent = []; // what was typed since
   #sent = null; // the change whose answer is awaited
   #isOvertaken = false; // whether a whole text came since it was sent, and another will come
@@ -390,9 +391,10 @@ export class LiveDocument extends Emitter {
   #adopt(fresh) {
     const before = this.text;
     const isSame = fresh.document === this.#document;
-    if (isSame) this.#carry(diffEdits(this.#base, fresh.text));
+    const isForgotten = this.#queue[0]?.version < fresh.buffer_version - KEPT_STEPS;
+    if (isSame && !isForgotten) this.#carry(diffEdits(this.#base, fresh.text));
     else {
-      const from = this.#ancestor(fresh);
+      const from = this.#ancestor(fresh, isSame);
       // Where that is not known, nothing of either text is taken away.
       const mine = from === null ? additions(diffEdits(fresh.text, before)) : diffEdits(from, before);
       [this.#queue, this.#unsent] = [[], transform(mine, from === null ? [] : diffEdits(from, fresh.text), false)];
@@ -408,12 +410,13 @@ export class LiveDocument extends Emitter {
     this.#pump();
   }
 
-  /** Return the text that a document opened anew goes back to: of those that were here, the one most like it. */
-  #ancestor(fresh) {
-    if (this.#isDirty && fresh.text === "" && fresh.disk_version === undefined) return "";
-    if (this.#isDirty && this.#clean === null) return null;
-    const known = this.#isDirty ? [this.#base, this.#clean] : [this.#base];
-    if (this.#queue[0]?.tries) known.push(applyEdits(this.#base, this.#queue[0].edits));
+  /** Return the text that another one goes back to: of those that were here, the one most like it. */
+  #ancestor(fresh, isSame) {
+    const isLeft = this.#isDirty && !isSame; // with text that is not in the file
+    if (isLeft && fresh.text === "" && fresh.disk_version === undefined) return "";
+    if (isLeft && this.#clean === null) return null;
+    const known = isLeft ? [this.#base, this.#clean] : [this.#base];
+    if (this.#queue[0]?.version) known.push(applyEdits(this.#base, this.#queue[0].edits));
     const weights = known.map((text) => weightOf(diffEdits(text, fresh.text)));
     return known[weights.indexOf(Math.min(...weights))];
   }
@@ -446,10 +449,10 @@ export class LiveDocument extends Emitter {
     const isFree = this.#isReady && !this.#sent && this.bufferVersion !== null && this.#refusals < MOST_REFUSALS;
     if (isFree && !this.#queue.length && this.#unsent.length && this.#isWhole()) {
       const parts = portions(aroundPairs(this.#base, compose(this.#unsent, [])));
-      [this.#queue, this.#unsent] = [parts.map((edits) => ({ id: randomName(), edits, tries: 0 })), []];
+      [this.#queue, this.#unsent] = [parts.map((edits) => ({ id: randomName(), edits })), []];
     }
     const next = isFree ? this.#queue[0] : undefined;
-    if (next) next.tries += 1;
+    if (next) next.version ??= this.bufferVersion;
     this.#keep();
     if (next) this.#send(next);
     else if (isFree && !this.pending) this.#finish(null);

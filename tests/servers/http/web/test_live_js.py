@@ -409,7 +409,7 @@ def test_a_wrong_clock_costs_nothing(serving: Served, page: Page) -> None:
 
 
 FAULTS = {
-    "tie order": ("const at = place(edit.start, !isFirst);", "const at = place(edit.start, isFirst);"),
+    "tie order": ("transform(theirs, this.#unsent, true)", "transform(theirs, this.#unsent, false)"),
     "shift": ("shift += against[next].text.length - (gone - against[next].start);", "shift += 1;"),
     "a new name": ("change_id: change.id,", "change_id: randomName(),"),
     "no repetition": ("    this.#sent = null;\n    this.#refusals = 0;", "    if (this.#sent) this.#queue.shift();"),
