@@ -22,3 +22,25 @@ def text_of(page: Page) -> str:
     )
     assert shown == held
     return str(shown)
+
+
+def settled(page: Page) -> None:
+    """Wait until the server has all that was typed into the text in front."""
+    until(page, "!filetools.editor.active.document.pending")
+
+
+def shows(page: Page, text: str) -> None:
+    """Wait until the text in front is a certain one."""
+    until(page, f"filetools.editor.active.document.text === {json.dumps(text)}")
+
+
+def answering(page: Page, answer: str, merged: str | None = None) -> None:
+    """Let the page answer its own questions from now on; `window.asked` and `window.merging` have what it asked."""
+    page.evaluate(
+        """([answer, merged]) => {
+          window.asked = [];
+          filetools.editor.askInline = async (question) => { window.asked.push(question); return answer; };
+          filetools.editor.mergeDialog = async (sides) => { window.merging = sides; return merged; };
+        }""",
+        [answer, merged],
+    )

@@ -60,11 +60,9 @@ export class Others {
     this.#editor = editor;
   }
 
-  /** Show no carets but those of people who are among `names`, and of agents. */
-  keepOnly(names) {
-    for (const [key, { actor }] of this.#carets) {
-      if (actor.kind === "editor" && !names.includes(actor.id)) this.#remove(key);
-    }
+  /** Names of those who have edited the text within the last 30 s. */
+  get names() {
+    return [...this.#carets.values()].map(({ actor }) => nameOf(actor));
   }
 
   dispose() {

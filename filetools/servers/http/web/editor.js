@@ -361,10 +361,7 @@ class Editor {
   /** Say everywhere how the files stand. */
   #tell() {
     const { save, close, bar } = this.#parts;
-    for (const tab of this.tabs) {
-      tab.tell(tab === this.active);
-      tab.others?.keepOnly(tab.document.editors);
-    }
+    for (const tab of this.tabs) tab.tell(tab === this.active);
     const tab = this.active;
     [save.disabled, close.disabled, bar.hidden] = [!tab?.document, !tab, !tab];
     if (tab) close.setAttribute("aria-label", `Close ${nameOf(tab.path)}`);
@@ -378,8 +375,8 @@ class Editor {
     const open = tab?.document;
     path.textContent = tab?.path.split("/").join(" › ") ?? "";
     state.textContent = open ? this.#stateOf(tab) : "read-only";
-    const names = (open?.editors ?? []).filter((name) => name !== this.live.welcome?.actor.id);
-    others.textContent = names.length ? `also open: ${[...new Set(names)].join(", ")}` : "";
+    const names = tab?.others?.names ?? [];
+    others.textContent = names.length ? `editing now: ${names.join(", ")}` : "";
     newline.textContent = open ? (ENDS[open.newline] ?? "") : "";
     encoding.textContent = open ? `${(open.encoding ?? "utf-8").toUpperCase()}${open.bom ? " with BOM" : ""}` : "";
     this.#tellPlace();

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import re
+import signal
 from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Browser, Page, expect
 
-from tests.support.browsers import Served, until
-from tests.support.pages import open_file, text_of
+from tests.support.browsers import Served, Watched, connected, served, until, window
+from tests.support.live_pages import OUTAGE
+from tests.support.pages import answering, open_file, settled, shows, text_of
 
 LINES = "".join(f"line {number}\n" for number in range(1, 401))
 
@@ -69,7 +72,7 @@ def test_an_agents_edit_above_leaves_selections_and_view(serving: Served, page: 
     select(page, (175, 2, 177, 4), (180, 3, 180, 3))
     before = view_of(page)
     edit(serving, "notes.md", old, new)
-    until(page, f"filetools.editor.active.document.text === {LINES.replace(old, new, 1)!r}")
+    shows(page, LINES.replace(old, new, 1))
     after = view_of(page)
     moved = new.count("\n") - old.count("\n")
     wanted = [[line + moved, column, to_line + moved, to] for line, column, to_line, to in before["selections"]]
@@ -90,3 +93,322 @@ def test_a_file_in_the_background_is_found_where_it_was_left(serving: Served, pa
     until(page, "filetools.editor.tabs[0].document.text.includes('more')")
     open_file(page, "notes.md")
     assert view_of(page) == {**before, "selections": [[176, 2, 178, 4]]}
+
+
+def test_undo_takes_back_one_persons_step_at_a_time(serving: Served, page: Page) -> None:
+    """An agent's edit is a step of its own: the letters before and after it come and go by themselves."""
+    (serving.root / "notes.md").write_text("one\ntwo\n")
+    serving.log_in(page)
+    open_file(page, "notes.md")
+    page.keyboard.type("abc")
+    settled(page)
+    edit(serving, "notes.md", "two", "TWO")
+    shows(page, "abcone\nTWO\n")
+    page.keyboard.type("def")
+    seen = []
+    for _ in range(3):
+        page.keyboard.press("Control+z")
+        seen.append(text_of(page))
+    page.keyboard.press("Control+y")
+    assert seen == ["abcone\nTWO\n", "abcone\ntwo\n", "one\ntwo\n"]
+    assert text_of(page) == "abcone\ntwo\n"
+
+
+def test_several_edits_of_one_change_are_each_put_where_they_belong(serving: Served, page: Page) -> None:
+    (serving.root / "notes.md").write_text(LINES)
+    serving.log_in(page)
+    open_file(page, "notes.md")
+    page.evaluate("filetools.editor.code.setScrollTop(3001, 1)")
+    before = view_of(page)
+    edits = [("line 3\n", "a longer line 3\nand more\n"), ("line 90\n", ""), ("line 301\n", "last\n")]
+    serving.does("edit_file", path="notes.md", edits=[{"old_string": old, "new_string": new} for old, new in edits])
+    text = LINES
+    for old, new in edits:
+        text = text.replace(old, new, 1)
+    shows(page, text)
+    assert text_of(page) == text
+    assert view_of(page)["first"] == before["first"]
+
+
+def test_white_space_of_a_new_line_is_not_taken_away_by_anothers_edit(serving: Served, page: Page) -> None:
+    (serving.root / "a.py").write_text("def f():\n    pass\nend\n")
+    serving.log_in(page)
+    open_file(page, "a.py")
+    for key in ("ArrowDown", "End", "Enter"):
+        page.keyboard.press(key)
+    settled(page)
+    edit(serving, "a.py", "end", "END")
+    shows(page, "def f():\n    pass\n    \nEND\n")
+    page.keyboard.type("x")
+    settled(page)
+    assert text_of(page) == "def f():\n    pass\n    x\nEND\n"
+
+
+@pytest.mark.parametrize(
+    ("content", "typed", "facts"),
+    [
+        (b"one\r\ntwo\r\n", b"x\r\none\r\ntwo\r\n", ["CRLF", "UTF-8"]),
+        (b"one\r\ntwo\n", b"x\r\none\r\ntwo\n", ["mixed line ends", "UTF-8"]),
+        (b"\xef\xbb\xbf\xef\xbb\xbfone\n", b"\xef\xbb\xbfx\n\xef\xbb\xbfone\n", ["LF", "UTF-8 with BOM"]),
+        ("one\u2028two\x85\n".encode(), "x\none\u2028two\x85\n".encode(), ["LF", "UTF-8"]),
+        (b"caf\xe9\n", b"x\ncaf\xe9\n", ["LF", "LATIN-1"]),
+    ],
+)
+def test_what_nobody_typed_stays_in_the_file(
+    serving: Served, page: Page, content: bytes, typed: bytes, facts: list[str]
+) -> None:
+    (serving.root / "a.txt").write_bytes(content)
+    serving.log_in(page)
+    open_file(page, "a.txt")
+    assert page.locator("#file-bar [data-fact=newline], #file-bar [data-fact=encoding]").all_inner_texts() == facts
+    page.keyboard.type("x\n")
+    page.keyboard.press("Control+s")
+    expect(page.locator("#status")).to_have_text("Saved a.txt.")
+    text_of(page)
+    assert (serving.root / "a.txt").read_bytes() == typed
+
+
+def test_a_line_of_two_million_characters_can_be_edited(serving: Served, page: Page) -> None:
+    (serving.root / "long.txt").write_text("x y" * 700_000)
+    serving.log_in(page)
+    open_file(page, "long.txt")
+    page.keyboard.type("abc")
+    page.keyboard.press("Control+End")
+    page.keyboard.type("def")
+    page.keyboard.press("Control+s")
+    expect(page.locator("#status")).to_have_text("Saved long.txt.")
+    assert (serving.root / "long.txt").read_text() == f"abc{'x y' * 700_000}def"
+
+
+def test_what_no_editor_opens_is_shown_read_only(serving: Served, page: Page) -> None:
+    strange = "<img src=x onerror=alert(1)>.bin"
+    (serving.root / strange).write_bytes(bytes(range(256)) * 1024)
+    (serving.root / "big.log").write_text("a line\n" * 1_700_000)
+    serving.log_in(page)
+    open_file(page, strange)
+    view = page.get_by_role("region", name=f"{strange}, read-only")
+    expect(view.get_by_role("heading")).to_have_text(f"A binary file: {strange}")
+    expect(view).to_contain_text("256.0 KiB (262144 bytes)")
+    expect(view.locator("pre")).to_contain_text(
+        "00000040  40 41 42 43 44 45 46 47 48 49 4a 4b 4c 4d 4e 4f  @ABCDEFGHIJKLMNO"
+    )
+    with page.expect_download() as downloaded:
+        view.get_by_role("link", name="Download").click()
+    assert downloaded.value.path().read_bytes() == (serving.root / strange).read_bytes()
+    open_file(page, "big.log")
+    view = page.get_by_role("region", name="big.log, read-only")
+    expect(view.get_by_role("heading")).to_have_text("A text that is too large to edit here: big.log")
+    expect(view.locator("pre")).to_contain_text("a line\na line\n")
+
+
+def test_a_viewed_file_that_becomes_text_can_be_edited(serving: Served, page: Page) -> None:
+    (serving.root / "a.bin").write_bytes(b"\0\1\2")
+    serving.log_in(page)
+    open_file(page, "a.bin")
+    expect(page.get_by_role("region", name="a.bin, read-only")).to_be_visible()
+    (serving.root / "a.bin").write_text("text\n")
+    until(page, "filetools.editor.active.document?.text === 'text\\n'")
+    page.keyboard.press("Alt+PageDown")
+    page.keyboard.type("a ")
+    settled(page)
+    assert text_of(page) == "a text\n"
+
+
+def test_others_are_named_beside_what_they_changed_and_their_caret_goes_after_a_while(
+    serving: Served, page: Page
+) -> None:
+    (serving.root / "notes.md").write_text("one\ntwo\nthree\n")
+    page.clock.install()
+    serving.log_in(page)
+    open_file(page, "notes.md")
+    edit(serving, "notes.md", "two", "TWO")
+    name = page.locator(".caret-name")
+    expect(name).to_have_text("http (agent)")
+    expect(page.locator(".glow")).to_have_count(1)
+    expect(page.locator(".mark")).to_have_attribute("title", re.compile(r"^http \(agent\), \d\d:\d\d:\d\d$"))
+    page.keyboard.press("ArrowDown")
+    expect(page.locator("#file-bar [data-fact=who]")).to_have_text(re.compile(r"^http \(agent\), \d\d:\d\d:\d\d$"))
+    page.keyboard.press("ArrowUp")
+    page.keyboard.type("zero\n")
+    until(page, "filetools.editor.active.others.at(3).startsWith('http')")
+    page.clock.fast_forward(31_000)
+    expect(name).to_have_count(0)
+    expect(page.locator(".glow")).to_have_count(0)
+    expect(page.locator(".mark")).to_have_count(1)
+
+
+def test_text_that_was_not_sent_is_there_after_a_reload(serving: Served, page: Page, watched: Watched) -> None:
+    watched.expect(*OUTAGE)
+    (serving.root / "notes.md").write_text("one\n")
+    (serving.root / "other.md").write_text("other\n")
+    serving.log_in(page)
+    open_file(page, "other.md")
+    open_file(page, "notes.md")
+    page.evaluate("filetools.live.close()")
+    page.keyboard.type("kept ")
+    expect(page.locator("#file-bar [data-fact=state]")).to_have_text("kept in this window, not sent")
+    page.reload()
+    connected(page)
+    until(page, "filetools.editor.active?.document?.path === 'notes.md'")
+    settled(page)
+    assert text_of(page) == "kept one\n"
+    assert page.evaluate("filetools.editor.tabs.map((each) => each.path)") == ["other.md", "notes.md"]
+    page.keyboard.press("Control+s")
+    expect(page.locator("#status")).to_have_text("Saved notes.md.")
+    assert (serving.root / "notes.md").read_text() == "kept one\n"
+
+
+def test_typing_goes_on_over_a_killed_server_and_an_expired_login(
+    root: Path, browser: Browser, watched: Watched
+) -> None:
+    watched.expect(*OUTAGE)
+    (root / "notes.md").write_text("one\n")
+    with window(browser, watched) as (context, page):
+        with served(root) as first:
+            first.log_in(page)
+            open_file(page, "notes.md")
+            page.keyboard.type("a")
+            settled(page)
+            first.server.stop(signal.SIGKILL)
+            page.keyboard.type("b")
+            page.keyboard.press("Control+s")
+            expect(page.locator("#status")).to_contain_text("Not saved: notes.md")
+            port = str(first.server.port)
+        # The logins of a server end with it.
+        with served(root, "--port", port) as second:
+            until(page, "filetools.live.state === 'logged-out'")
+            page.bring_to_front()
+            page.keyboard.type("c ")
+            second.log_in(context.new_page())
+            until(page, "filetools.live.state === 'connected'")
+            settled(page)
+            assert text_of(page) == "abc one\n"
+            page.keyboard.press("Control+s")
+            expect(page.locator("#status")).to_have_text("Saved notes.md.")
+            assert (root / "notes.md").read_text() == "abc one\n"
+
+
+def test_a_person_saves_while_an_agent_edits(serving: Served, page: Page) -> None:
+    (serving.root / "notes.md").write_text(LINES)
+    serving.log_in(page)
+    open_file(page, "notes.md")
+    text = LINES
+    for number in range(5):
+        page.keyboard.type(f"person {number}\n")
+        page.keyboard.press("Control+s")
+        edit(serving, "notes.md", f"line {300 + number}\n", f"agent {number}\n")
+        text = text.replace(f"line {300 + number}\n", f"agent {number}\n")
+        until(page, "!filetools.editor.active.task")
+    text = "".join(f"person {number}\n" for number in range(5)) + text
+    page.keyboard.press("Control+s")
+    until(page, "!filetools.editor.active.task && !filetools.editor.active.dirty")
+    shows(page, text)
+    assert (serving.root / "notes.md").read_text() == text_of(page) == text
+
+
+@pytest.mark.parametrize(
+    ("answer", "wanted"), [("allow", "mine\ntwo\n"), ("merge", "both\ntwo\n"), ("cancel", "theirs\ntwo\n")]
+)
+def test_a_save_over_the_same_place_asks(serving: Served, page: Page, answer: str, wanted: str) -> None:
+    (serving.root / "notes.md").write_text("one\ntwo\n")
+    serving.log_in(page)
+    open_file(page, "notes.md")
+    page.keyboard.press("Shift+End")
+    page.keyboard.type("mine")
+    settled(page)
+    (serving.root / "notes.md").write_text("theirs\ntwo\n")
+    until(page, "filetools.editor.active.document.behind")
+    answering(page, answer, merged="both\ntwo\n")
+    page.keyboard.press("Control+s")
+    until(page, "window.asked.length === 1 && !filetools.editor.active.task")
+    [asked] = page.evaluate("window.asked")
+    assert [each["value"] for each in asked["actions"]] == ["merge", "allow", "cancel"]
+    assert (serving.root / "notes.md").read_text() == wanted
+    assert text_of(page) == ("mine\ntwo\n" if answer == "cancel" else wanted)
+    if answer == "merge":
+        assert page.evaluate("window.merging") == {
+            "path": "notes.md", "base": "one\ntwo\n", "ours": "mine\ntwo\n", "theirs": "theirs\ntwo\n",
+        }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("answer", "on_disk", "tabs"), [("save", "x one\n", 0), ("discard", "one\n", 0), ("cancel", "one\n", 1)]
+)
+def test_closing_a_file_that_is_not_saved_asks(
+    serving: Served, page: Page, answer: str, on_disk: str, tabs: int
+) -> None:
+    (serving.root / "notes.md").write_text("one\n")
+    serving.log_in(page)
+    open_file(page, "notes.md")
+    page.keyboard.type("x ")
+    answering(page, answer)
+    page.keyboard.press("Alt+w")
+    until(page, f"window.asked.length === 1 && filetools.editor.tabs.length === {tabs}")
+    assert (serving.root / "notes.md").read_text() == on_disk
+    if answer == "discard":
+        expect(page.locator("#status")).to_contain_text("Its text is kept as version sha256:")
+    if answer == "cancel":
+        assert text_of(page) == "x one\n"
+
+
+def test_a_file_that_is_moved_or_deleted_stays_under_the_caret(serving: Served, page: Page) -> None:
+    (serving.root / "notes.md").write_text("one\n")
+    serving.log_in(page)
+    open_file(page, "notes.md")
+    page.keyboard.type("a ")
+    settled(page)
+    serving.does("move_file", source="notes.md", destination="moved.py")
+    expect(page.locator("#tabs [role=tab]")).to_have_attribute("data-path", "moved.py")
+    page.keyboard.type("b ")
+    page.keyboard.press("Control+s")
+    expect(page.locator("#status")).to_have_text("Saved moved.py.")
+    (serving.root / "moved.py").unlink()
+    expect(page.locator("#tabs [role=tab]")).to_have_attribute("data-deleted", "true")
+    expect(page.locator("#file-bar [data-fact=state]")).to_contain_text("deleted")
+    page.keyboard.type("c ")
+    page.keyboard.press("Control+s")
+    until(page, "!filetools.editor.active.dirty && !filetools.editor.active.document.deleted")
+    assert (serving.root / "moved.py").read_text() == text_of(page) == "a b c one\n"
+
+
+def test_tabs_are_walked_and_closed_by_keys(serving: Served, page: Page) -> None:
+    for name in ("a.txt", "b.txt", "c.txt"):
+        (serving.root / name).write_text(f"{name}\n")
+    serving.log_in(page)
+    expect(page.get_by_text("Open a file from the tree")).to_be_visible()
+    for name in ("a.txt", "b.txt", "c.txt"):
+        open_file(page, name)
+    page.keyboard.press("Alt+PageUp")
+    until(page, "filetools.editor.active.path === 'b.txt'")
+    page.get_by_role("tab", name="b.txt").focus()
+    page.keyboard.press("ArrowLeft")
+    expect(page.get_by_role("tab", name="a.txt")).to_be_focused()
+    expect(page.get_by_role("tab", name="a.txt")).to_have_attribute("aria-selected", "true")
+    page.keyboard.press("Delete")
+    expect(page.get_by_role("tab")).to_have_count(2)
+    page.get_by_role("tab", name="c.txt").click(button="middle")
+    expect(page.get_by_role("tab")).to_have_count(1)
+    page.get_by_role("button", name="Close b.txt").click()
+    expect(page.get_by_text("Open a file from the tree")).to_be_visible()
+    expect(page).to_have_title("filetools")
+
+
+def test_monaco_follows_the_colours_of_the_system_and_starts_one_worker(serving: Served, page: Page) -> None:
+    workers: list[str] = []
+    page.on("worker", lambda worker: workers.append(worker.url))
+    for name, text in (
+        ("a.ts", "const a: number = 'x';\n"),
+        ("a.json", "{,}\n"),
+        ("a.css", "a {\n"),
+        ("a.html", "<p>\n"),
+    ):
+        (serving.root / name).write_text(text)
+    serving.log_in(page)
+    for name in ("a.ts", "a.json", "a.css", "a.html"):
+        open_file(page, name)
+        page.keyboard.type(" ")
+        settled(page)
+    expect(page.locator(".monaco-editor.vs")).not_to_have_count(0)
+    page.emulate_media(color_scheme="dark")
+    expect(page.locator(".monaco-editor.vs-dark")).not_to_have_count(0)
+    assert len(workers) <= 1
