@@ -32,15 +32,3 @@ def settled(page: Page) -> None:
 def shows(page: Page, text: str) -> None:
     """Wait until the text in front is a certain one."""
     until(page, f"filetools.editor.active.document.text === {json.dumps(text)}")
-
-
-def answering(page: Page, answer: str, merged: str | None = None) -> None:
-    """Let the page answer its own questions from now on; `window.asked` and `window.merging` have what it asked."""
-    page.evaluate(
-        """([answer, merged]) => {
-          window.asked = [];
-          filetools.editor.askInline = async (question) => { window.asked.push(question); return answer; };
-          filetools.editor.mergeDialog = async (sides) => { window.merging = sides; return merged; };
-        }""",
-        [answer, merged],
-    )

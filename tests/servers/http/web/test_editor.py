@@ -12,7 +12,7 @@ from playwright.sync_api import Browser, Page, expect
 
 from tests.support.browsers import Served, Watched, connected, served, until, window
 from tests.support.live_pages import OUTAGE
-from tests.support.pages import answering, open_file, settled, shows, text_of
+from tests.support.pages import open_file, settled, shows, text_of
 
 LINES = "".join(f"line {number}\n" for number in range(1, 401))
 
@@ -261,7 +261,7 @@ def test_text_that_was_not_sent_is_there_after_a_reload(serving: Served, page: P
 def test_typing_goes_on_over_a_killed_server_and_an_expired_login(
     root: Path, browser: Browser, watched: Watched
 ) -> None:
-    watched.expect(*OUTAGE)
+    watched.expect(*OUTAGE, r"[wW]eb worker", r"importScripts", r"uncaught: ErrorEvent")  # Monaco's worker comes late
     (root / "notes.md").write_text("one\n")
     with window(browser, watched) as (context, page):
         with served(root) as first:
@@ -307,32 +307,33 @@ def test_a_person_saves_while_an_agent_edits(serving: Served, page: Page) -> Non
 
 
 @pytest.mark.parametrize(
-    ("answer", "wanted"), [("allow", "mine\ntwo\n"), ("merge", "both\ntwo\n"), ("cancel", "theirs\ntwo\n")]
+    ("answer", "wanted"),
+    [
+        ("Overwrite", "mine\n2\n3\n4\nfive\n"),
+        ("Merge …", "mine\n2\n3\n4\nFIVE\n"),
+        ("Cancel", "theirs\n2\n3\n4\nFIVE\n"),
+    ],
 )
 def test_a_save_over_the_same_place_asks(serving: Served, page: Page, answer: str, wanted: str) -> None:
-    (serving.root / "notes.md").write_text("one\ntwo\n")
+    (serving.root / "notes.md").write_text("one\n2\n3\n4\nfive\n")
     serving.log_in(page)
     open_file(page, "notes.md")
     page.keyboard.press("Shift+End")
     page.keyboard.type("mine")
     settled(page)
-    (serving.root / "notes.md").write_text("theirs\ntwo\n")
+    (serving.root / "notes.md").write_text("theirs\n2\n3\n4\nFIVE\n")
     until(page, "filetools.editor.active.document.behind")
-    answering(page, answer, merged="both\ntwo\n")
     page.keyboard.press("Control+s")
-    until(page, "window.asked.length === 1 && !filetools.editor.active.task")
-    [asked] = page.evaluate("window.asked")
-    assert [each["value"] for each in asked["actions"]] == ["merge", "allow", "cancel"]
+    page.get_by_role("alertdialog").get_by_role("button", name=answer).click()
+    if answer == "Merge …":
+        page.get_by_role("button", name="Use the result").click()
+    until(page, "!filetools.editor.active.task")
     assert (serving.root / "notes.md").read_text() == wanted
-    assert text_of(page) == ("mine\ntwo\n" if answer == "cancel" else wanted)
-    if answer == "merge":
-        assert page.evaluate("window.merging") == {
-            "path": "notes.md", "base": "one\ntwo\n", "ours": "mine\ntwo\n", "theirs": "theirs\ntwo\n",
-        }  # fmt: skip
+    assert text_of(page) == ("mine\n2\n3\n4\nfive\n" if answer == "Cancel" else wanted)
 
 
 @pytest.mark.parametrize(
-    ("answer", "on_disk", "tabs"), [("save", "x one\n", 0), ("discard", "one\n", 0), ("cancel", "one\n", 1)]
+    ("answer", "on_disk", "tabs"), [("Save", "x one\n", 0), ("Discard", "one\n", 0), ("Cancel", "one\n", 1)]
 )
 def test_closing_a_file_that_is_not_saved_asks(
     serving: Served, page: Page, answer: str, on_disk: str, tabs: int
@@ -341,14 +342,28 @@ def test_closing_a_file_that_is_not_saved_asks(
     serving.log_in(page)
     open_file(page, "notes.md")
     page.keyboard.type("x ")
-    answering(page, answer)
     page.keyboard.press("Alt+w")
-    until(page, f"window.asked.length === 1 && filetools.editor.tabs.length === {tabs}")
+    page.get_by_role("alertdialog").get_by_role("button", name=answer, exact=True).click()
+    expect(page.get_by_role("alertdialog")).to_have_count(0)
+    expect(page.get_by_role("tab")).to_have_count(tabs)
     assert (serving.root / "notes.md").read_text() == on_disk
-    if answer == "discard":
+    if answer == "Discard":
         expect(page.locator("#status")).to_contain_text("Its text is kept as version sha256:")
-    if answer == "cancel":
+    if answer == "Cancel":
         assert text_of(page) == "x one\n"
+
+
+def test_a_protected_file_is_saved_once_the_person_says_so(root: Path, browser: Browser, watched: Watched) -> None:
+    (root / ".vscode").mkdir()
+    (root / ".vscode/settings.json").write_text("{}\n")
+    with served(root, permissions="ask") as serving, window(browser, watched) as (_, page):
+        serving.log_in(page)
+        open_file(page, ".vscode/settings.json")
+        page.keyboard.type("//\n")
+        page.keyboard.press("Control+s")
+        page.get_by_role("alertdialog").get_by_role("button", name="Save it").click()
+        expect(page.locator("#status")).to_have_text("Saved .vscode/settings.json.")
+        assert (root / ".vscode/settings.json").read_text() == "//\n{}\n"
 
 
 def test_a_file_that_is_moved_or_deleted_stays_under_the_caret(serving: Served, page: Page) -> None:
