@@ -56,6 +56,7 @@ oracle: $(ORACLE)/.installed ## our reading of session logs against that of thei
 
 # Two at a time: each has a browser and a server of its own.
 page: $(VENV)/.installed-dev ## the editor page in a real browser (Chromium, which the system brings)
+	@$(BIN)/python -c "from tests.support import node; node.install(node.CODEMIRROR)"
 	@export FILETOOLS_BROWSER=1 && $(PYTEST) -n 2 --dist worksteal tests/servers/http/web
 
 reference: $(VENV)/.installed-dev ## write docs/reference from the code, docs/fidelity.md by trying

@@ -1,4 +1,4 @@
-"""Programs that come from npm: the official conformance suite and inspector of the protocol, and the official file server.
+"""What comes from npm: the official conformance suite and inspector of the protocol, the official file server, and an editor.
 
 `python -m tests.support.node` installs them under the checkout's environment. `make conformance` does, and runs what needs
 them; elsewhere such a test skips. The suite and the inspector need Node 22.
@@ -23,6 +23,8 @@ PREVIEW: Final = "@modelcontextprotocol/conformance@0.2.0-alpha.12"
 INSPECTOR: Final = "@modelcontextprotocol/inspector@2.12.0"
 FILE_SERVER: Final = "@modelcontextprotocol/server-filesystem@2026.8.31"
 """What the dialect mcp-filesystem stands in for."""
+CODEMIRROR: Final = "@codemirror/view@6.43.15"
+"""The editor of an example page, with what it imports; `make page` installs it."""
 PACKAGES: Final = Path(os.environ.get("FILETOOLS_NPM", REPOSITORY / ".venv" / "npm"))
 REQUIRED: Final = "FILETOOLS_CONFORMANCE"
 """Variable that asks for the tests which need these programs."""
