@@ -9,7 +9,7 @@ const FIRST_WAIT_MS = 200;
 const LONGEST_WAIT_MS = 5000;
 const BEAT_MS = 20_000;
 const HALF_PAIR_MS = 1000; // how long half a pair of surrogates waits for its other half
-const CLAIM_MS = 3000;
+const CLAIM_MS = 10_000;
 const MOST_UNITS = 600_000; // of one change: six bytes each at worst, in a frame of at most 4 MiB
 const MOST_EDITS = 5000; // of one change; the server takes 10,000
 const KEPT_STEPS = 1000; // of a document, in which the server looks for the name of a change
@@ -102,11 +102,11 @@ export class Live extends Emitter {
     return document.opened;
   }
 
-  /** Return what former loads of this window left unacknowledged: [{path, buffer_version, …}]; `open` goes on with it. */
+  /** Return what is kept of documents that are not open: [{path, buffer_version, …}]; `open` goes on with it. */
   kept() {
     const names = Object.keys(this.storage ?? {}).filter((name) => name.startsWith(KEPT));
     const entries = names.map((name) => readKept(this.storage, name.slice(KEPT.length)));
-    return entries.filter((entry) => entry && entry.load !== this.load);
+    return entries.filter((entry) => entry && !this.documents.has(entry.path));
   }
 
   /** Send a frame and return its ack; rejects with LiveError. Nothing is sent again by itself. */
@@ -278,6 +278,10 @@ export class LiveDocument extends Emitter {
     return this.#isDirty || this.pending;
   }
 
+  get #isOpen() {
+    return this.live.documents.get(this.path) === this;
+  }
+
   /** Who has it open, as of the last snapshot. */
   get editors() {
     return this.live.welcome?.documents.find((each) => each.path === this.path)?.editors ?? [];
@@ -327,8 +331,8 @@ export class LiveDocument extends Emitter {
     this.#isReady = false;
     const known = this.handle && { handle: this.handle, buffer_version: this.bufferVersion ?? undefined };
     this.live.request("open", { path: this.path, ...known }).then(
-      (opened) => this.live.documents.get(this.path) === this && this.#begin(opened),
-      (error) => error.code === "CONNECTION_LOST" || this.#fail(error),
+      (opened) => this.#isOpen && this.#begin(opened),
+      (error) => this.#isOpen && error.code !== "CONNECTION_LOST" && this.#fail(error),
     );
   }
 
@@ -347,15 +351,16 @@ export class LiveDocument extends Emitter {
     const isOurs = document !== undefined && document === this.#document;
     if (isOurs && event === "buffer:moved") this.#rename(path);
     else if (isOurs && event === "buffer:behind") this.behind = true;
+    else if (isOurs && event === "buffer:closed") return this.#reopen();
     else if (isOurs && event === "buffer:saved") [this.version, this.behind] = [saved, false];
-    else if (path !== this.path || !/^file:(created|modified|deleted)$/.test(event)) return;
+    else if (path !== this.path || !/^file:(created|modified|deleted)$/.test(event)) return undefined;
     else this.deleted = event === "file:deleted";
-    this.emit("state", this);
+    return this.emit("state", this);
   }
 
   /** Go on with what a former load kept; a copy, which a duplicated tab has, is left to the tab that it is of. */
   async #claim(kept) {
-    if (kept && (await isOver(kept.load))) {
+    if (kept && (kept.load === this.live.load || (await isOver(kept.load)))) {
       Object.assign(this, { handle: kept.handle, bufferVersion: kept.buffer_version });
       [this.#document, this.#base, this.#clean] = [kept.document, kept.base, kept.clean];
       [this.#queue, this.#unsent, this.#isDirty] = [kept.queue, kept.unsent, true];
@@ -380,8 +385,17 @@ export class LiveDocument extends Emitter {
     this.emit("state", this);
   }
 
+  /** Open it anew: its time was up while the machine slept, say. */
+  #reopen() {
+    if (this.handle === null) return;
+    this.handle = null;
+    this.resume();
+  }
+
   #fail(error) {
+    this.#isReady = false;
     if (this.#document === null) this.live.documents.delete(this.path);
+    else setTimeout(() => this.#isOpen && !this.#isReady && this.resume(), LONGEST_WAIT_MS);
     this.#settle.reject(error);
     this.#finish(error);
     this.emit("problem", error);
@@ -438,8 +452,8 @@ export class LiveDocument extends Emitter {
     this.text = applyEdits(this.text, shown);
     [this.bufferVersion, this.#isDirty] = [version, dirty];
     if (!dirty) [this.#clean, this.behind] = [this.#base, false];
-    this.#keep();
     if (shown.length) this.emit("edits", { edits: shown, actor, reason });
+    this.#pump();
     this.emit("state", this);
   }
 
@@ -472,24 +486,22 @@ export class LiveDocument extends Emitter {
     this.#queue.shift();
     this.#base = applyEdits(this.#base, change.edits);
     [this.#sent, this.#refusals] = [null, 0];
-    if (this.#isOvertaken) this.bufferVersion = null;
-    else this.#others(made.edits, { ...made, actor: null });
+    if (!this.#isOvertaken) return this.#others(made.edits, { ...made, actor: null });
+    this.bufferVersion = null; // a whole text follows
     this.#isOvertaken = false;
-    this.#pump();
+    return this.#keep();
   }
 
   #refuse(error) {
-    if (error.code === "CONNECTION_LOST") return; // the next connection sends it again, by its name
+    if (error.code === "CONNECTION_LOST") return undefined; // the next connection sends it again, by its name
     this.#sent = null;
     this.#isOvertaken = false;
     this.#refusals += 1;
-    const isClosed = error.code === "BUFFER_CLOSED";
-    if (isClosed) this.handle = null;
-    else this.bufferVersion = null; // a whole text follows, and on top of it the change is tried again
-    if (isClosed && this.#refusals < MOST_REFUSALS) return void this.resume();
-    if (error.code === "RESYNC") return;
+    if (error.code === "BUFFER_CLOSED") return this.#refusals < MOST_REFUSALS ? this.#reopen() : this.#fail(error);
+    this.bufferVersion = null; // a whole text follows, and on top of it the change is tried again
+    if (error.code === "RESYNC") return undefined;
     this.#finish(error);
-    this.emit("problem", error);
+    return this.emit("problem", error);
   }
 
   /** Whether the text can be sent: half a pair waits for its other half, and a CR becomes LF. */
