@@ -14,7 +14,7 @@ from uuid import uuid4
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed
 
-from filetools.content import TextEdit, apply_text_edits, composed, transform
+from filetools.content import TextEdit, apply_text_edits, composed, in_utf16, minimal_edits, transform
 from filetools.editors.units import as_units, edits_as_units, edits_from_units, from_units
 from filetools.facade import FileToolsFacade
 from filetools.models import Actor
@@ -120,16 +120,28 @@ class LiveClient:
 
 
 class Editor:
-    """A document in an editor: typing shows at once, and one change at a time is on its way, under a name of its own."""
+    """A document in an editor: typing shows at once, and one change at a time is on its way, under a name of its own.
+
+    It goes on over another connection without losing or doubling what was typed.
+    """
 
     def __init__(self, client: LiveClient, opened: Frame) -> None:
         self.client = client
+        self.path: str = opened["path"]
         self.handle: str = opened["handle"]
         self.version: int = opened["buffer_version"]
-        self._text = as_units(opened["text"])
+        self._known = as_units(opened["text"])
+        """The text at that version."""
         self._sent: list[TextEdit] | None = None
-        self._name = ""
         self._unsent: list[TextEdit] = []
+        self._name = ""
+        self._made_on = 0
+        """Version on which the change that is on its way was made."""
+        self._is_overtaken = False
+        """Whether a whole text has come while a change was on its way; the next one has the change in it."""
+        self._is_made = False
+        """Whether that change has been acknowledged, and the text with it is still to come."""
+        self._is_away = False
         self._sending: set[asyncio.Task[None]] = set()
         self.resyncs = 0
         client.editors[self.handle] = self
@@ -142,7 +154,11 @@ class Editor:
     @property
     def text(self) -> str:
         """What the person sees."""
-        return from_units(self._text)
+        return from_units(self._shown)
+
+    @property
+    def _shown(self) -> str:
+        return apply_text_edits(apply_text_edits(self._known, self._sent or []), self._unsent)
 
     @property
     def is_settled(self) -> bool:
@@ -152,47 +168,79 @@ class Editor:
     def type(self, start: int, end: int, text: str) -> None:
         """Put text in place of a range, in UTF-16 units of what the person sees."""
         edits = edits_as_units([TextEdit(start, end, text)])
-        self._text = apply_text_edits(self._text, edits)
         self._unsent = composed(self._unsent, edits) if self._unsent else list(edits)
         self._send()
-
-    async def come_back(self, client: LiveClient, path: str) -> Frame:
-        """Go on over another connection; what is not acknowledged is sent again. Returns the answer of the server."""
-        self.client.editors.pop(self.handle, None)
-        self.client = client
-        client.editors[self.handle] = self  # what is on its way is still: `edits` are passed over until it is answered
-        opened = await client.do("open", path=path, handle=self.handle, buffer_version=self.version)
-        assert opened.get("resumed"), opened
-        self._transmit()
-        self._send()
-        return opened
 
     async def settled(self) -> None:
         """Wait until the server has everything that was typed."""
         await self.client.until(lambda: self.is_settled)
 
+    def leave(self) -> None:
+        """Take in nothing more, and send nothing: the connection is lost."""
+        self._is_away = True
+        self.client.editors.pop(self.handle, None)
+
+    async def come_back(self, client: LiveClient, *, is_whole: bool = False) -> Frame:
+        """Go on over another connection, and send again what is not acknowledged; returns what the server answered.
+
+        Args:
+            client: The other connection.
+            is_whole: Whether the text shall come whole, as it does to who was away for too long.
+        """
+        self.leave()
+        self.client = client
+        client.editors[self.handle] = self
+        known = {} if is_whole else {"buffer_version": self.version}
+        opened = await client.do("open", path=self.path, handle=self.handle, **known)
+        self._is_overtaken = self._is_made = self._is_away = False
+        if "text" in opened:
+            assert opened["handle"] == self.handle, opened
+            self._put_on(opened)
+        self._transmit()
+        self._send()
+        return opened
+
     def take(self, frame: Frame) -> None:
         """Take a frame about this document in."""
         if frame["type"] == "edits" and self._sent is None and frame["since"] == self.version:
             self._apply(frame)
-        elif frame["type"] == "ack" and frame["of"] == "change":
-            self._sent = None
+        elif frame["type"] == "ack" and frame["of"] == "change" and not self._is_overtaken:
+            self._acknowledge()
             self._apply(frame)
             self._send()
+        elif frame["type"] == "ack" and frame["of"] == "change":
+            self._is_made = True
         elif frame["type"] == "resync":
             self.resyncs += 1
-            self._sent, self._unsent = None, []
-            self._text = as_units(frame["document"]["text"])
-            self.version = frame["document"]["buffer_version"]
+            if self._is_made:
+                self._acknowledge()
+            self._put_on(frame["document"])
+            if frame["reason"] == "refused":
+                self._transmit()
+            self._is_overtaken = self._sent is not None and self._made_on < self.version
+            self._send()
+
+    def _acknowledge(self) -> None:
+        self._known = apply_text_edits(self._known, self._sent or [])
+        self._sent, self._is_made = None, False
 
     def _apply(self, frame: Frame) -> None:
         others = edits_as_units([TextEdit(each["start"], each["end"], each["text"]) for each in frame["edits"]])
-        self._text = apply_text_edits(self._text, transform(others, self._unsent, is_first=True))
+        self._known = apply_text_edits(self._known, others)
         self._unsent = transform(self._unsent, others, is_first=False)
         self.version = frame["buffer_version"]
 
+    def _put_on(self, document: Frame) -> None:
+        """Put what is not acknowledged on a whole text."""
+        old, new = from_units(self._known), document["text"]
+        others = edits_as_units(in_utf16(old, minimal_edits(old, new)))
+        sent = self._sent or []
+        self._unsent = transform(self._unsent, transform(others, sent, is_first=True), is_first=False)
+        self._sent = None if self._sent is None else transform(sent, others, is_first=False)
+        self._known, self.version = as_units(new), document["buffer_version"]
+
     def _send(self) -> None:
-        if self._sent is not None or not self._unsent:
+        if self._sent is not None or not self._unsent or self._is_overtaken or self._is_away:
             return
         self._sent, self._unsent = self._unsent, []
         self._name = uuid4().hex
@@ -201,6 +249,7 @@ class Editor:
     def _transmit(self) -> None:
         if self._sent is None:
             return
+        self._made_on = self.version
         edits = [{"start": each.start, "end": each.end, "text": each.text} for each in edits_from_units(self._sent)]
         frame = {
             "type": "change", "handle": self.handle, "buffer_version": self.version, "edits": edits,

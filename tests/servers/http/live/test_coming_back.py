@@ -4,19 +4,28 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack
+from functools import partial
 from pathlib import Path
+from random import Random
 
 import pytest
 
 import filetools
+from filetools.content.text_edits import utf16_units
 from filetools.facade import FileToolsFacade
-from filetools.servers.http.live import Hub
+from filetools.models import Actor
+from filetools.servers.http.live import Hub, Outbox
 from filetools.tools import CallLog
 from tests.servers.http.live.test_session import ANN, BEN, SETTINGS
-from tests.support.live_clients import LiveClient, connected
+from tests.support.live_clients import Editor, LiveClient, MemoryWire, connected
 from tests.support.opened import lapse_leases
 
 TEXT = "one\ntwo\n"
+CAT = Actor(kind="editor", id="cat", session="window-3")
+FILLER = "\N{GRINNING FACE}"
+FIRST_SIGNS = {"ann": 0x4E00, "ben": 0x5E00, "cat": 0x6E00}
+SEEDS = 12
 
 
 @pytest.fixture
@@ -212,6 +221,105 @@ async def test_an_editor_that_comes_back_in_the_midst_of_typing_doubles_and_lose
         await asyncio.sleep(0)
         editor.type(1, 1, "b")
     async with connected(files, hub, ANN) as ann:
-        await editor.come_back(ann, "list.txt")
+        assert (await editor.come_back(ann))["resumed"]
         await editor.settled()
         assert editor.text == f"ab{TEXT}" == (await files.read_file("list.txt")).content
+
+
+class Typist:
+    """A person whose connection is cut now and then with answers on their way, and who comes back."""
+
+    def __init__(self, files: FileToolsFacade, hub: Hub, actor: Actor, chance: Random) -> None:
+        self.files, self.hub, self.chance = files.for_actor(actor), hub, chance
+        self.actor = actor
+        self.typed: list[str] = []
+        self._connection = AsyncExitStack()
+        self._dead = AsyncExitStack()
+        """Connections that are cut, which the server has not noticed yet."""
+
+    async def begin(self) -> None:
+        self.editor = await (await self._connected()).edit("list.txt")
+
+    async def act(self) -> None:
+        acts = (self._type, self._stall, self._save, self._cut)
+        await self.chance.choices(acts, (12, 2, 1, 3))[0]()
+        for _ in range(self.chance.randrange(8)):
+            await asyncio.sleep(0)
+
+    async def finish(self) -> None:
+        await self._dead.aclose()
+        self._wire.reading.set()
+        await self.editor.settled()
+
+    async def leave(self) -> None:
+        await self.editor.client.aclose()
+        await self._connection.aclose()
+
+    @property
+    def _wire(self) -> MemoryWire:
+        assert isinstance(self.editor.client.wire, MemoryWire)
+        return self.editor.client.wire
+
+    async def _connected(self) -> LiveClient:
+        outbox = Outbox(most_frames=self.chance.choice([3, 1000]))
+        return await self._connection.enter_async_context(connected(self.files, self.hub, self.actor, outbox=outbox))
+
+    async def _type(self) -> None:
+        """Put a letter somewhere, in place of what nobody has typed."""
+        text = self.editor.text
+        place = self.chance.choice([0, self.chance.randrange(len(text) + 1)])
+        start, width = utf16_units(text[:place]), 2 * (text[place : place + 1] == FILLER)
+        letter = chr(FIRST_SIGNS[self.actor.id] + len(self.typed))
+        self.typed.append(letter)
+        self.editor.type(start, start + width, letter)
+
+    async def _stall(self) -> None:
+        """Read nothing for a while, or again."""
+        reading = self._wire.reading
+        if reading.is_set():
+            reading.clear()
+        else:
+            reading.set()
+
+    async def _save(self) -> None:
+        await self.files.buffers.save(self.editor.handle)
+
+    async def _cut(self) -> None:
+        self.editor.leave()
+        await self.editor.client.aclose()
+        self._dead.push_async_exit(self._connection.pop_all())
+        if self.chance.random() < 0.5:
+            await self._dead.aclose()
+        for _ in range(self.chance.randrange(3)):
+            await self._type()
+        await self.editor.come_back(await self._connected(), is_whole=self.chance.random() < 0.3)
+
+
+@pytest.mark.parametrize("seed", range(SEEDS))
+async def test_whatever_breaks_everybody_ends_with_one_text_and_each_letter_once(
+    files: FileToolsFacade, hub: Hub, seed: int
+) -> None:
+    chance = Random(seed)
+    await files.write_file("list.txt", f"{FILLER}\r\n" * 20)
+    typists = [Typist(files, hub, actor, Random(chance.random())) for actor in (ANN, BEN, CAT)]
+    for typist in typists:
+        await typist.begin()
+
+    async def work(typist: Typist) -> None:
+        for _ in range(30):
+            await typist.act()
+        await typist.finish()
+
+    await asyncio.gather(*(work(typist) for typist in typists))
+    text = (await typists[0].files.buffers.read(typists[0].editor.handle)).text
+    for typist in typists:
+        await typist.editor.client.until(partial(_shows, typist.editor, text))
+    assert sorted(letter for letter in text if letter not in f"{FILLER}\n") == sorted(
+        letter for typist in typists for letter in typist.typed
+    )
+    for typist in typists:
+        await typist.leave()
+
+
+def _shows(editor: Editor, text: str) -> bool:
+    return editor.text == text and editor.is_settled
