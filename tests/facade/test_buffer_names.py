@@ -100,7 +100,7 @@ async def test_a_repeated_change_whose_history_is_gone_asks_for_a_resync_and_its
 
 
 async def test_a_name_outlives_the_process_and_is_seen_by_another_one(tmp_path: Path) -> None:
-    change = {"buffer_version": 1, "edits": [TextEdit(0, 0, "once")], "change_id": "a-1"}
+    change: dict[str, Any] = {"buffer_version": 1, "edits": [TextEdit(0, 0, "once")], "change_id": "a-1"}
     async with filetools.open(tmp_path, settings=RELAXED) as first:
         opened = await first.for_actor(ANN).buffers.open("a.txt")
         await first.for_actor(ANN).buffers.change(opened.handle, **change)

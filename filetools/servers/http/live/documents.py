@@ -168,7 +168,9 @@ class DocumentDesk:
                 moved = await self._files.buffers.since(document.handle, frame.buffer_version)
             except (ResyncRequiredError, InvalidArgumentError):
                 return False
-            facts = {"handle": document.handle, "document": document.document, "path": document.path}
+            facts: dict[str, Any] = {
+                "handle": document.handle, "document": document.document, "path": document.path,
+            }  # fmt: skip
             facts |= {"buffer_version": frame.buffer_version, "dirty": moved.dirty, "resumed": True}
             self._outbox.put_now(text_of(Ack.model_validate({"id": frame.id, "of": "open", **facts})))
             if moved.buffer_version > frame.buffer_version:
