@@ -95,6 +95,33 @@ def test_a_file_in_the_background_is_found_where_it_was_left(serving: Served, pa
     assert view_of(page) == {**before, "selections": [[176, 2, 178, 4]]}
 
 
+@pytest.mark.parametrize(
+    ("place", "new", "selection", "kept"),
+    [
+        (4, "X", (2, 1, 2, 1), [2, 1, 2, 1]),  # beside a caret: what is typed next stands before it
+        (4, "whole line\n", (2, 1, 2, 1), [3, 1, 3, 1]),  # a caret goes with its line
+        (7, "\nmore", (2, 4, 2, 4), [2, 4, 2, 4]),  # at the end of a caret's line
+        (4, "X", (2, 1, 2, 4), [2, 2, 2, 5]),  # before what is selected
+        (7, "X", (2, 4, 2, 1), [2, 4, 2, 1]),  # behind what is selected, from right to left
+        (6, "X", (2, 1, 2, 4), [2, 1, 2, 5]),  # in the midst of it
+    ],
+)
+def test_an_edit_where_the_caret_is_leaves_it_where_the_person_means_it(
+    serving: Served, page: Page, place: int, new: str, selection: tuple[int, int, int, int], kept: list[int]
+) -> None:
+    (serving.root / "notes.md").write_text("one\ntwo\nthree\n")
+    serving.log_in(page)
+    open_file(page, "notes.md")
+    select(page, selection)
+    opened = serving.does("buffer_open", path="notes.md")
+    edits = [{"start": place, "end": place, "text": new}]
+    serving.does("buffer_change", handle=opened["handle"], buffer_version=opened["buffer_version"], edits=edits)
+    until(page, "filetools.editor.active.document.text.length > 14")
+    assert view_of(page)["selections"] == [kept]
+    text = "one\ntwo\nthree\n"
+    assert text_of(page) == text[:place] + new + text[place:]
+
+
 def test_undo_takes_back_one_persons_step_at_a_time(serving: Served, page: Page) -> None:
     """An agent's edit is a step of its own: the letters before and after it come and go by themselves."""
     (serving.root / "notes.md").write_text("one\ntwo\n")
