@@ -164,8 +164,8 @@ export class Binding {
     const first = this.#follow({ lineNumber: line, column: 1 }, edits);
     return () => {
       const [wanted, found] = [selections.map((each) => each()), editor.getSelections()];
-      const isThere = wanted.length === found.length && wanted.every((each, place) => each.equalsSelection(found[place]));
-      if (!isThere) editor.setSelections(wanted, "filetools");
+      const isThere = (each, place) => found[place]?.equalsSelection(each);
+      if (wanted.length !== found.length || !wanted.every(isThere)) editor.setSelections(wanted, "filetools");
       editor.setScrollTop(editor.getTopForLineNumber(first().lineNumber) + rest, 1);
     };
   }

@@ -15,7 +15,7 @@ export function hueOf(actor) {
   return `hue-${hash % HUES}`;
 }
 
-/** Return an actor as a person reads it, such as "alice (agent)"; null is whoever changed something while we were away. */
+/** Return an actor as a person reads it, such as "alice (agent)"; null is whoever changed something meanwhile. */
 export function nameOf(actor) {
   if (!actor) return "somebody else";
   if (actor.kind === "external") return "another program";
@@ -30,8 +30,9 @@ export class Others {
   #editor = null;
   #stop;
 
-  constructor(monaco, model) {
-    Object.assign(this, { monaco, model });
+  /** @param {() => void} tell Called when somebody's caret is gone. */
+  constructor(monaco, model, tell) {
+    Object.assign(this, { monaco, model, tell });
     this.#stop = model.onDidChangeContent(() => this.#layout());
   }
 
@@ -74,7 +75,8 @@ export class Others {
   #mark(range, hue, label) {
     for (const id of this.#marks.keys()) {
       const older = this.model.getDecorationRange(id);
-      const isCovered = !older || (older.startLineNumber >= range.startLineNumber && older.endLineNumber <= range.endLineNumber);
+      const isBelow = older?.startLineNumber >= range.startLineNumber;
+      const isCovered = !older || (isBelow && older.endLineNumber <= range.endLineNumber);
       if (isCovered || this.#marks.size >= MOST_MARKS) {
         this.model.deltaDecorations([id], []);
         this.#marks.delete(id);
@@ -108,7 +110,11 @@ export class Others {
     const place = this.monaco.Range.fromPositions(range.getEndPosition());
     const [id] = this.model.deltaDecorations([], [{ range: place, options }]);
     const widget = this.#label(id, actor, hue);
-    this.#carets.set(key, { id, actor, widget, timer: setTimeout(() => this.#remove(key), CARET_MS) });
+    const leave = () => {
+      this.#remove(key);
+      this.tell();
+    };
+    this.#carets.set(key, { id, actor, widget, timer: setTimeout(leave, CARET_MS) });
     this.#editor?.addContentWidget(widget);
   }
 

@@ -39,7 +39,8 @@ function loadMonaco() {
     const { css, html, json, typescript } = monaco.languages;
     const { handlebarDefaults, htmlDefaults, razorDefaults } = html;
     const all = [css.cssDefaults, css.lessDefaults, css.scssDefaults, handlebarDefaults, htmlDefaults, razorDefaults];
-    for (const each of [...all, typescript.javascriptDefaults, typescript.typescriptDefaults]) each.setModeConfiguration({});
+    all.push(typescript.javascriptDefaults, typescript.typescriptDefaults);
+    for (const each of all) each.setModeConfiguration({});
     json.jsonDefaults.setModeConfiguration({ tokens: true });
     const isDark = matchMedia("(prefers-color-scheme: dark)");
     const follow = () => monaco.editor.setTheme(isDark.matches ? "vs-dark" : "vs");
@@ -66,6 +67,7 @@ class Tab {
   others = null;
   view = null;
   task = ""; // "saving …" while it lasts
+  isAsked = false; // whether the person is asked about closing it
   stops = [];
 
   constructor(path) {
@@ -88,7 +90,8 @@ class Tab {
     this.element.setAttribute("aria-selected", isActive);
     this.element.tabIndex = isActive ? 0 : -1;
     this.element.title = this.path;
-    Object.assign(this.element.dataset, { path: this.path, dirty: this.dirty, deleted: this.document?.deleted ?? false });
+    const deleted = this.document?.deleted ?? false;
+    Object.assign(this.element.dataset, { path: this.path, dirty: this.dirty, deleted });
   }
 
   dispose() {
@@ -136,32 +139,20 @@ class Editor {
   /** Close a tab; asks first where text would leave the screen that is in no file. Returns whether it is closed. */
   async close(path = this.active?.path) {
     const tab = this.tabs.find((each) => each.path === path);
-    if (!tab) return false;
-    if (tab.dirty) {
-      this.#show(tab);
-      const answer = await this.askInline({
-        title: `${nameOf(path)} is not saved`,
-        text: "Its text is in this window and not in the file. What you discard is kept among the versions of the file.",
-        actions: [
-          { label: "Save", value: "save", kind: "primary" },
-          { label: "Discard", value: "discard", kind: "danger" },
-          { label: "Cancel", value: "cancel" },
-        ],
-      });
-      if (answer === "save" ? !(await this.save(path)) : answer !== "discard") return false;
-    }
+    if (!tab || tab.isAsked || (tab.dirty && !(await this.#mayClose(tab)))) return false;
     try {
       const closed = await tab.document?.close();
-      if (closed?.kept_version) this.say(`Closed ${path}. Its text is kept as version ${closed.kept_version.slice(0, 19)}.`);
+      const kept = closed?.kept_version?.slice(0, 19);
+      if (kept) this.say(`Closed ${tab.path}. Its text is kept as version ${kept}.`);
     } catch (error) {
-      this.say(`${path} stays open: ${error.message}`, { kind: "error" });
+      this.say(`${tab.path} stays open: ${error.message}`, { kind: "error" });
       return false;
     }
     this.#remove(tab);
     return true;
   }
 
-  /** Save a tab's text to its file; what others wrote there is merged in, or asked about. Returns whether it is saved. */
+  /** Save a text to its file; what others wrote there is merged in, or asked about. Returns whether it is saved. */
   async save(path = this.active?.path) {
     const tab = this.tabs.find((each) => each.path === path);
     if (!tab?.document || tab.task) return false;
@@ -185,6 +176,22 @@ class Editor {
   focus() {
     if (this.active?.binding) this.#code?.focus();
     else (this.active?.element ?? this.#parts.empty).focus();
+  }
+
+  async #mayClose(tab) {
+    this.#show(tab);
+    tab.isAsked = true;
+    const answer = await this.askInline({
+      title: `${nameOf(tab.path)} is not saved`,
+      text: "Its text is in this window and not in the file. What you discard is kept among the versions of the file.",
+      actions: [
+        { label: "Save", value: "save", kind: "primary" },
+        { label: "Discard", value: "discard", kind: "danger" },
+        { label: "Cancel", value: "cancel" },
+      ],
+    });
+    tab.isAsked = false;
+    return answer === "save" ? this.save(tab.path) : answer === "discard";
   }
 
   async #saved(tab) {
@@ -235,18 +242,18 @@ class Editor {
       close: make("button", { type: "button", title: "Close (Alt+W)" }, "Close"),
       code: make("div", { class: "code" }),
       view: make("div", { class: "viewing" }),
-      empty: make("div", { class: "empty", tabindex: -1 }, make("p", {}, "Open a file from the tree to read and edit it here.")),
+      empty: make("div", { class: "empty", tabindex: -1 }, "Open a file from the tree to read and edit it here."),
       bar: make("div", { id: "file-bar", role: "group", "aria-label": "File" }),
     };
     const keys = make("dl");
     for (const [key, what] of KEYS) keys.append(make("dt", {}, make("kbd", {}, key)), make("dd", {}, what));
     parts.empty.append(keys);
-    parts.facts = Object.fromEntries(
-      ["path", "state", "others", "who", "place", "newline", "encoding"].map((name) => [name, make("span", { "data-fact": name })]),
-    );
+    const names = ["path", "state", "others", "who", "place", "newline", "encoding"];
+    parts.facts = Object.fromEntries(names.map((name) => [name, make("span", { "data-fact": name })]));
     parts.bar.append(...Object.values(parts.facts));
     const place = make("div", { id: "editor", role: "tabpanel" }, parts.code, parts.view, parts.empty);
-    element.append(make("div", { id: "tab-row" }, parts.tabs, parts.save, parts.close), make("div", { id: "asked" }), place, parts.bar);
+    parts.row = make("div", { id: "tab-row" }, parts.tabs, parts.save, parts.close);
+    element.append(parts.row, make("div", { id: "asked" }), place, parts.bar);
     parts.save.onclick = () => this.save();
     parts.close.onclick = () => this.close();
     parts.tabs.onclick = ({ target }) => {
@@ -296,7 +303,7 @@ class Editor {
     tab.document = document;
     tab.view = null;
     tab.binding = new Binding(monaco, document, (ranges, actor) => tab.others.show(ranges, actor));
-    tab.others = new Others(monaco, tab.binding.model);
+    tab.others = new Others(monaco, tab.binding.model, () => this.#tell());
     tab.stops = [
       document.on("state", () => this.#follow(tab)),
       document.on("problem", (error) => this.say(`${tab.path}: ${error.message}`, { kind: "error" })),
@@ -360,10 +367,10 @@ class Editor {
 
   /** Say everywhere how the files stand. */
   #tell() {
-    const { save, close, bar } = this.#parts;
+    const { row, save, close, bar } = this.#parts;
     for (const tab of this.tabs) tab.tell(tab === this.active);
     const tab = this.active;
-    [save.disabled, close.disabled, bar.hidden] = [!tab?.document, !tab, !tab];
+    [save.disabled, row.hidden, bar.hidden] = [!tab?.document, !tab, !tab];
     if (tab) close.setAttribute("aria-label", `Close ${nameOf(tab.path)}`);
     document.title = tab ? `${tab.dirty ? "● " : ""}${nameOf(tab.path)} · filetools` : "filetools";
     sessionStorage.setItem(TABS, JSON.stringify({ paths: this.tabs.map((each) => each.path), active: tab?.path }));
@@ -408,9 +415,11 @@ class Editor {
 
   /** Keys of the whole page, taken before Monaco sees them. */
   #key(event) {
-    const isSave = (event.ctrlKey || event.metaKey) && !event.shiftKey && !event.altKey && event.key.toLowerCase() === "s";
-    const isAlt = event.altKey && !event.ctrlKey && !event.metaKey && !event.shiftKey;
-    const by = { PageUp: -1, PageDown: 1 }[event.key];
+    const { altKey, shiftKey, key } = event;
+    const isControl = event.ctrlKey || event.metaKey;
+    const isSave = isControl && !shiftKey && !altKey && key.toLowerCase() === "s";
+    const isAlt = altKey && !isControl && !shiftKey;
+    const by = { PageUp: -1, PageDown: 1 }[key];
     if (isSave) this.save();
     else if (isAlt && event.code === "KeyW") this.close();
     else if (isAlt && by && this.active) this.open(this.#step(by).path);

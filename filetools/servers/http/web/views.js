@@ -43,7 +43,8 @@ export async function readOnlyView(server, path, error) {
   const kind = isText ? "A text that is too large to edit here" : "A binary file";
   const view = part("section", "view", "");
   view.setAttribute("aria-label", `${path}, read-only`);
-  const facts = [`${sizeOf(size)} (${size} bytes)`, `version ${(info.data?.version ?? "unknown").slice(0, 19)}`, "read-only"];
+  const version = info.data?.version?.slice(0, 19) ?? "unknown";
+  const facts = [`${sizeOf(size)} (${size} bytes)`, `version ${version}`, "read-only"];
   view.append(part("h2", "", `${kind}: ${path}`), part("p", "facts", facts.join(" · ")));
   const link = part("a", "", "Download");
   link.href = server.fileUrl(path);

@@ -252,6 +252,7 @@ def test_others_are_named_beside_what_they_changed_and_their_caret_goes_after_a_
     name = page.locator(".caret-name")
     expect(name).to_have_text("http (agent)")
     expect(page.locator(".glow")).to_have_count(1)
+    expect(page.locator("#file-bar [data-fact=others]")).to_have_text("editing now: http (agent)")
     expect(page.locator(".mark")).to_have_attribute("title", re.compile(r"^http \(agent\), \d\d:\d\d:\d\d$"))
     page.keyboard.press("ArrowDown")
     expect(page.locator("#file-bar [data-fact=who]")).to_have_text(re.compile(r"^http \(agent\), \d\d:\d\d:\d\d$"))
@@ -260,6 +261,7 @@ def test_others_are_named_beside_what_they_changed_and_their_caret_goes_after_a_
     until(page, "filetools.editor.active.others.at(3).startsWith('http')")
     page.clock.fast_forward(31_000)
     expect(name).to_have_count(0)
+    expect(page.locator("#file-bar [data-fact=others]")).to_be_hidden()
     expect(page.locator(".glow")).to_have_count(0)
     expect(page.locator(".mark")).to_have_count(1)
 
@@ -370,6 +372,7 @@ def test_closing_a_file_that_is_not_saved_asks(
     open_file(page, "notes.md")
     page.keyboard.type("x ")
     page.keyboard.press("Alt+w")
+    page.keyboard.press("Alt+w")  # is asked once
     page.get_by_role("alertdialog").get_by_role("button", name=answer, exact=True).click()
     expect(page.get_by_role("alertdialog")).to_have_count(0)
     expect(page.get_by_role("tab")).to_have_count(tabs)

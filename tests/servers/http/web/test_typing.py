@@ -73,6 +73,7 @@ def letters_of(text: str) -> str:
     return "".join(letter for letter in text if letter in ascii_lowercase)
 
 
+@pytest.mark.timeout(60 + 15 * RUNS)
 def test_no_letter_is_lost_while_an_agent_edits_the_same_region(serving: Served, page: Page) -> None:
     serving.log_in(page)
     with ThreadPoolExecutor(1) as pool:  # one agent: its edits come after each other
