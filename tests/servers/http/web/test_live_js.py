@@ -414,7 +414,7 @@ FAULTS = {
     "a new name": ("change_id: change.id,", "change_id: randomName(),"),
     "no repetition": ("    this.#sent = null;\n    this.#refusals = 0;", "    if (this.#sent) this.#queue.shift();"),
     "not stored": ("live.storage?.setItem(KEPT + path, JSON.stringify({ ...kept, ...text }));", ";"),
-    "not offered": ("if (kept && (kept.load", "if (!kept && (kept.load"),
+    "not offered": ("if (kept && (kept.load", "if (kept && !kept.load && (kept.load"),
 }
 JOURNEYS: dict[str, Callable[[LivePage], None]] = {
     "tie order": lambda live: _none(storm(live, 10)),
