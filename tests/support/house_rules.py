@@ -114,6 +114,7 @@ DISK: Final[Mapping[str, str]] = {
     "cli/commands/history.py": "reads the feedback that it is given, and holds what it collects until all of it is there",
     "cli/saving.py": "writes the file that --output names outside of every root",
     "cli/commands/writing.py": "reads the file that --from names, inside or outside the root",
+    "servers/http/editor_page.py": "reads the files of the page, which it ships with",
     "servers/mcp/pipes.py": "reads and writes standard input and output of the process",
     "servers/mcp_start.py": "reads and writes standard input and output of the process, and the answers that it ships with",
     "cli/demo/": "plays the stranger, and counts on the disk itself what is left",

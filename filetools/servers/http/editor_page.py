@@ -42,29 +42,33 @@ class EditorPage:
         facts = b"\0".join(name.encode() + b"\0" + contents[name] for name in sorted(contents))
         self.digest = hashlib.sha256(facts).hexdigest()[:16]
         """Names the state of all files together: modules import each other by relative addresses."""
-        self.monaco = f"{ASSETS}/monaco-{installed_version('rocher')}"
+        self.monaco = f"{ASSETS}/monaco-{installed_version('rocher')}/vs"
         """Where Monaco's own files are."""
         html = contents.pop("index.html").decode()
         base = f"{ASSETS}/{self.digest}"
-        self._html = html.replace("{{base}}", base).replace("{{monaco}}", f"{self.monaco}/vs")
+        self._html = html.replace("{{base}}", base).replace("{{monaco}}", self.monaco)
         self._contents = contents
 
     def html(self) -> Response:
         """Return the page itself: the same for everybody, and naming nothing."""
         return Response(self._html, media_type="text/html", headers=_GUARDED | {"Cache-Control": "no-store"})
 
-    def file(self, digest: str | None, name: str) -> Response | None:
+    def file(self, digest: str | None, name: str, known: str = "") -> Response | None:
         """Return a file of the page; None if there is none of that name in that state.
 
         Args:
             digest: The state that is asked for, which browsers may keep for ever; None asks for the present one, which
                 they ask for again.
             name: Such as `live.js`.
+            known: The entity tags that a browser has already, as it sends them.
         """
         content = self._contents.get(name)
         if content is None or digest not in (None, self.digest):
             return None
-        lasting = {"Cache-Control": _FOREVER} if digest else {"Cache-Control": "no-cache", "ETag": f'"{self.digest}"'}
+        tag = f'"{self.digest}"'
+        lasting = {"Cache-Control": _FOREVER} if digest else {"Cache-Control": "no-cache", "ETag": tag}
+        if not digest and tag in known:
+            return Response(status_code=304, headers=lasting)
         return Response(content, media_type=_MEDIA_TYPES[Path(name).suffix], headers=_GUARDED | lasting)
 
 
@@ -72,7 +76,7 @@ class MonacoFiles(StaticFiles):
     """Monaco's own files, byte for byte as the package `rocher` brings them."""
 
     def __init__(self) -> None:
-        super().__init__(directory=Path(import_module("rocher").path()).parent)
+        super().__init__(directory=import_module("rocher").path())
 
     async def get_response(self, path: str, scope: Scope) -> Response:
         """Return a file; browsers may keep it for ever, for its address has the version."""
@@ -83,4 +87,12 @@ class MonacoFiles(StaticFiles):
 
 def installed_page() -> EditorPage | None:
     """Return the page, or None where the extra `editor` is not installed."""
-    return None if find_spec("rocher") is None else EditorPage()
+    return EditorPage() if has_page() else None
+
+
+def has_page() -> bool:
+    """Whether the extra `editor` is installed."""
+    try:
+        return find_spec("rocher") is not None and installed_version("rocher") is not None
+    except (ModuleNotFoundError, ValueError):  # refused by a finder; in sys.modules without a spec
+        return False

@@ -67,7 +67,8 @@ async def about(request: Request, shared: SharedParts) -> Response:
 async def asset(request: Request, shared: SharedParts) -> Response:
     """Return a file of the editor page: by the digest for that page, without it for whoever uses `live.js` alone."""
     asked = request.path_params
-    found = None if shared.page is None else shared.page.file(asked.get("digest"), asked["name"])
+    known = request.headers.get("if-none-match", "")
+    found = None if shared.page is None else shared.page.file(asked.get("digest"), asked["name"], known)
     if found is None:
         raise Refusal(404, "NO_SUCH_ROUTE", "The page has no such file")
     return found

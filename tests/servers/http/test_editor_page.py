@@ -1,0 +1,155 @@
+"""The editor page as it is served: its addresses and policy, that it stands alone, and its size."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import os
+import re
+from importlib.metadata import files as package_files
+from importlib.resources import files as resources
+from pathlib import Path
+
+import httpx2
+import pytest
+
+from tests.support.http_servers import HttpServer, http_server, request, statuses
+
+pytest.importorskip("rocher")
+BROWSER = {"Accept": "text/html"}
+WEB = Path(str(resources("filetools.servers.http") / "web"))
+OWN = sorted(path for path in WEB.iterdir() if path.is_file())
+MOST_BYTES = 120 * 1024
+POLICY = (
+    "default-src 'none'; script-src 'self'; worker-src 'self' blob:; style-src 'self' 'unsafe-inline';"
+    " font-src 'self' data:; img-src 'self' data:; connect-src 'self'; base-uri 'none'; frame-ancestors 'none'"
+)
+WITHOUT_ROCHER = """
+import sys
+from importlib.abc import MetaPathFinder
+
+class Missing(MetaPathFinder):
+    def find_spec(self, name, path=None, target=None):
+        if name == "rocher":
+            raise ModuleNotFoundError("No module named 'rocher'", name=name)
+
+sys.meta_path.insert(0, Missing())
+"""
+
+
+def linked(server: HttpServer) -> list[str]:
+    """The addresses of the page's own files."""
+    found = re.findall(r'(?:src|href)="([^"]+)"', httpx2.get(f"{server.address}/", headers=BROWSER).text)
+    assert found
+    return found
+
+
+def test_the_page_has_its_policy_and_is_never_kept(server: HttpServer) -> None:
+    answer = httpx2.get(f"{server.address}/", headers=BROWSER)
+    assert answer.status_code == 200
+    assert answer.headers["content-security-policy"] == POLICY
+    assert answer.headers["x-content-type-options"] == "nosniff"
+    assert answer.headers["referrer-policy"] == "no-referrer"
+    assert answer.headers["cache-control"] == "no-store"
+    assert not re.search(r"<script>|<style>|\bstyle=|\bon\w+=", answer.text)
+    head = httpx2.head(f"{server.address}/", headers=BROWSER)
+    assert (head.status_code, head.content, head.headers["content-length"]) == (200, b"", str(len(answer.content)))
+
+
+def test_every_file_of_the_page_is_there_and_may_be_kept_for_ever(server: HttpServer) -> None:
+    for address in linked(server):
+        answer = httpx2.get(f"{server.address}{address}")
+        assert answer.status_code == 200, address
+        assert "immutable" in answer.headers["cache-control"]
+        assert answer.headers["content-security-policy"] == POLICY
+        assert httpx2.head(f"{server.address}{address}").status_code == 200
+
+
+def test_another_state_of_the_files_is_not_there(server: HttpServer) -> None:
+    for address in linked(server):
+        if "/monaco-" not in address:
+            name = address.rpartition("/")[2]
+            assert httpx2.get(f"{server.address}/assets/{'0' * 16}/{name}").status_code == 404
+    assert httpx2.get(f"{server.address}/assets/nothing.js").status_code == 404
+
+
+def test_live_js_has_an_address_that_stays(server: HttpServer) -> None:
+    first = httpx2.get(f"{server.address}/assets/live.js")
+    assert first.content == (WEB / "live.js").read_bytes()
+    assert first.headers["cache-control"] == "no-cache"
+    tag = first.headers["etag"]
+    again = httpx2.get(f"{server.address}/assets/live.js", headers={"If-None-Match": tag})
+    assert (again.status_code, again.content, again.headers["etag"]) == (304, b"", tag)
+    other = httpx2.get(f"{server.address}/assets/live.js", headers={"If-None-Match": '"another"'})
+    assert other.status_code == 200
+
+
+@pytest.mark.parametrize(
+    "tail",
+    [
+        "../editor_page.py", "..%2feditor_page.py", "%2e%2e/%2e%2e/v1/list", "MONACO/../rocher.py", "MONACO/..%2frocher.py",
+        "MONACO/%2e%2e/%2e%2e/version.py", "MONACO//etc/passwd", "MONACO/", "MONACO/..%5crocher.py", "index.html",
+    ],
+)  # fmt: skip
+def test_nothing_else_is_reached_by_way_of_the_assets(server: HttpServer, tail: str) -> None:
+    monaco = next(each for each in linked(server) if "/monaco-" in each).removesuffix("/loader.js")
+    path = f"/assets/{tail}".replace("/assets/MONACO", monaco)
+    assert statuses(server.raw(request(path, f"127.0.0.1:{server.port}"))) == [404]
+
+
+def test_monaco_is_served_byte_for_byte(server: HttpServer) -> None:
+    base = next(each for each in linked(server) if "/monaco-" in each).removesuffix("/loader.js")
+    brought = {str(entry).removeprefix("rocher/vs/"): entry for entry in package_files("rocher") or ()}
+    for name in ("loader.js", "editor/editor.main.js", "editor/editor.main.css"):
+        recorded = brought[name].hash
+        assert recorded is not None
+        content = httpx2.get(f"{server.address}{base}/{name}").content
+        assert content == Path(str(brought[name].locate())).read_bytes()
+        assert hashlib.new(recorded.mode, content).digest().hex() == _hex(recorded.value)
+
+
+def _hex(value: str) -> str:
+    return base64.urlsafe_b64decode(value + "=" * (-len(value) % 4)).hex()
+
+
+def test_who_has_no_token_gets_the_page_and_no_names(tmp_path: Path) -> None:
+    root = tmp_path / "sunflower"
+    root.mkdir()
+    (tmp_path / "secret").write_text("a-token-of-some-length\n")
+    with http_server(root, "--token-file", str(tmp_path / "secret")) as guarded:
+        for address in ("/", *linked(guarded)):
+            answer = httpx2.get(f"{guarded.address}{address}", headers=BROWSER)
+            assert answer.status_code == 200
+            assert "sunflower" not in answer.text + str(answer.headers)
+        assert httpx2.get(f"{guarded.address}/assets", headers=BROWSER).status_code == 401
+
+
+def test_other_pages_import_live_js_only_where_their_origin_is_named(server: HttpServer, tmp_path: Path) -> None:
+    asked = {"Origin": "http://localhost:3000", "Sec-Fetch-Site": "same-site", "Sec-Fetch-Mode": "cors"}
+    assert httpx2.get(f"{server.address}/assets/live.js", headers=asked).status_code == 403
+    root = tmp_path / "project"
+    root.mkdir()
+    with http_server(root, "--allow-origin", "http://localhost:3000") as serving:
+        answer = httpx2.get(f"{serving.address}/assets/live.js", headers=asked)
+        assert answer.status_code == 200
+        assert answer.headers["access-control-allow-origin"] == "http://localhost:3000"
+
+
+def test_without_the_extra_the_first_page_says_what_to_install(root: Path, tmp_path: Path) -> None:
+    (tmp_path / "missing").mkdir()
+    (tmp_path / "missing" / "sitecustomize.py").write_text(WITHOUT_ROCHER)
+    where = os.pathsep.join((str(tmp_path / "missing"), *filter(None, (os.environ.get("PYTHONPATH"),))))
+    with http_server(root, environment={"PYTHONPATH": where}) as serving:
+        text = httpx2.get(f"{serving.address}/", headers=BROWSER).text
+        assert "agent-filetools[editor]" in text
+        assert httpx2.get(f"{serving.address}/assets/live.js").status_code == 404
+
+
+def test_no_file_of_the_page_names_another_machine() -> None:
+    for path in OWN:
+        named = re.findall(r"(?:https?|wss?)://[\w.-]+", path.read_text())
+        assert set(named) <= {"http://www.w3.org", "http://127.0.0.1"}, path.name
+
+
+def test_the_page_stays_small() -> None:
+    assert sum(path.stat().st_size for path in OWN) <= MOST_BYTES
