@@ -461,7 +461,8 @@ class Tree {
     this.#editing = { kind, path: this.#active };
     this.#show(make("label", {}, label, input), make("button", { type: "submit" }, kind === "rename" ? "Rename" : "Create"), async () => {
       const path = input.value.trim();
-      if (kind === "file") await this.server.create(path);
+      if (path.split("/").some((part) => part === "." || part === "..")) throw new Error("Name a path inside the root, without . and ..");
+      if (kind === "file") await this.#create(path);
       else await this.#operate(kind === "folder" ? { op: "create_directory", path } : { op: "move", source: this.#editing.path, destination: path });
       if (kind === "file") this.onOpen(path);
       this.#active = path;
@@ -478,6 +479,14 @@ class Tree {
     const text = make("span", {}, `Delete ${path}? “filetools undo” brings it back.`);
     this.#show(text, yes, () => this.#operate({ op: "delete", path, recursive: this.#nodes.get(path)?.isFolder ?? false }));
     yes.focus();
+  }
+
+  async #create(path) {
+    try {
+      await this.server.create(path);
+    } catch (error) {
+      throw error.status === 412 ? new Error(`${path} exists already. Choose another name.`) : error;
+    }
   }
 
   #operate(operation) {
