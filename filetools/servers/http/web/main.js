@@ -20,7 +20,7 @@ function say(text, { kind = "info" } = {}) {
 }
 
 function windowName() {
-  const name = sessionStorage.getItem(SESSION) || `window-${crypto.randomUUID().slice(0, 8)}`;
+  const name = sessionStorage.getItem(SESSION) || `window-${crypto.getRandomValues(new Uint32Array(1))[0].toString(36)}`;
   sessionStorage.setItem(SESSION, name);
   return name;
 }
