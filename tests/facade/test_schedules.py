@@ -80,7 +80,9 @@ async def test_an_agent_that_ignores_documents_is_found(tmp_path: Path, monkeypa
 async def test_edits_that_are_not_carried_past_others_are_found(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def as_typed(mine: Sequence[TextEdit], _history: object) -> tuple[list[TextEdit], tuple[TextEdit, ...]]:
+    def as_typed(
+        mine: Sequence[TextEdit], _history: object, _made: object = None
+    ) -> tuple[list[TextEdit], tuple[TextEdit, ...]]:
         return list(mine), ()
 
     monkeypatch.setattr(documents, "_crossed", as_typed)

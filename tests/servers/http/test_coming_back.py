@@ -41,7 +41,10 @@ async def test_what_was_on_its_way_to_a_killed_server_arrives_once(root: Path, f
             for back, connection in ((editor, client), (busy, other)):
                 assert (await back.come_back(connection))["resumed"]
                 await back.settled()
-            await client.until(lambda: editor.text == busy.text)
+            newest = max(editor.version, busy.version)  # nothing more is on its way to the server
+            await client.until(lambda: editor.version == newest)
+            await other.until(lambda: busy.version == newest)
+            assert editor.text == busy.text
             assert sorted(editor.text.split()) == sorted([*"".join(words).split(), "first", "offline", "text"])
             await client.do("save", handle=editor.handle)
             assert (root / "text.txt").read_text() == editor.text
