@@ -111,10 +111,10 @@ class Served:
 
 
 @contextmanager
-def served(root: Path, *arguments: str, permissions: str = "allow") -> Iterator[Served]:
-    """Serve a root in a process of its own, for a person and agents."""
+def served(root: Path, *arguments: str, permissions: str | None = "allow") -> Iterator[Served]:
+    """Serve a root in a process of its own, for a person and agents; None names no preset."""
     # "true" stands for the browser that --open starts.
-    options = ("--open", "--permissions", permissions, *arguments)
+    options = ("--open", *(("--permissions", permissions) if permissions else ()), *arguments)
     with http_server(root, *options, environment={"BROWSER": "true"}) as server:
         found = re.search(r"/login#code=(\S+)", server.line())
         assert found is not None

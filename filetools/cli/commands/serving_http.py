@@ -26,11 +26,15 @@ from filetools.settings import STATE_DIRECTORY
 
 if TYPE_CHECKING:
     from filetools.servers.http import Listener, ServerApplication
+    from filetools.settings import Settings
 
 _PANEL: Final = "Serve programs"
 Names = Annotated[
     list[str] | None,
     typer.Option(help="Name under which clients call it, such as a proxy's; they need the token.", metavar="NAME"),
+]
+Permissions = Annotated[
+    Preset | None, typer.Option(help="What agents may do where no rule speaks. Unset: allow, with --open ask.")
 ]
 AllowOrigins = Annotated[
     list[str] | None, typer.Option(help="Origin whose pages may call, such as http://localhost:3000.", metavar="URL")
@@ -65,7 +69,7 @@ def serve(
         bool, typer.Option("--open", help="Log your browser in: you may edit and approve there.")
     ] = False,
     tools: Groups = None,
-    permissions: Annotated[Preset | None, typer.Option(help="What agents may do where no rule speaks.")] = None,
+    permissions: Permissions = None,
     token_file: Annotated[
         Path | None, typer.Option(help="File with the token that callers must know.", dir_okay=False)
     ] = None,
@@ -89,7 +93,8 @@ def serve(
     place = root.resolve()
     mirror, state = desk.options.mirror, desk.options.state_dir
     secrets = state or place / STATE_DIRECTORY
-    settings = allowing(Desk(replace(desk.options, root=place)).settings(permissions=permissions)[0], allow_root)
+    settings, must_ask = _settings(desk, place, permissions, is_attended=open_page)
+    settings = allowing(settings, allow_root)
     token = None if token_file is None else read_token(token_file)
     options = HttpOptions(
         host=host, port=port, names=_host_names(name), origins=tuple(allow_origin or ()), tools=named(tools),
@@ -109,14 +114,23 @@ def serve(
 
             def announce(application: ServerApplication) -> None:
                 new_code = application.shared.logins.new_code if open_page else None
-                _announce(place, at, token_file or secrets / TOKEN_FILE, new_code)
+                _announce(place, at, token_file or secrets / TOKEN_FILE, new_code, must_ask=must_ask)
 
             await serve_http(files, at, announce)
 
     asyncio.run(run())
 
 
-def _announce(place: Path, at: Listener, token_file: Path, new_code: Callable[[], str] | None) -> None:
+def _settings(desk: Desk, root: Path, permissions: Preset | None, *, is_attended: bool) -> tuple[Settings, bool]:
+    """Return the settings, and whether agents ask because a person is there and nobody has named a preset."""
+    settings, sources = Desk(replace(desk.options, root=root)).settings(permissions=permissions)
+    must_ask = is_attended and sources["permissions"] == "default"
+    return settings.model_copy(update={"permissions": "ask"}) if must_ask else settings, must_ask
+
+
+def _announce(
+    place: Path, at: Listener, token_file: Path, new_code: Callable[[], str] | None, *, must_ask: bool
+) -> None:
     """Tell what is served where, and log a browser in if there are codes for it."""
     here, *elsewhere = at.addresses
     print_line(f"Serving {printable(str(place))} at {here}")
@@ -129,6 +143,8 @@ def _announce(place: Path, at: Listener, token_file: Path, new_code: Callable[[]
         print_line(f"{whose} the token in {printable(str(token_file))}")
     if new_code is not None:
         print_line(f"Log in, once and within a minute: {at.addresses[-1]}/login#code={new_code()}")
+    if must_ask:
+        print_line("Agents ask you before they change files; '--permissions allow' lets them.")
     sys.stdout.flush()
     if new_code is not None:
         # A code counts once: with the printed one this browser would make that address useless to any other.

@@ -48,7 +48,7 @@ def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HttpServer]:
     (folder / "project").mkdir()
     (folder / "secret").write_text(f"{TOKEN}\n")
     # "true" stands for the browser that --open starts.
-    arguments = ("--token-file", str(folder / "secret"), "--open")
+    arguments = ("--token-file", str(folder / "secret"), "--open", "--permissions", "allow")
     with http_server(folder / "project", *arguments, environment={"BROWSER": "true"}) as serving:
         yield serving
 

@@ -25,6 +25,13 @@ def asking(root: Path, browser: Browser) -> Iterator[Served]:
 
 
 @pytest.fixture
+def attended(root: Path, browser: Browser) -> Iterator[Served]:
+    """A root that is served with the preset that nobody names."""
+    with served(root, permissions=None) as found:
+        yield found
+
+
+@pytest.fixture
 def agents() -> Iterator[ThreadPoolExecutor]:
     """Carries agents' calls, which wait for the person."""
     with ThreadPoolExecutor(4) as pool:
@@ -51,6 +58,18 @@ def test_a_person_approves_and_the_open_editor_shows_it(asking: Served, page: Pa
     assert json.loads((asking.root / "package.json").read_text())["version"] == "1.1.0"
     expect(page.locator("#question")).to_be_hidden()
     expect(page.locator("#editor .view-lines").first).to_contain_text("1.1.0")
+
+
+def test_where_no_preset_is_named_the_page_is_asked(attended: Served, page: Page, agents: ThreadPoolExecutor) -> None:
+    attended.log_in(page)
+    call = agents.submit(attended.call, "write_file", path="new.txt", content="text")
+    expect(page.locator("#question-title")).to_contain_text("new.txt")
+    assert not (attended.root / "new.txt").exists()
+    button = page.get_by_role("button", name="Allow", exact=True)
+    expect(button).to_be_enabled()
+    button.click()
+    assert call.result(60)["success"]
+    assert (attended.root / "new.txt").read_text() == "text"
 
 
 def test_a_person_denies_and_nothing_changes(asking: Served, page: Page, agents: ThreadPoolExecutor) -> None:

@@ -1,0 +1,60 @@
+"""Who serves for a person, with `--open`, has agents ask; a preset that was named, wherever, holds instead."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import httpx2
+import pytest
+
+from tests.support.http_servers import HttpServer, http_server
+
+NO_BROWSER = {"BROWSER": "true"}
+SAID = "Agents ask you before they change files"
+
+
+def code_of_a_write(server: HttpServer) -> str | None:
+    """Have an agent write a file, and return the code that it is refused with."""
+    call = {"path": "new.txt", "content": "text"}
+    code: str | None = httpx2.post(f"{server.address}/v1/tools/write_file", json=call).json().get("error_code")
+    return code
+
+
+def said(server: HttpServer) -> str:
+    """Stop a server, and return all that it printed after its first line."""
+    server.stop()
+    assert server.process.stdout is not None
+    return server.process.stdout.read().decode()
+
+
+def test_agents_ask_where_a_person_is(root: Path) -> None:
+    with http_server(root, "--open", environment=NO_BROWSER) as server:
+        assert code_of_a_write(server) == "APPROVAL_REQUIRED"
+        assert not (root / "new.txt").exists()
+        assert SAID in said(server)
+
+
+def test_agents_ask_nobody_where_nobody_is(root: Path) -> None:
+    with http_server(root) as server:
+        assert code_of_a_write(server) is None
+        assert said(server) == ""
+
+
+@pytest.mark.parametrize("place", ["option", "environment", "settings of the root", "settings of the user"])
+@pytest.mark.parametrize(("preset", "code"), [("allow", None), ("read_only", "TOOL_BLOCKED")])
+def test_a_preset_that_was_named_holds(root: Path, place: str, preset: str, code: str | None) -> None:
+    arguments, environment = ["--open"], {**NO_BROWSER, "XDG_CONFIG_HOME": str(root.parent / "config")}
+    files = {
+        "settings of the root": root / ".filetools" / "settings.toml",
+        "settings of the user": root.parent / "config" / "filetools" / "settings.toml",
+    }
+    if place == "option":
+        arguments += ["--permissions", preset]
+    elif place == "environment":
+        environment["FILETOOLS_PERMISSIONS"] = preset
+    else:
+        files[place].parent.mkdir(parents=True)
+        files[place].write_text(f'permissions = "{preset}"\n')
+    with http_server(root, *arguments, environment=environment) as server:
+        assert code_of_a_write(server) == code
+        assert SAID not in said(server)
