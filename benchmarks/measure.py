@@ -177,7 +177,7 @@ def shown(value: float, unit: Unit) -> str:
     if unit == "1/s":
         return f"{value:,.0f}/s"
     if unit == "bytes":
-        return f"{value / 1024 / 1024:.1f} MiB"
+        return f"{value / 1024:.1f} KiB" if value < 1024 * 1024 else f"{value / 1024 / 1024:.1f} MiB"
     return f"{value:.4g}"
 
 
