@@ -2,8 +2,8 @@
 (() => {
   const FLOOR = ".view-lines .view-line span";
   const now = () => performance.timeOrigin + performance.now();
-  // A message that a frame's callback posts arrives when the frame is drawn.
-  const painted = (work) => {
+  /** Call a function after the next frame: a message that the callback of a frame posts comes when that is drawn. */
+  const afterFrame = (work) => {
     const { port1, port2 } = new MessageChannel();
     port1.onmessage = work;
     requestAnimationFrame(() => port2.postMessage(0));
@@ -19,7 +19,7 @@
     if (shows("#tree [data-path]")) probe.tree ??= now();
     if (shows(FLOOR)) probe.text ??= now();
     const isReady = probe.text && (probe.tree || !document.getElementById("side"));
-    if (isReady && probe.ready === null) [probe.ready] = [0, painted(() => (probe.ready = now()))];
+    if (isReady && probe.ready === null) [probe.ready] = [0, afterFrame(() => (probe.ready = now()))];
     requestAnimationFrame(look);
   };
   requestAnimationFrame(look);
@@ -34,10 +34,10 @@
       document.querySelector(".view-lines").textContent.replaceAll("\u00a0", " ").includes(model.getLineContent(1));
     model.onDidChangeContent(() => {
       const change = (probe.changes[model.getLineContent(1)] ??= { model: now(), painted: null });
-      const seek = () => (isShown() ? painted(() => (change.painted ??= now())) : requestAnimationFrame(seek));
-      seek();
+      const seek = () => (isShown() ? (change.painted ??= now()) : afterFrame(seek));
+      afterFrame(seek);
     });
-    filetools.live.on("event", (event) => (probe.events += event.position ? 1 : 0));
+    filetools.live.on("event", (event) => (probe.events += event.event.startsWith("file:") ? 1 : 0));
   };
   /** Forget the frames so far. */
   probe.start = () => {
