@@ -1,12 +1,12 @@
 """The editor page in headless Chromium: when it is ready, how soon an agent's write is seen, and its frames in a storm.
 
 Ready is when a row of the tree and the text of a file are painted, from the call that opens the address with the login's code,
-with an empty profile and a server just started; its floor is a page of Monaco alone with the same text, from Python's own server
-of files. Agents are processes of their own that call tools over HTTP; both sides read the clock of one machine. 1,000 events a
+with an empty profile and a server just started; its floor is a page of Monaco alone with the same text, from Python's server of
+files. Agents are processes of their own that call tools over HTTP; both sides read the clock of one machine. 1,000 events a
 second of a folder that is open, one in ten of a new file, are frames that a server tells of changes nobody made: server, agents
 and browser on two cores do not get as far with real writes, which are measured beside.
 
-Usage: python -m benchmarks.bench_page [STARTS]    (needs the extras `server` and `editor`, Playwright, and Chromium)
+Usage: python -m benchmarks.bench_page [STARTS [SECONDS]]    (needs the extras `server` and `editor`, Playwright, and Chromium)
 """
 
 from __future__ import annotations
@@ -241,7 +241,7 @@ def main() -> None:
     os.environ[REQUIRED] = "1"
     with sync_playwright() as playwright:
         browser = launched(playwright)
-        measure_all(browser, dose(7), SECONDS, FOLDERS)
+        measure_all(browser, dose(7), float(sys.argv[2]) if len(sys.argv) > 2 else SECONDS, FOLDERS)
         browser.close()
 
 

@@ -29,6 +29,7 @@ DOSES: Final[dict[str, tuple[str, ...]]] = {
     "facade": ("7",),
     "journal": ("60", "100000"),
     "locks": ("1",),
+    "page": ("3", "3"),
     "stores": ("60",),
 }
 """Arguments that keep the whole under five minutes; run alone, a benchmark takes the larger dose of its own."""
