@@ -5,12 +5,14 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Sequence
+from contextlib import nullcontext
 from typing import Final
 
 from rich.rule import Rule
 from rich.table import Table
 from rich.text import Text
 
+from filetools.cli.demo.audience import page_of
 from filetools.cli.demo.evidence import Finding, findings, gather
 from filetools.cli.demo.history import play_history
 from filetools.cli.demo.large import play_large
@@ -40,10 +42,10 @@ def scene_names() -> tuple[str, ...]:
     return (*(type(scene).__name__.lower() for scene in SCENES), *ALONE)
 
 
-def play_only(name: str, *, as_json: bool = False) -> bool:
+def play_only(name: str, *, as_json: bool = False, on_page: bool = False) -> bool:
     """Play the scene of a name; as `play`."""
     if name not in ALONE:
-        return play([scene for scene in SCENES if type(scene).__name__.lower() == name], as_json=as_json)
+        return play([scene for scene in SCENES if type(scene).__name__.lower() == name], as_json=as_json, on_page=on_page)
     STDOUT.console.quiet = as_json
     try:
         holds = ALONE[name]()
@@ -54,8 +56,10 @@ def play_only(name: str, *, as_json: bool = False) -> bool:
     return holds
 
 
-def play(scenes: Sequence[Scene], *, as_json: bool = False) -> bool:
+def play(scenes: Sequence[Scene], *, as_json: bool = False, on_page: bool = False) -> bool:
     """Play scenes on a fresh stage, print what happens and the count at the end; with `as_json` the count alone.
+
+    With `on_page` they are played in the editor page, too.
 
     Returns:
         Whether everything held that filetools promises.
@@ -63,7 +67,7 @@ def play(scenes: Sequence[Scene], *, as_json: bool = False) -> bool:
     started = time.monotonic()
     STDOUT.console.quiet = as_json
     try:
-        found = asyncio.run(_play(scenes))
+        found = asyncio.run(_play(scenes, on_page=on_page))
     finally:
         STDOUT.console.quiet = False
     found.append(Finding(name="seconds", value=f"{time.monotonic() - started:.1f}"))
@@ -75,8 +79,8 @@ def play(scenes: Sequence[Scene], *, as_json: bool = False) -> bool:
     return holds
 
 
-async def _play(scenes: Sequence[Scene]) -> list[Finding]:
-    async with staged() as stage:
+async def _play(scenes: Sequence[Scene], *, on_page: bool) -> list[Finding]:
+    async with staged() as stage, page_of(stage) if on_page else nullcontext():
         narrator = stage.narrator
         narrator.say(f"a project of {len(stage.originals)} files in a temporary folder, opened with a mirror beside it")
         watched = {path: content for path, content in stage.originals.items() if path != REWRITTEN}
@@ -88,7 +92,9 @@ async def _play(scenes: Sequence[Scene]) -> list[Finding]:
             for scene in scenes:
                 narrator.heading(scene.title)
                 before = await stage.files.position()
+                await stage.pause(2)
                 await scene.play(stage)
+                await stage.pause(2)
                 narrator.count((await stage.files.changes(before)).records)
             evidence = await gather(stage)
         finally:

@@ -46,6 +46,8 @@ class Stage:
         self.narrator = Narrator()
         self.children: list[asyncio.subprocess.Process] = []
         """Processes that a scene has started; none outlives the play."""
+        self.pace_seconds = 0.0
+        """Pause between steps, for people who look on."""
         self._files: FileToolsFacade | None = None
         self._opened = AsyncExitStack()
 
@@ -72,6 +74,7 @@ class Stage:
         result, retries = await how(files, path, mark)
         self.ledger.acknowledged.add(mark)
         self.ledger.retries += retries
+        await self.pause()
         return result
 
     async def stranger(self, name: str, path: str, how: Callable[[Path, str, str], Awaitable[bool]]) -> None:
@@ -79,11 +82,16 @@ class Stage:
         mark = self.ledger.begin(name)
         if await how(self.root, path, mark):
             self.ledger.foreign[mark] = path
+        await self.pause()
 
-    async def until(self, holds: Callable[[], Awaitable[bool]]) -> bool:
+    async def pause(self, share: float = 1.0) -> None:
+        """Let those who look on follow, if there are any."""
+        await asyncio.sleep(share * self.pace_seconds)
+
+    async def until(self, holds: Callable[[], Awaitable[bool]], seconds: float = SETTLE_SECONDS) -> bool:
         """Wait until a condition holds, a few seconds at most; whether it does."""
         try:
-            async with asyncio.timeout(SETTLE_SECONDS):
+            async with asyncio.timeout(seconds):
                 while not await holds():  # noqa: ASYNC110 - disks and other processes set no event
                     await asyncio.sleep(POLL_SECONDS)
         except TimeoutError:

@@ -14,6 +14,8 @@ from filetools.models import Actor, BufferResult
 
 PATH: Final = "src/tally/counter.py"
 PAUSE_SECONDS: Final = 0.05
+_LETTER: Final = 0.1
+"""Its share of a pause."""
 ANN: Final = Actor(kind="editor", id="ann", session="demo")
 
 
@@ -27,15 +29,17 @@ class Person(Scene):
         ann = stage.files.for_actor(ANN)
         opened = await ann.buffers.open(PATH)
         typed = await _type(stage, ann, opened)
-        await _edit_elsewhere(stage, typed)
-        await _edit_what_is_unsaved(stage, typed)
-        await _conflict(stage, typed)
+        for step in (_edit_elsewhere, _edit_what_is_unsaved, _conflict):
+            await stage.pause(2)
+            await step(stage, typed)
+        await stage.pause(2)
         saved = await ann.buffers.save(opened.handle)
         stage.ledger.acknowledged.add(typed)
         stage.narrator.say(f"ann saves: her line and what the agents did are in the file, {saved.version[7:19]}")
         await ann.buffers.close(opened.handle)
-        await _merge(stage)
-        await _undo(stage)
+        for last in (_merge, _undo):
+            await stage.pause(2)
+            await last(stage)
 
 
 def _agent(stage: Stage, name: str) -> FileToolsFacade:
@@ -53,6 +57,7 @@ async def _type(stage: Stage, ann: FileToolsFacade, opened: BufferResult) -> str
     for place, letter in enumerate(_line(mark)):
         edits = [TextEdit(place, place, letter)]
         version = (await ann.buffers.change(opened.handle, buffer_version=version, edits=edits)).buffer_version
+        await stage.pause(_LETTER)
     stage.narrator.say(f"ann types into {PATH}, and does not save:")
     stage.narrator.show("+ " + _line(mark))
     seen = await _agent(stage, "alice").read_file(PATH)
@@ -122,6 +127,7 @@ async def _undo(stage: Stage) -> None:
     await bob.append_file(PATH, _line(wanted))
     stage.ledger.acknowledged.add(wanted)
     await asyncio.sleep(PAUSE_SECONDS)
+    await stage.pause(2)
     await alice.undo()
     stage.ledger.undone.add(unwanted)
     stage.narrator.say("alice takes a change of hers back; what bob wrote after it stays")

@@ -46,6 +46,11 @@ class Hub:
         # Plain, so that edits go out in the turn of the loop that brings them; what must be looked up has a lane of its own.
         self._subscriptions = [files.on("*", self._hear), files.on("tool:*", self._ask), files.on("feed:*", self._warn)]
 
+    @property
+    def members(self) -> int:
+        """How many connections are told."""
+        return len(self._members)
+
     def join(self, member: Member) -> None:
         """Tell a connection from now on."""
         self._members.add(member)

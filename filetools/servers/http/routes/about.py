@@ -31,6 +31,7 @@ async def metrics(shared: SharedParts) -> Response:
     """Return counts and gauges in the text form that Prometheus reads."""
     gauges = {
         "filetools_http_open_requests": ("Requests being answered.", float(shared.metrics.open_requests)),
+        "filetools_live_connections": ("Connections to what is live.", float(shared.hub.members)),
         "filetools_running_calls": ("Calls of tools under way.", float(len(shared.log.running()))),
     }
     return Response(shared.metrics.text(gauges), media_type=MEDIA_TYPE)
