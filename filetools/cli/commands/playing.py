@@ -44,13 +44,8 @@ def demo(
         raise typer.BadParameter(f"there is no scene {only!r}; there are {', '.join(scene_names())}")
     if on_page:
         _refuse_page(only)
-    as_json = desk.options.as_json
-    holds = (
-        play(SCENES, as_json=as_json, on_page=on_page)
-        if only is None
-        else play_only(only, as_json=as_json, on_page=on_page)
-    )
-    if not holds:
+    how = {"as_json": desk.options.as_json, "on_page": on_page}
+    if not (play(SCENES, **how) if only is None else play_only(only, **how)):
         desk.note_failure(FAILED)
     desk.end()
 

@@ -44,7 +44,7 @@ async def page_of(stage: Stage) -> AsyncIterator[None]:
             return await asyncio.to_thread(_windows, address.rpartition("//")[2]) > 0
 
         if not await stage.until(is_connected, LOGIN_SECONDS):
-            raise NetworkError("No window of a browser was connected within a minute", suggested_action="Open the address.")
+            raise NetworkError("No window was connected within a minute", suggested_action="Open the address.")
         stage.narrator.note("open README.md or src/tally/counter.py in it; the play begins")
         stage.pace_seconds = PACE_SECONDS
         yield

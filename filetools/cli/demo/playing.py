@@ -45,7 +45,8 @@ def scene_names() -> tuple[str, ...]:
 def play_only(name: str, *, as_json: bool = False, on_page: bool = False) -> bool:
     """Play the scene of a name; as `play`."""
     if name not in ALONE:
-        return play([scene for scene in SCENES if type(scene).__name__.lower() == name], as_json=as_json, on_page=on_page)
+        scenes = [scene for scene in SCENES if type(scene).__name__.lower() == name]
+        return play(scenes, as_json=as_json, on_page=on_page)
     STDOUT.console.quiet = as_json
     try:
         holds = ALONE[name]()
