@@ -9,7 +9,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
 
-from fastapi.responses import Response
+from fastapi.responses import FileResponse, Response
 from starlette.staticfiles import StaticFiles
 
 from filetools.distribution import installed_version
@@ -23,6 +23,8 @@ POLICY: Final = (
 )
 """What the page may load and do; Monaco needs inline styles, and workers that it starts from blobs."""
 _MEDIA_TYPES: Final = {".css": "text/css", ".html": "text/html", ".js": "text/javascript", ".svg": "image/svg+xml"}
+_CHUNK_BYTES: Final = 1024 * 1024
+"""Monaco's largest file has 3.7 MB, for which a page waits; each part costs a hop into a thread."""
 _FOREVER: Final = "public, max-age=31536000, immutable"
 _GUARDED: Final = {
     "Content-Security-Policy": POLICY,
@@ -45,8 +47,11 @@ class EditorPage:
         self.monaco = f"{ASSETS}/monaco-{installed_version('rocher')}/vs"
         """Where Monaco's own files are."""
         html = contents.pop("index.html").decode()
-        base = f"{ASSETS}/{self.digest}"
-        self._html = html.replace("{{base}}", base).replace("{{monaco}}", self.monaco)
+        core = next(_monaco_folder().glob("editor.api-*.js")).name
+        named = {"base": f"{ASSETS}/{self.digest}", "monaco": self.monaco, "core": core}
+        for name, value in named.items():
+            html = html.replace(f"{{{{{name}}}}}", value)
+        self._html = html
         self._contents = contents
 
     def html(self) -> Response:
@@ -76,13 +81,19 @@ class MonacoFiles(StaticFiles):
     """Monaco's own files, byte for byte as the package `rocher` brings them."""
 
     def __init__(self) -> None:
-        super().__init__(directory=import_module("rocher").path())
+        super().__init__(directory=_monaco_folder())
 
     async def get_response(self, path: str, scope: Scope) -> Response:
         """Return a file; browsers may keep it for ever, for its address has the version."""
         answer = await super().get_response(path, scope)
+        if isinstance(answer, FileResponse):
+            answer.chunk_size = _CHUNK_BYTES
         answer.headers.update(_GUARDED | {"Cache-Control": _FOREVER})
         return answer
+
+
+def _monaco_folder() -> Path:
+    return Path(import_module("rocher").path())
 
 
 def installed_page() -> EditorPage | None:

@@ -44,6 +44,13 @@ def linked(server: HttpServer) -> list[str]:
     return found
 
 
+def monaco_of(server: HttpServer) -> tuple[str, str]:
+    """Where the page has Monaco from: the folder, and the name of its largest file."""
+    found = re.search(r'data-monaco="([^"]+)" data-core="([^"]+)"', httpx2.get(server.address, headers=BROWSER).text)
+    assert found is not None
+    return found[1], found[2]
+
+
 def test_the_page_has_its_policy_and_is_never_kept(server: HttpServer) -> None:
     answer = httpx2.get(f"{server.address}/", headers=BROWSER)
     assert answer.status_code == 200
@@ -67,9 +74,8 @@ def test_every_file_of_the_page_is_there_and_may_be_kept_for_ever(server: HttpSe
 
 def test_another_state_of_the_files_is_not_there(server: HttpServer) -> None:
     for address in linked(server):
-        if "/monaco-" not in address:
-            name = address.rpartition("/")[2]
-            assert httpx2.get(f"{server.address}/assets/{'0' * 16}/{name}").status_code == 404
+        name = address.rpartition("/")[2]
+        assert httpx2.get(f"{server.address}/assets/{'0' * 16}/{name}").status_code == 404
     assert httpx2.get(f"{server.address}/assets/nothing.js").status_code == 404
 
 
@@ -92,15 +98,14 @@ def test_live_js_has_an_address_that_stays(server: HttpServer) -> None:
     ],
 )  # fmt: skip
 def test_nothing_else_is_reached_by_way_of_the_assets(server: HttpServer, tail: str) -> None:
-    monaco = next(each for each in linked(server) if "/monaco-" in each).removesuffix("/loader.js")
-    path = f"/assets/{tail}".replace("/assets/MONACO", monaco)
+    path = f"/assets/{tail}".replace("/assets/MONACO", monaco_of(server)[0])
     assert statuses(server.raw(request(path, f"127.0.0.1:{server.port}"))) == [404]
 
 
 def test_monaco_is_served_byte_for_byte(server: HttpServer) -> None:
-    base = next(each for each in linked(server) if "/monaco-" in each).removesuffix("/loader.js")
+    base, core = monaco_of(server)
     brought = {str(entry).removeprefix("rocher/vs/"): entry for entry in package_files("rocher") or ()}
-    for name in ("loader.js", "editor/editor.main.js", "editor/editor.main.css"):
+    for name in ("loader.js", "editor/editor.main.js", "editor/editor.main.css", core):
         recorded = brought[name].hash
         assert recorded is not None
         content = httpx2.get(f"{server.address}{base}/{name}").content

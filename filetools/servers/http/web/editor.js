@@ -2,6 +2,7 @@
 
 import { Binding } from "./binding.js";
 import { Others } from "./carets.js";
+import { monaco } from "./monaco.js";
 import { isViewed, readOnlyView } from "./views.js";
 
 const TABS = "filetools-tabs";
@@ -29,26 +30,6 @@ const OPTIONS = {
   wordBasedSuggestions: "off",
   wordWrap: "off",
 };
-
-/** Return Monaco, loaded from the server's own files. It colours all languages, and knows none: no further workers. */
-function loadMonaco() {
-  return new Promise((resolve, reject) => {
-    window.require.config({ paths: { vs: document.documentElement.dataset.monaco } });
-    window.require(["vs/editor/editor.main"], () => resolve(window.monaco), reject);
-  }).then((monaco) => {
-    const { css, html, json, typescript } = monaco.languages;
-    const { handlebarDefaults, htmlDefaults, razorDefaults } = html;
-    const all = [css.cssDefaults, css.lessDefaults, css.scssDefaults, handlebarDefaults, htmlDefaults, razorDefaults];
-    all.push(typescript.javascriptDefaults, typescript.typescriptDefaults);
-    for (const each of all) each.setModeConfiguration({});
-    json.jsonDefaults.setModeConfiguration({ tokens: true });
-    const isDark = matchMedia("(prefers-color-scheme: dark)");
-    const follow = () => monaco.editor.setTheme(isDark.matches ? "vs-dark" : "vs");
-    isDark.addEventListener("change", follow);
-    follow();
-    return monaco;
-  });
-}
 
 /** Make an element with attributes and children. */
 function make(tag, attributes = {}, ...children) {
@@ -106,12 +87,12 @@ class Tab {
 class Editor {
   tabs = [];
   active = null;
+  monaco = monaco;
   #parts;
   #code = null;
 
   constructor(element, context) {
     Object.assign(this, context);
-    this.monaco = loadMonaco();
     this.#parts = this.#lay(element);
     this.monaco.then((monaco) => this.#start(monaco));
     addEventListener("keydown", (event) => this.#key(event), true);
