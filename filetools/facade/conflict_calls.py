@@ -55,6 +55,9 @@ class ConflictCalls(Calls):
             EditConflictError: It stays.
             ApprovalRequiredError: Nobody answered.
         """
+        overlap = question.__cause__  # of "merge_or_ask"; a request that nobody will see is none
+        if overlap is not None and not await self._parts.gatekeeper.approvals.is_attended():
+            raise overlap
         opened = question.opened
         decision = await self._ask_about_conflict(
             tool, question.path, question.base_text, opened.text, question.proposed, arguments
@@ -77,7 +80,8 @@ class ConflictCalls(Calls):
         if not answer:
             return
         text = answer.get("text") if isinstance(answer, Mapping) else None
-        if request.on_conflict in ("ask", "merge_or_ask"):
+        attended = request.on_conflict == "merge_or_ask" and await self._parts.gatekeeper.approvals.is_attended()
+        if request.on_conflict == "ask" or attended:
             await self._ask_about(tool, where, request, text)
         elif request.on_conflict != "allow":
             raise unsaved_error(where, None, is_cancelled=request.on_conflict == "cancel")

@@ -65,8 +65,8 @@ class WriteCalls(ConflictCalls):
             on_stale: What to do if the file is not at `expected_version`: None refuses; "merge" merges what was written
                 since, if that is a version the path is known to have had.
             on_conflict: If an editor has unsaved text of the file: "merge" with it, "cancel" refuses, "allow" replaces
-                it, "ask" has a person decide, "merge_or_ask" only about what cannot be merged. With "merge" nothing
-                unsaved gets onto the disk. None is as `for_actor` says, and "merge" if it says nothing.
+                it, "ask" has a person decide, "merge_or_ask" only about what cannot be merged, where somebody is there
+                to answer. With "merge" nothing unsaved gets onto the disk. None is as `for_actor` says, else "merge".
             require_read: Refuse to replace a file, if no `expected_version` is given, unless this actor has read or written
                 all of it; a part is not enough.
             lock_timeout_seconds: Longest wait for the file's lock; 30 s by default.

@@ -143,6 +143,10 @@ class Approvals:
         """Whether a look may be worth its while; quick, from any thread."""
         return self._ledger.has_news()
 
+    async def is_attended(self) -> bool:
+        """Whether anybody could answer now, in whatever process."""
+        return await self._ledger.is_attended()
+
     async def look(self) -> None:
         """Take in what other processes asked and answered."""
         await self._ledger.look()

@@ -118,6 +118,10 @@ class Ledger:
         self.tickets.end(ticket, is_used=True)
         return is_first
 
+    async def is_attended(self) -> bool:
+        """Whether anybody could answer now, in this process or in another one."""
+        return self.audience.is_here or (await self._run(partial(self._book.live, now=self._clock())))[1]
+
     async def leave(self) -> None:
         """Say that this process ends, and with it what it asks."""
         await self._run(self._book.leave)

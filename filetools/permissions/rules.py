@@ -21,10 +21,10 @@ READING_TOOLS: Final = frozenset(
         "versions", "diff", "provenance", "changes", "watch_changes", "read_fd", "search_fd", "list_fds",
         "get_instance_status", "get_git_state", "get_readme", "get_instructions", "get_recent_files", "get_dependencies",
         "discover_projects", "search_code", "get_recent_sessions",
-        "list_runs", "get_run",
+        "list_runs", "get_run", "checkpoint",
     )
 )  # fmt: skip
-"""Tools that `ask` lets through: they read, list, search or look at facts."""
+"""Tools that `ask` lets through: they read, list, search or look at facts; or, as `checkpoint`, change no file."""
 DELETING_TOOLS: Final = frozenset(("delete_file", "delete_directory", "delete_multiple"))
 """Tools that `guarded` blocks."""
 SUBTREE_TOOLS: Final = frozenset(("delete_file", "delete_directory", "delete_multiple", "move_file"))

@@ -6,6 +6,7 @@ import asyncio
 from pathlib import Path
 
 import filetools
+from filetools.permissions import ApprovalRequest
 from tests.support.crashing import QUIET
 from tests.support.opened import refused, steps_until
 from tests.support.people import ALICE, EDITOR
@@ -40,3 +41,32 @@ async def test_a_call_waits_for_a_person_who_attends_and_no_longer(tmp_path: Pat
         assert (await call).created
         attendance.close()
         await refused("APPROVAL_REQUIRED", agent.write_file(SETTINGS_FILE, "{ }"))
+
+
+async def test_what_meets_unsaved_text_is_a_question_only_while_somebody_attends_here_or_elsewhere(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "a.txt").write_text("one\n")
+    async with filetools.open(tmp_path, settings=QUIET) as files, filetools.open(tmp_path, settings=QUIET) as others:
+        ann = files.for_actor(EDITOR)
+        opened = await ann.buffers.open("a.txt")
+        await ann.buffers.change(opened.handle, buffer_version=1, text="mine\n")
+        agent = files.for_actor(ALICE, on_conflict="merge_or_ask")
+        await refused("EDIT_CONFLICT", agent.edit_file("a.txt", [filetools.Edit(old="one", new="theirs")]))
+        await refused("EDIT_CONFLICT", agent.write_file("a.txt", "theirs\n"))
+        assert await files.approvals() == []  # nobody will come back to it
+
+        told: list[str] = []
+
+        async def decide(request: ApprovalRequest) -> str:
+            told.append(request.reason)
+            return "allow"
+
+        attendance = others.answer_approvals(decide)
+        approvals = files._parts.gatekeeper.approvals
+        async with asyncio.timeout(60):
+            while not await approvals.is_attended():  # another workspace says so by the journal
+                await asyncio.sleep(0.01)
+        assert (await agent.write_file("a.txt", "theirs\n")).replaced_version
+        assert told == ["conflict"]
+        attendance.close()

@@ -116,8 +116,8 @@ def served(root: Path, *arguments: str, permissions: str | None = "allow") -> It
     # "true" stands for the browser that --open starts.
     options = ("--open", *(("--permissions", permissions) if permissions else ()), *arguments)
     with http_server(root, *options, environment={"BROWSER": "true"}) as server:
-        found = re.search(r"/login#code=(\S+)", server.line())
-        assert found is not None
+        told = iter(server.line, "")
+        found = next(match for line in told if (match := re.search(r"/login#code=(\S+)", line)))
         yield Served(server, [found[1]])
 
 

@@ -94,7 +94,10 @@ class Callers:
             if is_person
             else Actor(kind="agent", id=AGENT, session=session)
         )
-        files = self._files.for_actor(actor, require_version=False)
+        # Where an agent's text meets unsaved text, whoever sits at an editor decides.
+        files = self._files.for_actor(
+            actor, require_version=False, on_conflict="merge" if is_person else "merge_or_ask"
+        )
         # Without the process: a client that names no session comes back to its results after a restart.
         owner = json.dumps(["http", actor.kind, actor.id, told])
         descriptors = files.descriptors(owner=owner, is_opaque=True)

@@ -10,7 +10,7 @@ from typing import Final, Protocol
 from filetools.app import BufferEvent, Event, FeedPage, FileToolsFacade, TreeEvent, from_record
 from filetools.errors import FileToolsError
 from filetools.servers.http.live.open_document import OpenDocument, Step
-from filetools.servers.http.live.told import Approval, EventFrame, Progress, Resync, text_of
+from filetools.servers.http.live.told import Approval, EventFrame, Progress, Resync, asked, text_of
 from filetools.tools import CallLog
 
 REMEMBERED_TEXTS: Final = 1024
@@ -139,7 +139,7 @@ class Hub:
             state = "allowed" if name == "tool:approved" else "denied"
             return Approval.model_validate({"state": state, "approval_id": approval_id, "reason": reason})
         found = [each for each in await self._files.approvals() if each.id == approval_id]
-        request = found[0].to_dict() if found else None
+        request = asked(found[0]) if found else None
         return Approval(state="asked", approval_id=approval_id, request=request, reason=reason)
 
     async def _warn(self, event: Event) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from filetools.app import FileToolsFacade
-from filetools.servers.http.live.told import Snapshot
+from filetools.servers.http.live.told import Snapshot, asked
 from filetools.tools import CallLog
 
 
@@ -13,7 +13,7 @@ async def snapshot(files: FileToolsFacade, log: CallLog) -> Snapshot:
     return Snapshot(
         documents=status["documents"],
         locks=[{"path": lock.path, "owner": lock.owner, "since": lock.since} for lock in files.held_locks()],
-        approvals=[request.to_dict() for request in await files.approvals()],
+        approvals=[asked(request) for request in await files.approvals()],
         runs=[record.to_dict() for record in log.running()],
         mirror=status["mirrors"],
     )

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import time
 from typing import Annotated, Any, Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 from pydantic_core import PydanticSerializationError
 
+from filetools.app import ApprovalRequest
 from filetools.errors import FileToolsError
 from filetools.tools import failure_envelope
 
@@ -18,6 +20,11 @@ class ServerFrame(BaseModel):
     """Base of the frames that the server sends; fields that are None are left out."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+
+def asked(request: ApprovalRequest) -> dict[str, Any]:
+    """Return an open request with the seconds that are left to answer it, for clients whose clocks are wrong."""
+    return request.to_dict() | {"seconds_left": max(0.0, request.expires - time.time())}
 
 
 class Snapshot(ServerFrame):

@@ -8,6 +8,7 @@ from fastapi import APIRouter
 from pydantic import BaseModel
 
 from filetools.servers.http.described import failures
+from filetools.servers.http.live import asked
 from filetools.servers.http.operations import Sent
 from filetools.servers.http.shared import Calling
 
@@ -39,7 +40,7 @@ class Answer(Sent):
 @router.get("/v1/approvals", responses=failures())
 async def approvals(caller: Calling) -> ApprovalsPage:
     """Return what waits for a person's answer, in whatever process it was asked."""
-    return ApprovalsPage(approvals=[request.to_dict() for request in await caller.files.approvals()])
+    return ApprovalsPage(approvals=[asked(request) for request in await caller.files.approvals()])
 
 
 @router.post("/v1/approvals/{approval_id}", responses=failures())

@@ -117,6 +117,12 @@ class Editor {
     if (focus && this.active === tab) this.focus();
   }
 
+  /** Open a file and put a text in place of its own, as if it had been typed. */
+  async put(path, text) {
+    await this.open(path);
+    this.active.binding.replace(this.active.document.text, text);
+  }
+
   /** Close a tab; asks first where text would leave the screen that is in no file. Returns whether it is closed. */
   async close(path = this.active?.path) {
     const tab = this.tabs.find((each) => each.path === path);
@@ -353,7 +359,7 @@ class Editor {
     const tab = this.active;
     [save.disabled, row.hidden, bar.hidden] = [!tab?.document, !tab, !tab];
     if (tab) close.setAttribute("aria-label", `Close ${nameOf(tab.path)}`);
-    document.title = tab ? `${tab.dirty ? "● " : ""}${nameOf(tab.path)} · filetools` : "filetools";
+    this.title({ file: tab ? `${tab.dirty ? "● " : ""}${nameOf(tab.path)}` : "" });
     sessionStorage.setItem(TABS, JSON.stringify({ paths: this.tabs.map((each) => each.path), active: tab?.path }));
     this.#tellFacts(tab);
   }
@@ -424,7 +430,7 @@ class Editor {
 /**
  * Fill an element with the editor.
  * @param {HTMLElement} element Where it goes.
- * @param {object} context {live, server, say, askInline, mergeDialog}: see main.js and questions.js.
+ * @param {object} context {live, server, say, title, askInline, mergeDialog}: see main.js and questions.js.
  * @returns {Editor} With open(path), close(path), save(path), focus(), tabs, and monaco, a promise.
  */
 export function mountEditor(element, context) {

@@ -49,14 +49,26 @@ function askForLogin() {
   });
 }
 
+const titled = { file: "", questions: 0 };
+
+/** Say in the title of the window what is open, and how many questions wait. */
+function title(parts) {
+  const { file, questions } = Object.assign(titled, parts);
+  document.title = `${questions ? `(${questions}) ` : ""}${file ? `${file} · ` : ""}filetools`;
+}
+
 function start(key) {
   const session = windowName();
   const live = new Live({ key, session });
   const server = new Server(key, session);
-  const context = { live, server, say };
+  const context = { live, server, say, title };
   let editor = null;
   const tree = mountTree(document.getElementById("side"), { ...context, onOpen: (path) => editor.open(path) });
-  const questions = mountQuestions(document.body, { ...context, monaco: () => editor.monaco });
+  const questions = mountQuestions(document.body, {
+    ...context,
+    monaco: () => editor.monaco,
+    keepText: (path, text) => editor.put(path, text),
+  });
   editor = mountEditor(document.getElementById("main"), {
     ...context,
     askInline: questions.askInline,

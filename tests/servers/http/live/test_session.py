@@ -106,6 +106,7 @@ async def test_an_agent_answers_no_approval_and_a_person_does(files: FileToolsFa
         assert (ann.heard[0]["can_answer"], bot.heard[0]["can_answer"]) == (True, False)
         call = asyncio.create_task(files.for_actor(BOT).write_file(".vscode/settings.json", "{}"))
         asked = await ann.frame("approval", state="asked")
+        assert 0 < asked["request"]["seconds_left"] <= asked["request"]["expires"] - asked["request"]["created"]
         assert asked["request"]["path"] == ".vscode/settings.json"
         given = {"approval_id": asked["approval_id"], "answer": "allow"}
         await bot.refused("PERMISSION_DENIED", "answer", **given)

@@ -19,11 +19,12 @@ if TYPE_CHECKING:
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Browser]:
     """One browser for all tests of a process."""
-    from playwright.sync_api import sync_playwright
+    from playwright.sync_api import expect, sync_playwright
 
-    from tests.support.browsers import browser_program, launched
+    from tests.support.browsers import PATIENCE_MS, browser_program, launched
 
     browser_program()
+    expect.set_options(timeout=PATIENCE_MS)
     with sync_playwright() as playwright:
         started = launched(playwright)
         yield started
