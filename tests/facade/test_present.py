@@ -6,7 +6,7 @@ import asyncio
 from pathlib import Path
 
 import filetools
-from filetools.permissions import ApprovalRequest
+from filetools.permissions import ApprovalAnswer, ApprovalRequest
 from tests.support.crashing import QUIET
 from tests.support.opened import refused, steps_until
 from tests.support.people import ALICE, EDITOR
@@ -54,11 +54,11 @@ async def test_what_meets_unsaved_text_is_a_question_only_while_somebody_attends
         agent = files.for_actor(ALICE, on_conflict="merge_or_ask")
         await refused("EDIT_CONFLICT", agent.edit_file("a.txt", [filetools.Edit(old="one", new="theirs")]))
         await refused("EDIT_CONFLICT", agent.write_file("a.txt", "theirs\n"))
-        assert await files.approvals() == []  # nobody will come back to it
+        assert not await files.approvals()  # nobody will come back to it
 
         told: list[str] = []
 
-        async def decide(request: ApprovalRequest) -> str:
+        async def decide(request: ApprovalRequest) -> ApprovalAnswer:
             told.append(request.reason)
             return "allow"
 
