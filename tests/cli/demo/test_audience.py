@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import select
 import sys
 from pathlib import Path
 
@@ -16,7 +17,7 @@ from filetools.cli.demo import Scene, Stage, audience, play
 from filetools.cli.desk import Desk, SharedOptions
 from filetools.errors import NetworkError
 from tests.support.live_clients import live
-from tests.support.terminal import CommandLine
+from tests.support.terminal import PATIENCE_SECONDS, CommandLine
 
 
 class Unseen(Scene):
@@ -53,12 +54,14 @@ def test_nothing_is_played_where_no_window_comes(monkeypatch: pytest.MonkeyPatch
 async def test_a_window_is_told_of_the_scenes_and_the_server_ends_with_them(run: CommandLine, tmp_path: Path) -> None:
     opened, browser = tmp_path / "opened", tmp_path / "browser"
     os.mkfifo(opened)
+    pipe = os.open(opened, os.O_RDWR)
     # In the background: the server waits for the program to end.
     browser.write_text(f'#!/bin/sh\nprintf %s "$1" > {opened} &\n')
     browser.chmod(0o755)
     run.environment["BROWSER"] = str(browser)
     with run.as_module("demo", "--open", "--only", "person") as process:
-        address, _, code = (await asyncio.to_thread(opened.read_text)).partition("/login#code=")
+        assert (await asyncio.to_thread(select.select, [pipe], [], [], PATIENCE_SECONDS))[0], "no browser is started"
+        address, _, code = os.read(pipe, 1000).decode().partition("/login#code=")
         own = {"Origin": address}
         answer = httpx2.post(f"{address}/login", json={"code": code}, headers=own)
         login = {"Cookie": answer.headers["set-cookie"].partition(";")[0], "Filetools-Login": answer.json()["key"]}
@@ -71,5 +74,6 @@ async def test_a_window_is_told_of_the_scenes_and_the_server_ends_with_them(run:
     assert f"{address}/login#code=" in output.decode()
     assert code not in output.decode(), "the browser would use up the printed one"
     assert "ann saves" in output.decode()
+    os.close(pipe)
     with pytest.raises(httpx2.ConnectError):
         httpx2.get(f"{address}/healthz")
