@@ -58,8 +58,14 @@ def findings(stage: Stage, evidence: Evidence, reader: Reader) -> list[Finding]:
     disagreeing = _disagreeing(evidence, stage.originals)
     differing = {path for path in tree | evidence.mirror if tree.get(path) != evidence.mirror.get(path)}
     done = ledger.made & (ledger.acknowledged | ledger.foreign.keys())
-    cut_off = ledger.made - done - ledger.refused - ledger.undone
-    shares = {"done": done, "refused": ledger.refused, "taken back": ledger.undone, "cut off": cut_off}
+    cut_off = ledger.made - done - ledger.refused - ledger.undone - ledger.unsaved
+    shares = {
+        "done": done,
+        "refused": ledger.refused,
+        "taken back": ledger.undone,
+        "cut off": cut_off,
+        "in unsaved text": ledger.unsaved,
+    }
     sum_of = ", ".join(f"{len(marks)} {what}" for what, marks in shares.items() if marks)
     unwanted = (ledger.undone | ledger.refused) & on_disk
     return [

@@ -16,6 +16,8 @@ class Ledger:
     """Marks of every edit that was begun."""
     acknowledged: set[str] = field(default_factory=set)
     """Marks of edits by filetools whose call has returned; these must be on disk."""
+    unsaved: set[str] = field(default_factory=set)
+    """Marks of edits that went into unsaved text; whether that is saved is its person's business."""
     foreign: dict[str, str] = field(default_factory=dict)
     """Marks of edits by other programs that ended well, and their paths; these must be on disk or kept as a version."""
     retries: int = 0

@@ -72,7 +72,8 @@ class Stage:
         mark = self.ledger.begin(actor)
         files = self.files.for_actor(Actor(kind="agent", id=actor, session="demo"))
         result, retries = await how(files, path, mark)
-        self.ledger.acknowledged.add(mark)
+        # Where a person at the page has unsaved text, an edit of it goes to the disk when that is saved.
+        (self.ledger.unsaved if result.in_buffer else self.ledger.acknowledged).add(mark)
         self.ledger.retries += retries
         await self.pause()
         return result

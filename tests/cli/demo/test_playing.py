@@ -5,10 +5,12 @@ from collections.abc import Sequence
 
 import pytest
 
+from filetools.app import TextEdit
 from filetools.cli.demo import Scene, Stage, play
-from filetools.cli.demo.edits import append
+from filetools.cli.demo.edits import append, insert
 from filetools.cli.demo.marks import mark_of
 from filetools.cli.demo.scenes.together import Together
+from filetools.models import Actor
 from tests.support.opened import until_watched
 from tests.support.terminal import CommandLine
 
@@ -88,6 +90,25 @@ def test_the_demo_fails_after_a_good_scene_too(capsys: pytest.CaptureFixture[str
     scenes: Sequence[Scene] = (Together(), Liar())
     assert not play(scenes)
     assert _broken(capsys.readouterr().out) == ["lost"]
+
+
+class Typist(Scene):
+    """A person at the page types over a whole file, does not save it, and an agent edits what is typed."""
+
+    title = "A typist"
+
+    async def play(self, stage: Stage) -> None:
+        person = stage.files.for_actor(Actor(kind="editor", id="you", session="page"))
+        opened = await person.buffers.open("README.md")
+        length = len((await person.read_file("README.md")).content)
+        typed = [TextEdit(0, length, "# typed\n")]
+        await person.buffers.change(opened.handle, buffer_version=opened.buffer_version, edits=typed)
+        await stage.edit("alice", "README.md", insert)
+
+
+def test_an_edit_of_text_that_a_person_does_not_save_is_not_called_lost(capsys: pytest.CaptureFixture[str]) -> None:
+    assert play([Typist()])
+    assert "1: 1 in unsaved text" in capsys.readouterr().out
 
 
 def test_the_demo_holds_what_it_promises(run: CommandLine) -> None:
