@@ -56,6 +56,8 @@ class Changed:
     others: tuple[TextEdit, ...]
     """Edits by others since the version the editor knew, to be applied to the editor's own text: it is the document's
     text then. In the editor's form."""
+    actor: Actor | None = None
+    """Who made those edits, if one alone did."""
 
 
 class Documents:
@@ -150,11 +152,13 @@ class Documents:
             mine, others = _crossed(wanted, history, made)
             if made is not None:
                 mine, others = [], _corrected(apply_text_edits(known, wanted), others, opened)
+            by = {step.actor for step in history if step.version != made}
+            alone = by.pop() if len(by) == 1 else None
             if not mine:
-                return Changed(version=document.version, is_dirty=document.is_dirty, others=others)
+                return Changed(version=document.version, is_dirty=document.is_dirty, others=others, actor=alone)
             change = replace(typed(opened, from_wire(opened.text, edits_from_units(mine))), change_id=change_id)
             if self._rows.advance(change, handle.actor):
-                return Changed(version=document.version + 1, is_dirty=change.is_dirty, others=others)
+                return Changed(version=document.version + 1, is_dirty=change.is_dirty, others=others, actor=alone)
         raise ChangedMeanwhileError(document.path, MOST_TRIES)
 
     def since(self, opened: OpenText, buffer_version: int) -> tuple[TextEdit, ...]:

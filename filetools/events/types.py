@@ -31,15 +31,10 @@ class Event:
         for entry in fields(self):
             value = getattr(self, entry.name)
             if value is not None and not entry.metadata:
-                plain[entry.name] = _actor_to_dict(value) if isinstance(value, Actor) else value
+                plain[entry.name] = value.to_dict() if isinstance(value, Actor) else value
         if "actor" in plain:
             plain["source"] = plain["actor"]["kind"]
         return plain
-
-
-def _actor_to_dict(actor: Actor) -> dict[str, str]:
-    known = {"kind": actor.kind, "id": actor.id, "session": actor.session, "call": actor.call}
-    return {name: value for name, value in known.items() if value is not None}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

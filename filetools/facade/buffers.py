@@ -105,7 +105,10 @@ class Buffers:
         )  # fmt: skip
         made: Changed = await self._parts.crew.run(work)
         await self._news.tell()
-        return BufferChange(buffer_version=made.version, dirty=made.is_dirty, edits=plain_edits(made.others))
+        actor = None if made.actor is None else made.actor.to_dict()
+        return BufferChange(
+            buffer_version=made.version, dirty=made.is_dirty, edits=plain_edits(made.others), actor=actor
+        )
 
     async def since(self, handle: str, buffer_version: int) -> BufferChange:
         """Return what was done to a document since a version, for an editor that comes back; renews the lease.

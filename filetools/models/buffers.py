@@ -42,6 +42,8 @@ class BufferChange(Result):
     edits: list[dict[str, Any]]
     """What others did since the version that the edits were made on: {start, end, text}, to be applied to the editor's
     own text, which is the document's then."""
+    actor: dict[str, Any] | None = None
+    """Who did it, if one alone did: kind, id, session."""
 
 
 class BufferSave(Result):

@@ -22,6 +22,11 @@ class Actor:
     call: str | None = None
     """The single call, when a tool call carries an id."""
 
+    def to_dict(self) -> dict[str, Any]:
+        """Return the JSON-compatible form, without what is None."""
+        known = {"kind": self.kind, "id": self.id, "session": self.session, "call": self.call}
+        return {name: value for name, value in known.items() if value is not None}
+
 
 EXTERNAL: Final = Actor(kind="external", id="external")
 """Whoever changed a file without going through filetools."""

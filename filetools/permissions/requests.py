@@ -94,9 +94,7 @@ class ApprovalRequest:
         """Return the JSON-compatible form, without the fields that are None."""
         plain: dict[str, Any] = {name: getattr(self, name) for name in _PLAIN if getattr(self, name) is not None}
         plain |= {"paths": list(self.paths), "created": self.created, "expires": self.expires}
-        known = {"kind": self.actor.kind, "id": self.actor.id, "session": self.actor.session, "call": self.actor.call}
-        plain["actor"] = {name: value for name, value in known.items() if value is not None}
-        return plain
+        return plain | {"actor": self.actor.to_dict()}
 
     @classmethod
     def from_dict(cls, plain: Mapping[str, Any]) -> ApprovalRequest:

@@ -32,7 +32,8 @@ def test_events_cannot_be_changed() -> None:
 
 
 def test_every_name_of_the_specification_has_one_class() -> None:
-    kinds = [kind for kind in vars(events).values() if isinstance(kind, type) and issubclass(kind, Event)]
+    public = [getattr(events, name) for name in events.__all__]
+    kinds = [kind for kind in public if isinstance(kind, type) and issubclass(kind, Event)]
     names = [kind.name for kind in kinds if kind.name != Event.name]
     assert sorted(names) == sorted(NAMES)
 

@@ -643,6 +643,17 @@ async def test_an_edit_that_a_person_allows_takes_only_what_it_overlaps_with(des
     assert (await agent.read_file("a.txt", version=result.replaced_version)).content == unsaved
 
 
+async def test_edits_that_cross_are_told_with_whoever_made_them_if_it_was_one(desk: Desk) -> None:
+    mine = await desk.opened()
+    theirs = await desk.ben.buffers.open("a.txt")
+    await desk.ben.buffers.change(theirs.handle, buffer_version=1, edits=[TextEdit(0, 0, "ben ")])
+    made = await desk.ann.buffers.change(mine.handle, buffer_version=1, edits=[TextEdit(4, 4, "ann ")])
+    assert made.actor == BEN.to_dict()
+    await desk.agent.edit_file("a.txt", [Edit(old="line 9\n", new="LINE 9\n")])
+    late = await desk.ann.buffers.change(mine.handle, buffer_version=1, edits=[TextEdit(0, 0, "late ")])
+    assert (len(late.edits), late.actor) == (3, None)
+
+
 async def test_a_person_who_merges_without_a_text_keeps_both_sides(desk: Desk) -> None:
     opened = await desk.opened()
     await desk.ann.buffers.change(opened.handle, buffer_version=1, edits=[TextEdit(4, 4, ", typed,")])

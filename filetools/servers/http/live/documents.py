@@ -12,7 +12,7 @@ from filetools.errors import BufferClosedError, InvalidArgumentError, ResyncRequ
 from filetools.models import SYSTEM, BufferChange, BufferClose, BufferResult
 from filetools.servers.http.live import frames
 from filetools.servers.http.live.hub import Hub
-from filetools.servers.http.live.open_document import OpenDocument, plain_actor
+from filetools.servers.http.live.open_document import OpenDocument
 from filetools.servers.http.live.outbox import Outbox
 from filetools.servers.http.live.told import Ack, Edits, Resync, text_of
 
@@ -206,7 +206,7 @@ def _missed(handle: str, since: int, moved: BufferChange) -> Edits:
         edits=moved.edits,
         dirty=moved.dirty,
         reason="missed",
-        actor=plain_actor(SYSTEM),
+        actor=SYSTEM.to_dict(),
     )
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from dataclasses import asdict
 from typing import Any, Final
 
 from filetools.app import BufferEvent
@@ -121,12 +120,8 @@ class OpenDocument:
             edits=step.edits,
             dirty=step.dirty,
             reason=step.reason,
-            actor=plain_actor(step.actor),
+            actor=step.actor.to_dict(),
         )
         if not self._offer(text_of(told)):
             self.is_stale = True
 
-
-def plain_actor(actor: Actor) -> dict[str, Any]:
-    """Return an actor as JSON."""
-    return {name: value for name, value in asdict(actor).items() if value is not None}

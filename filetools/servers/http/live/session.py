@@ -16,7 +16,6 @@ from filetools.servers.http.depth import depth_of
 from filetools.servers.http.live import frames
 from filetools.servers.http.live.documents import DocumentDesk
 from filetools.servers.http.live.hub import Hub
-from filetools.servers.http.live.open_document import plain_actor
 from filetools.servers.http.live.outbox import Outbox
 from filetools.servers.http.live.snapshot import snapshot
 from filetools.servers.http.live.told import Ack, Resync, Welcome, error_frame, text_of
@@ -148,7 +147,7 @@ class LiveSession:
         welcome = Welcome(
             id=hello.id,
             position=position,
-            actor=plain_actor(files.actor),
+            actor=files.actor.to_dict(),
             can_answer=is_person,
             lease_seconds=LEASE_SECONDS,
             **facts.model_dump(),

@@ -486,7 +486,7 @@ export class LiveDocument extends Emitter {
     this.#queue.shift();
     this.#base = applyEdits(this.#base, change.edits);
     [this.#sent, this.#refusals] = [null, 0];
-    if (!this.#isOvertaken) return this.#others(made.edits, { ...made, actor: null });
+    if (!this.#isOvertaken) return this.#others(made.edits, made);
     this.bufferVersion = null; // a whole text follows
     this.#isOvertaken = false;
     return this.#keep();
