@@ -66,7 +66,7 @@ class Watched:
     def check(self) -> None:
         """Fail if there was anything."""
         left = [error for error in self.errors if not any(re.search(pattern, error) for pattern in self.expected)]
-        assert left == []
+        assert left == [], left
         assert self.strange_requests == []
 
     def _hear(self, message: ConsoleMessage) -> None:
@@ -143,7 +143,7 @@ def connected(page: Page) -> None:
 @contextmanager
 def window(browser: Browser, watched: Watched, **options: Any) -> Iterator[tuple[BrowserContext, Page]]:
     """Open a page with an empty profile of its own."""
-    context = browser.new_context(viewport={"width": 1280, "height": 800}, **options)
+    context = browser.new_context(**{"viewport": {"width": 1280, "height": 800}, **options})
     context.set_default_timeout(PATIENCE_MS)
     try:
         page = context.new_page()
