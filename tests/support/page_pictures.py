@@ -11,9 +11,9 @@ import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
@@ -142,23 +142,19 @@ def _working(stage: Stage) -> None:
 
 
 def _large(stage: Stage) -> None:
-    (stage.served.root / "server.log").write_text("GET /v1/files/notes.md 200\n" * 500_000)
     open_file(stage.page, "server.log")
     expect(stage.page.get_by_role("region", name="server.log, read-only")).to_be_visible()
 
 
 def _many(stage: Stage) -> None:
-    (stage.served.root / "many").mkdir()
-    for number in range(1500):
-        (stage.served.root / "many" / f"measurement-{number:04}-of-the-long-series.csv").touch()
-    stage.page.evaluate("filetools.tree.reveal('many/measurement-0400-of-the-long-series.csv')")
+    paths = list(STATES["many"].files)
+    stage.page.evaluate("(path) => filetools.tree.reveal(path)", paths[400])
     expect(stage.page.locator("#tree [aria-selected='true']")).to_be_visible()
-    for number in range(400, 412):
-        open_file(stage.page, f"many/measurement-{number:04}-of-the-long-series.csv")
+    for path in paths[400:412]:
+        open_file(stage.page, path)
 
 
 def _binary(stage: Stage) -> None:
-    (stage.served.root / "logo.png").write_bytes(bytes(range(256)) * 64)
     open_file(stage.page, "logo.png")
     expect(stage.page.get_by_role("region", name="logo.png, read-only")).to_be_visible()
 
@@ -247,6 +243,8 @@ class State:
 
     play: Callable[[Stage], None]
     permissions: Preset = "allow"
+    files: Mapping[str, bytes] = field(default_factory=dict)
+    """What the root has beside the project."""
     is_empty: bool = False
     expected: tuple[str, ...] = ()
     """Patterns of errors that the browser itself reports."""
@@ -256,9 +254,9 @@ STATES: Final = {
     "empty": State(_empty, is_empty=True),
     "open": State(_open),
     "working": State(_working),
-    "many": State(_many),
-    "large": State(_large, expected=("status of 4..",)),
-    "binary": State(_binary, expected=("status of 4..",)),
+    "many": State(_many, files={f"many/measurement-{number:04}-of-a-long-series.csv": b"1;2\n" for number in range(1500)}),
+    "large": State(_large, files={"server.log": b"GET /v1/files/notes.md 200\n" * 500_000}, expected=("status of 4..",)),
+    "binary": State(_binary, files={"logo.png": bytes(range(256)) * 64}, expected=("status of 4..",)),
     "deleting": State(_deleting),
     "approval": State(_approval, "ask"),
     "queue": State(_queue, "ask"),
@@ -285,9 +283,10 @@ def played(name: str, browser: Browser, folder: Path, **options: Any) -> Iterato
     watched.expect(*state.expected)
     root = folder / "shop"
     root.mkdir()
-    for path, text in {} if state.is_empty else _PROJECT.items():
+    project = {} if state.is_empty else {path: text.encode() for path, text in _PROJECT.items()}
+    for path, content in {**project, **state.files}.items():
         (root / path).parent.mkdir(parents=True, exist_ok=True)
-        (root / path).write_text(text)
+        (root / path).write_bytes(content)
     with served(root, permissions=state.permissions) as serving, window(browser, watched, **options) as (_, page):
         serving.log_in(page)
         stage = Stage(serving, page, state.permissions, [])

@@ -41,8 +41,9 @@ export class Others {
     if (!ranges.length) return;
     const hue = hueOf(actor);
     const label = `${nameOf(actor)}, ${now.toTimeString().slice(0, 8)}`;
-    for (const range of ranges) this.#mark(range, hue, label);
-    this.#glow(ranges, hue);
+    const lines = this.#lines(ranges);
+    for (const range of lines) this.#mark(range, hue, label);
+    this.#glow(lines, hue);
     if (actor && actor.kind !== "external" && actor.kind !== "system") this.#place(ranges.at(-1), actor, hue);
   }
 
@@ -83,13 +84,13 @@ export class Others {
       }
     }
     const options = { linesDecorationsClassName: `mark ${hue}`, linesDecorationsTooltip: label, stickiness: 1 };
-    const [id] = this.model.deltaDecorations([], [{ range: this.#lines(range), options }]);
+    const [id] = this.model.deltaDecorations([], [{ range, options }]);
     this.#marks.set(id, label);
   }
 
   #glow(ranges, hue) {
     const options = { isWholeLine: true, className: `glow ${hue}`, stickiness: 1 };
-    const ids = this.model.deltaDecorations([], ranges.map((range) => ({ range: this.#lines(range), options })));
+    const ids = this.model.deltaDecorations([], ranges.map((range) => ({ range, options })));
     const stop = () => {
       this.#glows.delete(ids[0]);
       this.model.deltaDecorations(ids, []);
@@ -97,16 +98,22 @@ export class Others {
     this.#glows.set(ids[0], setTimeout(stop, GLOW_MS));
   }
 
-  /** Return the lines that hold what was changed; the line behind a last line end is not among them. */
-  #lines(range) {
-    const isBelow = range.endColumn === 1 && range.endLineNumber > range.startLineNumber;
-    return new this.monaco.Range(range.startLineNumber, 1, range.endLineNumber - isBelow, 1);
+  /** Return the lines that hold what was changed, each once; the line behind a last line end is not among them. */
+  #lines(ranges) {
+    const found = [];
+    for (const { startLineNumber: start, endLineNumber, endColumn } of ranges) {
+      const end = endLineNumber - (endColumn === 1 && endLineNumber > start);
+      const last = found.at(-1);
+      if (last && start <= last.endLineNumber) found[found.length - 1] = last.setEndPosition(Math.max(end, last.endLineNumber), 1);
+      else found.push(new this.monaco.Range(start, 1, end, 1));
+    }
+    return found;
   }
 
   #place(range, actor, hue) {
     const key = `${actor.kind}:${actor.id}:${actor.session ?? ""}`;
     this.#remove(key);
-    const options = { className: `caret ${hue}`, showIfCollapsed: true, stickiness: 1 };
+    const options = { beforeContentClassName: `caret ${hue}`, showIfCollapsed: true, stickiness: 1 };
     const place = this.monaco.Range.fromPositions(range.getEndPosition());
     const [id] = this.model.deltaDecorations([], [{ range: place, options }]);
     const widget = this.#label(id, actor, hue);
