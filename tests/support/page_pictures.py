@@ -15,9 +15,9 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Literal
 
-from playwright.sync_api import Browser, Page, expect, sync_playwright
+from playwright.sync_api import Browser, Page, ViewportSize, expect, sync_playwright
 
 from filetools.models import Preset
 from tests.support.browsers import PATIENCE_MS, REQUIRED, Served, Watched, launched, served, until, window
@@ -25,6 +25,7 @@ from tests.support.declared import REPOSITORY
 from tests.support.live_pages import OUTAGE
 from tests.support.pages import open_file, settled
 
+SCHEMES: Final[tuple[Literal["light", "dark"], ...]] = ("light", "dark")
 PICTURE: Final = REPOSITORY / "docs" / "pictures" / "editor-page.png"
 _APP: Final = '''"""A small shop."""
 
@@ -309,18 +310,18 @@ def main() -> None:
     with sync_playwright() as playwright:
         browser = launched(playwright)
         for name in named:
-            for scheme in ("light", "dark"):
-                for width in (1280, 800):
-                    _save(name, browser, folder / f"{name}-{scheme}-{width}.png", scheme, width)
+            for width, height in ((1280, 800), (800, 640)):
+                with tempfile.TemporaryDirectory() as temporary:
+                    _save(name, browser, Path(temporary), {"width": width, "height": height}, folder)
         browser.close()
     print(folder)  # noqa: T201 - where they are
 
 
-def _save(name: str, browser: Browser, picture: Path, scheme: str, width: int) -> None:
-    with tempfile.TemporaryDirectory() as temporary:
-        size = {"width": width, "height": 800 if width == 1280 else 640}
-        with played(name, browser, Path(temporary), color_scheme=scheme, viewport=size) as stage:
-            stage.page.screenshot(path=picture)
+def _save(name: str, browser: Browser, temporary: Path, size: ViewportSize, folder: Path) -> None:
+    with played(name, browser, temporary, viewport=size) as stage:
+        for scheme in SCHEMES:
+            stage.page.emulate_media(color_scheme=scheme)
+            stage.page.screenshot(path=folder / f"{name}-{scheme}-{size['width']}.png")
 
 
 if __name__ == "__main__":

@@ -12,6 +12,8 @@ const KEYS = [
   ["Ctrl+S", "save"],
   ["Alt+W", "close the file"],
   ["Alt+Page Up, Alt+Page Down", "file before, file after"],
+  ["F6, Shift+F6", "next part of the page, part before"],
+  ["F8", "answer what agents ask"],
   ["Ctrl+M", "let Tab leave the text"],
   ["F1", "all commands"],
 ];
@@ -162,7 +164,7 @@ class Editor {
   /** Put the keyboard into the text. */
   focus() {
     if (this.active?.binding) this.#code?.focus();
-    else (this.active?.element ?? this.#parts.empty).focus();
+    else this.#parts[this.active ? "view" : "empty"].focus();
   }
 
   async #mayClose(tab) {
@@ -228,9 +230,9 @@ class Editor {
       save: make("button", { type: "button", title: "Save (Ctrl+S)" }, "Save"),
       close: make("button", { type: "button", title: "Close (Alt+W)" }, "Close"),
       code: make("div", { class: "code" }),
-      view: make("div", { class: "viewing" }),
+      view: make("div", { class: "viewing", tabindex: -1 }),
       empty: make("div", { class: "empty", tabindex: -1 }, "Open a file from the tree to read and edit it here."),
-      bar: make("div", { id: "file-bar", role: "group", "aria-label": "File" }),
+      bar: make("div", { id: "file-bar", role: "group", tabindex: -1, "aria-label": "State of the file" }),
     };
     const keys = make("dl");
     for (const [key, what] of KEYS) keys.append(make("dt", {}, make("kbd", {}, key)), make("dd", {}, what));

@@ -8,6 +8,8 @@ import { mountQuestions } from "./questions.js";
 
 const LOGIN = "filetools-login";
 const SESSION = "filetools-session";
+const STOPS = `#question-bar button, #tree, [role=tab][aria-selected=true], #asked button:first-of-type, .native-edit-context, .inputarea,
+  .viewing, .empty, #file-bar, #status, #question :is(h2, pre), .question-actions > :first-child`;
 
 const status = document.getElementById("status");
 const connection = document.getElementById("connection");
@@ -17,6 +19,19 @@ function say(text, { kind = "info" } = {}) {
   status.textContent = text;
   status.dataset.kind = kind;
   status.setAttribute("role", kind === "error" ? "alert" : "status");
+}
+
+/** Let F6 and Shift+F6 go round the parts of the page, or of a dialog; what is not shown is passed over. */
+function goRound(event) {
+  if (event.key !== "F6" || event.ctrlKey || event.altKey || event.metaKey) return;
+  event.preventDefault();
+  event.stopPropagation();
+  const stops = [...(document.querySelector("dialog[open]") ?? document).querySelectorAll(STOPS)];
+  const shown = stops.filter((stop) => stop.checkVisibility());
+  const { DOCUMENT_POSITION_FOLLOWING: after, DOCUMENT_POSITION_PRECEDING: before } = Node;
+  const lies = (where) => (stop) => document.activeElement.compareDocumentPosition(stop) & where;
+  const next = event.shiftKey ? (shown.findLast(lies(before)) ?? shown.at(-1)) : (shown.find(lies(after)) ?? shown[0]);
+  next?.focus();
 }
 
 function windowName() {
@@ -74,6 +89,7 @@ function start(key) {
     askInline: questions.askInline,
     mergeDialog: questions.mergeDialog,
   });
+  addEventListener("keydown", goRound, true);
   live.on("state", tellConnection);
   tellConnection(live.state);
   addEventListener("storage", (event) => {
