@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import subprocess
@@ -14,6 +13,7 @@ import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from itertools import product
 from pathlib import Path
 from typing import Any, Final, Literal
 
@@ -26,10 +26,10 @@ from tests.support.live_pages import OUTAGE
 from tests.support.pages import open_file, settled
 
 SCHEMES: Final[tuple[Literal["light", "dark"], ...]] = ("light", "dark")
+SIZES: Final[tuple[ViewportSize, ...]] = ({"width": 1280, "height": 800}, {"width": 800, "height": 640})
 PICTURE: Final = REPOSITORY / "docs" / "pictures" / "editor-page.png"
 _APP: Final = '''"""A small shop."""
 
-import json
 from pathlib import Path
 
 PRICES = Path("prices.json")
@@ -255,8 +255,12 @@ STATES: Final = {
     "empty": State(_empty, is_empty=True),
     "open": State(_open),
     "working": State(_working),
-    "many": State(_many, files={f"many/measurement-{number:04}-of-a-long-series.csv": b"1;2\n" for number in range(1500)}),
-    "large": State(_large, files={"server.log": b"GET /v1/files/notes.md 200\n" * 500_000}, expected=("status of 4..",)),
+    "many": State(
+        _many, files={f"many/measurement-{number:04}-of-a-long-series.csv": b"1;2\n" for number in range(1500)}
+    ),
+    "large": State(
+        _large, files={"server.log": b"GET /v1/files/notes.md 200\n" * 500_000}, expected=("status of 4..",)
+    ),
     "binary": State(_binary, files={"logo.png": bytes(range(256)) * 64}, expected=("status of 4..",)),
     "deleting": State(_deleting),
     "approval": State(_approval, "ask"),
@@ -309,19 +313,15 @@ def main() -> None:
     folder.mkdir(parents=True, exist_ok=True)
     with sync_playwright() as playwright:
         browser = launched(playwright)
-        for name in named:
-            for width, height in ((1280, 800), (800, 640)):
-                with tempfile.TemporaryDirectory() as temporary:
-                    _save(name, browser, Path(temporary), {"width": width, "height": height}, folder)
+        for name, scheme, size in product(named, SCHEMES, SIZES):
+            picture = folder / f"{name}-{scheme}-{size['width']}.png"
+            with (
+                tempfile.TemporaryDirectory() as temporary,
+                played(name, browser, Path(temporary), color_scheme=scheme, viewport=size) as stage,
+            ):
+                stage.page.screenshot(path=picture)
         browser.close()
     print(folder)  # noqa: T201 - where they are
-
-
-def _save(name: str, browser: Browser, temporary: Path, size: ViewportSize, folder: Path) -> None:
-    with played(name, browser, temporary, viewport=size) as stage:
-        for scheme in SCHEMES:
-            stage.page.emulate_media(color_scheme=scheme)
-            stage.page.screenshot(path=folder / f"{name}-{scheme}-{size['width']}.png")
 
 
 if __name__ == "__main__":

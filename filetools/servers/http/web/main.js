@@ -90,6 +90,9 @@ function start(key) {
     mergeDialog: questions.mergeDialog,
   });
   addEventListener("keydown", goRound, true);
+  document.getElementById("question").addEventListener("close", () => {
+    if (!document.activeElement.closest("#parts, dialog")) editor.focus(); // it had been on what is not shown any more
+  });
   live.on("state", tellConnection);
   tellConnection(live.state);
   addEventListener("storage", (event) => {

@@ -313,6 +313,9 @@ class Questions {
     });
     const models = [old, fresh].map((text) => this.#model(monaco, text, request.path));
     editor.setModel({ original: models[0], modified: models[1] });
+    // What Monaco is given of this at the start does not reach the page.
+    editor.getOriginalEditor().updateOptions({ ariaLabel: "As it is" });
+    editor.getModifiedEditor().updateOptions({ ariaLabel: "As it would be" });
     const compared = new Promise((resolve) => editor.onDidUpdateDiff(resolve)); // before, Monaco reports an error of its own
     this.#disposals.push(() => compared.then(() => [editor, ...models].forEach((each) => each.dispose())));
   }
