@@ -8,8 +8,8 @@ import { mountQuestions } from "./questions.js";
 
 const LOGIN = "filetools-login";
 const SESSION = "filetools-session";
-const STOPS = `#question-bar button, #tree, [role=tab][aria-selected=true], #asked button:first-of-type, .native-edit-context, .inputarea,
-  .viewing, .empty, #file-bar, #status, #question :is(h2, pre), .question-actions > :first-child`;
+const PARTS =
+  "#question-bar button, #tree, [role=tab][aria-selected=true], #asked > *, .native-edit-context, .inputarea, .viewing, .empty, #file-bar, #status";
 
 const status = document.getElementById("status");
 const connection = document.getElementById("connection");
@@ -21,17 +21,15 @@ function say(text, { kind = "info" } = {}) {
   status.setAttribute("role", kind === "error" ? "alert" : "status");
 }
 
-/** Let F6 and Shift+F6 go round the parts of the page, or of a dialog; what is not shown is passed over. */
+/** Let F6 and Shift+F6 go round the parts of the page that are shown. */
 function goRound(event) {
-  if (event.key !== "F6" || event.ctrlKey || event.altKey || event.metaKey) return;
+  if (event.key !== "F6" || event.ctrlKey || event.altKey || event.metaKey || document.querySelector("dialog[open]")) return;
   event.preventDefault();
-  event.stopPropagation();
-  const stops = [...(document.querySelector("dialog[open]") ?? document).querySelectorAll(STOPS)];
-  const shown = stops.filter((stop) => stop.checkVisibility());
-  const { DOCUMENT_POSITION_FOLLOWING: after, DOCUMENT_POSITION_PRECEDING: before } = Node;
-  const lies = (where) => (stop) => document.activeElement.compareDocumentPosition(stop) & where;
-  const next = event.shiftKey ? (shown.findLast(lies(before)) ?? shown.at(-1)) : (shown.find(lies(after)) ?? shown[0]);
-  next?.focus();
+  const parts = [...document.querySelectorAll(PARTS)].filter((part) => part.checkVisibility());
+  const lies = (where) => (part) => document.activeElement.compareDocumentPosition(part) & where;
+  const before = () => parts.findLast(lies(Node.DOCUMENT_POSITION_PRECEDING)) ?? parts.at(-1);
+  const after = () => parts.find(lies(Node.DOCUMENT_POSITION_FOLLOWING)) ?? parts[0];
+  (event.shiftKey ? before() : after()).focus();
 }
 
 function windowName() {
