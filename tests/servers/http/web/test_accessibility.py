@@ -69,7 +69,14 @@ def test_f6_goes_round_the_parts_of_the_page(serving: Served, page: Page) -> Non
     page.keyboard.type("x")
     page.keyboard.press("Alt+w")
     page.focus("#tree")
-    round_trip = ["notes.md, not saved", "notes.md is not saved", "Editor content", "State of the file", "status", "Files"]
+    round_trip = [
+        "notes.md, not saved",
+        "notes.md is not saved",
+        "Editor content",
+        "State of the file",
+        "status",
+        "Files",
+    ]
     assert pressed(page, "F6", 6) == round_trip
     assert pressed(page, "Shift+F6", 6) == [*reversed(round_trip[:-1]), "Files"]
 
