@@ -3,21 +3,25 @@
 const ROW = 22; // pixels
 const MARGIN = 12; // rows above and below the view
 const BATCH_MS = 100;
+const SLICE_MS = 20; // of work on events, before the browser may paint
 const MOST_REVEALED = 20; // created files of one batch that are opened to; of more only the last
+const FOUND_MS = 3000; // after connecting, in which files of other programs may be older than the server
 const MARK_MS = 8000;
+const MIRROR_MS = 1000;
 const FILTER_MS = 150;
+const TYPING_MS = 600;
 const WRITING = /^(write|edit|append|insert|apply|move|copy|delete|create|undo)/;
-const BADGES = { writing: ["✎", "being written"], dirty: ["●", "not saved"], new: ["new", "new"], changed: ["", "changed"] };
+const UNSEEN = /[\p{Cc}\u2028\u2029\u200e\u200f\u202a-\u202e\u2066-\u2069]/gu; // breaks lines, or turns text around
+const SIGNS = { new: "new", writing: "✎", dirty: "●", mirror: "⇅" };
 
-const parentOf = (path) => (path.includes("/") ? path.slice(0, path.lastIndexOf("/")) : "");
+const parentOf = (path) => path.slice(0, Math.max(path.lastIndexOf("/"), 0));
 const nameOf = (path) => path.slice(path.lastIndexOf("/") + 1);
-const who = (actor) => (actor ? `${actor.id}` : "somebody");
+const shown = (path) => path.replace(UNSEEN, (each) => `⟨${each.codePointAt(0).toString(16).padStart(4, "0")}⟩`);
 
-/** Order as the server lists: folders first, then by name. */
+/** Order in a folder, as the server lists: folders first, then by name. */
 function compare(one, other) {
   if (one.isFolder !== other.isFolder) return one.isFolder ? -1 : 1;
-  const [a, b] = [one.name.toLowerCase(), other.name.toLowerCase()];
-  if (a !== b) return a < b ? -1 : 1;
+  if (one.key !== other.key) return one.key < other.key ? -1 : 1;
   return one.name < other.name ? -1 : Number(one.name > other.name);
 }
 
@@ -28,25 +32,97 @@ function make(tag, attributes = {}, ...children) {
   return node;
 }
 
+/** A file or a folder; lives as long as it is known. */
+class Node {
+  isOpen = false;
+  children = null; // in order; null: never listed
+  cursor = null; // where the page begins that is not loaded yet
+  total = 0;
+  loading = null;
+  missed = null; // what happened in it while it was being listed: the list may show that or not
+  error = null;
+  tail = null; // the row of what is not loaded
+
+  constructor(name, isFolder, parent = null) {
+    this.isFolder = isFolder;
+    this.move(name, parent);
+  }
+
+  move(name, parent) {
+    Object.assign(this, { name, parent, key: name.toLowerCase() });
+  }
+
+  get path() {
+    return this.parent?.parent ? `${this.parent.path}/${this.name}` : this.name;
+  }
+
+  get level() {
+    return this.parent ? this.parent.level + 1 : 0;
+  }
+
+  holds(other) {
+    return other === this || Boolean(other?.parent && this.holds(other.parent));
+  }
+
+  /** Where a child stands, or would. */
+  placeOf(child) {
+    let [low, high] = [0, this.children.length];
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if (compare(this.children[middle], child) < 0) low = middle + 1;
+      else high = middle;
+    }
+    return low;
+  }
+
+  child(name) {
+    if (!this.children) return undefined;
+    const places = [true, false].map((isFolder) => this.placeOf({ name, isFolder, key: name.toLowerCase() }));
+    return places.map((place) => this.children[place]).find((each) => each?.name === name);
+  }
+
+  /** Return what is at a path, or the nearest known folder above it. */
+  nearest(path) {
+    const [name, ...rest] = path.split("/");
+    const next = this.child(name);
+    return next && rest.length ? next.nearest(rest.join("/")) : (next ?? this);
+  }
+
+  /** Add the rows of what is in it. */
+  addRows(rows) {
+    for (const child of this.children ?? []) {
+      rows.push(child);
+      if (child.isOpen) child.addRows(rows);
+    }
+    if (this.cursor || this.loading || this.error) rows.push((this.tail ??= { more: this }));
+    return rows;
+  }
+}
+
 class Tree {
-  #nodes = new Map(); // path -> {path, name, isFolder, level, isOpen, children | null, cursor, total, isLoading, error}
-  #marks = new Map(); // path -> {new | changed: actor, until}
-  #writing = new Map(); // call -> path
-  #dirty = new Set();
-  #rows = [];
+  #root = new Node("", true);
+  #rows = []; // as drawn
+  #isStale = true; // whether the rows are others now
   #found = null; // rows of the filter, or null
-  #active = "";
+  #active = null;
+  #goal = null; // what to scroll to
+  #drawn = new Map(); // row -> element
+  #frame = 0;
   #batch = [];
   #timer = null;
-  #isDrawing = false;
+  #marks = new Map(); // path -> {kind, actor, until}, oldest first
+  #writing = new Map(); // call -> path
+  #dirty = new Set(); // paths, as the next
+  #unmirrored = new Set();
+  #mirrors = [];
+  #mirrorTimer = null;
+  #since = 0;
   #typed = "";
-  #editing = null; // {kind: "file" | "folder" | "rename", path} while a name is typed
 
   constructor(element, context) {
     Object.assign(this, context);
+    this.#root.isOpen = true;
     this.#lay(element);
-    this.#nodes.set("", this.#node("", true, -1));
-    this.#nodes.get("").isOpen = true;
     this.live.on("event", (event) => this.#hear(event));
     this.live.on("snapshot", (snapshot) => this.#begin(snapshot));
     this.live.on("look-again", () => this.refresh());
@@ -55,41 +131,36 @@ class Tree {
 
   /** Open the folders above a path, scroll to it, and make it the active row. */
   async reveal(path) {
-    await this.#openTo(path);
-    this.#active = path;
-    this.#draw();
-    this.#scrollTo(path);
+    this.#go(await this.#openTo(path, true));
   }
 
   /** Put the keyboard into the tree. */
   focus() {
-    this.tree.focus();
+    this.#active ??= this.#rows.find((row) => !row.more) ?? null;
+    this.#draw();
+    (this.#drawn.get(this.#active) ?? this.tree).focus({ preventScroll: true });
   }
 
-  /** List again what is open. */
-  async refresh() {
-    const open = [...this.#nodes.values()].filter((node) => node.isOpen && node.children);
-    await Promise.all(open.map((node) => this.#load(node, true)));
-  }
-
-  #node(path, isFolder, level) {
-    return { path, name: nameOf(path), isFolder, level, isOpen: false, children: null, cursor: null, total: 0, isLoading: false, error: null };
+  /** List again what is loaded. */
+  async refresh(folder = this.#root) {
+    await this.#load(folder, true);
+    for (const child of folder.children) if (child.children) await this.refresh(child);
   }
 
   #lay(element) {
     this.filter = make("input", { id: "filter", type: "search", placeholder: "Filter files", "aria-label": "Filter files", autocomplete: "off", spellcheck: "false" });
-    const button = (label, work) => {
-      const made = make("button", { type: "button", title: label, "aria-label": label }, { "New file": "+", "New folder": "⊞", Rename: "✐", Delete: "✕" }[label]);
+    const button = (label, sign, work) => {
+      const made = make("button", { type: "button", title: label, "aria-label": label }, sign);
       made.onclick = work;
       return made;
     };
     const tools = make(
       "div",
       { role: "toolbar", "aria-label": "Files", id: "tree-tools" },
-      button("New file", () => this.#ask("file")),
-      button("New folder", () => this.#ask("folder")),
-      button("Rename", () => this.#ask("rename")),
-      button("Delete", () => this.#askDelete()),
+      button("New file", "+", () => this.#ask("file")),
+      button("New folder", "⊞", () => this.#ask("folder")),
+      button("Rename", "✐", () => this.#ask("rename")),
+      button("Delete", "✕", () => this.#askDelete()),
     );
     this.asking = make("form", { id: "tree-asking", hidden: "" });
     this.note = make("p", { id: "tree-note", role: "status" });
@@ -98,12 +169,11 @@ class Tree {
     element.append(make("div", { id: "tree-head" }, this.filter, tools), this.asking, this.note, this.tree);
     this.tree.onscroll = () => this.#draw();
     this.tree.onkeydown = (event) => this.#key(event);
-    this.tree.onclick = (event) => this.#click(event);
+    this.tree.onclick = (event) => this.#use(event.target.closest("[role=treeitem]")?.row);
+    this.tree.onfocus = () => this.focus();
+    this.tree.addEventListener("focusin", ({ target }) => target.role === "treeitem" && this.#go(target.row));
     new ResizeObserver(() => this.#draw()).observe(this.tree);
-    this.filter.oninput = () => {
-      clearTimeout(this.filterTimer);
-      this.filterTimer = setTimeout(() => this.#filter(), FILTER_MS);
-    };
+    this.filter.oninput = () => this.#filterSoon();
     this.filter.onkeydown = (event) => {
       if (event.key === "ArrowDown") this.focus();
       else if (event.key === "Escape") this.#clear();
@@ -113,294 +183,353 @@ class Tree {
   }
 
   #begin(snapshot) {
+    this.#since = performance.now();
     this.#dirty = new Set(snapshot.documents.filter((each) => each.dirty).map((each) => each.path));
-    this.#writing = new Map((snapshot.runs || []).filter((run) => run.path).map((run) => [run.id ?? run.tool_call_id, run.path]));
-    this.mirrors = snapshot.mirror || {};
-    if (this.#nodes.get("").children === null) this.#load(this.#nodes.get(""));
-    else this.#draw();
+    const runs = snapshot.runs.filter((run) => WRITING.test(run.tool) && run.arguments.path);
+    this.#writing = new Map(runs.map((run) => [run.id, run.arguments.path]));
+    this.#seeMirrors(snapshot.mirror);
+    if (this.#root.children === null) this.#load(this.#root);
+    for (const row of this.#rows) if (row.more?.error) this.#load(row.more, true);
   }
 
   // Loading
 
-  async #load(node, isAgain = false) {
-    if (node.isLoading) return node.isLoading;
-    node.isLoading = this.#fetch(node, isAgain);
-    this.#draw();
-    await node.isLoading;
-    node.isLoading = null;
-    this.#draw();
+  /** List the next page of a folder, or again as much as is loaded. */
+  #load(folder, isAgain = false) {
+    if (folder.loading && !isAgain) return folder.loading;
+    const work = Promise.resolve(folder.loading).then(() => this.#list(folder, isAgain)).then(() => {
+      if (folder.loading === work) folder.loading = null;
+      this.#change();
+    });
+    folder.loading = work;
+    this.#change();
+    return work;
+  }
+
+  async #list(folder, isAgain) {
+    const { path } = folder;
+    const least = isAgain ? (folder.children?.length ?? 0) : 0;
+    const entries = [];
+    folder.missed = [];
+    let [page, failure] = [{ next_cursor: isAgain ? null : folder.cursor }, null];
+    try {
+      do {
+        const from = page.next_cursor ? `&cursor=${encodeURIComponent(page.next_cursor)}` : "";
+        page = await this.server.json("GET", `/v1/list?path=${encodeURIComponent(path)}&limit=1000${from}`);
+        for (const entry of page.entries) entries.push(entry);
+      } while (page.next_cursor && entries.length < least);
+    } catch (error) {
+      failure = error;
+    }
+    const { missed } = folder;
+    folder.missed = null;
+    if (folder.path !== path) return this.#list(folder, true); // moved meanwhile
+    if (failure?.status === 404 && path) return this.#remove(path);
+    folder.error = failure?.message ?? null;
+    folder.children ??= [];
+    if (failure) return undefined;
+    const listed = entries.map(({ name, type }) => {
+      const [known, isFolder] = [folder.child(name), type === "directory"];
+      return known?.isFolder === isFolder ? known : new Node(name, isFolder, folder);
+    });
+    folder.children = [...new Set(isAgain ? listed : [...folder.children, ...listed])].sort(compare);
+    Object.assign(folder, { cursor: page.next_cursor ?? null, total: page.total });
+    for (const event of missed) this.#take(event);
     return undefined;
   }
 
-  async #fetch(node, isAgain) {
-    const cursor = node.cursor && !isAgain ? `&cursor=${encodeURIComponent(node.cursor)}` : "";
-    try {
-      const page = await this.server.json("GET", `/v1/list?path=${encodeURIComponent(node.path)}&limit=1000${cursor}`);
-      const known = isAgain ? [] : node.children || [];
-      const listed = page.entries.map((entry) => this.#listed(entry, node.level + 1));
-      if (isAgain) for (const child of node.children || []) if (!listed.includes(child)) this.#forget(child);
-      const seen = new Set(known);
-      node.children = known.concat(listed.filter((child) => !seen.has(child)));
-      [node.cursor, node.error] = [page.next_cursor ?? null, null];
-      node.total = Math.max(page.total ?? 0, node.children.length);
-    } catch (error) {
-      node.error = error.message;
-      node.children ??= [];
-      if (error.status === 404 && node.path) this.#remove(node.path);
-    }
-  }
-
-  #listed(entry, level) {
-    const isFolder = entry.type === "directory";
-    const known = this.#nodes.get(entry.path);
-    if (known && known.isFolder === isFolder) return known;
-    const node = this.#node(entry.path, isFolder, level);
-    this.#nodes.set(entry.path, node);
-    return node;
-  }
-
-  async #openTo(path) {
-    const parts = path.split("/").slice(0, -1);
-    let node = this.#nodes.get("");
-    for (let depth = 0; ; depth += 1) {
+  /** Open the folders above a path; returns what is there, as far as it is loaded, or with `isFar` wherever it is. */
+  async #openTo(path, isFar = false) {
+    let node = this.#root;
+    for (const name of path.split("/")) {
       if (node.children === null) await this.#load(node);
+      while (isFar && !node.child(name) && node.cursor && !node.error) await this.#load(node);
       node.isOpen = true;
-      if (depth === parts.length) break;
-      const next = parts.slice(0, depth + 1).join("/");
-      node = this.#nodes.get(next) || this.#insert(next, true);
-      if (!node) break;
+      this.#change();
+      const next = node.child(name);
+      if (!next) return null;
+      node = next;
     }
-    this.#draw();
+    return node;
   }
 
   // Events
 
   #hear(event) {
-    if (event.event === "agent:tool:started" && event.path && WRITING.test(event.tool_name)) this.#writing.set(event.tool_call_id, event.path);
-    else if (event.event.startsWith("agent:tool:")) this.#writing.delete(event.tool_call_id);
-    else if (event.event === "buffer:saved" || event.event === "buffer:closed" || event.event === "buffer:abandoned") this.#dirty.delete(event.path);
-    else if (event.event === "buffer:changed") this.#dirty[event.dirty ? "add" : "delete"](event.path);
-    else if (event.event.startsWith("file:") || event.event.startsWith("directory:")) this.#batch.push(event);
+    const { event: name, path, tool_call_id: call } = event;
+    if (name === "agent:tool:started" && path && WRITING.test(event.tool_name)) this.#writing.set(call, path);
+    else if (name.startsWith("agent:tool:")) {
+      this.#writing.delete(call);
+      if (event.result?.mirror === "pending") this.#lookAtMirrors(event.result.path);
+    } else if (name === "buffer:changed") this.#dirty[event.dirty ? "add" : "delete"](path);
+    else if (name === "buffer:moved" && this.#dirty.delete(event.old_path)) this.#dirty.add(path);
+    else if (/^buffer:(saved|closed|abandoned)$/.test(name)) this.#dirty.delete(path);
+    else if (/^(file|directory):(created|modified|deleted|renamed)$/.test(name)) this.#batch.push(event);
+    else if (name.startsWith("sync:")) this.#lookAtMirrors(event.file);
     else return;
     this.#timer ??= setTimeout(() => this.#apply(), BATCH_MS);
   }
 
-  /** Take in what happened in the last tenth of a second. */
+  /** Take in what happened since the last time. */
   #apply() {
-    this.#timer = null;
-    const batch = this.#batch.splice(0);
+    const ends = performance.now() + SLICE_MS;
     const created = [];
-    const anchor = this.#anchor();
-    for (const event of batch) {
-      const [kind, what] = event.event.split(":");
-      if (what === "deleted" || what === "renamed") this.#remove(what === "renamed" ? event.old_path : event.path);
-      if (what === "deleted") continue;
-      if (what !== "modified") this.#insert(event.path, kind === "directory");
-      this.#marks.set(event.path, { kind: what === "modified" ? "changed" : "new", actor: event.actor, until: Date.now() + MARK_MS });
-      if (what === "created" && kind === "file") created.push(event.path);
+    let done = 0;
+    for (; done < this.#batch.length && performance.now() < ends; done += 1) {
+      const event = this.#batch[done];
+      this.#take(event);
+      if (event.event === "file:created" && !this.#isOlder(event)) created.push(event.path);
     }
+    this.#batch.splice(0, done);
+    this.#timer = this.#batch.length ? setTimeout(() => this.#apply()) : null;
     for (const path of created.length > MOST_REVEALED ? created.slice(-1) : created) {
-      this.#openTo(path).then(() => !this.tree.contains(document.activeElement) && path === created.at(-1) && this.#scrollTo(path));
+      this.#openTo(path).then((node) => path === created.at(-1) && !this.#isRead && (this.#goal = node));
     }
-    this.#draw(anchor);
-    if (batch.length) setTimeout(() => this.#fade(), MARK_MS + BATCH_MS);
-  }
-
-  #fade() {
-    for (const [path, mark] of this.#marks) if (mark.until <= Date.now()) this.#marks.delete(path);
+    if (done && this.#found) this.#filterSoon();
     this.#draw();
   }
 
-  /** Put a path where it belongs, as far as its folder is loaded; folders above that are new come with it. */
-  #insert(path, isFolder) {
-    const known = this.#nodes.get(path);
-    if (known && known.isFolder === isFolder) return known;
-    const above = parentOf(path);
-    const parent = this.#nodes.get(above) || this.#insert(above, true);
-    if (!parent?.children) return null; // it is listed when its folder is opened
-    const node = this.#node(path, isFolder, parent.level + 1);
-    let [low, high] = [0, parent.children.length];
-    while (low < high) {
-      const middle = (low + high) >> 1;
-      if (compare(parent.children[middle], node) < 0) low = middle + 1;
-      else high = middle;
+  /** Whether a file may be older than the server, which looks for such ones when it starts. */
+  #isOlder({ source }) {
+    return source === "external" && performance.now() - this.#since < FOUND_MS;
+  }
+
+  /** Whether the person is at the tree, which must not move by itself then. */
+  get #isRead() {
+    return this.tree.matches(":hover, :focus-within");
+  }
+
+  #take(event) {
+    const { path, old_path: old } = event;
+    const [kind, what] = event.event.split(":");
+    for (const each of old ? [old, path] : [path]) this.#root.nearest(parentOf(each)).missed?.push(event);
+    const active = this.#active;
+    const moved = old ? this.#remove(old) : null;
+    if (what === "deleted") this.#remove(path);
+    else if (what !== "modified") this.#insert(path, kind === "directory", moved);
+    if (moved?.holds(active) && this.#root.nearest(active.path) === active) this.#active = active;
+    this.#marks.delete(path);
+    this.#unmirrored.delete(old ?? path);
+    if (what === "deleted") return;
+    if (this.#mirrors.some((mirror) => mirror.state !== "ready")) this.#unmirrored.add(path);
+    if (!this.#marks.size) setTimeout(() => this.#fade(), MARK_MS);
+    const until = performance.now() + MARK_MS;
+    this.#marks.set(path, { kind: what === "modified" ? "changed" : "new", actor: event.actor?.id ?? "somebody", until });
+  }
+
+  #fade() {
+    const now = performance.now();
+    for (const [path, { until }] of this.#marks) {
+      if (until > now) return void setTimeout(() => this.#fade(), until - now + BATCH_MS);
+      this.#marks.delete(path);
+      this.#draw();
     }
-    parent.total += 1;
-    if (low === parent.children.length && parent.cursor) return null; // on a page that is not loaded yet
-    parent.children.splice(low, 0, node);
-    this.#nodes.set(path, node);
+    return undefined;
+  }
+
+  #seeMirrors(mirrors) {
+    this.#mirrors = Object.values(mirrors);
+    if (this.#mirrors.some(({ state, behind }) => behind || state !== "ready")) this.#lookAtMirrors();
+    else this.#unmirrored.clear();
+    this.#draw();
+  }
+
+  /** Ask soon how the mirrors stand; a path that is named is not in one of them. */
+  #lookAtMirrors(path) {
+    if (path) this.#unmirrored.add(path);
+    this.#mirrorTimer ??= setTimeout(async () => {
+      const status = await this.server.json("GET", "/v1/status").catch(() => null);
+      this.#mirrorTimer = null;
+      if (status) this.#seeMirrors(status.mirrors); // else the next snapshot tells
+    }, MIRROR_MS);
+  }
+
+  /** Put a path where it belongs, as far as its folder is loaded; a folder above that is new comes with it. */
+  #insert(path, isFolder, moved = null) {
+    const above = parentOf(path);
+    const folder = above ? this.#insert(above, true) : this.#root;
+    if (!folder?.children) return null; // it is listed when its folder is opened
+    const name = nameOf(path);
+    const known = folder.child(name);
+    if (known?.isFolder === isFolder && !moved) return known;
+    if (known) this.#remove(path);
+    const node = moved ?? new Node(name, isFolder, folder);
+    node.move(name, folder);
+    if (node.cursor) this.#load(node, true); // a cursor is good for one path
+    const place = folder.placeOf(node);
+    folder.total += 1;
+    if (place === folder.children.length && folder.cursor) return null; // on a page that is not loaded yet
+    folder.children.splice(place, 0, node);
+    this.#change();
     return node;
   }
 
+  /** Take a path out; returns what was known of it. */
   #remove(path) {
-    const node = this.#nodes.get(path);
-    const parent = this.#nodes.get(parentOf(path));
-    if (parent?.children && (node || parent.cursor)) parent.total -= 1;
-    if (!node) return;
-    if (parent?.children) {
-      const place = parent.children.indexOf(node);
-      parent.children.splice(place, 1);
-      if (this.#active === path) this.#active = (parent.children[place] ?? parent.children[place - 1] ?? parent).path;
-    }
-    this.#forget(node);
-  }
-
-  #forget(node) {
-    this.#nodes.delete(node.path);
-    for (const child of node.children || []) this.#forget(child);
+    const node = this.#root.nearest(path);
+    if (node.path !== path || node === this.#root) return null;
+    const { parent } = node;
+    const place = parent.placeOf(node);
+    parent.children.splice(place, 1);
+    parent.total -= 1;
+    if (node.holds(this.#active)) this.#active = parent.children[place] ?? parent.children[place - 1] ?? parent;
+    this.#change();
+    return node;
   }
 
   // Drawing
 
-  #anchor() {
-    const place = Math.floor(this.tree.scrollTop / ROW);
-    return this.#rows[place] ? { node: this.#rows[place], offset: this.tree.scrollTop - place * ROW } : null;
+  /** Draw, with rows that are others than before. */
+  #change() {
+    this.#isStale = true;
+    this.#draw();
   }
 
-  #draw(anchor = null) {
-    this.anchor ??= anchor;
-    if (this.#isDrawing) return;
-    this.#isDrawing = true;
-    requestAnimationFrame(() => {
-      this.#isDrawing = false;
-      this.#rows = this.#found ?? this.#flat();
-      this.sheet.style.height = `${this.#rows.length * ROW}px`;
-      const place = this.anchor ? this.#rows.indexOf(this.anchor.node) : -1;
-      if (place > 0) this.tree.scrollTop = place * ROW + this.anchor.offset;
-      this.anchor = null;
+  #draw() {
+    this.#frame ||= requestAnimationFrame(() => {
+      this.#frame = 0;
+      this.#place();
       this.#drawRows();
       this.#tell();
     });
   }
 
-  #flat() {
-    const rows = [];
-    const add = (node) => {
-      for (const child of node.children || []) {
-        rows.push(child);
-        if (child.isOpen) add(child);
-      }
-      if (node.cursor || node.isLoading || node.error) rows.push({ more: node, path: `${node.path}\0more`, level: node.level + 1 });
-    };
-    add(this.#nodes.get(""));
-    return rows;
+  /** Bring the rows up to date, and scroll so that those which the person reads stay where they are. */
+  #place() {
+    const [top, before] = [this.tree.scrollTop, this.#rows];
+    if (this.#isStale) this.#rows = this.#found ?? this.#root.addRows([]);
+    this.#isStale = false;
+    this.sheet.style.height = `${this.#rows.length * ROW}px`;
+    if (before !== this.#rows && (top || this.#isRead)) {
+      const first = Math.floor(top / ROW);
+      const seen = before.slice(first, first + Math.ceil(this.tree.clientHeight / ROW));
+      const kept = seen.findIndex((row) => this.#rows.includes(row));
+      if (kept >= 0) this.tree.scrollTop = top + (this.#rows.indexOf(seen[kept]) - first - kept) * ROW;
+    }
+    const goal = this.#rows.indexOf(this.#goal) * ROW;
+    if (goal >= 0) this.tree.scrollTop = Math.min(goal, Math.max(this.tree.scrollTop, goal + ROW - this.tree.clientHeight));
+    this.#goal = null;
   }
 
   #drawRows() {
-    const first = Math.max(0, Math.floor(this.tree.scrollTop / ROW) - MARGIN);
-    const last = Math.min(this.#rows.length, Math.ceil((this.tree.scrollTop + this.tree.clientHeight) / ROW) + MARGIN);
+    const { scrollTop, clientHeight } = this.tree;
+    const first = Math.max(0, Math.floor(scrollTop / ROW) - MARGIN);
+    const last = Math.min(this.#rows.length, Math.ceil((scrollTop + clientHeight) / ROW) + MARGIN);
+    const active = this.#rows.indexOf(this.#active);
+    if (active < 0) this.#active = null;
+    const places = Array.from({ length: last - first }, (_, place) => first + place);
+    if (active >= 0 && active < first) places.unshift(active); // it has the focus, and must not lose it
+    else if (active >= last) places.push(active);
+    const focused = this.tree.contains(document.activeElement) ? document.activeElement : null;
     const writing = new Set(this.#writing.values());
-    const drawn = [];
-    for (let place = first; place < last; place += 1) {
+    const drawn = new Map();
+    for (const place of places) {
       const row = this.#rows[place];
-      if (row.more?.cursor && !row.more.isLoading) this.#load(row.more);
-      drawn.push(row.more ? this.#moreRow(row, place) : this.#row(row, place, writing));
+      const element = this.#drawn.get(row) ?? Object.assign(make("div", { role: row.more ? "none" : "treeitem" }), { row });
+      element.style.top = `${place * ROW}px`;
+      if (row.more) this.#drawTail(element, row.more);
+      else this.#drawRow(element, row, place, writing);
+      drawn.set(row, element);
     }
-    this.sheet.replaceChildren(...drawn);
-    const active = this.sheet.querySelector(".active");
-    if (active) this.tree.setAttribute("aria-activedescendant", active.id);
-    else this.tree.removeAttribute("aria-activedescendant");
-  }
-
-  #row(node, place, writing) {
-    const siblings = this.#nodes.get(parentOf(node.path));
-    const row = make("div", { role: "treeitem", id: `row-${place}`, "aria-level": this.#found ? 1 : node.level + 1, "aria-selected": node.path === this.#active });
-    row.setAttribute("aria-setsize", this.#found ? this.#found.length : (siblings?.total ?? -1));
-    row.setAttribute("aria-posinset", this.#found ? place + 1 : (siblings?.children?.indexOf(node) ?? 0) + 1);
-    if (node.isFolder) row.setAttribute("aria-expanded", node.isOpen);
-    row.dataset.path = node.path;
-    row.className = node.path === this.#active ? "active" : "";
-    row.style.cssText = `top:${place * ROW}px;padding-left:${this.#found ? 8 : 8 + node.level * 14}px`;
-    row.title = node.path;
-    const twist = make("span", { class: "twist", "aria-hidden": "true" }, node.isFolder ? (node.isOpen ? "▾" : "▸") : "");
-    const name = make("span", { class: "name" }, this.#found ? node.path : node.name);
-    row.append(twist, name);
-    const mark = this.#marks.get(node.path);
-    if (mark) row.append(this.#badge(mark.kind, mark.actor));
-    if (writing.has(node.path)) row.append(this.#badge("writing"));
-    if (this.#dirty.has(node.path)) row.append(this.#badge("dirty"));
-    return row;
-  }
-
-  #badge(kind, actor = null) {
-    const [sign, words] = BADGES[kind];
-    const said = actor ? `${words}, by ${who(actor)}` : words;
-    const badge = make("span", { class: "badge", "data-badge": kind, role: "img", "aria-label": said, title: said }, sign || who(actor));
-    return badge;
-  }
-
-  #moreRow({ more, level }, place) {
-    const left = more.total - (more.children?.length ?? 0);
-    const text = more.error ?? (left > 0 ? `${left.toLocaleString("en")} more …` : "Loading …");
-    const row = make("div", { class: "more", role: "presentation" }, text);
-    row.style.cssText = `top:${place * ROW}px;padding-left:${22 + level * 14}px`;
-    if (more.error) {
-      const again = make("button", { type: "button" }, "Retry");
-      again.onclick = () => this.#load(more, true);
-      row.append(" ", again);
+    for (const [row, element] of this.#drawn) if (!drawn.has(row)) element.remove();
+    let next = this.sheet.firstChild;
+    for (const element of drawn.values()) {
+      if (element === next) next = next.nextSibling;
+      else this.sheet.insertBefore(element, next); // what stays is not touched: it may be focused, or be clicked just now
     }
-    return row;
+    this.#drawn = drawn;
+    this.tree.tabIndex = this.#active ? -1 : 0;
+    const isLost = focused && (!focused.isConnected || focused === this.tree || focused.role === "treeitem");
+    if (isLost && focused !== drawn.get(this.#active)) this.focus();
+  }
+
+  #drawRow(element, row, place, writing) {
+    const { path, parent } = row;
+    const facts = {
+      "aria-level": Math.max(row.level, 1),
+      "aria-selected": row === this.#active,
+      "aria-setsize": !parent ? this.#rows.length : parent.cursor ? Math.max(parent.total, parent.children.length) : parent.children.length,
+      "aria-posinset": parent ? parent.placeOf(row) + 1 : place + 1,
+      "data-path": path,
+      class: row === this.#active ? "active" : "",
+      tabindex: row === this.#active ? 0 : -1,
+      title: shown(path),
+    };
+    if (row.isFolder && parent) facts["aria-expanded"] = row.isOpen;
+    const badges = [];
+    const mark = this.#marks.get(path);
+    if (mark) badges.push([mark.kind, `${mark.kind}, by ${mark.actor}`, SIGNS[mark.kind] ?? mark.actor]);
+    if (writing.has(path)) badges.push(["writing", "being written", SIGNS.writing]);
+    if (this.#dirty.has(path)) badges.push(["dirty", "not saved", SIGNS.dirty]);
+    if (this.#unmirrored.has(path)) badges.push(["mirror", "not in the mirror yet", SIGNS.mirror]);
+    const known = JSON.stringify([facts, badges]);
+    if (element.known === known) return;
+    element.known = known;
+    for (const [name, value] of Object.entries(facts)) element.setAttribute(name, value);
+    element.style.paddingLeft = `${8 + Math.max(row.level - 1, 0) * 14}px`;
+    element.replaceChildren(
+      make("span", { class: "twist", "aria-hidden": "true" }, row.isFolder ? (row.isOpen ? "▾" : "▸") : ""),
+      make("span", { class: "name" }, make("bdi", {}, shown(parent ? row.name : path))),
+      ...badges.map(([kind, said, sign]) => make("span", { class: "badge", "data-badge": kind, role: "img", "aria-label": said, title: said }, sign)),
+    );
+  }
+
+  #drawTail(element, folder) {
+    if (folder.cursor && !folder.error && !folder.loading) this.#load(folder);
+    const left = folder.total - folder.children?.length;
+    const text = folder.error ?? (left > 0 ? `${left.toLocaleString("en")} more …` : "Loading …");
+    if (element.known === text) return;
+    element.known = text;
+    element.className = "more";
+    element.style.paddingLeft = `${22 + folder.level * 14}px`;
+    element.replaceChildren(text);
+    if (!folder.error) return;
+    const again = make("button", { type: "button" }, "Retry");
+    again.onclick = () => this.#load(folder, true);
+    element.append(" ", again);
   }
 
   #tell() {
-    const root = this.#nodes.get("");
-    const behind = Object.values(this.mirrors || {}).reduce((sum, mirror) => sum + (mirror.behind || 0), 0);
-    const isEmpty = root.children?.length === 0 && !root.error && !this.#found;
+    const behind = this.#mirrors.reduce((sum, mirror) => sum + mirror.behind, 0);
+    const { children, error } = this.#root;
     const words = [
-      isEmpty ? "This folder is empty. New files appear here as agents create them." : "",
+      children?.length === 0 && !error && !this.#found ? "This folder is empty. New files appear here as agents create them." : "",
       this.#found ? `${this.#found.length.toLocaleString("en")}${this.hasMore ? " or more" : ""} found` : "",
       behind ? `Mirror: ${behind} behind` : "",
-    ].filter(Boolean);
-    const text = words.join(" · ");
+    ];
+    const text = words.filter(Boolean).join(" · ");
     if (this.note.textContent !== text) this.note.textContent = text;
-    if (behind) this.note.dataset.badge = "mirror";
-    else delete this.note.dataset.badge;
-  }
-
-  #scrollTo(path) {
-    requestAnimationFrame(() => {
-      const place = this.#rows.findIndex((row) => row.path === path);
-      if (place < 0) return;
-      const top = place * ROW;
-      if (top < this.tree.scrollTop) this.tree.scrollTop = top;
-      else if (top + ROW > this.tree.scrollTop + this.tree.clientHeight) this.tree.scrollTop = top + ROW - this.tree.clientHeight;
-    });
+    this.note.dataset.badge = behind ? "mirror" : "";
   }
 
   // What a person does
 
-  #click(event) {
-    const row = event.target.closest("[role=treeitem]");
-    if (!row) return;
-    this.#active = row.dataset.path;
-    this.#use(this.#nodes.get(this.#active) ?? this.#rows.find((each) => each.path === this.#active));
-  }
-
   #use(node) {
-    if (!node || node.more) return;
+    if (!node) return;
+    this.#active = node;
     if (!node.isFolder) this.onOpen(node.path);
     else if (this.#found) this.reveal(node.path).then(() => this.#clear());
-    else this.#toggle(node, !node.isOpen);
+    else this.#setOpen(node, !node.isOpen);
     this.#draw();
   }
 
-  #toggle(node, isOpen) {
-    node.isOpen = isOpen;
-    if (isOpen && node.children === null) this.#load(node);
-    this.#draw();
+  #setOpen(folder, isOpen) {
+    folder.isOpen = isOpen;
+    if (isOpen && folder.children === null) this.#load(folder);
+    this.#change();
   }
 
   #key(event) {
-    if (event.ctrlKey || event.metaKey || event.altKey || event.target !== this.tree) return;
+    if (event.ctrlKey || event.metaKey || event.altKey || event.target.closest("button")) return;
     const rows = this.#rows.filter((row) => !row.more);
-    const place = rows.findIndex((row) => row.path === this.#active);
-    const node = rows[place];
+    const node = this.#active;
+    const place = rows.indexOf(node);
     const page = Math.max(1, Math.floor(this.tree.clientHeight / ROW) - 1);
     const moves = { ArrowDown: place + 1, ArrowUp: place - 1, Home: 0, End: rows.length - 1, PageDown: place + page, PageUp: place - page };
     if (event.key in moves) this.#go(rows[Math.min(Math.max(moves[event.key], 0), rows.length - 1)]);
-    else if (event.key === "ArrowRight" && node?.isFolder) node.isOpen ? this.#go(rows[place + 1]) : this.#toggle(node, true);
-    else if (event.key === "ArrowLeft" && node?.isOpen) this.#toggle(node, false);
-    else if (event.key === "ArrowLeft" && node) this.#go(this.#nodes.get(parentOf(node.path)));
+    else if (event.key === "ArrowRight" && node?.isFolder) node.isOpen ? this.#go(node.children?.[0]) : this.#setOpen(node, true);
+    else if (event.key === "ArrowLeft" && node?.isOpen) this.#setOpen(node, false);
+    else if (event.key === "ArrowLeft") this.#go(node?.parent);
     else if (event.key === "Enter" || event.key === " ") this.#use(node);
     else if (event.key === "F2") this.#ask("rename");
     else if (event.key === "Delete") this.#askDelete();
@@ -410,20 +539,24 @@ class Tree {
     event.preventDefault();
   }
 
-  #go(row) {
-    if (!row || row.path === "") return;
-    this.#active = row.path;
+  #go(node) {
+    if (!node || node === this.#root) return;
+    this.#active = this.#goal = node;
     this.#draw();
-    this.#scrollTo(row.path);
   }
 
   #typeAhead(key, rows, place) {
     clearTimeout(this.typeTimer);
-    this.typeTimer = setTimeout(() => (this.#typed = ""), 600);
+    this.typeTimer = setTimeout(() => (this.#typed = ""), TYPING_MS);
     this.#typed += key.toLowerCase();
     const start = this.#typed.length === 1 ? place + 1 : Math.max(place, 0);
-    const turned = [...rows.slice(start), ...rows.slice(0, start)];
-    this.#go(turned.find((row) => row.name.toLowerCase().startsWith(this.#typed)));
+    const fits = (row) => row.key.startsWith(this.#typed);
+    this.#go(rows.slice(start).find(fits) ?? rows.find(fits));
+  }
+
+  #filterSoon() {
+    clearTimeout(this.filterTimer);
+    this.filterTimer = setTimeout(() => this.#filter(), FILTER_MS);
   }
 
   async #filter() {
@@ -433,51 +566,53 @@ class Tree {
     try {
       const found = await this.server.json("GET", `/v1/search?pattern=${encodeURIComponent(pattern)}&limit=1000`);
       if (this.filter.value.trim() !== words) return undefined;
-      this.#found = found.entries.map((entry) => ({ ...this.#node(entry.path, entry.type === "directory", 0) }));
+      const known = new Map(this.#found?.map((each) => [each.path, each]));
+      this.#found = found.entries.map(({ path, type }) => known.get(path) ?? new Node(path, type === "directory"));
       this.hasMore = found.truncated;
-      this.tree.scrollTop = 0;
-      this.#active = this.#found[0]?.path ?? "";
+      if (!this.#found.includes(this.#active)) this.#go(this.#found[0]);
     } catch (error) {
       this.say(`The filter failed: ${error.message}`, { kind: "error" });
     }
-    return this.#draw();
+    return this.#change();
   }
 
   #clear() {
+    const path = this.#active?.path ?? "";
     this.filter.value = "";
     this.#found = null;
-    this.#draw();
-    if (this.#active) this.#scrollTo(this.#active);
+    this.#change();
+    this.#go(this.#root.nearest(path));
   }
 
   /** Ask for a name, in a line above the tree. */
   #ask(kind) {
-    const node = this.#nodes.get(this.#active);
-    if (kind === "rename" && !this.#active) return;
-    const folder = node?.isFolder ? node.path : parentOf(this.#active);
-    const label = { file: "Name of the new file", folder: "Name of the new folder", rename: `New path of ${this.#active}` }[kind];
+    const node = this.#active;
+    const path = node?.path ?? "";
+    if (kind === "rename" && !node) return;
+    const folder = node?.isFolder ? path : parentOf(path);
+    const label = { file: "Name of the new file", folder: "Name of the new folder", rename: `New path of ${shown(path)}` }[kind];
     const input = make("input", { "aria-label": label, placeholder: label, spellcheck: "false", autocomplete: "off" });
-    input.value = kind === "rename" ? this.#active : folder && `${folder}/`;
-    this.#editing = { kind, path: this.#active };
+    input.value = kind === "rename" ? path : folder && `${folder}/`;
     this.#show(make("label", {}, label, input), make("button", { type: "submit" }, kind === "rename" ? "Rename" : "Create"), async () => {
-      const path = input.value.trim();
-      if (path.split("/").some((part) => part === "." || part === "..")) throw new Error("Name a path inside the root, without . and ..");
-      if (kind === "file") await this.#create(path);
-      else await this.#operate(kind === "folder" ? { op: "create_directory", path } : { op: "move", source: this.#editing.path, destination: path });
-      if (kind === "file") this.onOpen(path);
-      this.#active = path;
+      const made = input.value.trim();
+      if (made.split("/").some((part) => part === "." || part === "..")) throw new Error("Name a path inside the root, without . and ..");
+      if (kind === "file") await this.#create(made);
+      else await this.#operate(kind === "folder" ? { op: "create_directory", path: made } : { op: "move", source: path, destination: made });
+      this.#insert(made, kind === "rename" ? node.isFolder : kind === "folder", this.#remove(kind === "rename" ? path : ""));
+      await this.reveal(made);
+      if (kind === "file") this.onOpen(made);
     });
     input.focus();
-    const start = kind === "rename" ? input.value.length - nameOf(input.value).length : input.value.length;
+    const start = kind === "rename" ? path.length - nameOf(path).length : input.value.length;
     input.setSelectionRange(start, input.value.length);
   }
 
   #askDelete() {
-    const path = this.#active;
-    if (!path) return;
+    const node = this.#active;
+    if (!node) return;
     const yes = make("button", { type: "submit", class: "danger" }, "Delete");
-    const text = make("span", {}, `Delete ${path}? “filetools undo” brings it back.`);
-    this.#show(text, yes, () => this.#operate({ op: "delete", path, recursive: this.#nodes.get(path)?.isFolder ?? false }));
+    const text = make("span", {}, `Delete ${shown(node.path)}? “filetools undo” brings it back.`);
+    this.#show(text, yes, () => this.#operate({ op: "delete", path: node.path, recursive: node.isFolder }));
     yes.focus();
   }
 
@@ -497,7 +632,6 @@ class Tree {
     const no = make("button", { type: "button" }, "Cancel");
     const end = () => {
       this.asking.hidden = true;
-      this.#draw();
       this.focus();
     };
     no.onclick = end;
