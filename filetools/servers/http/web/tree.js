@@ -5,17 +5,17 @@ const MARGIN = 12; // rows above and below the view
 const BATCH_MS = 100;
 const SLICE_MS = 20; // of work on events, before the browser may paint
 const MOST_REVEALED = 20; // created files of one batch that are opened to; of more only the last
-const FOUND_MS = 3000; // after connecting, in which files of other programs may be older than the server
+const FOUND_MS = 3000; // after connecting: the server, just started, finds what other programs made before
 const MARK_MS = 8000;
 const MIRROR_MS = 1000;
 const FILTER_MS = 150;
 const TYPING_MS = 600;
 const WRITING = /^(write|edit|append|insert|apply|move|copy|delete|create|undo)/;
 const UNSEEN = /[\p{Cc}\u2028\u2029\u200e\u200f\u202a-\u202e\u2066-\u2069]/gu; // breaks lines, or turns text around
-const SIGNS = { new: "new", writing: "✎", dirty: "●", mirror: "⇅" };
 
 const parentOf = (path) => path.slice(0, Math.max(path.lastIndexOf("/"), 0));
 const nameOf = (path) => path.slice(path.lastIndexOf("/") + 1);
+const isWithin = (path, folder) => `${path}/`.startsWith(`${folder}/`);
 const shown = (path) => path.replace(UNSEEN, (each) => `⟨${each.codePointAt(0).toString(16).padStart(4, "0")}⟩`);
 
 /** Order in a folder, as the server lists: folders first, then by name. */
@@ -58,10 +58,6 @@ class Node {
 
   get level() {
     return this.parent ? this.parent.level + 1 : 0;
-  }
-
-  holds(other) {
-    return other === this || Boolean(other?.parent && this.holds(other.parent));
   }
 
   /** Where a child stands, or would. */
@@ -110,7 +106,7 @@ class Tree {
   #frame = 0;
   #batch = [];
   #timer = null;
-  #marks = new Map(); // path -> {kind, actor, until}, oldest first
+  #marks = new Map(); // path -> {kind, actor}
   #writing = new Map(); // call -> path
   #dirty = new Set(); // paths, as the next
   #unmirrored = new Set();
@@ -149,19 +145,15 @@ class Tree {
 
   #lay(element) {
     this.filter = make("input", { id: "filter", type: "search", placeholder: "Filter files", "aria-label": "Filter files", autocomplete: "off", spellcheck: "false" });
+    const tools = make("div", { role: "toolbar", "aria-label": "Files", id: "tree-tools" });
     const button = (label, sign, work) => {
-      const made = make("button", { type: "button", title: label, "aria-label": label }, sign);
-      made.onclick = work;
-      return made;
+      tools.append(make("button", { type: "button", title: label, "aria-label": label }, sign));
+      tools.lastChild.onclick = work;
     };
-    const tools = make(
-      "div",
-      { role: "toolbar", "aria-label": "Files", id: "tree-tools" },
-      button("New file", "+", () => this.#ask("file")),
-      button("New folder", "⊞", () => this.#ask("folder")),
-      button("Rename", "✐", () => this.#ask("rename")),
-      button("Delete", "✕", () => this.#askDelete()),
-    );
+    button("New file", "+", () => this.#ask("file"));
+    button("New folder", "⊞", () => this.#ask("folder"));
+    button("Rename", "✐", () => this.#ask("rename"));
+    button("Delete", "✕", () => this.#askDelete());
     this.asking = make("form", { id: "tree-asking", hidden: "" });
     this.note = make("p", { id: "tree-note", role: "status" });
     this.sheet = make("div", { role: "presentation", class: "sheet" });
@@ -171,7 +163,7 @@ class Tree {
     this.tree.onkeydown = (event) => this.#key(event);
     this.tree.onclick = (event) => this.#use(event.target.closest("[role=treeitem]")?.row);
     this.tree.onfocus = () => this.focus();
-    this.tree.addEventListener("focusin", ({ target }) => target.role === "treeitem" && this.#go(target.row));
+    this.tree.addEventListener("focusin", ({ target }) => (this.#active = target.row ?? this.#active));
     new ResizeObserver(() => this.#draw()).observe(this.tree);
     this.filter.oninput = () => this.#filterSoon();
     this.filter.onkeydown = (event) => {
@@ -242,10 +234,9 @@ class Tree {
   async #openTo(path, isFar = false) {
     let node = this.#root;
     for (const name of path.split("/")) {
-      if (node.children === null) await this.#load(node);
+      if (!node.children) await this.#load(node);
       while (isFar && !node.child(name) && node.cursor && !node.error) await this.#load(node);
-      node.isOpen = true;
-      this.#change();
+      this.#setOpen(node, true);
       const next = node.child(name);
       if (!next) return null;
       node = next;
@@ -257,16 +248,15 @@ class Tree {
 
   #hear(event) {
     const { event: name, path, tool_call_id: call } = event;
-    if (name === "agent:tool:started" && path && WRITING.test(event.tool_name)) this.#writing.set(call, path);
-    else if (name.startsWith("agent:tool:")) {
-      this.#writing.delete(call);
+    if (name.startsWith("agent:tool:")) {
+      if (name.endsWith("started") && path && WRITING.test(event.tool_name)) this.#writing.set(call, path);
+      else this.#writing.delete(call);
       if (event.result?.mirror === "pending") this.#lookAtMirrors(event.result.path);
-    } else if (name === "buffer:changed") this.#dirty[event.dirty ? "add" : "delete"](path);
-    else if (name === "buffer:moved" && this.#dirty.delete(event.old_path)) this.#dirty.add(path);
-    else if (/^buffer:(saved|closed|abandoned)$/.test(name)) this.#dirty.delete(path);
-    else if (/^(file|directory):(created|modified|deleted|renamed)$/.test(name)) this.#batch.push(event);
+    } else if (name.startsWith("buffer:")) {
+      const isDirty = this.#dirty.delete(event.old_path ?? path);
+      if (event.dirty ?? (isDirty && /opened|moved|behind/.test(name))) this.#dirty.add(path);
+    } else if (/^(file|directory):(created|modified|deleted|renamed)$/.test(name)) this.#batch.push(event);
     else if (name.startsWith("sync:")) this.#lookAtMirrors(event.file);
-    else return;
     this.#timer ??= setTimeout(() => this.#apply(), BATCH_MS);
   }
 
@@ -278,7 +268,8 @@ class Tree {
     for (; done < this.#batch.length && performance.now() < ends; done += 1) {
       const event = this.#batch[done];
       this.#take(event);
-      if (event.event === "file:created" && !this.#isOlder(event)) created.push(event.path);
+      const isFound = event.source === "external" && performance.now() - this.#since < FOUND_MS;
+      if (event.event === "file:created" && !isFound) created.push(event.path);
     }
     this.#batch.splice(0, done);
     this.#timer = this.#batch.length ? setTimeout(() => this.#apply()) : null;
@@ -287,11 +278,6 @@ class Tree {
     }
     if (done && this.#found) this.#filterSoon();
     this.#draw();
-  }
-
-  /** Whether a file may be older than the server, which looks for such ones when it starts. */
-  #isOlder({ source }) {
-    return source === "external" && performance.now() - this.#since < FOUND_MS;
   }
 
   /** Whether the person is at the tree, which must not move by itself then. */
@@ -304,27 +290,16 @@ class Tree {
     const [kind, what] = event.event.split(":");
     for (const each of old ? [old, path] : [path]) this.#root.nearest(parentOf(each)).missed?.push(event);
     const active = this.#active;
-    const moved = old ? this.#remove(old) : null;
+    const moved = what === "renamed" ? this.#remove(old) : null;
+    if (moved && this.#active !== active) this.#active = active;
     if (what === "deleted") this.#remove(path);
     else if (what !== "modified") this.#insert(path, kind === "directory", moved);
-    if (moved?.holds(active) && this.#root.nearest(active.path) === active) this.#active = active;
-    this.#marks.delete(path);
     this.#unmirrored.delete(old ?? path);
     if (what === "deleted") return;
     if (this.#mirrors.some((mirror) => mirror.state !== "ready")) this.#unmirrored.add(path);
-    if (!this.#marks.size) setTimeout(() => this.#fade(), MARK_MS);
-    const until = performance.now() + MARK_MS;
-    this.#marks.set(path, { kind: what === "modified" ? "changed" : "new", actor: event.actor?.id ?? "somebody", until });
-  }
-
-  #fade() {
-    const now = performance.now();
-    for (const [path, { until }] of this.#marks) {
-      if (until > now) return void setTimeout(() => this.#fade(), until - now + BATCH_MS);
-      this.#marks.delete(path);
-      this.#draw();
-    }
-    return undefined;
+    const mark = { kind: what === "modified" ? "changed" : "new", actor: event.actor.id };
+    this.#marks.set(path, mark);
+    setTimeout(() => this.#marks.get(path) === mark && this.#marks.delete(path) && this.#draw(), MARK_MS);
   }
 
   #seeMirrors(mirrors) {
@@ -372,7 +347,7 @@ class Tree {
     const place = parent.placeOf(node);
     parent.children.splice(place, 1);
     parent.total -= 1;
-    if (node.holds(this.#active)) this.#active = parent.children[place] ?? parent.children[place - 1] ?? parent;
+    if (isWithin(this.#active?.path ?? "", path)) this.#active = parent.children[place] ?? parent.children[place - 1] ?? parent;
     this.#change();
     return node;
   }
@@ -445,23 +420,26 @@ class Tree {
 
   #drawRow(element, row, place, writing) {
     const { path, parent } = row;
+    const isActive = row === this.#active;
+    const siblings = parent?.children ?? this.#rows;
     const facts = {
       "aria-level": Math.max(row.level, 1),
-      "aria-selected": row === this.#active,
-      "aria-setsize": !parent ? this.#rows.length : parent.cursor ? Math.max(parent.total, parent.children.length) : parent.children.length,
-      "aria-posinset": parent ? parent.placeOf(row) + 1 : place + 1,
+      "aria-selected": isActive,
+      "aria-setsize": Math.max(siblings.length, parent?.cursor ? parent.total : 0),
+      "aria-posinset": 1 + (parent ? parent.placeOf(row) : place),
       "data-path": path,
-      class: row === this.#active ? "active" : "",
-      tabindex: row === this.#active ? 0 : -1,
+      class: isActive ? "active" : "",
+      tabindex: isActive ? 0 : -1,
       title: shown(path),
     };
     if (row.isFolder && parent) facts["aria-expanded"] = row.isOpen;
     const badges = [];
+    const add = (kind, said, sign) => badges.push([{ class: "badge", "data-badge": kind, role: "img", "aria-label": said, title: said }, sign]);
     const mark = this.#marks.get(path);
-    if (mark) badges.push([mark.kind, `${mark.kind}, by ${mark.actor}`, SIGNS[mark.kind] ?? mark.actor]);
-    if (writing.has(path)) badges.push(["writing", "being written", SIGNS.writing]);
-    if (this.#dirty.has(path)) badges.push(["dirty", "not saved", SIGNS.dirty]);
-    if (this.#unmirrored.has(path)) badges.push(["mirror", "not in the mirror yet", SIGNS.mirror]);
+    if (mark) add(mark.kind, `${mark.kind}, by ${mark.actor}`, mark.kind === "new" ? "new" : mark.actor);
+    if (writing.has(path)) add("writing", "being written", "✎");
+    if (this.#dirty.has(path)) add("dirty", "not saved", "●");
+    if (this.#unmirrored.has(path)) add("mirror", "not in the mirror yet", "⇅");
     const known = JSON.stringify([facts, badges]);
     if (element.known === known) return;
     element.known = known;
@@ -470,14 +448,13 @@ class Tree {
     element.replaceChildren(
       make("span", { class: "twist", "aria-hidden": "true" }, row.isFolder ? (row.isOpen ? "▾" : "▸") : ""),
       make("span", { class: "name" }, make("bdi", {}, shown(parent ? row.name : path))),
-      ...badges.map(([kind, said, sign]) => make("span", { class: "badge", "data-badge": kind, role: "img", "aria-label": said, title: said }, sign)),
+      ...badges.map(([attributes, sign]) => make("span", attributes, sign)),
     );
   }
 
   #drawTail(element, folder) {
     if (folder.cursor && !folder.error && !folder.loading) this.#load(folder);
-    const left = folder.total - folder.children?.length;
-    const text = folder.error ?? (left > 0 ? `${left.toLocaleString("en")} more …` : "Loading …");
+    const text = folder.error ?? "Loading …";
     if (element.known === text) return;
     element.known = text;
     element.className = "more";
@@ -491,13 +468,10 @@ class Tree {
 
   #tell() {
     const behind = this.#mirrors.reduce((sum, mirror) => sum + mirror.behind, 0);
-    const { children, error } = this.#root;
-    const words = [
-      children?.length === 0 && !error && !this.#found ? "This folder is empty. New files appear here as agents create them." : "",
-      this.#found ? `${this.#found.length.toLocaleString("en")}${this.hasMore ? " or more" : ""} found` : "",
-      behind ? `Mirror: ${behind} behind` : "",
-    ];
-    const text = words.filter(Boolean).join(" · ");
+    const words = behind ? [`Mirror: ${behind} behind`] : [];
+    if (this.#found) words.unshift(`${this.#found.length.toLocaleString("en")}${this.hasMore ? " or more" : ""} found`);
+    else if (this.#root.children?.length === 0 && !this.#root.error) words.unshift("This folder is empty. New files appear here as agents create them.");
+    const text = words.join(" · ");
     if (this.note.textContent !== text) this.note.textContent = text;
     this.note.dataset.badge = behind ? "mirror" : "";
   }
@@ -587,41 +561,35 @@ class Tree {
   /** Ask for a name, in a line above the tree. */
   #ask(kind) {
     const node = this.#active;
-    const path = node?.path ?? "";
+    const old = kind === "rename" && node ? node.path : "";
     if (kind === "rename" && !node) return;
-    const folder = node?.isFolder ? path : parentOf(path);
-    const label = { file: "Name of the new file", folder: "Name of the new folder", rename: `New path of ${shown(path)}` }[kind];
+    const folder = node?.isFolder ? node.path : parentOf(node?.path ?? "");
+    const label = old ? `New path of ${shown(old)}` : `Name of the new ${kind}`;
     const input = make("input", { "aria-label": label, placeholder: label, spellcheck: "false", autocomplete: "off" });
-    input.value = kind === "rename" ? path : folder && `${folder}/`;
-    this.#show(make("label", {}, label, input), make("button", { type: "submit" }, kind === "rename" ? "Rename" : "Create"), async () => {
-      const made = input.value.trim();
-      if (made.split("/").some((part) => part === "." || part === "..")) throw new Error("Name a path inside the root, without . and ..");
-      if (kind === "file") await this.#create(made);
-      else await this.#operate(kind === "folder" ? { op: "create_directory", path: made } : { op: "move", source: path, destination: made });
-      this.#insert(made, kind === "rename" ? node.isFolder : kind === "folder", this.#remove(kind === "rename" ? path : ""));
-      await this.reveal(made);
-      if (kind === "file") this.onOpen(made);
+    input.value = old || (folder && `${folder}/`);
+    this.#show(make("label", {}, label, input), make("button", {}, old ? "Rename" : "Create"), async () => {
+      const path = input.value.trim();
+      if (/^(.*\/)?\.\.?(\/.*)?$/.test(path)) throw new Error("Name a path inside the root, without . and ..");
+      if (kind === "file") await this.server.create(path);
+      else await this.#operate(old ? { op: "move", source: old, destination: path } : { op: "create_directory", path });
+      this.#insert(path, old ? node.isFolder : kind === "folder", this.#remove(old));
+      await this.reveal(path);
+      if (kind === "file") this.onOpen(path);
     });
     input.focus();
-    const start = kind === "rename" ? path.length - nameOf(path).length : input.value.length;
-    input.setSelectionRange(start, input.value.length);
+    input.setSelectionRange(old ? parentOf(old).length + old.includes("/") : input.value.length, input.value.length);
   }
 
   #askDelete() {
     const node = this.#active;
     if (!node) return;
-    const yes = make("button", { type: "submit", class: "danger" }, "Delete");
-    const text = make("span", {}, `Delete ${shown(node.path)}? “filetools undo” brings it back.`);
-    this.#show(text, yes, () => this.#operate({ op: "delete", path: node.path, recursive: node.isFolder }));
+    const { path, isFolder } = node;
+    const yes = make("button", { class: "danger" }, "Delete");
+    this.#show(`Delete ${shown(path)}? “filetools undo” brings it back.`, yes, async () => {
+      await this.#operate({ op: "delete", path, recursive: isFolder });
+      this.#remove(path);
+    });
     yes.focus();
-  }
-
-  async #create(path) {
-    try {
-      await this.server.create(path);
-    } catch (error) {
-      throw error.status === 412 ? new Error(`${path} exists already. Choose another name.`) : error;
-    }
   }
 
   #operate(operation) {
@@ -640,14 +608,12 @@ class Tree {
       event.stopPropagation();
       end();
     };
-    this.asking.onsubmit = async (event) => {
+    this.asking.onsubmit = (event) => {
       event.preventDefault();
-      try {
-        await work();
-        end();
-      } catch (error) {
-        this.say(`${error.message}${error.suggestedAction ? ` ${error.suggestedAction}` : ""}`, { kind: "error" });
-      }
+      work().then(end, ({ status, message, suggestedAction }) => {
+        const text = status === 412 ? "It exists already. Choose another name." : `${message} ${suggestedAction ?? ""}`;
+        this.say(text.trim(), { kind: "error" });
+      });
     };
     this.asking.replaceChildren(what, yes, no);
     this.asking.hidden = false;
@@ -655,7 +621,4 @@ class Tree {
 }
 
 /** Fill an element with the tree of the root. */
-export function mountTree(element, context) {
-  const tree = new Tree(element, context);
-  return { reveal: (path) => tree.reveal(path), focus: () => tree.focus(), refresh: () => tree.refresh() };
-}
+export const mountTree = (element, context) => new Tree(element, context);

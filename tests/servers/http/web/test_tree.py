@@ -130,6 +130,7 @@ def test_files_are_made_renamed_and_deleted_by_keyboard_alone(serving: Served, p
     made = row(page, "notes/<b>&%41 #1?.md")
     expect(made).to_be_visible()
     assert (serving.root / "notes" / "<b>&%41 #1?.md").read_text() == ""
+    until(page, "filetools.editor.active?.path === 'notes/<b>&%41 #1?.md'")
     page.focus("#tree")
     page.keyboard.press("F2")
     page.keyboard.type("plan.md")
