@@ -132,8 +132,7 @@ class Tree {
 
   /** Put the keyboard into the tree. */
   focus() {
-    this.#active ??= this.#rows.find((row) => !row.more) ?? null;
-    this.#draw();
+    if (!this.#active) this.#go(this.#rows.find((row, place) => !row.more && place * ROW >= this.tree.scrollTop));
     (this.#drawn.get(this.#active) ?? this.tree).focus({ preventScroll: true });
   }
 
@@ -294,8 +293,7 @@ class Tree {
     if (moved && this.#active !== active) this.#active = active;
     if (what === "deleted") this.#remove(path);
     else if (what !== "modified") this.#insert(path, kind === "directory", moved);
-    this.#unmirrored.delete(old ?? path);
-    if (what === "deleted") return;
+    if (what === "deleted") return void this.#unmirrored.delete(path);
     if (this.#mirrors.some((mirror) => mirror.state !== "ready")) this.#unmirrored.add(path);
     const mark = { kind: what === "modified" ? "changed" : "new", actor: event.actor.id };
     this.#marks.set(path, mark);
@@ -414,8 +412,8 @@ class Tree {
     }
     this.#drawn = drawn;
     this.tree.tabIndex = this.#active ? -1 : 0;
-    const isLost = focused && (!focused.isConnected || focused === this.tree || focused.role === "treeitem");
-    if (isLost && focused !== drawn.get(this.#active)) this.focus();
+    const isButton = focused?.isConnected && focused.localName === "button";
+    if (focused && !isButton && document.activeElement !== drawn.get(this.#active)) this.focus();
   }
 
   #drawRow(element, row, place, writing) {
