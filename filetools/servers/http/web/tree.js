@@ -13,6 +13,16 @@ const TYPING_MS = 600;
 const WRITING = /^(write|edit|append|insert|apply|move|copy|delete|create|undo)/;
 const UNSEEN = /[\p{Cc}\u2028\u2029\u200e\u200f\u202a-\u202e\u2066-\u2069]/gu; // breaks lines, or turns text around
 
+const MARKUP = `<div id="tree-head">
+<input id="filter" type="search" placeholder="Filter files" aria-label="Filter files" autocomplete="off" spellcheck="false">
+<div id="tree-tools" role="toolbar" aria-label="Files">
+<button type="button" title="New file" aria-label="New file">+</button>
+<button type="button" title="New folder" aria-label="New folder">⊞</button>
+<button type="button" title="Rename" aria-label="Rename">✐</button>
+<button type="button" title="Delete" aria-label="Delete">✕</button>
+</div></div><form id="tree-asking" hidden></form><p id="tree-note" role="status"></p>
+<div id="tree" role="tree" aria-label="Files" tabindex="0"><div class="sheet" role="presentation"></div></div>`;
+
 const parentOf = (path) => path.slice(0, Math.max(path.lastIndexOf("/"), 0));
 const nameOf = (path) => path.slice(path.lastIndexOf("/") + 1);
 const isWithin = (path, folder) => `${path}/`.startsWith(`${folder}/`);
@@ -143,28 +153,21 @@ class Tree {
   }
 
   #lay(element) {
-    this.filter = make("input", { id: "filter", type: "search", placeholder: "Filter files", "aria-label": "Filter files", autocomplete: "off", spellcheck: "false" });
-    const tools = make("div", { role: "toolbar", "aria-label": "Files", id: "tree-tools" });
-    const button = (label, sign, work) => {
-      tools.append(make("button", { type: "button", title: label, "aria-label": label }, sign));
-      tools.lastChild.onclick = work;
-    };
-    button("New file", "+", () => this.#ask("file"));
-    button("New folder", "⊞", () => this.#ask("folder"));
-    button("Rename", "✐", () => this.#ask("rename"));
-    button("Delete", "✕", () => this.#askDelete());
-    this.asking = make("form", { id: "tree-asking", hidden: "" });
-    this.note = make("p", { id: "tree-note", role: "status" });
-    this.sheet = make("div", { role: "presentation", class: "sheet" });
-    this.tree = make("div", { id: "tree", role: "tree", "aria-label": "Files", tabindex: "0" }, this.sheet);
-    element.append(make("div", { id: "tree-head" }, this.filter, tools), this.asking, this.note, this.tree);
+    element.innerHTML = MARKUP;
+    const part = (name) => element.querySelector(name);
+    [this.filter, this.asking, this.note, this.tree, this.sheet] = ["#filter", "form", "p", "#tree", ".sheet"].map(part);
+    const works = [() => this.#ask("file"), () => this.#ask("folder"), () => this.#ask("rename"), () => this.#askDelete()];
+    element.querySelectorAll("button").forEach((button, place) => (button.onclick = works[place]));
     this.tree.onscroll = () => this.#draw();
     this.tree.onkeydown = (event) => this.#key(event);
     this.tree.onclick = (event) => this.#use(event.target.closest("[role=treeitem]")?.row);
     this.tree.onfocus = () => this.focus();
     this.tree.addEventListener("focusin", ({ target }) => (this.#active = target.row ?? this.#active));
     new ResizeObserver(() => this.#draw()).observe(this.tree);
-    this.filter.oninput = () => this.#filterSoon();
+    this.filter.oninput = () => {
+      clearTimeout(this.filterTimer);
+      this.filterTimer = setTimeout(() => this.#filter(), FILTER_MS);
+    };
     this.filter.onkeydown = (event) => {
       if (event.key === "ArrowDown") this.focus();
       else if (event.key === "Escape") this.#clear();
@@ -275,7 +278,6 @@ class Tree {
     for (const path of created.length > MOST_REVEALED ? created.slice(-1) : created) {
       this.#openTo(path).then((node) => path === created.at(-1) && !this.#isRead && (this.#goal = node));
     }
-    if (done && this.#found) this.#filterSoon();
     this.#draw();
   }
 
@@ -526,11 +528,6 @@ class Tree {
     this.#go(rows.slice(start).find(fits) ?? rows.find(fits));
   }
 
-  #filterSoon() {
-    clearTimeout(this.filterTimer);
-    this.filterTimer = setTimeout(() => this.#filter(), FILTER_MS);
-  }
-
   async #filter() {
     const words = this.filter.value.trim();
     if (!words) return this.#clear();
@@ -538,10 +535,9 @@ class Tree {
     try {
       const found = await this.server.json("GET", `/v1/search?pattern=${encodeURIComponent(pattern)}&limit=1000`);
       if (this.filter.value.trim() !== words) return undefined;
-      const known = new Map(this.#found?.map((each) => [each.path, each]));
-      this.#found = found.entries.map(({ path, type }) => known.get(path) ?? new Node(path, type === "directory"));
+      this.#found = found.entries.map(({ path, type }) => new Node(path, type === "directory"));
       this.hasMore = found.truncated;
-      if (!this.#found.includes(this.#active)) this.#go(this.#found[0]);
+      this.#go(this.#found[0]);
     } catch (error) {
       this.say(`The filter failed: ${error.message}`, { kind: "error" });
     }

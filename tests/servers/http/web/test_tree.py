@@ -403,7 +403,12 @@ def listed_meanwhile(serving: Served, page: Page) -> None:
         """() => {
           const { server } = filetools, json = server.json.bind(server);
           const gate = new Promise((open) => { window.open_ = open; });
-          server.json = async (...asked) => { const answer = await json(...asked); window.isListed = true; await gate; return answer; };
+          server.json = async (...asked) => {
+            const answer = await json(...asked);
+            window.isListed = true;
+            await gate;
+            return answer;
+          };
         }"""
     )
     row(page, "src").click()
@@ -507,7 +512,8 @@ def test_a_file_that_the_mirror_lacks_is_marked_until_it_has_it(
     with served(root, "--mirror", str(mirror)) as serving:
         serving.log_in(page)
         serving.does("write_file", path="b.txt", content="one\n")
-        until(page, "!document.getElementById('tree-note').textContent")
+        expect(row(page, "b.txt")).to_be_visible()
+        until(page, "!document.querySelector('#tree [data-badge=mirror]')")
         mirror.rename(tmp_path / "away")
         serving.does("write_file", path="c.txt", content="one\n")
         expect(badge(page, "c.txt", "mirror")).to_have_attribute("aria-label", "not in the mirror yet")
