@@ -13,6 +13,7 @@ const TYPING_MS = 600;
 const WRITING = /^(write|edit|append|insert|apply|move|copy|delete|create|undo)/;
 const UNSEEN = /[\p{Cc}\u2028\u2029\u200e\u200f\u202a-\u202e\u2066-\u2069]/gu; // breaks lines, or turns text around
 
+const READ = ":hover, :focus-within"; // somebody is at the tree, which must not move by itself then
 const MARKUP = `<div id="tree-head">
 <input id="filter" type="search" placeholder="Filter files" aria-label="Filter files" autocomplete="off" spellcheck="false">
 <div id="tree-tools" role="toolbar" aria-label="Files">
@@ -276,14 +277,9 @@ class Tree {
     this.#batch.splice(0, done);
     this.#timer = this.#batch.length ? setTimeout(() => this.#apply()) : null;
     for (const path of created.length > MOST_REVEALED ? created.slice(-1) : created) {
-      this.#openTo(path).then((node) => path === created.at(-1) && !this.#isRead && (this.#goal = node));
+      this.#openTo(path).then((node) => path === created.at(-1) && !this.tree.matches(READ) && (this.#goal = node));
     }
     this.#draw();
-  }
-
-  /** Whether the person is at the tree, which must not move by itself then. */
-  get #isRead() {
-    return this.tree.matches(":hover, :focus-within");
   }
 
   #take(event) {
@@ -292,7 +288,7 @@ class Tree {
     for (const each of old ? [old, path] : [path]) this.#root.nearest(parentOf(each)).missed?.push(event);
     const active = this.#active;
     const moved = what === "renamed" ? this.#remove(old) : null;
-    if (moved && this.#active !== active) this.#active = active;
+    if (moved) this.#active = active;
     if (what === "deleted") this.#remove(path);
     else if (what !== "modified") this.#insert(path, kind === "directory", moved);
     if (what === "deleted") return void this.#unmirrored.delete(path);
@@ -375,7 +371,7 @@ class Tree {
     if (this.#isStale) this.#rows = this.#found ?? this.#root.addRows([]);
     this.#isStale = false;
     this.sheet.style.height = `${this.#rows.length * ROW}px`;
-    if (before !== this.#rows && (top || this.#isRead)) {
+    if (before !== this.#rows && (top || this.tree.matches(READ))) {
       const first = Math.floor(top / ROW);
       const seen = before.slice(first, first + Math.ceil(this.tree.clientHeight / ROW));
       const kept = seen.findIndex((row) => this.#rows.includes(row));
@@ -418,6 +414,7 @@ class Tree {
     if (focused && !isButton && document.activeElement !== drawn.get(this.#active)) this.focus();
   }
 
+  /** Give a row what it shows, unless it shows that already. */
   #drawRow(element, row, place, writing) {
     const { path, parent } = row;
     const isActive = row === this.#active;
@@ -455,15 +452,11 @@ class Tree {
   #drawTail(element, folder) {
     if (folder.cursor && !folder.error && !folder.loading) this.#load(folder);
     const text = folder.error ?? "Loading …";
-    if (element.known === text) return;
-    element.known = text;
+    if (element.textContent.startsWith(text)) return;
     element.className = "more";
     element.style.paddingLeft = `${22 + folder.level * 14}px`;
-    element.replaceChildren(text);
-    if (!folder.error) return;
-    const again = make("button", { type: "button" }, "Retry");
-    again.onclick = () => this.#load(folder, true);
-    element.append(" ", again);
+    element.replaceChildren(text, " ", ...(folder.error ? [make("button", { type: "button" }, "Retry")] : []));
+    if (folder.error) element.lastChild.onclick = () => this.#load(folder, true);
   }
 
   #tell() {
