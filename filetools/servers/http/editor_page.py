@@ -48,7 +48,12 @@ class EditorPage:
         """Where Monaco's own files are."""
         html = contents.pop("index.html").decode()
         core = next(_monaco_folder().glob("editor.api-*.js")).name
-        named = {"base": f"{ASSETS}/{self.digest}", "monaco": self.monaco, "core": core}
+        base = f"{ASSETS}/{self.digest}"
+        # Else a browser asks for a module only when it has read another one that imports it.
+        modules = "\n".join(
+            f'<link rel="modulepreload" href="{base}/{name}">' for name in contents if name.endswith(".js")
+        )
+        named = {"base": base, "monaco": self.monaco, "core": core, "modules": modules}
         for name, value in named.items():
             html = html.replace(f"{{{{{name}}}}}", value)
         self._html = html

@@ -25,12 +25,9 @@ async function load() {
   window.require.config({ paths: { vs: base } });
   await new Promise((resolve, reject) => window.require(["vs/editor/editor.main"], resolve, reject));
   const { editor, languages } = window.monaco;
-  const { css, html, json, typescript } = languages;
-  const { handlebarDefaults, htmlDefaults, razorDefaults } = html;
-  const all = [css.cssDefaults, css.lessDefaults, css.scssDefaults, handlebarDefaults, htmlDefaults, razorDefaults];
-  all.push(typescript.javascriptDefaults, typescript.typescriptDefaults);
-  for (const each of all) each.setModeConfiguration({});
-  json.jsonDefaults.setModeConfiguration({ tokens: true });
+  const all = ["css", "html", "typescript"].flatMap((name) => Object.values(languages[name]));
+  for (const each of all) each?.setModeConfiguration?.({});
+  languages.json.jsonDefaults.setModeConfiguration({ tokens: true });
   mend(editor, "vs", "comment:006600 number:076543 type:006666 attribute.name:b00000 annotation:5c5c5c", {
     "editorLineNumber.dimmedForeground": "#237893",
     "editorBracketHighlight.foreground2": "#1a6b25",
