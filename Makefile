@@ -63,8 +63,9 @@ reference: $(VENV)/.installed-dev ## write docs/reference from the code, docs/fi
 	$(BIN)/python -m tests.support.reference
 	$(BIN)/python -m tests.support.fidelity_page
 
-picture: $(VENV)/.installed-dev ## draw docs/pictures/demo.svg from a run of the demo
+picture: $(VENV)/.installed-dev ## draw the pictures in docs/ from a run of the demo and from the editor page
 	$(BIN)/python -m tests.support.demo_picture
+	$(BIN)/python -m tests.support.page_pictures "$$(mktemp -d)" working
 
 site: $(VENV)/.installed-docs ## build the site from docs/ into site/, every warning an error
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --clean

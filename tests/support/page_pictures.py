@@ -1,6 +1,6 @@
 """The states that the editor page can be in, played on the real page, and a picture of each.
 
-`python -m tests.support.page_pictures [FOLDER]` writes them all; the tests of accessibility look at the same states.
+`python -m tests.support.page_pictures [FOLDER [STATE …]]` writes them all, or those of some states; the tests of accessibility look at the same states.
 """
 
 from __future__ import annotations
@@ -306,7 +306,7 @@ def played(name: str, browser: Browser, folder: Path, **options: Any) -> Iterato
 
 
 def main() -> None:
-    """Save a picture of every state, light and dark, wide and narrow."""
+    """Save a picture of every state, light and dark, wide and narrow; one of them is the README's."""
     os.environ[REQUIRED] = "1"
     named = sys.argv[2:] or list(STATES)
     folder = Path(sys.argv[1] if len(sys.argv) > 1 else tempfile.mkdtemp(prefix="pictures-"))
@@ -320,6 +320,8 @@ def main() -> None:
                 played(name, browser, Path(temporary), color_scheme=scheme, viewport=size) as stage,
             ):
                 stage.page.screenshot(path=picture)
+            if picture.name == "working-light-1280.png":
+                PICTURE.write_bytes(picture.read_bytes())
         browser.close()
     print(folder)  # noqa: T201 - where they are
 
