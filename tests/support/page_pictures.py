@@ -30,6 +30,7 @@ SIZES: Final[tuple[ViewportSize, ...]] = ({"width": 1280, "height": 800}, {"widt
 PICTURE: Final = REPOSITORY / "docs" / "pictures" / "editor-page.png"
 _APP: Final = '''"""A small shop."""
 
+import json
 from pathlib import Path
 
 PRICES = Path("prices.json")
