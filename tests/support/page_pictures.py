@@ -1,6 +1,7 @@
 """The states that the editor page can be in, played on the real page, and a picture of each.
 
-`python -m tests.support.page_pictures [FOLDER [STATE …]]` writes them all, or those of some states; the tests of accessibility look at the same states.
+`python -m tests.support.page_pictures [FOLDER [STATE …]]` writes them all, or those of some states; the tests of
+accessibility look at the same states.
 """
 
 from __future__ import annotations
