@@ -9,7 +9,7 @@ import { mountQuestions } from "./questions.js";
 const LOGIN = "filetools-login";
 const SESSION = "filetools-session";
 const PARTS =
-  "#question-bar button, #tree, [role=tab][aria-selected=true], #asked > *, .native-edit-context, .inputarea, .viewing, .empty, #file-bar, #status";
+  "#question-bar button, #tree[tabindex='0'], #tree [tabindex='0'], [role=tab][aria-selected=true], #asked > *, .native-edit-context, .inputarea, .viewing, .empty, #file-bar, #status";
 
 const status = document.getElementById("status");
 const connection = document.getElementById("connection");
