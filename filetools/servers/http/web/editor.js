@@ -2,6 +2,7 @@
 
 import { Binding } from "./binding.js";
 import { Others } from "./carets.js";
+import { make } from "./elements.js";
 import { monaco } from "./monaco.js";
 import { isViewed, readOnlyView } from "./views.js";
 
@@ -32,14 +33,6 @@ const OPTIONS = {
   wordBasedSuggestions: "off",
   wordWrap: "off",
 };
-
-/** Make an element with attributes and children. */
-function make(tag, attributes = {}, ...children) {
-  const node = document.createElement(tag);
-  for (const [name, value] of Object.entries(attributes)) node.setAttribute(name, value);
-  node.append(...children);
-  return node;
-}
 
 const nameOf = (path) => path.split("/").at(-1);
 

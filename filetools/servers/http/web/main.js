@@ -75,9 +75,13 @@ function start(key) {
   const live = new Live({ key, session });
   const server = new Server(key, session);
   const context = { live, server, say, title };
-  let editor = null;
-  const tree = mountTree(document.getElementById("side"), { ...context, onOpen: (path) => editor.open(path) });
-  const questions = mountQuestions(document.body, {
+  let [editor, questions] = [];
+  const tree = mountTree(document.getElementById("side"), {
+    ...context,
+    askInline: (question) => questions.askInline(question),
+    onOpen: (path) => editor.open(path),
+  });
+  questions = mountQuestions(document.body, {
     ...context,
     monaco: () => editor.monaco,
     keepText: (path, text) => editor.put(path, text),

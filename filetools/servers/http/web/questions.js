@@ -1,6 +1,7 @@
 /** What a person is asked: approvals and conflicts, one at a time, and never in the midst of typing. */
 
 import { hueOf, nameOf } from "./carets.js";
+import { make } from "./elements.js";
 import { applyEdits, diffEdits, transform } from "./live.js";
 
 const TYPING_MS = 1500; // whoever pressed a key that recently is not interrupted
@@ -16,13 +17,6 @@ const REASONS = {
   conflict: "It meets text that is not saved.",
   prompt: "Agents ask here before they change files.",
 };
-
-function make(tag, attributes = {}, ...children) {
-  const node = document.createElement(tag);
-  for (const [name, value] of Object.entries(attributes)) node.setAttribute(name, value);
-  node.append(...children);
-  return node;
-}
 
 /** Return the start of a merge: all of ours, and what theirs changed elsewhere; and how many of their changes are left out. */
 export function begunMerge(base, ours, theirs) {
@@ -117,16 +111,17 @@ class Questions {
       button.onclick = () => box.end(value);
       row.append(button);
     }
-    const wait = guard(row);
+    const isTextLeft = before?.closest("#editor"); // whose letters may be on their way
+    const wait = isTextLeft && guard(row);
     box.onkeydown = (event) => {
-      if (isLetter(event) && (event.target === box || event.key !== " ")) {
+      if (isTextLeft && isLetter(event) && (event.target === box || event.key !== " ")) {
         wait();
-        before?.focus(); // before the browser puts the letter in
+        before.focus(); // before the browser puts the letter in
       } else if (event.key === "Escape") this.#press(event, { click: () => box.end(null) });
       else if (event.key === "Enter" && event.target === box) this.#press(event, row.firstChild);
     };
     document.getElementById("asked").append(box);
-    if (!this.#isTyping) box.focus();
+    if (!isTextLeft || !this.#isTyping) box.focus();
     return box;
   }
 

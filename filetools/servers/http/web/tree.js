@@ -1,5 +1,7 @@
 /** The tree of files: folders loaded page by page, kept right by events, with only the rows in view in the page. */
 
+import { make } from "./elements.js";
+
 const ROW = 22; // pixels
 const MARGIN = 12; // rows above and below the view
 const BATCH_MS = 100;
@@ -34,13 +36,6 @@ function compare(one, other) {
   if (one.isFolder !== other.isFolder) return one.isFolder ? -1 : 1;
   if (one.key !== other.key) return one.key < other.key ? -1 : 1;
   return one.name < other.name ? -1 : Number(one.name > other.name);
-}
-
-function make(tag, attributes = {}, ...children) {
-  const node = document.createElement(tag);
-  for (const [name, value] of Object.entries(attributes)) node.setAttribute(name, value);
-  node.append(...children);
-  return node;
 }
 
 /** A file or a folder; lives as long as it is known. */
@@ -567,16 +562,18 @@ class Tree {
     input.setSelectionRange(old ? parentOf(old).length + old.includes("/") : input.value.length, input.value.length);
   }
 
-  #askDelete() {
-    const node = this.#active;
-    if (!node) return;
-    const { path, isFolder } = node;
-    const yes = make("button", { class: "danger" }, "Delete");
-    this.#show(`Delete ${shown(path)}? “filetools undo” brings it back.`, yes, async () => {
-      await this.#operate({ op: "delete", path, recursive: isFolder });
-      this.#remove(path);
-    });
-    yes.focus();
+  async #askDelete() {
+    const { path, isFolder } = this.#active ?? {};
+    if (!path) return;
+    const actions = [{ label: "Delete", value: "delete", kind: "danger" }, { label: "Cancel", value: null }];
+    const question = { title: `Delete ${shown(path)}?`, text: "“filetools undo” brings it back.", actions };
+    if ((await this.askInline(question)) !== "delete") return;
+    await this.#operate({ op: "delete", path, recursive: isFolder }).then(() => this.#remove(path), (error) => this.#refused(error));
+  }
+
+  #refused({ status, message, suggestedAction }) {
+    const text = status === 412 ? "It exists already. Choose another name." : `${message} ${suggestedAction ?? ""}`;
+    this.say(text.trim(), { kind: "error" });
   }
 
   #operate(operation) {
@@ -584,11 +581,11 @@ class Tree {
   }
 
   #show(what, yes, work) {
-    const no = make("button", { type: "button" }, "Cancel");
     const end = () => {
       this.asking.hidden = true;
       this.focus();
     };
+    const no = make("button", { type: "button" }, "Cancel");
     no.onclick = end;
     this.asking.onkeydown = (event) => {
       if (event.key !== "Escape") return;
@@ -597,10 +594,7 @@ class Tree {
     };
     this.asking.onsubmit = (event) => {
       event.preventDefault();
-      work().then(end, ({ status, message, suggestedAction }) => {
-        const text = status === 412 ? "It exists already. Choose another name." : `${message} ${suggestedAction ?? ""}`;
-        this.say(text.trim(), { kind: "error" });
-      });
+      work().then(end, (error) => this.#refused(error));
     };
     this.asking.replaceChildren(what, yes, no);
     this.asking.hidden = false;

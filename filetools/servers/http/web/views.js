@@ -1,5 +1,7 @@
 /** What is shown of a file that no editor opens: binary, or too large. Read-only. */
 
+import { make } from "./elements.js";
+
 const SHOWN_BYTES = 64 * 1024;
 const ROW_BYTES = 16;
 
@@ -27,13 +29,6 @@ export function hexOf(bytes) {
   return rows.join("\n");
 }
 
-function part(tag, className, text) {
-  const node = document.createElement(tag);
-  node.className = className;
-  node.textContent = text;
-  return node;
-}
-
 /** Return an element that shows a file: what it is, its size and version, a link to all of it, and how it begins. */
 export async function readOnlyView(server, path, error) {
   const asked = server.json("POST", "/v1/tools/file_info", { path });
@@ -41,19 +36,16 @@ export async function readOnlyView(server, path, error) {
   const isText = error.code === "FILE_TOO_LARGE" && !bytes.includes(0);
   const size = info.data?.size ?? total;
   const kind = isText ? "A text that is too large to edit here" : "A binary file";
-  const view = part("section", "view", "");
-  view.setAttribute("aria-label", `${path}, read-only`);
   const version = info.data?.version?.slice(0, 19) ?? "unknown";
-  const facts = [`${sizeOf(size)} (${size} bytes)`, `version ${version}`, "read-only"];
-  view.append(part("h2", "", `${kind}: ${path}`), part("p", "facts", facts.join(" · ")));
-  const link = part("a", "", "Download");
-  link.href = server.fileUrl(path);
-  link.download = path.split("/").at(-1);
+  const facts = `${sizeOf(size)} (${size} bytes) · version ${version} · read-only`;
+  const link = make("a", { href: server.fileUrl(path), download: path.split("/").at(-1) }, "Download");
   const begins = size > bytes.length ? ` The first ${sizeOf(bytes.length)}:` : "";
-  const row = part("p", "", "");
-  row.append(link, begins);
-  const content = part("pre", "", isText ? new TextDecoder().decode(bytes) : hexOf(bytes));
-  content.tabIndex = 0;
-  view.append(row, content);
-  return view;
+  return make(
+    "section",
+    { class: "view", "aria-label": `${path}, read-only` },
+    make("h2", {}, `${kind}: ${path}`),
+    make("p", { class: "facts" }, facts),
+    make("p", {}, link, begins),
+    make("pre", { tabindex: 0 }, isText ? new TextDecoder().decode(bytes) : hexOf(bytes)),
+  );
 }

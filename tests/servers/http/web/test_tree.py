@@ -173,7 +173,7 @@ def test_files_are_made_renamed_and_deleted_by_keyboard_alone(serving: Served, p
     page.keyboard.press("Escape")
     expect(row(page, "notes/plan.md")).to_be_visible()
     page.keyboard.press("Delete")
-    expect(page.locator("#tree-asking")).to_contain_text("Delete notes/plan.md?")
+    expect(page.get_by_role("alertdialog", name="Delete notes/plan.md?")).to_be_focused()
     page.keyboard.press("Enter")
     expect(row(page, "notes/plan.md")).to_have_count(0)
     assert list((serving.root / "notes").iterdir()) == []
