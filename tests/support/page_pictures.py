@@ -237,7 +237,7 @@ def _deleting(stage: Stage) -> None:
     expect(stage.page.locator("#tree [aria-selected='true']")).to_be_visible()
     stage.page.focus("#tree")
     stage.page.keyboard.press("Delete")
-    expect(stage.page.locator("#tree-asking")).to_be_visible()
+    expect(stage.page.get_by_role("alertdialog")).to_be_focused()
 
 
 @dataclass(frozen=True)

@@ -124,4 +124,3 @@ class OpenDocument:
         )
         if not self._offer(text_of(told)):
             self.is_stale = True
-

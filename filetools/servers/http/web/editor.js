@@ -100,6 +100,8 @@ class Editor {
 
   /** Open a file in a tab of its own, or show the tab that it has. */
   async open(path, { focus = true } = {}) {
+    const part = () => document.activeElement.closest("#tree") ?? document.activeElement;
+    const at = part();
     let tab = this.tabs.find((each) => each.path === path);
     if (!tab) {
       tab = new Tab(path);
@@ -109,7 +111,8 @@ class Editor {
     }
     this.#show(tab);
     await tab.loading;
-    if (focus && this.active === tab) this.focus();
+    const isStill = [at, document.body].includes(part()); // else the person has gone on elsewhere
+    if (focus && isStill && this.active === tab) this.focus();
   }
 
   /** Open a file and put a text in place of its own, as if it had been typed. */

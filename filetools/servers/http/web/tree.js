@@ -112,7 +112,8 @@ class Tree {
   #frame = 0;
   #batch = [];
   #timer = null;
-  #marks = new Map(); // path -> {kind, actor}
+  #marks = new Map(); // path -> {kind, actor, ends}, oldest first
+  #markTimer = null;
   #writing = new Map(); // call -> path
   #dirty = new Set(); // paths, as the next
   #unmirrored = new Set();
@@ -288,9 +289,21 @@ class Tree {
     else if (what !== "modified") this.#insert(path, kind === "directory", moved);
     if (what === "deleted") return void this.#unmirrored.delete(path);
     if (this.#mirrors.some((mirror) => mirror.state !== "ready")) this.#unmirrored.add(path);
-    const mark = { kind: what === "modified" ? "changed" : "new", actor: event.actor.id };
-    this.#marks.set(path, mark);
-    setTimeout(() => this.#marks.get(path) === mark && this.#marks.delete(path) && this.#draw(), MARK_MS);
+    this.#marks.delete(path); // so that the oldest stands first
+    this.#marks.set(path, { kind: what === "modified" ? "changed" : "new", actor: event.actor.id, ends: performance.now() + MARK_MS });
+    this.#markTimer ??= setTimeout(() => this.#forgetMarks(), MARK_MS);
+  }
+
+  #forgetMarks() {
+    this.#markTimer = null;
+    for (const [path, { ends }] of this.#marks) {
+      if (ends > performance.now()) {
+        this.#markTimer = setTimeout(() => this.#forgetMarks(), ends - performance.now() + BATCH_MS);
+        break;
+      }
+      this.#marks.delete(path);
+    }
+    this.#draw();
   }
 
   #seeMirrors(mirrors) {
@@ -556,7 +569,7 @@ class Tree {
       else await this.#operate(old ? { op: "move", source: old, destination: path } : { op: "create_directory", path });
       this.#insert(path, old ? node.isFolder : kind === "folder", this.#remove(old));
       await this.reveal(path);
-      if (kind === "file") this.onOpen(path);
+      return kind === "file" && path;
     });
     input.focus();
     input.setSelectionRange(old ? parentOf(old).length + old.includes("/") : input.value.length, input.value.length);
@@ -594,7 +607,10 @@ class Tree {
     };
     this.asking.onsubmit = (event) => {
       event.preventDefault();
-      work().then(end, (error) => this.#refused(error));
+      work().then((path) => {
+        end();
+        if (path) this.onOpen(path);
+      }, (error) => this.#refused(error));
     };
     this.asking.replaceChildren(what, yes, no);
     this.asking.hidden = false;
