@@ -9,100 +9,99 @@ import { mountQuestions } from "./questions.js";
 const LOGIN = "filetools-login";
 const SESSION = "filetools-session";
 const PARTS =
-  "#question-bar button, #tree[tabindex='0'], #tree [tabindex='0'], [role=tab][aria-selected=true], #asked > *, .native-edit-context, .inputarea, .viewing, .empty, #file-bar, #status";
+	"#question-bar button, #tree[tabindex='0'], #tree [tabindex='0'], [role=tab][aria-selected=true], #asked > *, .native-edit-context, .inputarea, .viewing, .empty, #file-bar, #status";
 
 const status = document.getElementById("status");
 const connection = document.getElementById("connection");
 
 /** Tell the person something: a line at the bottom, read out by screen readers. */
 function say(text, { kind = "info" } = {}) {
-  status.textContent = text;
-  status.dataset.kind = kind;
-  status.setAttribute("role", kind === "error" ? "alert" : "status");
+	status.textContent = text;
+	status.dataset.kind = kind;
+	status.setAttribute("role", kind === "error" ? "alert" : "status");
 }
 
 /** Let F6 and Shift+F6 go round the parts of the page that are shown. */
 function goRound(event) {
-  if (event.key !== "F6" || event.ctrlKey || event.altKey || event.metaKey || document.querySelector("dialog[open]")) return;
-  event.preventDefault();
-  const parts = [...document.querySelectorAll(PARTS)].filter((part) => part.checkVisibility());
-  const lies = (where) => (part) => document.activeElement.compareDocumentPosition(part) & where;
-  const before = () => parts.findLast(lies(Node.DOCUMENT_POSITION_PRECEDING)) ?? parts.at(-1);
-  const after = () => parts.find(lies(Node.DOCUMENT_POSITION_FOLLOWING)) ?? parts[0];
-  (event.shiftKey ? before() : after()).focus();
+	if (event.key !== "F6" || event.ctrlKey || event.altKey || event.metaKey || document.querySelector("dialog[open]")) return;
+	event.preventDefault();
+	const parts = [...document.querySelectorAll(PARTS)].filter((part) => part.checkVisibility());
+	const lies = (where) => (part) => document.activeElement.compareDocumentPosition(part) & where;
+	const before = () => parts.findLast(lies(Node.DOCUMENT_POSITION_PRECEDING)) ?? parts.at(-1);
+	const after = () => parts.find(lies(Node.DOCUMENT_POSITION_FOLLOWING)) ?? parts[0];
+	(event.shiftKey ? before() : after()).focus();
 }
 
 function windowName() {
-  const name = sessionStorage.getItem(SESSION) || `window-${crypto.getRandomValues(new Uint32Array(1))[0].toString(36)}`;
-  sessionStorage.setItem(SESSION, name);
-  return name;
+	const name = sessionStorage.getItem(SESSION) || `window-${crypto.getRandomValues(new Uint32Array(1))[0].toString(36)}`;
+	sessionStorage.setItem(SESSION, name);
+	return name;
 }
 
 const SENTENCES = {
-  connecting: "Connecting …",
-  waiting: "The server does not answer. What you type is kept in this window, and sent when it is back.",
-  "logged-out":
-    "Your login is over. What you typed is kept in this window: run “filetools serve --open” on this root again, and it goes on.",
-  closed: "Disconnected.",
+	connecting: "Connecting …",
+	waiting: "The server does not answer. What you type is kept in this window, and sent when it is back.",
+	"logged-out":
+		"Your login is over. What you typed is kept in this window: run “filetools serve --open” on this root again, and it goes on.",
 };
 
 function tellConnection(state) {
-  connection.dataset.state = state;
-  connection.hidden = state === "connected";
-  connection.textContent = SENTENCES[state] || "";
+	connection.dataset.state = state;
+	connection.hidden = state === "connected";
+	connection.textContent = SENTENCES[state] || "";
 }
 
 function askForLogin() {
-  connection.hidden = false;
-  connection.dataset.state = "no-login";
-  connection.textContent =
-    "This page is for people who have logged in. Run “filetools serve ROOT --open” and use the address that it prints.";
-  addEventListener("storage", (event) => {
-    if (event.key === LOGIN && event.newValue) location.reload();
-  });
+	connection.hidden = false;
+	connection.dataset.state = "no-login";
+	connection.textContent =
+		"This page is for people who have logged in. Run “filetools serve ROOT --open” and use the address that it prints.";
+	addEventListener("storage", (event) => {
+		if (event.key === LOGIN && event.newValue) location.reload();
+	});
 }
 
 const titled = { file: "", questions: 0 };
 
 /** Say in the title of the window what is open, and how many questions wait. */
 function title(parts) {
-  const { file, questions } = Object.assign(titled, parts);
-  document.title = `${questions ? `(${questions}) ` : ""}${file ? `${file} · ` : ""}filetools`;
+	const { file, questions } = Object.assign(titled, parts);
+	document.title = `${questions ? `(${questions}) ` : ""}${file ? `${file} · ` : ""}filetools`;
 }
 
 function start(key) {
-  const session = windowName();
-  const live = new Live({ key, session });
-  const server = new Server(key, session);
-  const context = { live, server, say, title };
-  let [editor, questions] = [];
-  const tree = mountTree(document.getElementById("side"), {
-    ...context,
-    askInline: (question) => questions.askInline(question),
-    onOpen: (path) => editor.open(path),
-  });
-  questions = mountQuestions(document.body, {
-    ...context,
-    monaco: () => editor.monaco,
-    keepText: (path, text) => editor.put(path, text),
-  });
-  editor = mountEditor(document.getElementById("main"), {
-    ...context,
-    askInline: questions.askInline,
-    mergeDialog: questions.mergeDialog,
-  });
-  addEventListener("keydown", goRound, true);
-  document.getElementById("question").addEventListener("close", () => {
-    if (!document.activeElement.closest("#parts, dialog")) editor.focus(); // it had been on what is not shown any more
-  });
-  live.on("state", tellConnection);
-  tellConnection(live.state);
-  addEventListener("storage", (event) => {
-    if (event.key !== LOGIN || !event.newValue) return;
-    server.key = event.newValue;
-    live.login(event.newValue);
-  });
-  window.filetools = { live, server, tree, editor, questions };
+	const session = windowName();
+	const live = new Live({ key, session });
+	const server = new Server(key, session);
+	const context = { live, server, say, title };
+	let [editor, questions] = [];
+	const tree = mountTree(document.getElementById("side"), {
+		...context,
+		askInline: (question) => questions.askInline(question),
+		onOpen: (path) => editor.open(path),
+	});
+	questions = mountQuestions(document.body, {
+		...context,
+		monaco: () => editor.monaco,
+		keepText: (path, text) => editor.put(path, text),
+	});
+	editor = mountEditor(document.getElementById("main"), {
+		...context,
+		askInline: questions.askInline,
+		mergeDialog: questions.mergeDialog,
+	});
+	addEventListener("keydown", goRound, true);
+	document.getElementById("question").addEventListener("close", () => {
+		if (!document.activeElement.closest("#parts, dialog")) editor.focus(); // it had been on what is not shown any more
+	});
+	live.on("state", tellConnection);
+	tellConnection(live.state);
+	addEventListener("storage", (event) => {
+		if (event.key !== LOGIN || !event.newValue) return;
+		server.key = event.newValue;
+		live.login(event.newValue);
+	});
+	window.filetools = { live, server, tree, editor, questions };
 }
 
 const key = localStorage.getItem(LOGIN);

@@ -7,411 +7,405 @@ import { applyEdits, diffEdits, transform } from "./live.js";
 const TYPING_MS = 1500; // whoever pressed a key that recently is not interrupted
 const GUARD_MS = 500; // a key that was meant for the text answers nothing
 const STEP_MS = 2000;
-const WIDE = "(min-width: 1000px)"; // below, a diff has one column
 const PLAIN = {
-  automaticLayout: true, minimap: { enabled: false }, tabFocusMode: true, scrollBeyondLastLine: false, unusualLineTerminators: "off",
-  occurrencesHighlight: "off", wordBasedSuggestions: "off", links: false, // they report errors when the text goes meanwhile
+	automaticLayout: true, minimap: { enabled: false }, tabFocusMode: true, scrollBeyondLastLine: false, unusualLineTerminators: "off",
+	occurrencesHighlight: "off", wordBasedSuggestions: "off", links: false, // they report errors when the text goes meanwhile
 };
 const REASONS = {
-  protected: "This file can make other programs run code.",
-  conflict: "It meets text that is not saved.",
-  prompt: "Agents ask here before they change files.",
+	protected: "This file can make other programs run code.",
+	conflict: "It meets text that is not saved.",
+	prompt: "Agents ask here before they change files.",
 };
 
 /** Return the start of a merge: all of ours, and what theirs changed elsewhere; and how many of their changes are left out. */
 export function begunMerge(base, ours, theirs) {
-  if (base === null || base === undefined) return { text: ours, left: 0 };
-  const mine = diffEdits(base, ours);
-  const all = diffEdits(base, theirs);
-  const meets = (edit) => mine.some((own) => own.start <= edit.end && edit.start <= own.end);
-  const clean = all.filter((edit) => !meets(edit));
-  return { text: applyEdits(ours, transform(clean, mine, false)), left: all.length - clean.length };
+	if (base === null || base === undefined) return { text: ours, left: 0 };
+	const mine = diffEdits(base, ours);
+	const all = diffEdits(base, theirs);
+	const meets = (edit) => mine.some((own) => own.start <= edit.end && edit.start <= own.end);
+	const clean = all.filter((edit) => !meets(edit));
+	return { text: applyEdits(ours, transform(clean, mine, false)), left: all.length - clean.length };
 }
 
 /** Keep the buttons of an answer off for a moment; returns what does so again, for a letter that was meant for the text. */
 function guard(row) {
-  let timer;
-  const wait = () => {
-    clearTimeout(timer);
-    for (const button of row.children) button.disabled = true;
-    timer = setTimeout(() => [...row.children].forEach((button) => (button.disabled = false)), GUARD_MS);
-  };
-  wait();
-  return wait;
+	let timer;
+	const wait = () => {
+		clearTimeout(timer);
+		for (const button of row.children) button.disabled = true;
+		timer = setTimeout(() => [...row.children].forEach((button) => (button.disabled = false)), GUARD_MS);
+	};
+	wait();
+	return wait;
 }
 
 const isLetter = ({ key, ctrlKey, metaKey, altKey }) => key.length === 1 && !ctrlKey && !metaKey && !altKey;
 
 class Questions {
-  #queue = new Map(); // approval id -> {request, ends, isOwn, box, draft}; `ends` in this page's own clock
-  #shown = null; // id of the one in the dialog
-  #lastKey = -Infinity;
-  #wait = () => {}; // keeps the buttons of the dialog off
-  #disposals = []; // what the dialog has to give up when it closes
+	#queue = new Map(); // approval id -> {request, ends, isOwn, box, draft}; `ends` in this page's own clock
+	#shown = null; // id of the one in the dialog
+	#lastKey = -Infinity;
+	#wait = () => {}; // keeps the buttons of the dialog off
+	#disposals = []; // what the dialog has to give up when it closes
 
-  constructor(context) {
-    Object.assign(this, context);
-    this.count = make("span", { id: "question-count" });
-    this.open = make("button", { type: "button" }, "Answer (F8)");
-    this.open.onclick = () => this.#showNext();
-    this.bar = make("div", { id: "question-bar", role: "alert", hidden: "" }, this.count, this.open);
-    this.dialog = make("dialog", { id: "question", "aria-labelledby": "question-title" });
-    document.body.prepend(this.bar);
-    document.body.append(this.dialog);
-    this.dialog.oncancel = (event) => event.preventDefault(); // Escape is an answer, after the guard
-    this.dialog.onclose = () => this.dialog.open || this.#hide();
-    addEventListener("keydown", (event) => this.#key(event), true);
-    this.live.on("approval", (frame) => this.#hear(frame));
-    this.live.on("snapshot", ({ approvals }) => this.#begin(approvals));
-    this.live.on("state", () => this.#tell());
-    setInterval(() => this.#tick(), 1000);
-  }
+	constructor(context) {
+		Object.assign(this, context);
+		this.count = make("span", { id: "question-count" });
+		this.open = make("button", { type: "button" }, "Answer (F8)");
+		this.open.onclick = () => this.#showNext();
+		this.bar = make("div", { id: "question-bar", role: "alert", hidden: "" }, this.count, this.open);
+		this.dialog = make("dialog", { id: "question", "aria-labelledby": "question-title" });
+		document.body.prepend(this.bar);
+		document.body.append(this.dialog);
+		this.dialog.oncancel = (event) => event.preventDefault(); // Escape is an answer, after the guard
+		this.dialog.onclose = () => this.dialog.open || this.#hide();
+		addEventListener("keydown", (event) => this.#key(event), true);
+		this.live.on("approval", (frame) => this.#hear(frame));
+		this.live.on("snapshot", ({ approvals }) => this.#begin(approvals));
+		this.live.on("state", () => this.#tell());
+		setInterval(() => this.#tick(), 1000);
+	}
 
-  /**
-   * Ask something in a line above the text; nothing else stops, and letters go on into the text. F8 leads there.
-   * @param {{title: string, text: string, actions: {label: string, value: string, kind?: string}[]}} question
-   * @returns {Promise<string|null>} The value of the action; null if it was dismissed.
-   */
-  askInline(question) {
-    return new Promise((resolve) => this.#inline(question, resolve));
-  }
+	/** Ask {title, text, actions: [{label, value, kind}]} in a line above the text; F8 leads there. Resolves with a value, or null. */
+	askInline(question) {
+		return new Promise((resolve) => this.#inline(question, resolve));
+	}
 
-  /** Let a person merge two texts; resolves with the result, or null. */
-  mergeDialog({ path, base, ours, theirs }) {
-    this.#hide(); // a question of somebody else waits again
-    return new Promise((resolve) => {
-      this.#fill(`Merge ${path}`);
-      const merged = this.#mergePanes({ base, ours, theirs, names: ["Your text", "Result", "In the file"] });
-      const end = (value) => {
-        resolve(value);
-        this.#hide();
-        this.#offer();
-      };
-      this.#disposals.push(() => resolve(null));
-      this.#present([
-        ["Use the result", async () => end((await merged).getValue()), "primary"],
-        ["Cancel", () => end(null)],
-      ]);
-    });
-  }
+	/** Let a person merge two texts; resolves with the result, or null. */
+	mergeDialog({ path, base, ours, theirs }) {
+		this.#hide(); // a question of somebody else waits again
+		return new Promise((resolve) => {
+			this.#fill(`Merge ${path}`);
+			const merged = this.#mergePanes({ base, ours, theirs, names: ["Your text", "Result", "In the file"] });
+			const end = (value) => {
+				resolve(value);
+				this.#hide();
+				this.#offer();
+			};
+			this.#disposals.push(() => resolve(null));
+			this.#present([
+				["Use the result", async () => end((await merged).getValue()), "primary"],
+				["Cancel", () => end(null)],
+			]);
+		});
+	}
 
-  #inline({ title, text, actions }, resolve) {
-    const before = document.activeElement;
-    const row = make("div", { class: "question-actions" });
-    const box = make("div", { class: "inline-question", role: "alertdialog", "aria-label": title, tabindex: "-1" });
-    box.append(make("strong", {}, title), make("span", {}, text), row, make("kbd", {}, "F8"));
-    box.end = (value) => {
-      const isInside = box.contains(document.activeElement);
-      box.remove();
-      if (isInside) before?.focus();
-      resolve(value);
-    };
-    for (const { label, value, kind = "" } of actions) {
-      const button = make("button", { type: "button", class: kind }, label);
-      button.onclick = () => box.end(value);
-      row.append(button);
-    }
-    const isTextLeft = before?.closest("#editor"); // whose letters may be on their way
-    const wait = isTextLeft && guard(row);
-    box.onkeydown = (event) => {
-      if (isTextLeft && isLetter(event) && (event.target === box || event.key !== " ")) {
-        wait();
-        before.focus(); // before the browser puts the letter in
-      } else if (event.key === "Escape") this.#press(event, { click: () => box.end(null) });
-      else if (event.key === "Enter" && event.target === box) this.#press(event, row.firstChild);
-    };
-    document.getElementById("asked").append(box);
-    if (!isTextLeft || !this.#isTyping) box.focus();
-    return box;
-  }
+	#inline({ title, text, actions }, resolve) {
+		const before = document.activeElement;
+		const row = make("div", { class: "question-actions" });
+		const box = make("div", { class: "inline-question", role: "alertdialog", "aria-label": title, tabindex: "-1" });
+		box.append(make("strong", {}, title), make("span", {}, text), row, make("kbd", {}, "F8"));
+		box.end = (value) => {
+			const isInside = box.contains(document.activeElement);
+			box.remove();
+			if (isInside) before?.focus();
+			resolve(value);
+		};
+		for (const { label, value, kind = "" } of actions) {
+			const button = make("button", { type: "button", class: kind }, label);
+			button.onclick = () => box.end(value);
+			row.append(button);
+		}
+		const isTextLeft = before?.closest("#editor"); // whose letters may be on their way
+		const wait = isTextLeft && guard(row);
+		box.onkeydown = (event) => {
+			if (isTextLeft && isLetter(event) && (event.target === box || event.key !== " ")) {
+				wait();
+				before.focus(); // before the browser puts the letter in
+			} else if (event.key === "Escape") this.#press(event, { click: () => box.end(null) });
+			else if (event.key === "Enter" && event.target === box) this.#press(event, row.firstChild);
+		};
+		document.getElementById("asked").append(box);
+		if (!isTextLeft || !this.#isTyping) box.focus();
+		return box;
+	}
 
-  get #isTyping() {
-    return performance.now() - this.#lastKey < TYPING_MS;
-  }
+	get #isTyping() {
+		return performance.now() - this.#lastKey < TYPING_MS;
+	}
 
-  #begin(approvals) {
-    const open = new Set(approvals.map((request) => request.id));
-    for (const id of this.#queue.keys()) if (!open.has(id)) this.#drop(id, "was answered while there was no connection");
-    for (const request of approvals) this.#add(request);
-  }
+	#begin(approvals) {
+		const open = new Set(approvals.map((request) => request.id));
+		for (const id of this.#queue.keys()) if (!open.has(id)) this.#drop(id, "was answered while there was no connection");
+		for (const request of approvals) this.#add(request);
+	}
 
-  #hear({ state, approval_id: id, request, reason }) {
-    if (state === "asked") request && this.#add(request);
-    else this.#drop(id, state === "allowed" ? "was allowed" : `was denied${reason ? `: ${reason}` : ""}`);
-  }
+	#hear({ state, approval_id: id, request, reason }) {
+		if (state === "asked") request && this.#add(request);
+		else this.#drop(id, state === "allowed" ? "was allowed" : `was denied${reason ? `: ${reason}` : ""}`);
+	}
 
-  #add(request) {
-    const ends = performance.now() + request.seconds_left * 1000; // whatever this machine's clock says
-    const entry = this.#queue.get(request.id) ?? { request };
-    entry.ends = ends;
-    if (this.#queue.has(request.id)) return;
-    this.#queue.set(request.id, entry);
-    const { actor } = this.live.welcome ?? {};
-    entry.isOwn = request.actor.kind === "editor" && request.actor.session === actor?.session;
-    if (entry.isOwn) this.#askOwn(entry);
-    this.#offer();
-  }
+	#add(request) {
+		const ends = performance.now() + request.seconds_left * 1000; // whatever this machine's clock says
+		const entry = this.#queue.get(request.id) ?? { request };
+		entry.ends = ends;
+		if (this.#queue.has(request.id)) return;
+		this.#queue.set(request.id, entry);
+		const { actor } = this.live.welcome ?? {};
+		entry.isOwn = request.actor.kind === "editor" && request.actor.session === actor?.session;
+		if (entry.isOwn) this.#askOwn(entry);
+		this.#offer();
+	}
 
-  #askOwn(entry) {
-    const { request } = entry;
-    const actions = [{ label: "Save it", value: "allow", kind: "primary" }, { label: "Cancel", value: "deny" }];
-    const question = { title: `${request.path} is protected`, text: REASONS[request.reason] ?? request.description, actions };
-    // Once it is no longer in the queue it was answered elsewhere.
-    const answered = (answer) => this.#queue.has(request.id) && this.#answer(entry, answer ?? "deny");
-    entry.box = this.#inline(question, answered);
-  }
+	#askOwn(entry) {
+		const { request } = entry;
+		const actions = [{ label: "Save it", value: "allow", kind: "primary" }, { label: "Cancel", value: "deny" }];
+		const question = { title: `${request.path} is protected`, text: REASONS[request.reason] ?? request.description, actions };
+		// Once it is no longer in the queue it was answered elsewhere.
+		const answered = (answer) => this.#queue.has(request.id) && this.#answer(entry, answer ?? "deny");
+		entry.box = this.#inline(question, answered);
+	}
 
-  /** Take a question back that needs no answer any more. */
-  #drop(id, told) {
-    const entry = this.#queue.get(id);
-    if (!entry) return;
-    this.#queue.delete(id);
-    entry.box?.end(null);
-    if (this.#shown === id) this.#hide();
-    this.say(`The question about ${entry.request.path} ${told}.`);
-    this.#rescue(entry, told);
-    this.#offer();
-  }
+	/** Take a question back that needs no answer any more. */
+	#drop(id, told) {
+		const entry = this.#queue.get(id);
+		if (!entry) return;
+		this.#queue.delete(id);
+		entry.box?.end(null);
+		if (this.#shown === id) this.#hide();
+		this.say(`The question about ${entry.request.path} ${told}.`);
+		this.#rescue(entry, told);
+		this.#offer();
+	}
 
-  async #answer(entry, answer, text = null) {
-    const { request } = entry;
-    this.#queue.delete(request.id);
-    if (this.#shown === request.id) this.#hide();
-    const words = { allow: "Allowed", allow_for_run: "Allowed for this run", deny: "Denied", cancel: "Cancelled", merge: "Merged" }[answer];
-    this.#showNext(); // the person is answering
-    try {
-      await this.live.answer(request.id, answer, text);
-      this.say(`${words}: ${request.description}`, { kind: "ok" });
-    } catch (error) {
-      this.say(`Not answered: ${error.message}`, { kind: "error" });
-      if (error.code !== "CONNECTION_LOST") this.#rescue(entry, "could not be answered");
-      else if (!this.#queue.has(request.id)) this.#queue.set(request.id, { ...entry, box: null, isOwn: false }); // perhaps it still waits
-    }
-    this.#tell();
-  }
+	async #answer(entry, answer, text = null) {
+		const { request } = entry;
+		this.#queue.delete(request.id);
+		if (this.#shown === request.id) this.#hide();
+		const words = { allow: "Allowed", allow_for_run: "Allowed for this run", deny: "Denied", cancel: "Cancelled", merge: "Merged" }[answer];
+		this.#showNext(); // the person is answering
+		try {
+			await this.live.answer(request.id, answer, text);
+			this.say(`${words}: ${request.description}`, { kind: "ok" });
+		} catch (error) {
+			this.say(`Not answered: ${error.message}`, { kind: "error" });
+			if (error.code !== "CONNECTION_LOST") this.#rescue(entry, "could not be answered");
+			else if (!this.#queue.has(request.id)) this.#queue.set(request.id, { ...entry, box: null, isOwn: false }); // perhaps it still waits
+		}
+		this.#tell();
+	}
 
-  /** Offer the text that a person has merged and nobody wants any more. */
-  async #rescue({ request, draft }, told) {
-    if (draft === undefined) return;
-    const answer = await this.askInline({
-      title: `What you merged into ${request.path} is not written`,
-      text: `The question ${told}.`,
-      actions: [{ label: "Put it into the editor", value: "keep", kind: "primary" }, { label: "Discard", value: "discard", kind: "danger" }],
-    });
-    if (answer === "keep") await this.keepText(request.path, draft);
-  }
+	/** Offer the text that a person has merged and nobody wants any more. */
+	async #rescue({ request, draft }, told) {
+		if (draft === undefined) return;
+		const answer = await this.askInline({
+			title: `What you merged into ${request.path} is not written`,
+			text: `The question ${told}.`,
+			actions: [{ label: "Put it into the editor", value: "keep", kind: "primary" }, { label: "Discard", value: "discard", kind: "danger" }],
+		});
+		if (answer === "keep") await this.keepText(request.path, draft);
+	}
 
-  #waiting() {
-    return [...this.#queue.values()].filter((entry) => !entry.isOwn);
-  }
+	#waiting() {
+		return [...this.#queue.values()].filter((entry) => !entry.isOwn);
+	}
 
-  /** Show the next question unless the person is typing; then it waits until they want it. */
-  #offer() {
-    if (!this.#isTyping) this.#showNext();
-    this.#tell();
-  }
+	/** Show the next question unless the person is typing; then it waits until they want it. */
+	#offer() {
+		if (!this.#isTyping) this.#showNext();
+		this.#tell();
+	}
 
-  #showNext() {
-    const [entry] = this.#waiting();
-    if (!entry || this.dialog.open || this.live.state !== "connected") return;
-    const { request } = entry;
-    this.#shown = request.id;
-    this.#fill(request.description);
-    this.#describe(request);
-    const isConflict = request.reason === "conflict";
-    const actions = [["Allow", () => this.#answer(entry, "allow"), "primary"]];
-    if (request.can_merge) actions.push([isConflict ? "Merge …" : "Edit …", () => this.#mergeAnswer(entry)]);
-    if (!isConflict) actions.push(["Allow for the rest of this run", () => this.#answer(entry, "allow_for_run")]);
-    actions.push(isConflict ? ["Cancel", () => this.#answer(entry, "cancel")] : ["Deny", () => this.#answer(entry, "deny")]);
-    this.#diff(request);
-    this.#present(actions);
-  }
+	#showNext() {
+		const [entry] = this.#waiting();
+		if (!entry || this.dialog.open || this.live.state !== "connected") return;
+		const { request } = entry;
+		this.#shown = request.id;
+		this.#fill(request.description);
+		this.#describe(request);
+		const isConflict = request.reason === "conflict";
+		const actions = [["Allow", () => this.#answer(entry, "allow"), "primary"]];
+		if (request.can_merge) actions.push([isConflict ? "Merge …" : "Edit …", () => this.#mergeAnswer(entry)]);
+		if (!isConflict) actions.push(["Allow for the rest of this run", () => this.#answer(entry, "allow_for_run")]);
+		actions.push(isConflict ? ["Cancel", () => this.#answer(entry, "cancel")] : ["Deny", () => this.#answer(entry, "deny")]);
+		this.#diff(request);
+		this.#present(actions);
+	}
 
-  async #mergeAnswer(entry) {
-    const { request } = entry;
-    this.#hide();
-    this.#shown = request.id;
-    this.#fill(`Merge ${request.path}`);
-    const isConflict = request.reason === "conflict";
-    const [ours, theirs] = [request.old_text ?? "", request.new_text ?? ""];
-    const names = [isConflict ? "Your text" : "In the file", "Result", `From ${nameOf(request.actor)}`];
-    const merged = this.#mergePanes({ base: isConflict ? request.base_text : ours, ours, theirs, names, draft: entry.draft });
-    this.#present([
-      ["Write the result", async () => this.#answer(entry, "merge", (await merged).getValue()), "primary"],
-      ["Back", () => { this.#hide(); this.#showNext(); }],
-    ]);
-    const result = await merged;
-    result.onDidChangeModelContent(() => (entry.draft = result.getValue()));
-  }
+	async #mergeAnswer(entry) {
+		const { request } = entry;
+		this.#hide();
+		this.#shown = request.id;
+		this.#fill(`Merge ${request.path}`);
+		const isConflict = request.reason === "conflict";
+		const [ours, theirs] = [request.old_text ?? "", request.new_text ?? ""];
+		const names = [isConflict ? "Your text" : "In the file", "Result", `From ${nameOf(request.actor)}`];
+		const merged = this.#mergePanes({ base: isConflict ? request.base_text : ours, ours, theirs, names, draft: entry.draft });
+		this.#present([
+			["Write the result", async () => this.#answer(entry, "merge", (await merged).getValue()), "primary"],
+			["Back", () => { this.#hide(); this.#showNext(); }],
+		]);
+		const result = await merged;
+		result.onDidChangeModelContent(() => (entry.draft = result.getValue()));
+	}
 
-  // The dialog
+	// The dialog
 
-  #fill(title) {
-    this.body = make("div", { class: "question-body" });
-    this.dialog.replaceChildren(make("h2", { id: "question-title", tabindex: "-1" }, title), this.body);
-  }
+	#fill(title) {
+		this.body = make("div", { class: "question-body" });
+		this.dialog.replaceChildren(make("h2", { id: "question-title", tabindex: "-1" }, title), this.body);
+	}
 
-  #describe(request) {
-    const name = make("b", { class: `actor ${hueOf(request.actor)}` }, nameOf(request.actor));
-    const facts = make("p", {}, name, ` calls ${request.tool} on `, make("code", {}, request.path), ". ");
-    facts.append(make("span", { class: `risk-${request.risk}` }, `Risk: ${request.risk}.`), ` ${REASONS[request.reason] ?? ""}`);
-    this.left = make("p", { class: "soft", id: "question-left" });
-    this.body.append(facts, this.left);
-    if (request.actor.session?.startsWith("run-")) this.#progress(request.actor.session);
-    this.#tick();
-  }
+	#describe(request) {
+		const name = make("b", { class: `actor ${hueOf(request.actor)}` }, nameOf(request.actor));
+		const facts = make("p", {}, name, ` calls ${request.tool} on `, make("code", {}, request.path), ". ");
+		facts.append(make("span", { class: `risk-${request.risk}` }, `Risk: ${request.risk}.`), ` ${REASONS[request.reason] ?? ""}`);
+		this.left = make("p", { class: "soft", id: "question-left" });
+		this.body.append(facts, this.left);
+		if (request.actor.session?.startsWith("run-")) this.#progress(request.actor.session);
+		this.#tick();
+	}
 
-  /** Show how far the run is, as long as the dialog is open. */
-  #progress(run) {
-    const label = make("span");
-    const bar = make("progress", { "aria-label": "Progress of the run" });
-    const line = make("p", { class: "run", hidden: "" }, label, bar);
-    this.body.append(line);
-    const address = `/v1/runs/${encodeURIComponent(run)}`;
-    const stop = make("button", { type: "button" }, "Stop the run");
-    stop.onclick = async () => {
-      try {
-        await this.server.json("DELETE", address);
-      } catch (error) {
-        return this.say(`The run goes on: ${error.message}`, { kind: "error" });
-      }
-      for (const entry of this.#waiting()) if (entry.request.actor.session === run) await this.#answer(entry, "deny");
-      return this.say("Stopped the run.");
-    };
-    line.append(stop);
-    const look = async () => {
-      const { status, step = "" } = await this.server.json("GET", address).catch(() => ({}));
-      const [, done, all] = /(\d+)\/(\d+)/.exec(step) ?? [];
-      [line.hidden, bar.hidden] = [status !== "running", !all];
-      label.textContent = all ? `Step ${done} of ${all} ` : `Run ${run} `;
-      if (all) [bar.value, bar.max] = [Number(done), Number(all)];
-    };
-    look();
-    const timer = setInterval(look, STEP_MS);
-    this.#disposals.push(() => clearInterval(timer));
-  }
+	/** Show how far the run is, as long as the dialog is open. */
+	#progress(run) {
+		const label = make("span");
+		const bar = make("progress", { "aria-label": "Progress of the run" });
+		const line = make("p", { class: "run", hidden: "" }, label, bar);
+		this.body.append(line);
+		const address = `/v1/runs/${encodeURIComponent(run)}`;
+		const stop = make("button", { type: "button" }, "Stop the run");
+		stop.onclick = async () => {
+			try {
+				await this.server.json("DELETE", address);
+			} catch (error) {
+				return this.say(`The run goes on: ${error.message}`, { kind: "error" });
+			}
+			for (const entry of this.#waiting()) if (entry.request.actor.session === run) await this.#answer(entry, "deny");
+			return this.say("Stopped the run.");
+		};
+		line.append(stop);
+		const look = async () => {
+			const { status, step = "" } = await this.server.json("GET", address).catch(() => ({}));
+			const [, done, all] = /(\d+)\/(\d+)/.exec(step) ?? [];
+			[line.hidden, bar.hidden] = [status !== "running", !all];
+			label.textContent = all ? `Step ${done} of ${all} ` : `Run ${run} `;
+			if (all) [bar.value, bar.max] = [Number(done), Number(all)];
+		};
+		look();
+		const timer = setInterval(look, STEP_MS);
+		this.#disposals.push(() => clearInterval(timer));
+	}
 
-  async #diff(request) {
-    const { old_text: old = "", new_text: fresh } = request;
-    const place = make("div", { class: "question-diff" });
-    this.body.append(place);
-    const monaco = fresh === undefined ? null : await this.monaco().catch(() => null);
-    if (!place.isConnected) return;
-    if (!monaco) {
-      place.replaceWith(make("pre", { tabindex: "0", "aria-label": "What would change" }, request.diff ?? ""));
-      return;
-    }
-    const isWide = matchMedia(WIDE).matches;
-    const editor = monaco.editor.createDiffEditor(place, {
-      ...PLAIN, readOnly: true, renderSideBySide: isWide, useInlineViewWhenSpaceIsLimited: false,
-      originalAriaLabel: "As it is", modifiedAriaLabel: "As it would be",
-    });
-    const models = [old, fresh].map((text) => this.#model(monaco, text, request.path));
-    editor.setModel({ original: models[0], modified: models[1] });
-    // What Monaco is given of this at the start does not reach the page.
-    editor.getOriginalEditor().updateOptions({ ariaLabel: "As it is" });
-    editor.getModifiedEditor().updateOptions({ ariaLabel: "As it would be" });
-    const compared = new Promise((resolve) => editor.onDidUpdateDiff(resolve)); // before, Monaco reports an error of its own
-    this.#disposals.push(() => compared.then(() => [editor, ...models].forEach((each) => each.dispose())));
-  }
+	async #diff(request) {
+		const { old_text: old = "", new_text: fresh } = request;
+		const place = make("div", { class: "question-diff" });
+		this.body.append(place);
+		const monaco = fresh === undefined ? null : await this.monaco().catch(() => null);
+		if (!place.isConnected) return;
+		if (!monaco) {
+			place.replaceWith(make("pre", { tabindex: "0", "aria-label": "What would change" }, request.diff ?? ""));
+			return;
+		}
+		const editor = monaco.editor.createDiffEditor(place, {
+			...PLAIN, readOnly: true, renderSideBySideInlineBreakpoint: 900,
+			originalAriaLabel: "As it is", modifiedAriaLabel: "As it would be",
+		});
+		const models = [old, fresh].map((text) => this.#model(monaco, text, request.path));
+		editor.setModel({ original: models[0], modified: models[1] });
+		// What Monaco is given of this at the start does not reach the page.
+		editor.getOriginalEditor().updateOptions({ ariaLabel: "As it is" });
+		editor.getModifiedEditor().updateOptions({ ariaLabel: "As it would be" });
+		const compared = new Promise((resolve) => editor.onDidUpdateDiff(resolve)); // before, Monaco reports an error of its own
+		this.#disposals.push(() => compared.then(() => [editor, ...models].forEach((each) => each.dispose())));
+	}
 
-  #model(monaco, text, path) {
-    this.models = (this.models ?? 0) + 1;
-    const uri = monaco.Uri.from({ scheme: "question", path: `/${this.models}/${path}` });
-    return monaco.editor.createModel(text, undefined, uri);
-  }
+	#model(monaco, text, path) {
+		this.models = (this.models ?? 0) + 1;
+		const uri = monaco.Uri.from({ scheme: "question", path: `/${this.models}/${path}` });
+		return monaco.editor.createModel(text, undefined, uri);
+	}
 
-  /** Lay out three panes; resolves with the editor of the result. */
-  async #mergePanes({ base, ours, theirs, names, draft }) {
-    const begun = begunMerge(base, ours, theirs);
-    if (begun.left) this.body.append(make("p", {}, `${begun.left} of their changes meet yours, and are not in the result: put in by hand what you want.`));
-    const panes = names.map((name) => make("section", { "aria-label": name }, make("h3", {}, name), make("div")));
-    this.body.append(make("div", { class: "merge" }, ...panes));
-    const monaco = await this.monaco();
-    const editors = [ours, draft ?? begun.text, theirs].map((text, place) => {
-      const model = this.#model(monaco, text, "merge.txt");
-      const options = { ...PLAIN, model, readOnly: place !== 1, ariaLabel: names[place] };
-      const editor = monaco.editor.create(panes[place].lastChild, options);
-      this.#disposals.push(() => [editor, model].forEach((each) => each.dispose()));
-      return editor;
-    });
-    this.result = editors[1];
-    return editors[1];
-  }
+	/** Lay out three panes; resolves with the editor of the result. */
+	async #mergePanes({ base, ours, theirs, names, draft }) {
+		const begun = begunMerge(base, ours, theirs);
+		if (begun.left) this.body.append(make("p", {}, `${begun.left} of their changes meet yours, and are not in the result: put in by hand what you want.`));
+		const panes = names.map((name) => make("section", { "aria-label": name }, make("h3", {}, name), make("div")));
+		this.body.append(make("div", { class: "merge" }, ...panes));
+		const monaco = await this.monaco();
+		const editors = [ours, draft ?? begun.text, theirs].map((text, place) => {
+			const model = this.#model(monaco, text, "merge.txt");
+			const options = { ...PLAIN, model, readOnly: place !== 1, ariaLabel: names[place] };
+			const editor = monaco.editor.create(panes[place].lastChild, options);
+			this.#disposals.push(() => [editor, model].forEach((each) => each.dispose()));
+			return editor;
+		});
+		this.result = editors[1];
+		return editors[1];
+	}
 
-  #present(actions) {
-    const row = make("div", { class: "question-actions" });
-    for (const [label, work, kind = ""] of actions) {
-      const button = make("button", { type: "button", class: kind }, label);
-      button.onclick = work;
-      row.append(button);
-    }
-    this.actions = row;
-    this.dialog.append(row);
-    this.#wait = guard(row);
-    this.dialog.showModal();
-    this.dialog.querySelector("h2").focus();
-    this.#tell();
-  }
+	#present(actions) {
+		const row = make("div", { class: "question-actions" });
+		for (const [label, work, kind = ""] of actions) {
+			const button = make("button", { type: "button", class: kind }, label);
+			button.onclick = work;
+			row.append(button);
+		}
+		this.actions = row;
+		this.dialog.append(row);
+		this.#wait = guard(row);
+		this.dialog.showModal();
+		this.dialog.querySelector("h2").focus();
+		this.#tell();
+	}
 
-  #hide() {
-    this.#shown = null;
-    this.dialog.close(); // the browser gives the focus back
-    for (const dispose of this.#disposals.splice(0)) dispose();
-  }
+	#hide() {
+		this.#shown = null;
+		this.dialog.close(); // the browser gives the focus back
+		for (const dispose of this.#disposals.splice(0)) dispose();
+	}
 
-  #key(event) {
-    const { key, target } = event;
-    if (!this.dialog.open) {
-      if (key === "F8") {
-        event.preventDefault();
-        const inline = document.querySelector(".inline-question");
-        inline ? inline.focus() : this.#showNext();
-      } else if (isLetter(event) || ["Enter", "Backspace", "Delete", "Process"].includes(key)) this.#lastKey = performance.now();
-      else if (event.ctrlKey || event.metaKey || event.altKey) this.#lastKey = -Infinity; // a command, not a text
-      return;
-    }
-    const isOnTitle = target.id === "question-title" || target === this.dialog;
-    if (isOnTitle && isLetter(event)) this.#wait();
-    else if (key === "Enter" && isOnTitle) this.#press(event, this.actions.firstChild);
-    else if (key === "Escape" && !target.closest(".monaco-editor")) this.#press(event, this.actions.lastChild);
-    else if (key === "Escape" && !this.dialog.querySelector(".find-widget.visible")) this.#press(event, { click: () => this.dialog.querySelector("h2").focus() });
-  }
+	#key(event) {
+		const { key, target } = event;
+		if (!this.dialog.open) {
+			if (key === "F8") {
+				event.preventDefault();
+				const inline = document.querySelector(".inline-question");
+				inline ? inline.focus() : this.#showNext();
+			} else if (isLetter(event) || ["Enter", "Backspace", "Delete", "Process"].includes(key)) this.#lastKey = performance.now();
+			else if (event.ctrlKey || event.metaKey || event.altKey) this.#lastKey = -Infinity; // a command, not a text
+			return;
+		}
+		const isOnTitle = target.id === "question-title" || target === this.dialog;
+		if (isOnTitle && isLetter(event)) this.#wait();
+		else if (key === "Enter" && isOnTitle) this.#press(event, this.actions.firstChild);
+		else if (key === "Escape" && !target.closest(".monaco-editor")) this.#press(event, this.actions.lastChild);
+		else if (key === "Escape" && !this.dialog.querySelector(".find-widget.visible")) this.#press(event, { click: () => this.dialog.querySelector("h2").focus() });
+	}
 
-  #press(event, button) {
-    event.preventDefault();
-    event.stopPropagation();
-    if (!event.repeat) button.click(); // nothing happens to one that is off
-  }
+	#press(event, button) {
+		event.preventDefault();
+		event.stopPropagation();
+		if (!event.repeat) button.click(); // nothing happens to one that is off
+	}
 
-  #tick() {
-    const now = performance.now();
-    for (const [id, { ends }] of this.#queue) if (ends < now) this.#drop(id, "was not answered in time, and so denied");
-    const shown = this.#queue.get(this.#shown);
-    if (shown && this.left) {
-      const seconds = Math.max(0, Math.round((shown.ends - now) / 1000));
-      this.left.textContent = `Denied by itself in ${Math.floor(seconds / 60)}:${String(seconds % 60).padStart(2, "0")}.`;
-    }
-  }
+	#tick() {
+		const now = performance.now();
+		for (const [id, { ends }] of this.#queue) if (ends < now) this.#drop(id, "was not answered in time, and so denied");
+		const shown = this.#queue.get(this.#shown);
+		if (shown && this.left) {
+			const seconds = Math.max(0, Math.round((shown.ends - now) / 1000));
+			this.left.textContent = `Denied by itself in ${Math.floor(seconds / 60)}:${String(seconds % 60).padStart(2, "0")}.`;
+		}
+	}
 
-  #tell() {
-    const number = this.#waiting().length;
-    const text = number === 1 ? "1 question waits" : `${number} questions wait`;
-    if (this.count.textContent !== text) this.count.textContent = text;
-    this.bar.hidden = number === 0;
-    this.open.disabled = this.live.state !== "connected";
-    this.title({ questions: number });
-  }
+	#tell() {
+		const number = this.#waiting().length;
+		const text = number === 1 ? "1 question waits" : `${number} questions wait`;
+		if (this.count.textContent !== text) this.count.textContent = text;
+		this.bar.hidden = number === 0;
+		this.open.disabled = this.live.state !== "connected";
+		this.title({ questions: number });
+	}
 }
 
 /** Ask a person what waits for one; `monaco` returns a promise of Monaco. */
 export function mountQuestions(_, context) {
-  const questions = new Questions(context);
-  return {
-    askInline: (question) => questions.askInline(question),
-    mergeDialog: (texts) => questions.mergeDialog(texts),
-    get result() {
-      return questions.result;
-    },
-  };
+	const questions = new Questions(context);
+	return {
+		askInline: (question) => questions.askInline(question),
+		mergeDialog: (texts) => questions.mergeDialog(texts),
+		get result() {
+			return questions.result;
+		},
+	};
 }

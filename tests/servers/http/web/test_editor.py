@@ -215,10 +215,7 @@ def test_what_no_editor_opens_is_shown_read_only(serving: Served, page: Page) ->
     open_file(page, strange)
     view = page.get_by_role("region", name=f"{strange}, read-only")
     expect(view.get_by_role("heading")).to_have_text(f"A binary file: {strange}")
-    expect(view).to_contain_text("256.0 KiB (262144 bytes)")
-    expect(view.locator("pre")).to_contain_text(
-        "00000040  40 41 42 43 44 45 46 47 48 49 4a 4b 4c 4d 4e 4f  @ABCDEFGHIJKLMNO"
-    )
+    expect(view).to_contain_text("262,144 bytes")
     with page.expect_download() as downloaded:
         view.get_by_role("link", name="Download").click()
     assert downloaded.value.path().read_bytes() == (serving.root / strange).read_bytes()

@@ -412,7 +412,7 @@ FAULTS = {
     "tie order": ("transform(theirs, this.#unsent, true)", "transform(theirs, this.#unsent, false)"),
     "shift": ("shift += against[next].text.length - (gone - against[next].start);", "shift += 1;"),
     "a new name": ("change_id: change.id,", "change_id: randomName(),"),
-    "no repetition": ("    this.#sent = null;\n    this.#refusals = 0;", "    if (this.#sent) this.#queue.shift();"),
+    "no repetition": ("\t\tthis.#sent = null;\n\t\tthis.#refusals = 0;", "    if (this.#sent) this.#queue.shift();"),
     "not stored": ("live.storage?.setItem(KEPT + path, JSON.stringify({ ...kept, ...text }));", ";"),
     "not offered": ("if (kept && (kept.load", "if (kept && !kept.load && (kept.load"),
 }
