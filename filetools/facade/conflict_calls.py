@@ -15,6 +15,7 @@ from filetools.facade.requests import AskedAbout, Settled, WriteRequest
 from filetools.facade.steps import PutFile, UnsavedQuestion, unsaved_error
 from filetools.facade.way import Outcome
 from filetools.facade.writing import DecideWrite, put_step
+from filetools.models import OnConflict
 from filetools.paths import WorkspacePath
 
 IS_DIRTY: Final = "editor:is_dirty"
@@ -42,21 +43,23 @@ class ConflictCalls(Calls):
                 return step, await change
             except UnsavedQuestion as question:
                 arguments = {"content": request.content, "expected_version": request.expected_version}
-                settled = await self._settled(tool, question, arguments)
+                settled = await self._settled(tool, question, arguments, request.on_conflict)
                 request = replace(request, on_conflict="allow", asked=settled.asked)
                 if settled.text != question.proposed:
                     request = replace(request, content=settled.text, newline="exact")
         raise ChangedMeanwhileError(where, MOST_QUESTIONS)
 
-    async def _settled(self, tool: str, question: UnsavedQuestion, arguments: Mapping[str, Any]) -> Settled:
+    async def _settled(
+        self, tool: str, question: UnsavedQuestion, arguments: Mapping[str, Any], on_conflict: OnConflict
+    ) -> Settled:
         """Have a person decide about unsaved text; the answer holds for the texts they saw.
 
         Raises:
             EditConflictError: It stays.
             ApprovalRequiredError: Nobody answered.
         """
-        overlap = question.__cause__  # of "merge_or_ask"; a request that nobody will see is none
-        if overlap is not None and not await self._parts.gatekeeper.approvals.is_attended():
+        overlap = question.__cause__
+        if on_conflict == "ask_if_attended" and overlap is not None and not await self._is_attended():
             raise overlap
         opened = question.opened
         decision = await self._ask_about_conflict(
@@ -80,8 +83,8 @@ class ConflictCalls(Calls):
         if not answer:
             return
         text = answer.get("text") if isinstance(answer, Mapping) else None
-        attended = request.on_conflict == "merge_or_ask" and await self._parts.gatekeeper.approvals.is_attended()
-        if request.on_conflict == "ask" or attended:
+        attended = request.on_conflict == "ask_if_attended" and await self._is_attended()
+        if attended or request.on_conflict in ("ask", "merge_or_ask"):
             await self._ask_about(tool, where, request, text)
         elif request.on_conflict != "allow":
             raise unsaved_error(where, None, is_cancelled=request.on_conflict == "cancel")
@@ -90,6 +93,10 @@ class ConflictCalls(Calls):
                 keep_aside, self._parts.journal, self._parts.workspace.key, where, text.encode("utf-8", "surrogatepass")
             )
             await self._parts.crew.run(keep)
+
+    async def _is_attended(self) -> bool:
+        """Whether a request would be seen; one that nobody sees would only stay open."""
+        return await self._parts.gatekeeper.approvals.is_attended()
 
     async def _ask_about(self, tool: str, where: WorkspacePath, request: WriteRequest, text: Any) -> None:
         theirs = request.content if isinstance(request.content, str) else ""

@@ -116,7 +116,7 @@ class TextChange:
         try:
             decision = put_beside(parts, seen, opened, base, self.outcome.text)
         except EditConflictError as overlap:
-            if self.on_conflict != "merge_or_ask":
+            if self.on_conflict not in ("merge_or_ask", "ask_if_attended"):
                 raise
             # Only what overlaps shall give way to an edit; what else is unsaved is none of its business.
             by_words = parts.settings.is_prose(seen.path)

@@ -65,8 +65,9 @@ class WriteCalls(ConflictCalls):
             on_stale: What to do if the file is not at `expected_version`: None refuses; "merge" merges what was written
                 since, if that is a version the path is known to have had.
             on_conflict: If an editor has unsaved text of the file: "merge" with it, "cancel" refuses, "allow" replaces
-                it, "ask" has a person decide, "merge_or_ask" only about what cannot be merged, where somebody is there
-                to answer. With "merge" nothing unsaved gets onto the disk. None is as `for_actor` says, else "merge".
+                it, "ask" has a person decide, "merge_or_ask" only about what cannot be merged, "ask_if_attended" so only
+                where somebody is there to answer. With "merge" nothing unsaved gets onto the disk. None is as
+                `for_actor` says, else "merge".
             require_read: Refuse to replace a file, if no `expected_version` is given, unless this actor has read or written
                 all of it; a part is not enough.
             lock_timeout_seconds: Longest wait for the file's lock; 30 s by default.
@@ -263,7 +264,7 @@ class WriteCalls(ConflictCalls):
             try:
                 outcome = await self._runner.change([step], self.actor, happened=happened)
             except UnsavedQuestion as question:
-                change.settled = await self._settled(tool, question, arguments)
+                change.settled = await self._settled(tool, question, arguments, self._on_conflict)
             else:
                 return edit_result(change, outcome, step.seen.version or "")
         raise ChangedMeanwhileError(change.path, MOST_QUESTIONS)

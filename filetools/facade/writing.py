@@ -165,7 +165,7 @@ def decide_unsaved(
     try:
         placed = put_beside(parts, seen, opened, known, text)
     except EditConflictError as overlap:
-        if request.on_conflict != "merge_or_ask":
+        if request.on_conflict not in ("merge_or_ask", "ask_if_attended"):
             raise
         raise question from overlap
     return replace(placed, newline=plain.newline, sent=plain.sent, encoding=plain.encoding)

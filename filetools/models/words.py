@@ -13,7 +13,7 @@ MirrorStatus = Literal["in_sync", "pending", "off"]
 Newline = Literal["lf", "crlf", "cr", "mixed", "none"]
 Durability = Literal["commit", "relaxed"]
 MirrorPolicy = Literal["eventual", "strict"]
-OnConflict = Literal["merge", "cancel", "allow", "ask", "merge_or_ask"]
+OnConflict = Literal["merge", "cancel", "allow", "ask", "merge_or_ask", "ask_if_attended"]
 """What a write does about an editor's unsaved text; see `FileToolsFacade.write_file`."""
 Preset = Literal["allow", "ask", "guarded", "read_only"]
 EntryType = Literal["file", "directory", "symlink", "other"]

@@ -51,7 +51,7 @@ async def test_what_meets_unsaved_text_is_a_question_only_while_somebody_attends
         ann = files.for_actor(EDITOR)
         opened = await ann.buffers.open("a.txt")
         await ann.buffers.change(opened.handle, buffer_version=1, text="mine\n")
-        agent = files.for_actor(ALICE, on_conflict="merge_or_ask")
+        agent = files.for_actor(ALICE, on_conflict="ask_if_attended")
         await refused("EDIT_CONFLICT", agent.edit_file("a.txt", [filetools.Edit(old="one", new="theirs")]))
         await refused("EDIT_CONFLICT", agent.write_file("a.txt", "theirs\n"))
         assert not await files.approvals()  # nobody will come back to it

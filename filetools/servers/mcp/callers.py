@@ -14,7 +14,7 @@ from mcp.server.context import CallNext, HandlerResult, ServerMiddleware
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from filetools.app import FileToolsFacade, Registration
-from filetools.models import Actor
+from filetools.models import Actor, OnConflict
 from filetools.servers.mcp.options import DoorOptions
 from filetools.tools import AnyTool, CallLog, TextLimits, ToolRegistry
 
@@ -81,7 +81,7 @@ class Callers:
             # Callers may share a session without knowing of each other: what one saw must not justify another's overwrite.
             # The tools of a dialect cannot name a version; there what the session saw must do.
             files = self._files.for_actor(
-                actor, require_version=self._options.dialect is None, on_conflict="merge_or_ask"
+                actor, require_version=self._options.dialect is None, on_conflict=usual_conflict(request, self._options)
             )
             self._known[who] = (
                 files,
@@ -109,6 +109,11 @@ def can_ask(request: Request, options: DoorOptions) -> bool:
     capabilities = request.session.client_capabilities
     offered = None if capabilities is None else capabilities.elicitation
     return offered is not None and (offered.form is not None or offered.url is None)
+
+
+def usual_conflict(request: Request, options: DoorOptions) -> OnConflict:
+    """Return what writes of a client do about unsaved text: what cannot be merged is for its person, else for who attends."""
+    return "merge_or_ask" if can_ask(request, options) else "ask_if_attended"
 
 
 def noting(registration: Registration) -> ServerMiddleware[Any]:

@@ -22,6 +22,7 @@ from filetools.servers.mcp.callers import (
     is_modern,
     new_session,
     session_of,
+    usual_conflict,
 )
 from filetools.servers.mcp.options import DoorOptions
 from filetools.servers.mcp.workspaces import Workspaces
@@ -95,7 +96,7 @@ class RootedCallers:
         who = (client_of(request), self.session(request))
         if who not in self._known or self._known[who][0] is not served:
             actor = Actor(kind=self._options.kind, id=who[0], session=who[1])
-            roots = served.for_actor(actor, on_conflict="merge_or_ask")
+            roots = served.for_actor(actor, on_conflict=usual_conflict(request, self._options))
             registry = self._dialect.registry(roots=roots, tools=self._tools, log=self._log)
             self._known[who] = served, registry
         self._known.move_to_end(who)
