@@ -550,7 +550,7 @@ async def test_a_server_that_stops_stops_its_agents(root: Path, gate: str) -> No
     async with filetools.open(root, settings={"durability": "relaxed"}) as files:
         async with http_application(files, HttpOptions(agent=AgentOptions(command=AGENT, token=TOKEN))) as made:
             answering = asyncio.create_task(caller.call(made))
-            while not (root / "pid").exists():
+            while not (root / "pid").exists() or not (root / "pid").read_text():
                 await asyncio.sleep(0)
         await answering
         [run] = await files.runs.list()
