@@ -179,6 +179,8 @@ class LiveSession:
             await self._refuse(
                 InternalError("The request failed unexpectedly; the log of the server says why"), frame.id
             )
+            if isinstance(frame, frames.Change):
+                await desk.bring_up(frame.handle, "refused")
         finally:
             self._free.release()
 

@@ -51,7 +51,6 @@ export class Binding {
 		this.#stops = [() => listening.dispose(), document.on("edits", (told) => this.#take(told))];
 	}
 
-	/** Follow the document to another path. */
 	rename() {
 		this.monaco.editor.setModelLanguage(this.model, languageOf(this.monaco, this.document.path));
 	}
@@ -64,7 +63,6 @@ export class Binding {
 		this.check();
 	}
 
-	/** Give the editor back. */
 	detach() {
 		this.viewState = this.editor?.saveViewState() ?? this.viewState;
 		this.editor = null;

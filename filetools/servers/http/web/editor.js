@@ -25,7 +25,7 @@ const OPTIONS = {
 	lineDecorationsWidth: 12,
 	minimap: { enabled: false },
 	model: null,
-	// Monaco 0.55 reports an error of its own when a model goes while it looks for occurrences of a word.
+	// Monaco 0.55 reports an error when a model goes while it looks for occurrences.
 	occurrencesHighlight: "off",
 	scrollBeyondLastLine: false,
 	unusualLineTerminators: "off",
@@ -55,7 +55,6 @@ class Tab {
 		return this.document?.dirty ?? false;
 	}
 
-	/** Say in the tab what it is and how it stands. */
 	tell(isActive) {
 		const [name, dirt] = this.element.children;
 		name.textContent = nameOf(this.path);
@@ -114,12 +113,6 @@ class Editor {
 		if (focus && isStill && this.active === tab) this.focus();
 	}
 
-	/** Open a file and put a text in place of its own, as if it had been typed. */
-	async put(path, text) {
-		await this.open(path);
-		this.active.binding.replace(this.active.document.text, text);
-	}
-
 	/** Close a tab; asks first where text would leave the screen that is in no file. Returns whether it is closed. */
 	async close(path = this.active?.path) {
 		const tab = this.tabs.find((each) => each.path === path);
@@ -156,7 +149,6 @@ class Editor {
 		}
 	}
 
-	/** Put the keyboard into the text. */
 	focus() {
 		if (this.active?.binding) this.#code?.focus();
 		else this.#parts[this.active ? "view" : "empty"].focus();
@@ -268,6 +260,7 @@ class Editor {
 		try {
 			const [monaco, document] = await Promise.all([this.monaco, this.live.open(tab.path)]);
 			if (this.tabs.includes(tab) && !tab.document) this.#bind(tab, monaco, document);
+			else if (!this.tabs.some((each) => each.path === tab.path)) await document.close();
 		} catch (error) {
 			if (!isViewed(error)) return this.#fail(tab, error);
 			const view = await readOnlyView(this.server, tab.path, error).catch((failed) => this.#fail(tab, failed));
@@ -339,7 +332,7 @@ class Editor {
 		if (isShown) this.#show(this.tabs[Math.min(place, this.tabs.length - 1)] ?? null);
 		tab.dispose();
 		this.#tell();
-		if (isShown) this.focus();
+		if (isShown && document.activeElement.matches("body, #main *")) this.focus(); // else the person is elsewhere
 	}
 
 	#work(tab, task) {
@@ -347,7 +340,6 @@ class Editor {
 		this.#tell();
 	}
 
-	/** Say everywhere how the files stand. */
 	#tell() {
 		const { row, save, close, bar } = this.#parts;
 		for (const tab of this.tabs) tab.tell(tab === this.active);
@@ -402,7 +394,9 @@ class Editor {
 		const isSave = isControl && !shiftKey && !altKey && key.toLowerCase() === "s";
 		const isAlt = altKey && !isControl && !shiftKey;
 		const by = { PageUp: -1, PageDown: 1 }[key];
-		if (isSave) this.save();
+		const isBehind = document.querySelector("dialog[open]");
+		if (isSave) isBehind || this.save();
+		else if (isBehind) return;
 		else if (isAlt && event.code === "KeyW") this.close();
 		else if (isAlt && by && this.active) this.open(this.#step(by).path);
 		else return;
@@ -410,7 +404,6 @@ class Editor {
 		event.stopPropagation();
 	}
 
-	/** Keys of the row of tabs. */
 	#walk(event) {
 		const places = { ArrowLeft: this.#step(-1), ArrowRight: this.#step(1), Home: this.tabs[0], End: this.tabs.at(-1) };
 		const tab = places[event.key];
@@ -422,7 +415,6 @@ class Editor {
 	}
 }
 
-/** Fill an element with the editor. */
 export function mountEditor(element, context) {
 	return new Editor(element, context);
 }

@@ -8,13 +8,13 @@
 const FIRST_WAIT_MS = 200;
 const LONGEST_WAIT_MS = 5000;
 const BEAT_MS = 20_000;
-const HALF_PAIR_MS = 1000; // how long half a pair of surrogates waits for its other half
+const HALF_PAIR_MS = 1000; // half a pair of surrogates waits for its other half
 const CLAIM_MS = 10_000;
 const MOST_UNITS = 600_000; // of one change: six bytes each at worst, in a frame of at most 4 MiB
 const MOST_EDITS = 5000; // of one change; the server takes 10,000
 const KEPT_STEPS = 1000; // of a document, in which the server looks for the name of a change
-const MOST_REFUSALS = 3; // in a row, before it takes another letter or another connection to try again
-const MOST_STEPS = 500; // of a line-wise diff; texts that differ more differ in one place
+const MOST_REFUSALS = 3; // in a row; then another letter or connection tries again
+const MOST_STEPS = 500; // of a line-wise diff; beyond, texts differ in one place
 const KEPT = "filetools-kept:";
 const LOCK = "filetools-live:";
 
@@ -41,7 +41,7 @@ class Emitter {
 			try {
 				listener(value);
 			} catch (error) {
-				console.error(error); // it must not keep the others, or the protocol, from going on
+				console.error(error); // the others, and the protocol, go on
 			}
 		}
 	}
@@ -84,7 +84,6 @@ export class Live extends Emitter {
 		this.reconnect();
 	}
 
-	/** Connect again now. */
 	reconnect() {
 		if (this.state !== "closed") this.#connect();
 	}
@@ -118,7 +117,6 @@ export class Live extends Emitter {
 		return this.request("answer", { approval_id: approvalId, answer, edited_text: editedText });
 	}
 
-	/** Stop a call. */
 	abort(callId) {
 		return this.request("abort", { call: callId });
 	}
@@ -300,8 +298,12 @@ export class LiveDocument extends Emitter {
 		if (this.pending) await this.#settled();
 		const asked = this.#isReady ? this.live.request("close", { handle: this.handle }) : null;
 		this.#isReady = false;
+		const closed = await asked?.catch((error) => {
+			if (error.code === "CONNECTION_LOST") return null;
+			this.resume(); // it goes on
+			throw error;
+		});
 		this.live.documents.delete(this.path);
-		const closed = await asked?.catch((error) => (error.code === "CONNECTION_LOST" ? null : Promise.reject(error)));
 		this.emit("closed", { kept_version: closed?.kept_version ?? null, reason: "closed" });
 		return closed ?? null;
 	}
@@ -347,7 +349,7 @@ export class LiveDocument extends Emitter {
 		return this.emit("state", this);
 	}
 
-	/** Go on with what a former load kept; a copy, which a duplicated tab has, is left to the tab that it is of. */
+	/** Go on with what a former load kept; a duplicated tab leaves it to the first. */
 	async #claim(kept) {
 		if (kept && (kept.load === this.live.load || (await isOver(kept.load)))) {
 			Object.assign(this, { handle: kept.handle, bufferVersion: kept.buffer_version });

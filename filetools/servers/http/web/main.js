@@ -80,11 +80,7 @@ function start(key) {
 		askInline: (question) => questions.askInline(question),
 		onOpen: (path) => editor.open(path),
 	});
-	questions = mountQuestions(document.body, {
-		...context,
-		monaco: () => editor.monaco,
-		keepText: (path, text) => editor.put(path, text),
-	});
+	questions = mountQuestions(document.body, { ...context, monaco: () => editor.monaco });
 	editor = mountEditor(document.getElementById("main"), {
 		...context,
 		askInline: questions.askInline,

@@ -66,7 +66,7 @@ class Questions {
 		setInterval(() => this.#tick(), 1000);
 	}
 
-	/** Ask {title, text, actions: [{label, value, kind}]} in a line above the text; F8 leads there. Resolves with a value, or null. */
+	/** Ask {title, text, actions: [{label, value, kind}]} in a line above the text, at once if it `isAwaited`. Resolves with a value, or null. */
 	askInline(question) {
 		return new Promise((resolve) => this.#inline(question, resolve));
 	}
@@ -79,8 +79,7 @@ class Questions {
 			const merged = this.#mergePanes({ base, ours, theirs, names: ["Your text", "Result", "In the file"] });
 			const end = (value) => {
 				resolve(value);
-				this.#hide();
-				this.#offer();
+				this.#back();
 			};
 			this.#disposals.push(() => resolve(null));
 			this.#present([
@@ -90,7 +89,7 @@ class Questions {
 		});
 	}
 
-	#inline({ title, text, actions }, resolve) {
+	#inline({ title, text, actions, isAwaited = false }, resolve) {
 		const before = document.activeElement;
 		const row = make("div", { class: "question-actions" });
 		const box = make("div", { class: "inline-question", role: "alertdialog", "aria-label": title, tabindex: "-1" });
@@ -98,7 +97,7 @@ class Questions {
 		box.end = (value) => {
 			const isInside = box.contains(document.activeElement);
 			box.remove();
-			if (isInside) before?.focus();
+			if (isInside) before.focus();
 			resolve(value);
 		};
 		for (const { label, value, kind = "" } of actions) {
@@ -106,17 +105,16 @@ class Questions {
 			button.onclick = () => box.end(value);
 			row.append(button);
 		}
-		const isTextLeft = before?.closest("#editor"); // whose letters may be on their way
-		const wait = isTextLeft && guard(row);
+		const wait = isAwaited || guard(row);
 		box.onkeydown = (event) => {
-			if (isTextLeft && isLetter(event) && (event.target === box || event.key !== " ")) {
+			if (!isAwaited && isLetter(event) && (event.target === box || event.key !== " ")) {
 				wait();
 				before.focus(); // before the browser puts the letter in
 			} else if (event.key === "Escape") this.#press(event, { click: () => box.end(null) });
 			else if (event.key === "Enter" && event.target === box) this.#press(event, row.firstChild);
 		};
 		document.getElementById("asked").append(box);
-		if (!isTextLeft || !this.#isTyping) box.focus();
+		if (isAwaited || !(this.#isTyping || before.matches("input, .inline-question, .inline-question *"))) box.focus();
 		return box;
 	}
 
@@ -128,6 +126,7 @@ class Questions {
 		const open = new Set(approvals.map((request) => request.id));
 		for (const id of this.#queue.keys()) if (!open.has(id)) this.#drop(id, "was answered while there was no connection");
 		for (const request of approvals) this.#add(request);
+		this.#offer();
 	}
 
 	#hear({ state, approval_id: id, request, reason }) {
@@ -149,51 +148,55 @@ class Questions {
 
 	#askOwn(entry) {
 		const { request } = entry;
-		const actions = [{ label: "Save it", value: "allow", kind: "primary" }, { label: "Cancel", value: "deny" }];
-		const question = { title: `${request.path} is protected`, text: REASONS[request.reason] ?? request.description, actions };
+		const label = /save|write/.test(request.tool) ? "Save it" : "Allow it";
+		const actions = [{ label, value: "allow", kind: "primary" }, { label: "Cancel", value: "deny" }];
+		const question = { title: `${request.path} is protected`, text: `${request.description}. ${REASONS[request.reason] ?? ""}`, actions };
 		// Once it is no longer in the queue it was answered elsewhere.
 		const answered = (answer) => this.#queue.has(request.id) && this.#answer(entry, answer ?? "deny");
 		entry.box = this.#inline(question, answered);
 	}
 
-	/** Take a question back that needs no answer any more. */
 	#drop(id, told) {
 		const entry = this.#queue.get(id);
 		if (!entry) return;
 		this.#queue.delete(id);
 		entry.box?.end(null);
-		if (this.#shown === id) this.#hide();
+		if (this.#shown === id) entry.isMerging ? this.#outlive(told) : this.#hide();
 		this.say(`The question about ${entry.request.path} ${told}.`);
-		this.#rescue(entry, told);
 		this.#offer();
 	}
 
-	async #answer(entry, answer, text = null) {
+	async #answer(entry, answer, text) {
 		const { request } = entry;
+		const isMerge = answer === "merge"; // stays in view until it has arrived
 		this.#queue.delete(request.id);
-		if (this.#shown === request.id) this.#hide();
-		const words = { allow: "Allowed", allow_for_run: "Allowed for this run", deny: "Denied", cancel: "Cancelled", merge: "Merged" }[answer];
-		this.#showNext(); // the person is answering
+		if (isMerge) this.#wait();
+		else {
+			if (this.#shown === request.id) this.#hide();
+			this.#showNext(); // the person is answering
+		}
 		try {
 			await this.live.answer(request.id, answer, text);
-			this.say(`${words}: ${request.description}`, { kind: "ok" });
+			this.say(`Answered: ${request.description}`, { kind: "ok" });
+			if (isMerge) this.#back();
 		} catch (error) {
 			this.say(`Not answered: ${error.message}`, { kind: "error" });
-			if (error.code !== "CONNECTION_LOST") this.#rescue(entry, "could not be answered");
-			else if (!this.#queue.has(request.id)) this.#queue.set(request.id, { ...entry, box: null, isOwn: false }); // perhaps it still waits
+			if (error.code === "CONNECTION_LOST") this.#queue.set(request.id, Object.assign(entry, { box: null, isOwn: false })); // perhaps it still waits
+			else if (isMerge) this.#outlive("could not be answered");
 		}
 		this.#tell();
 	}
 
-	/** Offer the text that a person has merged and nobody wants any more. */
-	async #rescue({ request, draft }, told) {
-		if (draft === undefined) return;
-		const answer = await this.askInline({
-			title: `What you merged into ${request.path} is not written`,
-			text: `The question ${told}.`,
-			actions: [{ label: "Put it into the editor", value: "keep", kind: "primary" }, { label: "Discard", value: "discard", kind: "danger" }],
-		});
-		if (answer === "keep") await this.keepText(request.path, draft);
+	/** Leave in view what a person has merged and nobody waits for any more. */
+	#outlive(told) {
+		this.#shown = null;
+		this.actions.firstChild.remove();
+		this.dialog.firstChild.textContent = `The question ${told}. Copy what you want to keep.`;
+	}
+
+	#back() {
+		this.#hide();
+		this.#showNext();
 	}
 
 	#waiting() {
@@ -233,10 +236,10 @@ class Questions {
 		const merged = this.#mergePanes({ base: isConflict ? request.base_text : ours, ours, theirs, names, draft: entry.draft });
 		this.#present([
 			["Write the result", async () => this.#answer(entry, "merge", (await merged).getValue()), "primary"],
-			["Back", () => { this.#hide(); this.#showNext(); }],
+			["Back", () => this.#back()],
 		]);
 		const result = await merged;
-		result.onDidChangeModelContent(() => (entry.draft = result.getValue()));
+		result.onDidChangeModelContent(() => Object.assign(entry, { isMerging: true, draft: result.getValue() }));
 	}
 
 	// The dialog
@@ -302,17 +305,19 @@ class Questions {
 		});
 		const models = [old, fresh].map((text) => this.#model(monaco, text, request.path));
 		editor.setModel({ original: models[0], modified: models[1] });
-		// What Monaco is given of this at the start does not reach the page.
+		// Monaco does not heed these at the start.
 		editor.getOriginalEditor().updateOptions({ ariaLabel: "As it is" });
 		editor.getModifiedEditor().updateOptions({ ariaLabel: "As it would be" });
-		const compared = new Promise((resolve) => editor.onDidUpdateDiff(resolve)); // before, Monaco reports an error of its own
+		const compared = new Promise((resolve) => editor.onDidUpdateDiff(resolve)); // before, Monaco reports an error
 		this.#disposals.push(() => compared.then(() => [editor, ...models].forEach((each) => each.dispose())));
 	}
 
 	#model(monaco, text, path) {
 		this.models = (this.models ?? 0) + 1;
 		const uri = monaco.Uri.from({ scheme: "question", path: `/${this.models}/${path}` });
-		return monaco.editor.createModel(text, undefined, uri);
+		const model = monaco.editor.createModel(text, undefined, uri);
+		if (!text.includes("\r")) model.setEOL(monaco.editor.EndOfLineSequence.LF); // also where systems have another one
+		return model;
 	}
 
 	/** Lay out three panes; resolves with the editor of the result. */
@@ -349,6 +354,8 @@ class Questions {
 	}
 
 	#hide() {
+		const entry = this.#queue.get(this.#shown);
+		if (entry) entry.isMerging = false;
 		this.#shown = null;
 		this.dialog.close(); // the browser gives the focus back
 		for (const dispose of this.#disposals.splice(0)) dispose();
@@ -356,13 +363,14 @@ class Questions {
 
 	#key(event) {
 		const { key, target } = event;
+		const isCommand = ((event.ctrlKey || event.metaKey) && key === "s") || (event.altKey && event.code === "KeyW");
+		if (isCommand) this.#lastKey = -Infinity; // what it asks is awaited
+		else if (!["F8", "Control", "Alt", "Shift", "Meta"].includes(key)) this.#lastKey = performance.now();
 		if (!this.dialog.open) {
-			if (key === "F8") {
-				event.preventDefault();
-				const inline = document.querySelector(".inline-question");
-				inline ? inline.focus() : this.#showNext();
-			} else if (isLetter(event) || ["Enter", "Backspace", "Delete", "Process"].includes(key)) this.#lastKey = performance.now();
-			else if (event.ctrlKey || event.metaKey || event.altKey) this.#lastKey = -Infinity; // a command, not a text
+			if (key !== "F8") return;
+			event.preventDefault();
+			const inline = document.querySelector(".inline-question");
+			inline ? inline.focus() : this.#showNext();
 			return;
 		}
 		const isOnTitle = target.id === "question-title" || target === this.dialog;

@@ -7,7 +7,7 @@ const MARGIN = 12; // rows above and below the view
 const BATCH_MS = 100;
 const SLICE_MS = 20; // of work on events, before the browser may paint
 const MOST_REVEALED = 20; // created files of one batch that are opened to; of more only the last
-const FOUND_MS = 3000; // after connecting: the server, just started, finds what other programs made before
+const FOUND_MS = 3000; // after connecting: a server just started finds older files
 const MARK_MS = 8000;
 const MIRROR_MS = 1000;
 const FILTER_MS = 150;
@@ -44,7 +44,7 @@ class Node {
 	cursor = null; // where the page begins that is not loaded yet
 	total = 0;
 	loading = null;
-	missed = null; // what happened in it while it was being listed: the list may show that or not
+	missed = null; // what happened in it while it was being listed
 	error = null;
 	tail = null; // the row of what is not loaded
 
@@ -89,7 +89,6 @@ class Node {
 		return next && rest.length ? next.nearest(rest.join("/")) : (next ?? this);
 	}
 
-	/** Add the rows of what is in it. */
 	addRows(rows) {
 		for (const child of this.children ?? []) {
 			rows.push(child);
@@ -135,13 +134,11 @@ class Tree {
 		this.#go(await this.#openTo(path, true));
 	}
 
-	/** Put the keyboard into the tree. */
 	focus() {
 		if (!this.#active) this.#go(this.#rows.find((row, place) => !row.more && place * ROW >= this.tree.scrollTop));
 		(this.#drawn.get(this.#active) ?? this.tree).focus({ preventScroll: true });
 	}
 
-	/** List again what is loaded. */
 	async refresh(folder = this.#root) {
 		await this.#load(folder, true);
 		for (const child of folder.children) if (child.children) await this.refresh(child);
@@ -217,9 +214,9 @@ class Tree {
 		folder.error = failure?.message ?? null;
 		folder.children ??= [];
 		if (failure) return undefined;
-		const listed = entries.map(({ name, type }) => {
+		const listed = entries.map(({ name, type, addressable }) => {
 			const [known, isFolder] = [folder.child(name), type === "directory"];
-			return known?.isFolder === isFolder ? known : new Node(name, isFolder, folder);
+			return Object.assign(known?.isFolder === isFolder ? known : new Node(name, isFolder, folder), { addressable });
 		});
 		folder.children = [...new Set(isAgain ? listed : [...folder.children, ...listed])].sort(compare);
 		Object.assign(folder, { cursor: page.next_cursor ?? null, total: page.total });
@@ -227,7 +224,7 @@ class Tree {
 		return undefined;
 	}
 
-	/** Open the folders above a path; returns what is there, as far as it is loaded, or with `isFar` wherever it is. */
+	/** Open the folders above a path; returns what is there, if it is loaded, or `isFar`. */
 	async #openTo(path, isFar = false) {
 		let node = this.#root;
 		for (const name of path.split("/")) {
@@ -257,7 +254,6 @@ class Tree {
 		this.#timer ??= setTimeout(() => this.#apply(), BATCH_MS);
 	}
 
-	/** Take in what happened since the last time. */
 	#apply() {
 		const ends = performance.now() + SLICE_MS;
 		const created = [];
@@ -356,7 +352,6 @@ class Tree {
 
 	// Drawing
 
-	/** Draw, with rows that are others than before. */
 	#change() {
 		this.#isStale = true;
 		this.#draw();
@@ -412,7 +407,7 @@ class Tree {
 		let next = this.sheet.firstChild;
 		for (const element of drawn.values()) {
 			if (element === next) next = next.nextSibling;
-			else this.sheet.insertBefore(element, next); // what stays is not touched: it may be focused, or be clicked just now
+			else this.sheet.insertBefore(element, next); // what stays may be focused, or clicked just now
 		}
 		this.#drawn = drawn;
 		this.tree.tabIndex = this.#active ? -1 : 0;
@@ -480,6 +475,7 @@ class Tree {
 	#use(node) {
 		if (!node) return;
 		this.#active = node;
+		if (!this.#isNamed(node)) return;
 		if (!node.isFolder) this.onOpen(node.path);
 		else if (this.#found) this.reveal(node.path).then(() => this.#clear());
 		else this.#setOpen(node, !node.isOpen);
@@ -524,7 +520,7 @@ class Tree {
 		try {
 			const found = await this.server.json("GET", `/v1/search?pattern=${encodeURIComponent(pattern)}&limit=1000`);
 			if (this.filter.value.trim() !== words) return undefined;
-			this.#found = found.entries.map(({ path, type }) => new Node(path, type === "directory"));
+			this.#found = found.entries.map(({ path, type, addressable }) => Object.assign(new Node(path, type === "directory"), { addressable }));
 			this.hasMore = found.truncated;
 			this.#go(this.#found[0]);
 		} catch (error) {
@@ -545,7 +541,7 @@ class Tree {
 	#ask(kind) {
 		const node = this.#active;
 		const old = kind === "rename" && node ? node.path : "";
-		if (kind === "rename" && !node) return;
+		if (kind === "rename" && !this.#isNamed(node)) return;
 		const folder = node?.isFolder ? node.path : parentOf(node?.path ?? "");
 		const label = old ? `New path of ${shown(old)}` : `Name of the new ${kind}`;
 		const input = make("input", { "aria-label": label, placeholder: label, spellcheck: "false", autocomplete: "off" });
@@ -583,12 +579,18 @@ class Tree {
 	}
 
 	async #askDelete() {
-		const { path, isFolder } = this.#active ?? {};
-		if (!path) return;
+		if (!this.#isNamed(this.#active)) return;
+		const { path, isFolder } = this.#active;
 		const actions = [{ label: "Delete", value: "delete", kind: "danger" }, { label: "Cancel", value: null }];
-		const question = { title: `Delete ${shown(path)}?`, text: "“filetools undo” brings it back.", actions };
+		const question = { title: `Delete ${shown(path)}?`, text: "“filetools undo” brings it back.", actions, isAwaited: true };
 		if ((await this.askInline(question)) !== "delete") return;
 		await this.#operate({ op: "delete", path, recursive: isFolder }).then(() => this.#remove(path), (error) => this.#refused(error));
+	}
+
+	/** Whether a path leads to what a row shows; another file's might look the same. */
+	#isNamed(node) {
+		if (node?.addressable === false) this.say(`${shown(node.name)}: no path can name this. Rename it in a shell.`, { kind: "error" });
+		return Boolean(node) && node.addressable !== false;
 	}
 
 	#refused({ status, message, suggestedAction }) {
@@ -601,5 +603,4 @@ class Tree {
 	}
 }
 
-/** Fill an element with the tree of the root. */
 export const mountTree = (element, context) => new Tree(element, context);

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 import filetools
+from filetools.editors.documents import Documents
 from filetools.facade import FileToolsFacade
 from filetools.models import Actor
 from filetools.servers.http.live import Hub, LiveSession, Outbox
@@ -321,3 +322,23 @@ async def test_a_handle_that_is_taken_over_while_its_connection_ends_goes_on(fil
             await leaving
             await second.do("save", handle=again.handle)
             await second.do("close", handle=again.handle)
+
+
+async def test_a_change_that_fails_unexpectedly_is_tried_again_on_the_whole_text(
+    files: FileToolsFacade, hub: Hub, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real, failures = Documents.change, [ValueError("a defect")]
+
+    def change(*given: Any, **named: Any) -> Any:
+        if failures:
+            raise failures.pop()
+        return real(*given, **named)
+
+    monkeypatch.setattr(Documents, "change", change)
+    async with connected(files, hub, ANN) as ann:
+        editor = await ann.edit("list.txt")
+        editor.type(0, 0, "typed ")
+        await ann.frame("error", error_code="INTERNAL")
+        await ann.frame("resync", reason="refused")
+        await editor.settled()
+        assert editor.text.startswith("typed ")

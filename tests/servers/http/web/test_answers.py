@@ -142,7 +142,7 @@ def test_an_agent_that_meets_unsaved_text_gets_what_the_person_merges(
 
 
 @meets
-def test_what_was_merged_is_offered_when_the_question_ends_meanwhile(
+def test_what_was_merged_stays_in_view_when_the_question_ends_meanwhile(
     asking: Served, page: Page, agents: ThreadPoolExecutor, browser: Browser, watched: Watched
 ) -> None:
     call = meeting(asking, page, agents)
@@ -156,10 +156,15 @@ def test_what_was_merged_is_offered_when_the_question_ends_meanwhile(
         expect(other.get_by_role("button", name="Cancel")).to_be_enabled()
         other.keyboard.press("Escape")
     assert not call.result(60)["success"]
-    box = page.get_by_role("alertdialog")
-    expect(box).to_contain_text("What you merged into notes.md is not written")
-    box.get_by_role("button", name="Put it into the editor").click()
-    shows(page, "mine and theirs\n2\n3\n")
+    expect(page.locator(TITLE)).to_have_text(re.compile(r"The question was denied.* Copy what you want to keep\.$"))
+    result = page.get_by_role("region", name="Result")
+    page.keyboard.type("!")  # the keyboard is where it was
+    expect(result.locator(".view-lines")).to_contain_text("mine and theirs!")
+    expect(page.get_by_role("button", name="Write the result")).to_have_count(0)
+    page.keyboard.press("Escape")
+    press(page, "Back")
+    expect(page.locator("#question")).to_be_hidden()
+    assert text_of(page) == "mine\n2\n3\n"
     assert (asking.root / "notes.md").read_text() == "one\n2\n3\n"
 
 
@@ -171,8 +176,10 @@ def test_going_back_from_a_merge_keeps_what_was_merged(asking: Served, page: Pag
     page.evaluate("filetools.questions.result.focus()")
     page.keyboard.press("End")
     page.keyboard.type(" and theirs")
+    page.keyboard.press("Control+s")  # is not for the file behind the question
     page.keyboard.press("Escape")
     press(page, "Back")
+    assert (asking.root / "notes.md").read_text() == "one\n2\n3\n"
     press(page, "Merge …")
     expect(page.get_by_role("region", name="Result").locator(".view-lines")).to_contain_text("mine and theirs")
     press(page, "Write the result")
@@ -266,6 +273,22 @@ def test_an_own_save_of_a_protected_file_is_answered_by_keyboard_and_letters_go_
     expect(page.locator("#status")).to_have_text("Saved .vscode/settings.json.")
     expect(box).to_have_count(0)
     assert (asking.root / ".vscode/settings.json").read_text().startswith("// ")
+
+
+def test_an_own_save_takes_no_letter_from_another_field(asking: Served, page: Page) -> None:
+    asking.log_in(page)
+    open_file(page, ".vscode/settings.json")
+    page.keyboard.type("// ")
+    page.keyboard.press("Control+s")
+    page.focus("#filter")
+    page.keyboard.type("set")
+    expect(page.get_by_role("alertdialog")).to_be_visible()
+    page.keyboard.type("tings")
+    page.keyboard.press("Enter")
+    assert page.locator("#filter").input_value() == "settings"
+    assert (asking.root / ".vscode/settings.json").read_text() == "{}\n"
+    page.get_by_role("alertdialog").get_by_role("button", name="Cancel").click()
+    expect(page.locator("#status")).to_contain_text("Not saved: .vscode/settings.json")
 
 
 def test_an_own_save_that_is_not_answered_ends_with_the_question(asking: Served, page: Page) -> None:

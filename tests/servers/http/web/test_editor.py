@@ -413,6 +413,17 @@ def test_a_file_that_is_moved_or_deleted_stays_under_the_caret(serving: Served, 
     assert (serving.root / "moved.py").read_text() == text_of(page) == "a b c one\n"
 
 
+def test_a_file_that_cannot_be_opened_takes_the_keyboard_from_nobody(serving: Served, page: Page) -> None:
+    (serving.root / "notes.md").write_text("one\n")
+    (serving.root / "folder").mkdir()
+    serving.log_in(page)
+    open_file(page, "notes.md")
+    page.focus("#filter")
+    page.evaluate("filetools.editor.open('folder')")
+    expect(page.locator("#status")).to_contain_text("folder cannot be opened")
+    expect(page.locator("#filter")).to_be_focused()
+
+
 def test_tabs_are_walked_and_closed_by_keys(serving: Served, page: Page) -> None:
     for name in ("a.txt", "b.txt", "c.txt"):
         (serving.root / name).write_text(f"{name}\n")

@@ -313,6 +313,16 @@ def test_a_file_that_is_moved_or_deleted_under_the_caret_keeps_the_text(shaky: L
     assert not shaky.run("field.document.deleted")
 
 
+def test_a_close_that_is_refused_leaves_the_document_open(live: LivePage) -> None:
+    live.run("window.ask = live.request.bind(live)")
+    live.run(
+        "live.request = (type, ...rest) => type === 'close' ? Promise.reject(new Error('disk full')) : ask(type, ...rest)"
+    )
+    assert live.run("field.document.close().then(() => 'closed', (error) => error.message)") == "disk full"
+    live.run("field.type(0, 0, 'typed ')")
+    assert live.settle() == "typed " + LINE
+
+
 def test_a_text_whose_history_is_gone_comes_by_small_edits_under_what_was_typed(shaky: LivePage) -> None:
     shaky.run("lose('change')")
     shaky.run("field.type(4, 4, 'arrived ')")

@@ -82,6 +82,26 @@ def test_a_person_denies_and_nothing_changes(asking: Served, page: Page, agents:
     expect(page.locator("#question-bar")).to_be_hidden()
 
 
+@pytest.mark.parametrize("key", ["ArrowDown", "Control+z"])
+def test_whoever_moves_or_undoes_in_a_text_is_not_interrupted(
+    asking: Served, page: Page, agents: ThreadPoolExecutor, key: str
+) -> None:
+    asking.log_in(page)
+    page.evaluate("filetools.editor.open('package.json')")
+    page.locator("#editor .monaco-editor").click()
+    page.keyboard.press(key)
+    call = raised(agents, asking, "1.0.0", "2.0.0")
+    for _ in range(2000):
+        page.keyboard.press(key)
+        if not page.locator("#question-bar").is_hidden():
+            break
+    assert not page.locator("#question").is_visible()
+    page.keyboard.press("F8")
+    expect(page.get_by_role("button", name="Deny")).to_be_enabled()
+    page.keyboard.press("Escape")
+    assert call.result(60)["error_code"] == "APPROVAL_DENIED"
+
+
 def test_letters_typed_while_a_question_comes_are_text_and_answer_nothing(
     asking: Served, page: Page, agents: ThreadPoolExecutor
 ) -> None:

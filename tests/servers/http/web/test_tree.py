@@ -179,6 +179,21 @@ def test_files_are_made_renamed_and_deleted_by_keyboard_alone(serving: Served, p
     assert list((serving.root / "notes").iterdir()) == []
 
 
+def test_a_row_that_no_path_names_leads_to_no_other_file(serving: Served, page: Page) -> None:
+    (serving.root / "src").mkdir()
+    (serving.root / "src/main.py").write_text("mine\n")
+    (serving.root / "src\\main.py").write_text("strange\n")
+    serving.log_in(page)
+    strange = page.locator("#tree [role=treeitem]", has_text="main.py").last
+    for key in ("Enter", "F2", "Delete"):
+        strange.click()
+        page.keyboard.press(key)
+        expect(page.locator("#status")).to_contain_text("no path can name this")
+    expect(page.get_by_role("alertdialog")).to_have_count(0)
+    expect(page.get_by_role("tab")).to_have_count(0)
+    assert (serving.root / "src/main.py").read_text() == "mine\n"
+
+
 def test_a_name_that_is_refused_is_told_and_nothing_is_made(serving: Served, page: Page, watched: Watched) -> None:
     watched.expect("status of 4..")
     (serving.root / "there.txt").write_text("mine\n")
