@@ -16,6 +16,8 @@ from tests.support.opened import ScriptedOpening, refused
 
 PATCH = "*** Begin Patch\n" + "".join(f"*** Add File: {number}\n+x\n" for number in range(40)) + "*** End Patch"
 ITEMS = [{"path": str(number), "content": "x\n"} for number in range(40)]
+LIMIT_SECONDS = 0.5
+"""Long enough for a slow machine to get to where the call is held."""
 CALLS: dict[str, dict[str, Any]] = {"apply_patch": {"patch": PATCH}, "write_multiple": {"items": ITEMS}}
 
 
@@ -40,14 +42,14 @@ async def test_what_is_done_is_told_as_done_and_the_rest_is_not_begun(tmp_path: 
     root = tmp_path / "root"
     root.mkdir()
     async with (
-        ScriptedOpening(root, before=held, settings={"tool_timeout_seconds": 0.05}) as files,
+        ScriptedOpening(root, before=held, settings={"tool_timeout_seconds": LIMIT_SECONDS}) as files,
         asyncio.timeout(60),
     ):
         call = asyncio.ensure_future(files.call_tool(tool, CALLS[tool]))
         while not held.count:
             await asyncio.sleep(0.005)
         # The loop's timers go off in order: the limit's, then this one.
-        asyncio.get_running_loop().call_later(0.1, held.passed.set)
+        asyncio.get_running_loop().call_later(LIMIT_SECONDS, held.passed.set)
         envelope = await call
         made = [each for each in root.iterdir() if each.name != ".filetools"]
         if method == "prepare":
