@@ -47,7 +47,8 @@ class EditorPage:
         self.monaco = f"{ASSETS}/monaco-{installed_version('rocher')}/vs"
         """Where Monaco's own files are."""
         html = contents.pop("index.html").decode()
-        core = next(_monaco_folder().glob("editor.api-*.js")).name
+        found = (each.name for each in _monaco_folder().glob("editor.api-*.js"))
+        core = next(found, "")  # without its name it is only loaded later
         base = f"{ASSETS}/{self.digest}"
         # Else a browser asks for a module only when it has read another one that imports it.
         modules = "\n".join(

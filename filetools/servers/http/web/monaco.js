@@ -17,7 +17,7 @@ function mend(editor, base, inks, colors) {
 /** Return Monaco. It colours all languages, and knows none: no further workers. */
 async function load() {
 	// The loader would ask for each of them only when it has the one before; the core is nine tenths of Monaco.
-	fetched("link", { rel: "preload", as: "script", href: `${base}/${core}` });
+	if (core) fetched("link", { rel: "preload", as: "script", href: `${base}/${core}` });
 	const loader = fetched("script", { src: `${base}/loader.js` });
 	fetched("link", { rel: "preload", as: "script", href: `${base}/editor/editor.main.js` });
 	fetched("link", { rel: "preload", as: "style", href: `${base}/editor/editor.main.css` });

@@ -42,7 +42,7 @@ function guard(row) {
 const isLetter = ({ key, ctrlKey, metaKey, altKey }) => key.length === 1 && !ctrlKey && !metaKey && !altKey;
 
 class Questions {
-	#queue = new Map(); // approval id -> {request, ends, isOwn, box, draft}; `ends` in this page's own clock
+	#queue = new Map(); // approval id -> {request, ends, isOwn, box, draft, isMerging}; `ends` in this page's own clock
 	#shown = null; // id of the one in the dialog
 	#lastKey = -Infinity;
 	#wait = () => {}; // keeps the buttons of the dialog off
@@ -229,6 +229,7 @@ class Questions {
 		const { request } = entry;
 		this.#hide();
 		this.#shown = request.id;
+		entry.isMerging = entry.draft !== undefined;
 		this.#fill(`Merge ${request.path}`);
 		const isConflict = request.reason === "conflict";
 		const [ours, theirs] = [request.old_text ?? "", request.new_text ?? ""];

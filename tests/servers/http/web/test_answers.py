@@ -94,6 +94,15 @@ def meeting(asking: Served, page: Page, agents: ThreadPoolExecutor) -> Future[di
     return call
 
 
+def merging(page: Page) -> None:
+    """Begin to merge, and change the result."""
+    press(page, "Merge …")
+    until(page, "filetools.questions.result?.hasModel()")
+    page.evaluate("filetools.questions.result.focus()")
+    page.keyboard.press("End")
+    page.keyboard.type(" and theirs")
+
+
 @meets
 def test_an_agent_that_meets_unsaved_text_waits_and_is_allowed(
     asking: Served, page: Page, agents: ThreadPoolExecutor
@@ -103,10 +112,14 @@ def test_an_agent_that_meets_unsaved_text_waits_and_is_allowed(
     expect(page.locator(".question-diff .original-in-monaco-diff-editor .view-lines")).to_contain_text("mine")
     expect(page.locator(".question-diff .modified-in-monaco-diff-editor .view-lines")).to_contain_text("theirs")
     press(page, "Allow")
-    assert call.result(60)["success"]
+    done = call.result(60)
+    assert done["success"], done
     shows(page, "theirs\n2\n3\n")
-    page.keyboard.press("Control+z")  # nothing that was typed is lost
     assert (asking.root / "notes.md").read_text() == "theirs\n2\n3\n"
+    listed = httpx2.get(f"{asking.server.address}/v1/versions/notes.md").json()
+    kept = [each["version"] for each in listed["versions"]]
+    texts = [asking.does("read_file", path="notes.md", version=version)["content"] for version in kept]
+    assert any("mine" in text for text in texts)  # nothing that was typed is lost
 
 
 @meets
@@ -146,11 +159,13 @@ def test_what_was_merged_stays_in_view_when_the_question_ends_meanwhile(
     asking: Served, page: Page, agents: ThreadPoolExecutor, browser: Browser, watched: Watched
 ) -> None:
     call = meeting(asking, page, agents)
+    merging(page)
+    page.keyboard.press("Escape")
+    press(page, "Back")
     press(page, "Merge …")
     until(page, "filetools.questions.result?.hasModel()")
     page.evaluate("filetools.questions.result.focus()")
     page.keyboard.press("End")
-    page.keyboard.type(" and theirs")
     with other_window(page, watched) as other:
         other.keyboard.press("F8")
         expect(other.get_by_role("button", name="Cancel")).to_be_enabled()
@@ -171,11 +186,7 @@ def test_what_was_merged_stays_in_view_when_the_question_ends_meanwhile(
 @meets
 def test_going_back_from_a_merge_keeps_what_was_merged(asking: Served, page: Page, agents: ThreadPoolExecutor) -> None:
     call = meeting(asking, page, agents)
-    press(page, "Merge …")
-    until(page, "filetools.questions.result?.hasModel()")
-    page.evaluate("filetools.questions.result.focus()")
-    page.keyboard.press("End")
-    page.keyboard.type(" and theirs")
+    merging(page)
     page.keyboard.press("Control+s")  # is not for the file behind the question
     page.keyboard.press("Escape")
     press(page, "Back")
