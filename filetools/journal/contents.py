@@ -37,6 +37,8 @@ VERSION_TEXT: Final = f"CASE WHEN version IS NOT NULL THEN '{VERSION_PREFIX}' ||
 """Gives the column `version` as text, for queries of so many rows that it matters."""
 UNSYNCED: Final = -1
 """Value of `used` for texts that somebody read and no record needs: nobody has synced them, and they are the first to go."""
+IS_BLOB: Final = "typeof(bytes) = 'null'"
+"""Whether content is in a file. `bytes IS NULL` would say the same, after reading all of the bytes."""
 IS_FREE: Final = (
     # A file that was only found needs its bytes for a snapshot alone.
     "NOT EXISTS (SELECT 1 FROM heads WHERE heads.version = contents.hash AND heads.number > 0)"
@@ -76,7 +78,7 @@ class SqliteContents:
     def has(self, version: str) -> bool:
         """Whether the bytes of a version are kept; those that nobody has synced do not count."""
         digest = digest_of(version)
-        row = self._database.row("SELECT size, bytes IS NULL FROM contents WHERE hash = ? AND used >= 0", (digest,))
+        row = self._database.row(f"SELECT size, {IS_BLOB} FROM contents WHERE hash = ? AND used >= 0", (digest,))
         if row is None:
             return False
         size, is_blob = row
@@ -113,7 +115,7 @@ class SqliteContents:
     def missing(self, versions: Iterable[str]) -> set[str]:
         """Return those of these versions whose bytes are not kept."""
         versions = set(versions)
-        query = "SELECT hash, size, bytes IS NULL FROM contents WHERE used >= 0"
+        query = f"SELECT hash, size, {IS_BLOB} FROM contents WHERE used >= 0"
         if len(versions) > MOST_LOOKED_UP:
             rows = self._database.rows(query)
         else:

@@ -17,6 +17,7 @@ from filetools.dataclass import dataclass
 from filetools.journal.birth import DATABASE_NAME, PARTS, connect, connect_to_empty, create_empty, install
 from filetools.journal.blobs import BlobFolder
 from filetools.journal.carving import Pages
+from filetools.journal.contents import IS_BLOB
 from filetools.journal.gate import Gate
 from filetools.journal.position import noted_position
 from filetools.journal.salvage import (
@@ -156,7 +157,7 @@ def _insert(target: sqlite3.Connection, table: str, columns: str, rows: Iterable
 
 def _take_blobs(target: sqlite3.Connection, blobs: BlobFolder) -> None:
     """Keep large contents whose file is there and has its hash, whether a row told of it or not."""
-    told = {digest.hex() for (digest,) in target.execute("SELECT hash FROM contents WHERE bytes IS NULL").fetchall()}
+    told = {digest.hex() for (digest,) in target.execute(f"SELECT hash FROM contents WHERE {IS_BLOB}").fetchall()}
     standing = {name: size for name in blobs.names() if (size := blobs.intact_size(name)) is not None}
     lost = [(bytes.fromhex(name),) for name in told if name not in standing]
     target.executemany("DELETE FROM contents WHERE hash = ?", lost)
@@ -173,7 +174,7 @@ def _settle(target: sqlite3.Connection, reached: int, removed: int | None) -> Re
     target.execute("UPDATE heads SET applied = 1")
     target.execute(
         "UPDATE contents SET used = coalesce((SELECT max(number) FROM records WHERE after = contents.hash), used)"
-        " WHERE used = 0 AND bytes IS NULL"
+        f" WHERE used = 0 AND {IS_BLOB}"
     )
     counts = [
         target.execute(f"SELECT count(*) FROM {table}").fetchone()[0] for table in ("records", "contents", "heads")

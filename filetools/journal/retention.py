@@ -18,7 +18,7 @@ from typing import Final, NamedTuple
 from filetools.dataclass import dataclass
 from filetools.journal.blobs import BlobFolder
 from filetools.journal.checkpoints import SqliteCheckpoints, oldest_kept
-from filetools.journal.contents import IS_FREE
+from filetools.journal.contents import IS_BLOB, IS_FREE
 from filetools.journal.database import Database
 from filetools.journal.seen_versions import tidy_seen_versions
 from filetools.journal.table import release_bytes
@@ -49,13 +49,13 @@ _REMOVE_RECORD: Final = f"DELETE FROM records WHERE number = ? AND synced > 0 AN
 LIVE_SECONDS: Final = 30 * 24 * 3600.0
 """Age of a base up to which its text is kept for merging."""
 _REMOVABLE_CONTENTS: Final = (
-    "SELECT hash, size, used, bytes IS NULL FROM contents INDEXED BY contents_by_use"
+    f"SELECT hash, size, used, {IS_BLOB} FROM contents INDEXED BY contents_by_use"
     f" WHERE used < ? AND {IS_FREE} ORDER BY used"
 )
 MOST_READ_BYTES: Final = 256 * 1024 * 1024
 """Bytes of texts that are kept only because somebody has read them; beyond it those not used longest go."""
 _READ_TEXTS: Final = (
-    "SELECT hash, size, used, bytes IS NULL FROM contents INDEXED BY contents_by_use WHERE used < 0"
+    f"SELECT hash, size, used, {IS_BLOB} FROM contents INDEXED BY contents_by_use WHERE used < 0"
     " ORDER BY (SELECT max(time) FROM seen_versions WHERE base = hash) DESC, rowid DESC"
 )
 _REMOVE_READ_TEXT: Final = "DELETE FROM contents WHERE hash = ?1 AND used = ?2 AND used < 0 AND ?3"

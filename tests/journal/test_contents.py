@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sqlite3
 import zlib
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -176,6 +177,33 @@ def test_a_row_that_says_it_is_huge_is_not_inflated(relaxed: SqliteJournal) -> N
     for digest in (bytes(32), b"1" * 32):
         with pytest.raises(VersionGoneError):
             relaxed.contents.get(f"sha256:{digest.hex()}")
+
+
+@pytest.mark.skipif(not Path("/proc/self/io").exists(), reason="the kernel counts what a process reads")
+@pytest.mark.parametrize("what", ["has", "missing", "missing of many", "what retention removes"])
+def test_whether_contents_are_kept_is_asked_without_reading_them(
+    state: Path, relaxed: SqliteJournal, monkeypatch: pytest.MonkeyPatch, what: str
+) -> None:
+    monkeypatch.setattr("filetools.journal.contents.MOST_LOOKED_UP", 10 if what == "missing of many" else 1000)
+    contents = {v(content): content for content in (os.urandom(100_000) for _ in range(30))}
+    for number, content in enumerate(contents.values()):
+        put(relaxed, "a", content)
+        relaxed.marks.synced([number + 1])
+    journal = SqliteJournal(state, durability="relaxed")  # with nothing in memory
+    asks: dict[str, Callable[[], bool]] = {
+        "has": lambda: all(map(journal.contents.has, contents)),
+        "what retention removes": lambda: len(journal._retention._removable_contents(10**9, 0.0)) == len(contents) - 1,
+    }
+    ask = asks.get(what, lambda: journal.contents.missing(contents) == set())
+    before = bytes_read()
+    assert ask()
+    assert bytes_read() - before < 1_000_000 < sum(map(len, contents.values()))
+    journal.close()
+
+
+def bytes_read() -> int:
+    """Return how many bytes this process has read from files, those in the kernel's memory included."""
+    return int(Path("/proc/self/io").read_text("ascii").split()[1])
 
 
 def test_contents_are_written_in_portions(relaxed: SqliteJournal, monkeypatch: pytest.MonkeyPatch) -> None:
