@@ -1,7 +1,9 @@
-"""Counts that no busy machine disturbs: syncs a caller waits for, system calls and Python calls of one call.
+"""The work that a call causes, counted: hops, system calls, syncs, commits and Python calls (goals 5 and 26).
 
-Each is the difference of two runs of a program of its own with few and with many calls, so that opening and closing do not
-count. Syncs and system calls need strace; background syncs are put off, so that only those are left that callers wait for.
+System calls and syncs come from strace, as the difference of two runs of a program of its own, one with twice the calls, so
+that opening and closing do not count. Background syncs of files are put off, so that only those are left that callers wait for;
+everything else is on: validation, locks, journal, mirror, watching and a listener. Hops are counted one call at a time, each
+followed by silence. All writers write different bytes: equal ones are kept once.
 
 Usage: python -m benchmarks.bench_counts [CALLS]
 """
@@ -9,12 +11,20 @@ Usage: python -m benchmarks.bench_counts [CALLS]
 from __future__ import annotations
 
 import asyncio
+import itertools
 import re
 import shutil
+import statistics
 import subprocess
 import sys
 import tempfile
 import threading
+from collections import Counter
+from collections.abc import AsyncIterator, Awaitable, Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from types import FrameType
 from typing import Any, Final
@@ -24,94 +34,230 @@ from benchmarks.measure import Row, dose, print_heading, publish, text_of
 from filetools.models import Durability
 
 CHILD: Final = "--child"
-SIZE: Final = 65536
+LABELS: Final = {1024: "1 KB", 65536: "64 KB", 1024 * 1024: "1 MB"}
+WRITERS: Final = 16
+QUIET_SECONDS: Final = 0.05
+"""Silence after a call, in which its background work is done."""
+SETTLED_SECONDS: Final = 0.05
+"""Longer than a tick of the clock that stamps files: what is younger is hashed again by whoever reads it."""
+SYNCS_PUT_OFF: Final = 3600.0
 _SYNCS: Final = ("fsync", "fdatasync", "sync_file_range")
 _SUMMARY: Final = re.compile(r"^\s*[\d.]+\s+[\d.]+\s+\d+\s+(\d+)\s+(?:\d+\s+)?(\w+)$", re.MULTILINE)
-_counted = [0]
+_numbers = itertools.count()
 
 
-def count_calls(frame: FrameType, event: str, argument: Any) -> None:
-    """Count functions of Python and of C; a hook of the interpreter."""
-    if event in ("call", "c_call"):
-        _counted[0] += 1
+@dataclass(frozen=True)
+class Work:
+    """What is done many times: by some tasks at once, each at a file of its own."""
+
+    call: str
+    """"write" or "read"."""
+    size: int
+    durability: Durability = "commit"
+    tasks: int = 1
+
+    def __str__(self) -> str:
+        door = "read" if self.call == "read" else f"dual write, {self.durability}"
+        crowd = "" if self.tasks == 1 else f", {self.tasks} at once"
+        return f"{LABELS[self.size]} {door}{crowd}"
 
 
-async def work(durability: Durability, writers: int, calls: int) -> None:
-    """Write `calls` times 64 KB, spread over some tasks, each at a file of its own."""
+@asynccontextmanager
+async def opened(work: Work, **settings: Any) -> AsyncIterator[filetools.FileToolsFacade]:
+    """Open a workspace with a mirror and a listener, and write every file, so that it is there and hot."""
     with tempfile.TemporaryDirectory(prefix="bench-counts-") as folder:
         root, mirror = Path(folder) / "root", Path(folder) / "mirror"
         root.mkdir()
-        settings = {"sync_after_seconds": 3600.0, "watch": False}
-        async with filetools.open(root, mirror=mirror, durability=durability, settings=settings) as files:
-
-            async def write(writer: int, times: int) -> None:
-                for number in range(times):
-                    await files.write_file(f"{writer}.txt", text_of(SIZE, number))
-
-            await asyncio.gather(*(write(writer, 2) for writer in range(writers)))
-            _counted[0] = 0
-            await asyncio.gather(*(write(writer, calls // writers) for writer in range(writers)))
+        async with filetools.open(root, mirror=mirror, durability=work.durability, settings=settings) as files:
+            files.on("file:*", lambda event: None)
+            for task in range(work.tasks):
+                await files.write_file(f"{task}.txt", text_of(work.size, next(_numbers)))
+            await asyncio.sleep(SETTLED_SECONDS)
+            await repeat(files, work, 2)
+            yield files
 
 
-def traced(durability: str, writers: int, calls: int) -> dict[str, int]:
+async def call(files: filetools.FileToolsFacade, work: Work, task: int = 0) -> None:
+    """Do it once."""
+    if work.call == "read":
+        await files.read_file(f"{task}.txt")
+    else:
+        await files.write_file(f"{task}.txt", text_of(work.size, next(_numbers)))
+
+
+async def repeat(files: filetools.FileToolsFacade, work: Work, times: int) -> None:
+    """Do it so often in each task."""
+
+    async def one(task: int) -> None:
+        for _ in range(times):
+            await call(files, work, task)
+
+    await asyncio.gather(*map(one, range(work.tasks)))
+
+
+async def run_for_strace(work: Work, times: int) -> None:
+    async with opened(work, sync_after_seconds=SYNCS_PUT_OFF) as files:
+        await repeat(files, work, times)
+
+
+def traced(work: Work, times: int) -> Counter[str]:
     """Return how often each system call was made."""
     with tempfile.NamedTemporaryFile() as trace:
         command = ["strace", "-f", "-c", "-o", trace.name, sys.executable, "-m", "benchmarks.bench_counts", CHILD]
-        subprocess.run([*command, durability, str(writers), str(calls)], check=True, stdout=subprocess.DEVNULL)
+        given = [work.call, work.size, work.durability, work.tasks, times]
+        subprocess.run([*command, *map(str, given)], check=True, stdout=subprocess.DEVNULL)
         found = _SUMMARY.findall(Path(trace.name).read_text(encoding="utf-8"))
-    return {name: int(count) for count, name in found if name != "total"}
+    return Counter({name: int(count) for count, name in found if name != "total"})
 
 
-def difference(durability: str, writers: int, calls: int) -> dict[str, float]:
-    """Return how often each system call is made for one write."""
-    few, many = traced(durability, writers, calls), traced(durability, writers, 2 * calls)
-    return {name: (many[name] - few.get(name, 0)) / calls for name in many}
+def system_calls(work: Work, times: int) -> Counter[str]:
+    """Return how often each system call is made in `times` calls of each task."""
+    found = traced(work, 2 * times)
+    found.subtract(traced(work, times))
+    return found
 
 
-def publish_traced(calls: int) -> None:
+def publish_system_calls(calls: int) -> None:
     """Print the rows that need strace."""
-    alone = difference("commit", 1, calls)
-    syncs = sum(alone.get(name, 0.0) for name in _SYNCS)
-    publish(
-        Row(goal="5", name="syncs a caller waits for, 64 KB dual, commit, alone", value=syncs, unit="count", limit=1.05)
-    )
-    together = difference("commit", 16, 4 * calls)
-    syncs = sum(together.get(name, 0.0) for name in _SYNCS)
-    publish(Row(goal="5", name="  … a call with 16 writers", value=syncs, unit="count", limit=0.25))
-    relaxed = difference("relaxed", 1, calls)
-    total = sum(count for name, count in relaxed.items() if name != "futex")
-    publish(Row(goal="-", name="system calls of a 64 KB dual write, relaxed (no futex)", value=total, unit="count"))
-    publish(Row(goal="-", name="  … futex", value=relaxed.get("futex", 0.0), unit="count"))
-    ours = total - relaxed.get("pwrite64", 0.0)
-    publish(Row(goal="-", name="  … without the pages of the journal", value=ours, unit="count"))
+    for work, limit in (
+        (Work("write", 1024), 90),
+        (Work("write", 65536, "relaxed"), 90),
+        (Work("write", 65536), 90),
+        (Work("read", 1024), 5),
+        (Work("read", 65536), 5),
+    ):
+        times = calls if work.call == "write" else 10 * calls
+        found = system_calls(work, times)
+        named: dict[str, float] = {name: found[name] / times for name in found}
+        threads = named.pop("futex", 0.0)
+        count_row("26", f"{work}: system calls, without waits of threads", sum(named.values()), limit)
+        count_row("-", "  … waits of threads (futex)", threads)
+        most = sorted(named.items(), key=lambda each: -each[1])[:12]
+        print("     " + ", ".join(f"{name} {count:.1f}" for name, count in most), flush=True)
+        syncs = sum(named.get(name, 0.0) for name in _SYNCS)
+        if work.call == "read":
+            count_row("26", f"{work}: syncs", syncs, 0)
+        elif work.durability == "commit":
+            count_row("5", f"{work}: syncs that a caller waits for", syncs, 1.05)
+    for work, most_syncs, times in (
+        (Work("write", 1024 * 1024), 1.05, calls // 2),
+        (Work("write", 65536, tasks=WRITERS), 0.25, calls // 4),
+        (Work("write", 1024 * 1024, tasks=WRITERS), 0.25, calls // 10),
+    ):
+        found = system_calls(work, max(1, times))
+        syncs = sum(found[name] for name in _SYNCS) / (max(1, times) * work.tasks)
+        count_row("5", f"{work}: syncs a call", syncs, most_syncs)
+
+
+def count_row(goal: str, name: str, value: float, limit: float | None = None) -> None:
+    publish(Row(goal=goal, name=name, value=value, unit="count", limit=limit))
+
+
+class Hops:
+    """Counts what is handed to the threads of any pool. Lives as long as the process."""
+
+    def __init__(self) -> None:
+        self.made = 0
+        self.works: Counter[str] = Counter()
+        self._submit: Callable[..., Future[Any]] = ThreadPoolExecutor.submit
+        hops = self
+
+        def counted(pool: ThreadPoolExecutor, *args: Any, **options: Any) -> Future[Any]:
+            hops.made += 1
+            hops.works[_name(args[-1])] += 1
+            return hops._submit(pool, *args, **options)
+
+        ThreadPoolExecutor.submit = counted  # type: ignore[method-assign,assignment]
+
+    async def silence(self) -> None:
+        """Wait until nothing has been handed over for a while: opening and watching are done."""
+        async with asyncio.timeout(10):
+            before = -1
+            while before != self.made:
+                before = self.made
+                await asyncio.sleep(10 * QUIET_SECONDS)
+
+    async def of(self, act: Callable[[], Awaitable[object]], calls: int) -> tuple[float, float]:
+        """Return how many a call waits for, and how many are made in the silence after it."""
+        waited: list[int] = []
+        after: list[int] = []
+        self.works.clear()
+        for _ in range(calls):
+            before = self.made
+            await act()
+            between = self.made
+            await asyncio.sleep(QUIET_SECONDS)
+            waited.append(between - before)
+            after.append(self.made - between)
+        return statistics.median(waited), statistics.mean(after)
+
+
+def _name(work: Any) -> str:
+    while isinstance(work, partial):
+        work = work.func
+    return str(getattr(work, "__qualname__", work))
+
+
+async def publish_hops(calls: int) -> None:
+    """Print the rows of hops, with what it is that is handed over."""
+    hops = Hops()
+    for work in (Work("write", 1024), Work("write", 65536, "relaxed"), Work("write", 65536), Work("read", 65536)):
+        async with opened(work, sync_after_seconds=SYNCS_PUT_OFF) as files:
+            await hops.silence()
+            _, idle = await hops.of(partial(asyncio.sleep, 0), calls)
+            records = len((await files.changes()).records)
+            waited, after = await hops.of(partial(call, files, work), calls)
+            works = [f"{name} {count / calls:.2f}" for name, count in hops.works.most_common()]
+            made = len((await files.changes()).records) - records
+        is_read = work.call == "read"
+        count_row("26", f"{work}: hops", waited, 0 if is_read else 1)
+        # A tenth above the goal: what is done once a second, for all calls together, falls into some silences.
+        count_row("26", f"{work}: hops in the background", after - idle, 0.1 if is_read else 1.1)
+        print("     " + ", ".join(works), flush=True)
+        if is_read:
+            count_row("26", f"{work}: records in the journal", made / calls, 0)
 
 
 def publish_python_calls(calls: int) -> None:
-    """Print how many functions are called in all threads."""
-    threading.setprofile(count_calls)
-    sys.setprofile(count_calls)
-    try:
-        asyncio.run(work("relaxed", 1, calls))
-    finally:
-        sys.setprofile(None)
-        threading.setprofile(None)
-    publish(
-        Row(goal="-", name="functions called in a 64 KB dual write, relaxed", value=_counted[0] / calls, unit="count")
-    )
+    """Print how many functions, of Python and of C, are called in all threads."""
+    counted = 0
+
+    def count(frame: FrameType, event: str, argument: Any) -> None:
+        nonlocal counted
+        counted += event in ("call", "c_call")
+
+    async def work(one: Work) -> None:
+        nonlocal counted
+        async with opened(one, sync_after_seconds=SYNCS_PUT_OFF) as files:
+            counted = 0
+            await repeat(files, one, calls)
+
+    for one in (Work("write", 65536, "relaxed"), Work("read", 65536)):
+        threading.setprofile(count)
+        sys.setprofile(count)
+        try:
+            asyncio.run(work(one))
+        finally:
+            sys.setprofile(None)
+            threading.setprofile(None)
+        count_row("-", f"{one}: functions called", counted / calls)
 
 
 def main(calls: int) -> None:
     """Count everything."""
     print_heading()
+    asyncio.run(publish_hops(calls))
     publish_python_calls(calls)
     if shutil.which("strace") is None:
         print("     strace is not installed: syncs and system calls are not counted")
         return
-    publish_traced(calls)
+    publish_system_calls(calls)
 
 
 if __name__ == "__main__":
     if sys.argv[1:2] == [CHILD]:
-        asyncio.run(work("commit" if sys.argv[2] == "commit" else "relaxed", int(sys.argv[3]), int(sys.argv[4])))
+        kind, size, durability, tasks, times = sys.argv[2:]
+        of = Work(kind, int(size), "commit" if durability == "commit" else "relaxed", int(tasks))
+        asyncio.run(run_for_strace(of, int(times)))
     else:
-        main(dose(100))
+        main(dose(50))

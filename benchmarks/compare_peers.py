@@ -28,7 +28,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from benchmarks.measure import file_system_of
+from benchmarks.machine import file_system_of
 from benchmarks.peer_layers import EDITORS, FILE
 from filetools.distribution import installed_version
 from tests.support import node

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import platform
 import statistics
 import sys
 import time
@@ -12,6 +11,8 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Final, Literal
+
+from benchmarks import machine
 
 ROWS_FILE: Final = "BENCH_ROWS"
 """Variable that names the file to which `run.py` wants the rows appended, a JSON object a line."""
@@ -49,19 +50,20 @@ class Row:
     """Where on that line: bytes, files or records."""
     is_settled: bool = True
     """False where this run could not tell."""
-    is_busy: bool = field(default_factory=lambda: is_busy())
-    """Whether more wanted to run than there are processors, when the row was made."""
+    is_busy: bool = field(default_factory=machine.is_busy)
+    """Whether other programs took more than a tenth of the processors while the row was measured."""
 
     @property
     def is_met(self) -> bool | None:
         """Whether the goal is met; None if there is none, or this run could not tell.
 
-        An absolute time or rate that is missed while others keep the processors busy says nothing; a ratio does.
+        An absolute time or rate taken beside other busy programs says nothing, whether it is good or bad; a ratio and a
+        count always do.
         """
-        if self.limit is None or not self.is_settled:
+        is_disturbed = self.is_busy and self.unit in ("s", "1/s")
+        if self.limit is None or not self.is_settled or is_disturbed:
             return None
-        is_good = self.value >= self.limit if self.at_least else self.value <= self.limit
-        return None if not is_good and self.unit in ("s", "1/s") and self.is_busy else is_good
+        return self.value >= self.limit if self.at_least else self.value <= self.limit
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,43 +183,9 @@ def shown(value: float, unit: Unit) -> str:
     return f"{value:.4g}"
 
 
-def is_busy() -> bool:
-    """Return whether more wants to run than there are processors."""
-    return os.getloadavg()[0] > (os.cpu_count() or 1)
-
-
-def machine() -> dict[str, str]:
-    """Return the facts of this machine that figures depend on; nothing that names it."""
-    one, five, _ = os.getloadavg()
-    return {
-        "system": f"{platform.system()} {platform.release()}",
-        "python": platform.python_version(),
-        "cores": str(os.cpu_count()),
-        "memory": f"{_memory_gib():.0f} GiB",
-        "file system": file_system_of(Path.cwd()),
-        "load average": f"{one:.1f} over 1 minute, {five:.1f} over 5",
-    }
-
-
-def file_system_of(place: Path) -> str:
-    """Return the type of the file system a place is on, "unknown" where the system does not tell."""
-    try:
-        mounts = [entry.split()[1:3] for entry in Path("/proc/mounts").read_text().splitlines()]
-    except OSError:
-        return "unknown"
-    at = [(len(point), kind) for point, kind in mounts if place.is_relative_to(point)]
-    return max(at)[1] if at else "unknown"
-
-
-def _memory_gib() -> float:
-    if not hasattr(os, "sysconf"):
-        return 0.0
-    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
-
-
 def print_heading() -> None:
     """Print the machine's facts and the names of the columns."""
-    print(", ".join(f"{name} {value}" for name, value in machine().items()))
+    print(", ".join(f"{name} {value}" for name, value in machine.facts().items()))
     print(HEADING)
 
 

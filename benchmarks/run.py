@@ -21,7 +21,7 @@ from typing import Any, Final
 HERE: Final = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent))  # run as a file, as make does
 
-from benchmarks import measure, page, plots  # noqa: E402
+from benchmarks import goals, machine, measure, page, plots  # noqa: E402
 
 RESULTS: Final = HERE / "results"
 PAGE: Final = HERE.parent / "docs" / "performance.md"
@@ -39,7 +39,7 @@ LIMIT_SECONDS: Final = 240
 def main(wanted: list[str]) -> int:
     """Run what is wanted; return 1 if a benchmark failed."""
     names = wanted or sorted(path.stem.removeprefix("bench_") for path in HERE.glob("bench_*.py"))
-    facts, began = measure.machine(), time.monotonic()
+    facts, began = machine.facts(), time.monotonic()
     rows: list[measure.Row] = []
     failed: list[str] = []
     for name in names:
@@ -48,7 +48,7 @@ def main(wanted: list[str]) -> int:
         rows += found
         if not is_done:
             failed.append(name)
-    facts["load average at the end"] = measure.machine()["load average"]
+    facts["other programs"] = f"{machine.share_of_others():.0%} of the processors"
     facts["took"] = f"{time.monotonic() - began:.0f} s"
     print_table(rows)
     for name in failed:
@@ -66,6 +66,7 @@ def run_one(name: str) -> tuple[list[measure.Row], bool]:
         environment = {
             **os.environ,
             measure.ROWS_FILE: str(place),
+            machine.ROOT_VARIABLE: str(os.getpid()),
             "PYTHONPATH": os.pathsep.join((str(HERE.parent), *filter(None, [os.environ.get("PYTHONPATH")]))),
         }
         command = [sys.executable, "-m", f"benchmarks.bench_{name}", *DOSES.get(name, ())]
@@ -88,8 +89,7 @@ def print_table(rows: list[measure.Row]) -> None:
     print(f"\n{measure.HEADING}")
     for row in page.in_order(rows):
         print(measure.line(row))
-    counts = page.verdicts(rows)
-    print(f"\n{counts['met']} met, {counts['not met']} not met, {counts['cannot tell']} that this run could not tell")
+    print(f"\n{goals.summary(rows)}")
 
 
 def keep(rows: list[measure.Row], facts: dict[str, str]) -> None:
