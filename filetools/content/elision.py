@@ -16,6 +16,11 @@ _PLACEHOLDER: Final = re.compile(
     | \b(?:same|unchanged)\s+as\s+before\b
     """
 )
+_SIGNS: Final = (
+    "unchanged", "omitted", "unmodified", "rest", "remain", "existing", "other", "previous", "original", "as before",
+    "...", "\u2026",
+)  # fmt: skip
+"""One of these is in every placeholder: a substring is found a hundred times faster than the expression."""
 _LONGEST_LINE: Final = 200
 
 
@@ -27,9 +32,19 @@ def left_out(old: Callable[[], str | None], new: str) -> int | None:
         new: The text that takes its place.
     """
     lines = new.splitlines() if len(new) <= _MOST_CHARACTERS else []
-    placeholders = [at for at, line in enumerate(lines, 1) if len(line) <= _LONGEST_LINE and _PLACEHOLDER.search(line)]
+    placeholders = [at for at, line in enumerate(lines, 1) if _is_placeholder(line)]
     if not placeholders or (text := old()) is None or len(text) > _MOST_CHARACTERS:
         return None
     before = {line.strip() for line in text.splitlines()} - {""}
     is_mostly_gone = 2 * len(before & {line.strip() for line in lines}) < len(before)
     return next((at for at in placeholders if is_mostly_gone and lines[at - 1].strip() not in before), None)
+
+
+def _is_placeholder(line: str) -> bool:
+    if len(line) > _LONGEST_LINE:
+        return False
+    folded = line.lower()
+    for sign in _SIGNS:
+        if sign in folded:
+            return _PLACEHOLDER.search(line) is not None
+    return False

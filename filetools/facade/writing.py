@@ -109,12 +109,14 @@ def decide_write(parts: Parts, seen: Look, request: WriteRequest, actor: Actor) 
         plain = _rebased(parts, seen, request, actor, plain, text=new.text, base=base)
     if plain.facts.version == seen.version and opened is None:
         return replace(plain, warnings=same_change(parts, seen, actor, base))
-    return replace(plain, warnings=(*plain.warnings, *_left_out(parts, seen, new.text)))
+    return replace(plain, warnings=(*plain.warnings, *_left_out(parts, seen, new)))
 
 
-def _left_out(parts: Parts, seen: Look, text: str | None) -> Iterator[dict[str, Any]]:
+def _left_out(parts: Parts, seen: Look, new: Encoded) -> Iterator[dict[str, Any]]:
     """Yield the warning for a writer who left most of a file out and said that it stays."""
-    line = None if text is None or seen.version is None else left_out(partial(disk_text, parts, seen), text)
+    # Who leaves most of a file out writes less than there was; so most writes never search their text.
+    is_shorter = seen.stat is not None and len(new.content) < seen.stat.size
+    line = None if new.text is None or not is_shorter else left_out(partial(disk_text, parts, seen), new.text)
     if line is not None:
         message = (
             f"Line {line} says that the rest is unchanged, but this text is now the whole file and most of what stood"

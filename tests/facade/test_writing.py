@@ -15,6 +15,7 @@ from filetools.facade import FileToolsFacade
 from filetools.models import WriteResult
 from tests.support.crashing import QUIET, grow, leftovers, snapshot
 from tests.support.opened import names_of, recorded, refused, told, version
+from tests.support.step_count import steps_in_all_threads
 
 
 @pytest.fixture
@@ -251,3 +252,18 @@ async def test_a_writer_who_left_most_of_a_file_out_is_warned(tmp_path: Path) ->
         assert [(each["code"], each["line"]) for each in made.warnings] == [("LEFT_OUT", 2)]
         assert (await files.write_file("a.py", "x0 = 2\n")).warnings == []
         assert (await files.write_file("new.py", "# ... rest of the file unchanged ...\n")).warnings == []
+
+
+def test_the_steps_of_a_write_do_not_depend_on_how_many_lines_it_has(tmp_path: Path) -> None:
+    def steps_with(lines: int) -> int:
+        async def write() -> None:
+            async with filetools.open(tmp_path / str(lines), settings=QUIET) as files:
+                await files.write_file("a.txt", "the rest of these lines stays as it was\n" * lines)
+                await files.write_file("a.txt", "the rest of those lines stays as it was\n" * lines)
+
+        (tmp_path / str(lines)).mkdir()
+        return steps_in_all_threads(write)
+
+    steps_with(10)  # what is imported at first is none of its steps
+    few = steps_with(20)
+    assert steps_with(1000) < few + 500
