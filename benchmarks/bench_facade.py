@@ -19,7 +19,7 @@ from typing import Final
 
 import filetools
 from benchmarks import raw
-from benchmarks.measure import Act, as_act, compared, dose, interleaved, print_heading, publish, text_of
+from benchmarks.measure import Act, as_act, compared, dose, interleaved, print_heading, publish, settle, text_of
 from filetools.models import Durability
 
 SIZES: Final = {"1 KB": 1024, "64 KB": 65536, "1 MB": 1024 * 1024}
@@ -35,9 +35,9 @@ WRITERS: Final = 16
 
 
 class Bench:
-    """One opened workspace, its mirror or none, and a folder for the raw contender. Lives for one set of rows."""
+    """One opened workspace, its mirror, and a folder for the raw contender. Lives for one set of rows."""
 
-    def __init__(self, files: filetools.FileToolsFacade, root: Path, mirror: Path | None, aside: Path) -> None:
+    def __init__(self, files: filetools.FileToolsFacade, root: Path, mirror: Path, aside: Path) -> None:
         self.files = files
         self.root = root
         self.mirror = mirror
@@ -58,22 +58,19 @@ class Bench:
     def check(self) -> None:
         """Compare what was written last with both disks."""
         for path, text in self.last.items():
-            assert (self.root / path).read_text() == text
-            assert self.mirror is None or (self.mirror / path).read_text() == text
+            assert (self.root / path).read_text() == (self.mirror / path).read_text() == text
 
 
-async def opened(
-    measure: Callable[[Bench, int], Awaitable[None]], rounds: int, durability: Durability, *, with_mirror: bool
-) -> None:
-    """Open a workspace and measure in it."""
+async def opened(measure: Callable[[Bench, int], Awaitable[None]], rounds: int, durability: Durability) -> None:
+    """Open a workspace with a mirror and measure in it."""
     with tempfile.TemporaryDirectory(prefix="bench-facade-") as folder:
         root, mirror, aside = (Path(folder, name) for name in ("root", "mirror", "aside"))
         root.mkdir()
         (aside / "other").mkdir(parents=True)
-        place = mirror if with_mirror else None
-        async with filetools.open(root, mirror=place, durability=durability) as files:
+        async with filetools.open(root, mirror=mirror, durability=durability) as files:
             heard = files.on("file:*", lambda event: None)
-            bench = Bench(files, root, place, aside)
+            bench = Bench(files, root, mirror, aside)
+            await settle()
             await measure(bench, rounds)
             bench.check()
             heard.unsubscribe()
@@ -126,21 +123,20 @@ async def reads_at_once(bench: Bench, rounds: int) -> None:
 
 
 async def writes(bench: Bench, rounds: int, *, durability: Durability) -> None:
-    """Goals 4 and 5; without a mirror the same rows only inform."""
-    kind = "dual write" if bench.mirror else "single write"
+    """Goals 4 and 5."""
     for label, size in SIZES.items():
         path = f"one/two/{size}.txt"
         floor = _floor(bench, size, durability)
         contenders: dict[str, Act] = {"ours": partial(bench.write, path, size), "floor": floor}
-        calls = 40 if size < 100_000 else 12
+        calls = 40 if size < 100_000 else 8
         times = await interleaved(contenders, rounds=rounds, calls=calls)
         name = "two durable writes" if durability == "commit" else "one write"
         publish(
             compared(
-                {"relaxed": "4", "commit": "5"}[durability] if bench.mirror else "-",
-                f"{kind} {label}, {durability} / {name} in a hop", times["ours"], times["floor"],
-                limit=DUAL_GOALS[durability][label] if bench.mirror else None, floor_name=f"{name} in one hop",
-                series=f"{kind}, {durability}", at=size,
+                {"relaxed": "4", "commit": "5"}[durability],
+                f"dual write {label}, {durability} / {name} in a hop", times["ours"], times["floor"],
+                limit=DUAL_GOALS[durability][label], floor_name=f"{name} in one hop",
+                series=f"dual write, {durability}", at=size,
             )
         )  # fmt: skip
 
@@ -185,7 +181,7 @@ async def kinds_of_writes(bench: Bench, rounds: int) -> None:
         "append a line to 64 KB": append,
         "create 64 KB": create,
     }
-    times = await interleaved({**acts, "floor": floor}, rounds=rounds, calls=20)
+    times = await interleaved({**acts, "floor": floor}, rounds=rounds, calls=10)
     for name in acts:
         publish(
             compared("-", f"{name}, dual, relaxed / one write in a hop", times[name], times["floor"], limit=None,
@@ -244,13 +240,12 @@ async def writes_at_once(bench: Bench, rounds: int, *, durability: Durability) -
 async def main(rounds: int) -> None:
     """Measure everything."""
     print_heading()
-    await opened(reads, rounds, "commit", with_mirror=False)
+    await opened(reads, rounds, "commit")
     durabilities: tuple[Durability, ...] = ("relaxed", "commit")
     for durability in durabilities:
-        await opened(partial(writes, durability=durability), rounds, durability, with_mirror=True)
-        await opened(partial(writes_at_once, durability=durability), rounds, durability, with_mirror=True)
-        await opened(partial(writes, durability=durability), rounds, durability, with_mirror=False)
-    await opened(kinds_of_writes, rounds, "relaxed", with_mirror=True)
+        await opened(partial(writes, durability=durability), rounds, durability)
+        await opened(partial(writes_at_once, durability=durability), rounds, durability)
+    await opened(kinds_of_writes, rounds, "relaxed")
 
 
 if __name__ == "__main__":

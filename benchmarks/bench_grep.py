@@ -1,54 +1,42 @@
-"""Goal 12: searching the contents of 10,000 files, against ripgrep in the same run.
+"""Goal 12: searching the contents of 100 MB in 10,000 files through the facade, against ripgrep in the same run.
 
-Usage: python -m benchmarks.bench_grep [FILES [BYTES_A_FILE]]; a tenth of 10,000 files of 10,000 bytes by default.
+Twice: as it is where ripgrep is installed, and as it is where there is none. Needs `rg`.
+
+Usage: python -m benchmarks.bench_grep [FILES [BYTES_A_FILE]]
 """
 
 from __future__ import annotations
 
+import asyncio
+import os
 import random
 import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
+from typing import Any, Final
 
-from benchmarks.bench_listing import interleaved
-from benchmarks.measure import Row, percentile, print_heading, publish
-from filetools.paths import ROOT, Workspace
-from filetools.search import GrepOptions, grep_page
-from filetools.search.contents.candidates import Candidates, Ripgrep
-from filetools.search.contents.matcher import Matcher
-from tests.support.direct_store import DirectStore
+import filetools
+from benchmarks.measure import Act, as_act, compared, dose, interleaved, print_heading, publish, settle
 
-FOLDERS = 100
-WORDS = ("import", "return", "value", "handler", "self", "config", "error", "result", "items", "async", "def", "None")
-CASES = (
-    ("rare text", GrepOptions(pattern="needle_in_hay", literal=True)),
-    ("rare expression", GrepOptions(pattern=r"needle_\w+ = \d+")),
-    ("rare, any case", GrepOptions(pattern="NEEDLE_IN_HAY", ignore_case=True)),
-    ("a sign to go by", GrepOptions(pattern=r"[0-9]{4}-[0-9]{2}")),
-    ("no text to go by", GrepOptions(pattern=r"[0-9]{4}\W[0-9]{2}\W")),
-    ("in every file, first page", GrepOptions(pattern="handler")),
-    ("in every file, all counted", GrepOptions(pattern="handler", output_mode="count", limit=1000)),
+FOLDERS: Final = 100
+ROUNDS: Final = 5
+WORDS: Final = (
+    "import", "return", "value", "handler", "self", "config", "error", "result", "items", "async", "def", "None",
+)  # fmt: skip
+CASES: Final[tuple[tuple[str, dict[str, Any]], ...]] = (
+    ("rare text", {"pattern": "needle_in_hay", "literal": True}),
+    ("rare expression", {"pattern": r"needle_\w+ = \d+"}),
+    ("rare, any case", {"pattern": "NEEDLE_IN_HAY", "ignore_case": True}),
+    ("a sign to go by", {"pattern": r"[0-9]{4}-[0-9]{2}"}),
+    ("no text to go by", {"pattern": r"[0-9]{4}\W[0-9]{2}\W"}),
+    ("in every file, first page", {"pattern": "handler"}),
+    ("in every file, all counted", {"pattern": "handler", "output_mode": "count", "limit": 1000}),
 )
-
-
-def main() -> None:
-    files = int(sys.argv[1]) if len(sys.argv) > 1 else 1_000
-    size = int(sys.argv[2]) if len(sys.argv) > 2 else 10_000
-    print_heading()
-    root = Path(tempfile.mkdtemp(prefix="bench-grep-"))
-    try:
-        grow(root, files, size)
-        workspace = Workspace.open(root)
-        store = DirectStore(workspace)
-        for name, options in CASES:
-            bench(store, root, name, options)
-        store.close()
-        workspace.close()
-    finally:
-        shutil.rmtree(root)
 
 
 def grow(root: Path, files: int, size: int) -> None:
@@ -64,43 +52,62 @@ def grow(root: Path, files: int, size: int) -> None:
         (folder / f"file{number:05}.py").write_text(text + mark)
 
 
-def whole(store: DirectStore, options: GrepOptions, candidates: Callable[[], Candidates]) -> int:
-    """Return how many matches all pages have, or the first one where the case says so."""
+@contextmanager
+def no_programs() -> Iterator[None]:
+    """Have no program be found."""
+    path = os.environ["PATH"]
+    os.environ["PATH"] = os.devnull
+    try:
+        yield
+    finally:
+        os.environ["PATH"] = path
+
+
+async def whole(files: filetools.FileToolsFacade, given: dict[str, Any]) -> int:
+    """Return how many matches all pages have that are counted, or that the first one knows of."""
     cursor, total = None, 0
     while True:
-        page = grep_page(store, ROOT, options, cursor, candidates=candidates())
+        page = await files.grep_files(**given, cursor=cursor)
         total, cursor = page.total, page.next_cursor
-        if cursor is None or options.output_mode == "content":
+        if cursor is None or given.get("output_mode") != "count":
             return total
 
 
-def bench(store: DirectStore, root: Path, name: str, options: GrepOptions) -> None:
+async def without_rg(files: filetools.FileToolsFacade, given: dict[str, Any]) -> int:
+    with no_programs():
+        return await whole(files, given)
+
+
+async def measure(files: filetools.FileToolsFacade, root: Path, name: str, given: dict[str, Any], program: str) -> None:
+    """Publish the rows of one pattern."""
+    flags = [*(["-F"] if given.get("literal") else []), *(["-i"] if given.get("ignore_case") else [])]
+    flags += ["--count"] if given.get("output_mode") == "count" else ["-n"]
+    command = [program, "--no-config", *flags, "-e", given["pattern"], str(root)]
+    contenders: dict[str, Act] = {
+        "with rg": partial(whole, files, given),
+        "without rg": partial(without_rg, files, given),
+        "rg": as_act(partial(subprocess.run, command, stdout=subprocess.PIPE, check=False)),
+    }
+    assert await contenders["with rg"]() == await contenders["without rg"](), "the engines differ"
+    times = await interleaved(contenders, rounds=ROUNDS, calls=1)
+    for label, limit in (("with rg", 1.4), ("without rg", 3.0)):
+        publish(compared("12", f"grep, {name}, {label} / rg", times[label], times["rg"], limit=limit, floor_name="rg"))
+
+
+async def main(count: int, size: int) -> None:
+    """Measure everything."""
+    print_heading()
     program = shutil.which("rg")
     if program is None:
-        print("rg is not installed: there is nothing to compare with")
+        print("     rg is not installed: there is nothing to compare with")
         return
-    flags = [*(["-F"] if options.literal else []), *(["-i"] if options.ignore_case else [])]
-    flags += ["--count"] if options.output_mode == "count" else ["-n"]
-    command = [program, "--no-config", *flags, "-e", options.pattern, str(root)]
-
-    def ripgrep() -> None:
-        subprocess.run(command, stdout=subprocess.PIPE, check=False)
-
-    for label, candidates, goal in (("without rg", Candidates, 3.0), ("with rg", lambda: Ripgrep(program, root), 1.4)):
-        if label == "with rg" and Matcher(options.checked()).needles:
-            continue  # it is not asked then
-        total = whole(store, options, Candidates)
-        assert whole(store, options, candidates) == total > 0, "the engines differ"
-        ours, floor = interleaved(lambda candidates=candidates: whole(store, options, candidates), ripgrep, 7)  # type: ignore[misc]
-        publish(
-            Row(
-                goal="12", name=f"grep, {name}, {label}", limit=goal,
-                value=sorted(one / base for one, base in zip(ours, floor, strict=True))[len(ours) // 2],
-                ours=percentile(ours, 0.5) / 1000, ours_p99=percentile(ours, 0.99) / 1000,
-                floor=percentile(floor, 0.5) / 1000, floor_name="rg",
-            )
-        )  # fmt: skip
+    with tempfile.TemporaryDirectory(prefix="bench-grep-") as folder:
+        grow(Path(folder), count, size)
+        async with filetools.open(folder) as files:
+            await settle()
+            for name, given in CASES:
+                await measure(files, Path(folder), name, given, program)
 
 
 if __name__ == "__main__":
-    main()
+    asyncio.run(main(dose(10_000), int(sys.argv[2]) if len(sys.argv) > 2 else 10_000))

@@ -1,107 +1,36 @@
-"""Goals 9, 10 and 11: pages of a tree and of one wide folder, against raw scans of the same run.
+"""Goals 9, 10 and 11: pages of a tree and of one wide folder, through the facade, against raw scans of the same run.
+
+The workspace is open as anybody opens it, watched and with a journal, and has come to rest. ripgrep's rows need `rg`.
 
 Usage: python -m benchmarks.bench_listing [FILES]
 """
 
 from __future__ import annotations
 
+import asyncio
 import os
 import shutil
-import statistics
 import subprocess
-import sys
 import tempfile
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
+from typing import Any, Final
 
-from benchmarks.measure import Row, percentile, print_heading, publish
-from filetools.paths import ROOT, Workspace
-from filetools.search import ListOptions, list_page, walk_tree
-from filetools.search.folder import FolderCache
-from filetools.search.ignores import IgnoreCache
-from filetools.search.source import Source
-from filetools.search.walk import OrderedWalk
-from tests.support.direct_store import DirectStore
+import filetools
+from benchmarks.measure import Act, as_act, compared, dose, interleaved, print_heading, publish, settle
+from benchmarks.trees import tree
 
-FILES_A_FOLDER = 9
-IGNORE = """*.pyc
-build/
-*.so
-dist/
-*.egg-info/
-.env
-*.log
-node_modules/
-*.tmp
-/target
-*.py[cod]
-Dir07/
-dir08/
-dir09/
-"""
-
-
-def main() -> None:
-    files = int(sys.argv[1]) if len(sys.argv) > 1 else 100_000
-    print_heading()
-    root = Path(tempfile.mkdtemp(prefix="bench-listing-"))
-    workspace = Workspace.open(root)
-    store = DirectStore(workspace)
-    try:
-        grow(root / "tree", files)
-        bench_tree(store, root / "tree")
-        shutil.rmtree(root / "tree")
-        bench_flat(store, root / "flat", files)
-    finally:
-        store.close()
-        workspace.close()
-        shutil.rmtree(root)
-
-
-def grow(root: Path, files: int) -> None:
-    """Make folders of nine files and up to ten folders, in mixed case."""
-    made, level = 0, [root]
-    root.mkdir()
-    (root / ".gitignore").write_text(IGNORE)
-    while made < files:
-        below = []
-        for folder in level:
-            for number in range(10):
-                if made >= files:
-                    return
-                inner = folder / f"{'Dir' if number % 2 else 'dir'}{number:02}"
-                inner.mkdir()
-                below.append(inner)
-                for index in range(FILES_A_FOLDER):
-                    (inner / f"{'File' if index % 3 else 'file'}{index:03}.py").touch()
-                made += FILES_A_FOLDER
-        level = below
-
-
-def interleaved(
-    ours: Callable[[], object], floor: Callable[[], object], rounds: int
-) -> tuple[list[float], list[float]]:
-    times: tuple[list[float], list[float]] = ([], [])
-    for _ in range(rounds):
-        for work, kept in zip((ours, floor), times, strict=True):
-            started = time.perf_counter()
-            work()
-            kept.append((time.perf_counter() - started) * 1000)
-    return times
-
-
-def row(what: str, ours: Callable[[], object], floor: Callable[[], object], goal: float, rounds: int = 7) -> None:
-    mine, raw = interleaved(ours, floor, rounds)
-    number, name = what[:2].strip(), what[3:]
-    ratio = statistics.median(one / base for one, base in zip(mine, raw, strict=True))
-    publish(
-        Row(goal=number, name=name, value=ratio, limit=goal, ours=statistics.median(mine) / 1000,
-            ours_p99=percentile(mine, 0.99) / 1000, floor=statistics.median(raw) / 1000)
-    )  # fmt: skip
+FIRST: Final[dict[str, Any]] = {"recursive": True, "limit": 100}
+PAGE: Final = 1000
+PAGES_BEFORE: Final = 0.4
+"""Part of the tree that lies before the page which is asked for by a cursor."""
+QUICK_ROUNDS: Final = 15
+SLOW_ROUNDS: Final = 5
 
 
 def raw_sorted(root: Path) -> list[str]:
+    """Return all paths, in order."""
     found, pending = [], [str(root)]
     while pending:
         with os.scandir(pending.pop()) as entries:
@@ -113,113 +42,145 @@ def raw_sorted(root: Path) -> list[str]:
     return found
 
 
-def raw_lazy(root: Path, count: int) -> Iterator[os.stat_result]:
+def raw_lazy(root: Path, count: int) -> list[os.stat_result]:
+    """Return the facts of the first entries of an ordered walk that reads no folder too early."""
+
     def read(folder: str) -> Iterator[os.DirEntry[str]]:
         with os.scandir(folder) as entries:
             return iter(sorted(entries, key=lambda e: (not e.is_dir(follow_symlinks=False), e.name.casefold(), e.name)))
 
+    found: list[os.stat_result] = []
     levels = [read(str(root))]
-    while levels and count:
+    while levels and len(found) < count:
         entry = next(levels[-1], None)
         if entry is None:
             levels.pop()
             continue
-        count -= 1
-        yield entry.stat(follow_symlinks=False)
+        found.append(entry.stat(follow_symlinks=False))
         if entry.is_dir(follow_symlinks=False):
             levels.append(read(entry.path))
+    return found
 
 
-def pages(store: DirectStore, options: ListOptions) -> int:
+async def whole(files: filetools.FileToolsFacade, **options: Any) -> int:
+    """Ask for all of a tree, page by page; return how many entries there are."""
     cursor, entries = None, 0
     while True:
-        page = list_page(store, ROOT.child("tree"), options, cursor)
-        entries += len(page.entries)
-        cursor = page.next_cursor
+        page = await files.list_files("", recursive=True, limit=PAGE, details=False, cursor=cursor, **options)
+        entries, cursor = entries + len(page.entries), page.next_cursor
         if cursor is None:
             return entries
 
 
-def rows_only(store: DirectStore, options: ListOptions) -> int:
-    source = Source(store, FolderCache(), None, "Listing")
-    with OrderedWalk(source, ROOT.child("tree"), options, options.rules(), IgnoreCache()) as walk:
-        return len(walk.take(10**9))
-
-
-def bench_tree(store: DirectStore, root: Path) -> None:
-    tree = ROOT.child("tree")
-    first = ListOptions(recursive=True, limit=100)
-    row(
-        "9  first page of 100, with details",
-        lambda: list_page(store, tree, first),
-        lambda: list(raw_lazy(root, 100)),
-        3,
-        51,
-    )
-    whole = ListOptions(recursive=True, details=False)
+async def cursor_after(files: filetools.FileToolsFacade, entries: int, **options: Any) -> str | None:
+    """Return the cursor of the page after so many entries."""
     cursor = None
-    for _ in range(40):
-        cursor = list_page(store, tree, whole, cursor).next_cursor
-    row(
-        "9  page of 100 behind 40,000 by cursor",
-        lambda: list_page(store, tree, first, cursor),
-        lambda: list_page(store, tree, first),
-        2,
-        51,
-    )
-    expected = len(raw_sorted(root))
-    assert pages(store, whole) == rows_only(store, whole) == expected, "a listing lost or repeated entries"
-    row("11 whole tree, ordered rows", lambda: rows_only(store, whole), lambda: raw_sorted(root), 1.4)
-    row("11 whole tree, unordered walk", lambda: sum(1 for _ in walk_tree(store, tree)), lambda: raw_sorted(root), 1.4)
-    row("11 whole tree, in pages of 1,000 models", lambda: pages(store, whole), lambda: raw_sorted(root), 1.4)
-    ignoring = ListOptions(recursive=True, details=False, use_gitignore=True)
-    if shutil.which("rg") is None:
-        print("   rg is not installed: its rows compare with the raw scan of everything")
-        row("11 with .gitignore, ordered rows", lambda: rows_only(store, ignoring), lambda: raw_sorted(root), 1.1)
-        row("11 with .gitignore, in pages", lambda: pages(store, ignoring), lambda: raw_sorted(root), 1.1)
-        return
+    for _ in range(entries // PAGE):
+        cursor = (await files.list_files("", limit=PAGE, details=False, cursor=cursor, **options)).next_cursor
+    return cursor
+
+
+def ripgrep(root: Path, *, count: int | None = None) -> None:
+    """List all files with rg, or end after some."""
     command = ["rg", "--no-config", "--files", "--hidden", "--no-require-git", str(root)]
-
-    def ripgrep() -> None:
-        subprocess.run(command, stdout=subprocess.PIPE, check=False)
-
-    def ripgrep_first() -> None:
-        with subprocess.Popen(command, stdout=subprocess.PIPE) as child:
-            assert child.stdout is not None
-            for _ in range(100):
-                child.stdout.readline()
-            child.kill()
-
-    row("9  first page against rg's first 100", lambda: list_page(store, tree, first), ripgrep_first, 0.3)
-    row("11 with .gitignore, ordered rows", lambda: rows_only(store, ignoring), ripgrep, 1.1)
-    row("11 with .gitignore, in pages", lambda: pages(store, ignoring), ripgrep, 1.1)
+    with subprocess.Popen(command, stdout=subprocess.PIPE) as child:
+        assert child.stdout is not None
+        if count is None:
+            child.stdout.read()
+            return
+        for _ in range(count):
+            child.stdout.readline()
+        child.kill()
 
 
-def bench_flat(store: DirectStore, root: Path, files: int) -> None:
-    root.mkdir()
-    for number in range(files):
-        (root / f"file{number}.txt").touch()
-    folder, options = ROOT.child("flat"), ListOptions(limit=100)
-    extra = root / "last.txt"
+async def pages(files: filetools.FileToolsFacade, root: Path, count: int, *, has_rg: bool) -> None:
+    """Goal 9, with the first page at the root."""
+    cursor = await cursor_after(files, int(count * PAGES_BEFORE), recursive=True)
+    contenders: dict[str, Act] = {
+        "first": partial(files.list_files, "", **FIRST),
+        "next": partial(files.list_files, "", **FIRST, cursor=cursor),
+        "raw": as_act(partial(raw_lazy, root, 100)),
+    }
+    if has_rg:
+        contenders["rg"] = as_act(partial(ripgrep, root, count=100))
+    times = await interleaved(contenders, rounds=QUICK_ROUNDS, calls=5)
+    rows = [
+        ("first page of 100 at the root / lazy raw walk", "first", "raw", 3.0, "lazy raw walk"),
+        ("page of 100 behind two fifths by cursor / first page", "next", "first", 2.0, "first page"),
+        ("first page of 100 at the root / first 100 of rg --files", "first", "rg", 0.3, "rg --files"),
+    ]
+    for name, ours, floor, limit, told in rows:
+        if floor in times:
+            publish(compared("9", f"{count:,} files: {name}", times[ours], times[floor], limit=limit, floor_name=told))
 
-    def changed() -> None:
-        # The change makes whatever is remembered useless, so that the page is a first one.
-        extra.touch() if not extra.exists() else extra.unlink()
-        list_page(store, folder, options)
 
-    row("10 one folder, first page of 100", changed, lambda: os.listdir(root), 2.5)
-    os.utime(root, (1_700_000_000, 1_700_000_000))
-    deadline = time.monotonic() + 0.1
-    while time.monotonic() < deadline:
-        cursor = list_page(store, folder, options).next_cursor
-    row(
-        "10 one folder, next page of 100",
-        lambda: list_page(store, folder, options, cursor),
-        lambda: os.listdir(root),
-        0.1,
-        21,
-    )
+async def all_of_it(files: filetools.FileToolsFacade, root: Path, count: int, *, has_rg: bool) -> None:
+    """Goal 11."""
+    expected = len([path for path in raw_sorted(root) if "/.filetools" not in path])
+    assert await whole(files) == expected, "a listing lost or repeated entries"
+    contenders: dict[str, Act] = {
+        "pages": partial(whole, files),
+        "ignoring": partial(whole, files, use_gitignore=True),
+        "raw": as_act(partial(raw_sorted, root)),
+    }
+    if has_rg:
+        contenders["rg"] = as_act(partial(ripgrep, root))
+    times = await interleaved(contenders, rounds=SLOW_ROUNDS, calls=1)
+    rows = [
+        ("whole tree in pages of 1,000, without details / scandir and sort", "pages", "raw", 1.4, "scandir and sort"),
+        ("the same with .gitignore / rg --files", "ignoring", "rg", 1.1, "rg --files"),
+    ]
+    for name, ours, floor, limit, told in rows:
+        if floor in times:
+            publish(compared("11", f"{count:,} files: {name}", times[ours], times[floor], limit=limit, floor_name=told))
+
+
+async def one_folder(count: int) -> None:
+    """Goal 10: a root with nothing but files."""
+    with tempfile.TemporaryDirectory(prefix="bench-flat-") as folder:
+        root = Path(folder)
+        for number in range(count):
+            (root / f"file{number}.txt").touch()
+        # Its name is one of those that nobody watches, so that nothing but the page is asked for; the folder has changed.
+        extra = root / "changed.swp"
+        async with filetools.open(root) as files:
+            await settle()
+
+            async def first_page() -> None:
+                extra.unlink() if extra.exists() else extra.touch()
+                await files.list_files("", limit=100)
+
+            contenders: dict[str, Act] = {"first": first_page, "raw": as_act(partial(os.listdir, root))}
+            first = await interleaved(contenders, rounds=SLOW_ROUNDS, calls=1)
+            os.utime(root, (1_700_000_000, 1_700_000_000))  # a folder that has changed just now may change unseen
+            await settle()
+            cursor = await cursor_after(files, count // 10)
+            contenders["next"] = partial(files.list_files, "", limit=100, cursor=cursor)
+            del contenders["first"]
+            following = await interleaved(contenders, rounds=QUICK_ROUNDS, calls=3)
+    for name, times, ours, limit in (
+        ("first page of 100 of a folder that has changed", first, "first", 2.5),
+        ("next page of 100 by cursor", following, "next", 0.1),
+    ):
+        publish(
+            compared("10", f"one folder of {count:,} as the root: {name} / os.listdir", times[ours], times["raw"],
+                     limit=limit, floor_name="os.listdir")
+        )  # fmt: skip
+
+
+async def main(count: int) -> None:
+    """Measure everything."""
+    print_heading()
+    has_rg = shutil.which("rg") is not None
+    if not has_rg:
+        print("     rg is not installed: there is nothing to compare some rows with")
+    with tree(count) as root:
+        async with filetools.open(root) as files:
+            await settle()
+            await pages(files, root, count, has_rg=has_rg)
+            await all_of_it(files, root, count, has_rg=has_rg)
+    await one_folder(count)
 
 
 if __name__ == "__main__":
-    main()
+    asyncio.run(main(dose(100_000)))

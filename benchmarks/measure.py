@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import statistics
@@ -16,6 +17,10 @@ from benchmarks import machine
 
 ROWS_FILE: Final = "BENCH_ROWS"
 """Variable that names the file to which `run.py` wants the rows appended, a JSON object a line."""
+
+SETTLE_SECONDS: Final = 0.3
+SETTLE_LIMIT_SECONDS: Final = 60.0
+IDLE_SHARE: Final = 0.03
 
 Unit = Literal["x", "s", "1/s", "count", "bytes"]
 Act = Callable[[], Awaitable[object]]
@@ -144,6 +149,26 @@ def compared(
     )  # fmt: skip
 
 
+def timed(
+    goal: str, name: str, times: Times, *, limit: float | None = None, series: str = "", at: float | None = None
+) -> Row:
+    """Return the row of a time: the median, against a limit in seconds."""
+    return Row(
+        goal=goal, name=name, value=times.median, unit="s", limit=limit, ours=times.median, ours_p99=times.p99,
+        series=series, at=at,
+    )  # fmt: skip
+
+
+async def settle() -> None:
+    """Wait until this process does nothing by itself any more: what an opening begins in the background is done."""
+    async with asyncio.timeout(SETTLE_LIMIT_SECONDS):
+        used = SETTLE_SECONDS
+        while used > SETTLE_SECONDS * IDLE_SHARE:
+            before = time.process_time()
+            await asyncio.sleep(SETTLE_SECONDS)
+            used = time.process_time() - before
+
+
 def publish(row: Row) -> None:
     """Print a row, and hand it to `run.py` if that runs us."""
     print(line(row), flush=True)
@@ -161,18 +186,18 @@ def line(row: Row) -> str:
     verdict = {True: "met", False: "NOT MET", None: unknown}[row.is_met]
     cells = [shown(cell, "s") if cell is not None else "" for cell in (row.ours, row.ours_p99, row.floor)]
     return (
-        f"{row.goal:>3}  {row.name:<58} {cells[0]:>9} {cells[1]:>9} {cells[2]:>9} {shown(row.value, row.unit):>10}"
+        f"{row.goal:>3}  {row.name:<74} {cells[0]:>9} {cells[1]:>9} {cells[2]:>9} {shown(row.value, row.unit):>10}"
         f"  {goal:<12} {verdict}"
     )
 
 
-HEADING: Final = f"{'':3}  {'':58} {'ours':>9} {'p99':>9} {'floor':>9} {'value':>10}  goal"
+HEADING: Final = f"{'':3}  {'':74} {'ours':>9} {'p99':>9} {'floor':>9} {'value':>10}  goal"
 
 
 def shown(value: float, unit: Unit) -> str:
     """Return a figure with its unit."""
     if unit == "x":
-        return f"{value:.2f} x"
+        return f"{value:.2f} x" if value >= 0.1 or not value else f"{value:.2g} x"
     if unit == "s":
         scale, name = next((one for one in _SCALES if value >= one[0]), _SCALES[-1])
         return f"{value / scale:.3g} {name}" if value < 1000 * scale else f"{value / scale:.0f} {name}"

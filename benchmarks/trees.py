@@ -1,0 +1,65 @@
+"""Large trees. `run.py` names a folder in which benchmarks share the largest, which takes longest to make."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+
+SHARED_VARIABLE: Final = "BENCH_TREES"
+FILES_A_FOLDER: Final = 9
+FOLDERS_A_FOLDER: Final = 10
+IGNORE: Final = """*.pyc
+build/
+*.so
+dist/
+*.egg-info/
+.env
+*.log
+node_modules/
+*.tmp
+/target
+*.py[cod]
+Dir07/
+dir08/
+dir09/
+"""
+TEXT: Final = "def value(self):\n    return self.value\n"
+
+
+@contextmanager
+def tree(files: int) -> Iterator[Path]:
+    """Give a root with so many files in nested folders: the shared one, or one that is removed at the end."""
+    shared = os.environ.get(SHARED_VARIABLE)
+    root = Path(shared or tempfile.mkdtemp(prefix="bench-tree-")) / f"tree{files}"
+    try:
+        if not root.exists():
+            grow(root, files)
+        yield root
+    finally:
+        if not shared:
+            shutil.rmtree(root.parent)
+
+
+def grow(root: Path, files: int) -> None:
+    """Make folders of nine files and up to ten folders each, in mixed case, with rules for git that leave out a tenth."""
+    made, level = 0, [root]
+    root.mkdir(parents=True)
+    (root / ".gitignore").write_text(IGNORE)
+    while made < files:
+        below = []
+        for folder in level:
+            for number in range(FOLDERS_A_FOLDER):
+                if made >= files:
+                    return
+                inner = folder / f"{'Dir' if number % 2 else 'dir'}{number:02}"
+                inner.mkdir()
+                below.append(inner)
+                for index in range(min(FILES_A_FOLDER, files - made)):
+                    (inner / f"{'File' if index % 3 else 'file'}{index:03}.py").write_text(TEXT)
+                made += FILES_A_FOLDER
+        level = below
