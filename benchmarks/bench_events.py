@@ -1,48 +1,45 @@
-"""Goals 13 to 15: what an event costs, how soon a foreign change is noticed, and what watching a large tree costs.
+"""Goals 13 and 15: what an event costs, alone and in a write, and what watching a large tree costs.
 
-Usage: python -m benchmarks.bench_events [DIRECTORY]
+Rows with "alone" measure the bus, or the watcher, and nothing else; the others a whole workspace. How soon a change by
+another program is told measures `bench_foreign.py`.
 
-Trees are made in DIRECTORY (by default a temporary one) and removed afterwards. The rate of the burst needs a directory
-in which another process can write 15,000 files a second, such as one on tmpfs.
+Usage: python -m benchmarks.bench_events [FOLDERS]
 """
 
 from __future__ import annotations
 
 import asyncio
-import os
-import shutil
+import itertools
 import statistics
-import subprocess
-import sys
 import tempfile
 import time
-from collections.abc import Callable, Coroutine
+from collections.abc import Iterator
+from contextlib import AsyncExitStack
 from pathlib import Path
-from typing import Any
 
 from watchdog.events import FileSystemEvent, FileSystemEventHandler
 from watchdog.observers import Observer
 
-from benchmarks.measure import Row, percentile, print_heading, publish
+import filetools
+from benchmarks.measure import (
+    Act,
+    Row,
+    compared,
+    dose,
+    interleaved,
+    percentile,
+    print_heading,
+    publish,
+    settle,
+    text_of,
+)
 from filetools.events import Event, EventBus, FileCreated
 from filetools.models import SYSTEM
-from filetools.watch import Bell, ForeignWatcher, Hint
+from filetools.watch import ForeignWatcher
 from filetools.watch.observing import EVENTS
 
 EVENT = FileCreated(path="src/app.py", actor=SYSTEM, seq=1)
 ROUNDS = 7
-FOLDERS = 10_000
-BURST = 10_000
-
-BURST_WRITER = """
-import sys, time
-root, count = sys.argv[1], int(sys.argv[2])
-began = time.perf_counter()
-for number in range(count):
-    with open(f"{root}/f{number}", "wb") as file:
-        file.write(b"content")
-print(time.perf_counter() - began)
-"""
 
 
 def timed_row(goal: str, what: str, seconds: list[float], limit: float | None) -> None:
@@ -74,12 +71,11 @@ def publish_cost(bus: EventBus, times: int) -> list[float]:
 
 async def measure_bus() -> None:
     bus = EventBus()
-    timed_row("-", "publish, no listener", publish_cost(bus, 20_000), None)
+    timed_row("-", "publish, bus alone, no listener", publish_cost(bus, 20_000), None)
     bus.subscribe("file:*", lambda event: None)
-    timed_row("13", "publish to one plain listener", publish_cost(bus, 20_000), 2e-6)
+    timed_row("13", "publish to one plain listener, bus alone", publish_cost(bus, 20_000), 2e-6)
     await bus.aclose()
     await measure_async_listeners()
-    await measure_hung_listener()
 
 
 async def measure_async_listeners() -> None:
@@ -101,138 +97,43 @@ async def measure_async_listeners() -> None:
         while calls < 100 * number:
             await asyncio.sleep(0)
         drained.append(time.perf_counter() - began)
-    timed_row("13", "publish to 100 async listeners", published, 0.8e-3)
-    timed_row("13", "publish to 100 async listeners, until all have run", drained, 0.8e-3)
+    timed_row("13", "publish to 100 async listeners, bus alone", published, 0.8e-3)
+    timed_row("13", "the same, until all have run", drained, 0.8e-3)
     await bus.aclose()
 
 
-async def measure_hung_listener() -> None:
+async def measure_hung_listener(base: Path) -> None:
+    """Write in two workspaces in turns: to one an async listener listens that never ends, to the other an idle one."""
+
     async def hung(event: Event) -> None:
         await asyncio.Event().wait()
 
     async def idle(event: Event) -> None:
         return
 
-    costs: dict[str, list[float]] = {"idle": [], "hung": []}
-    for _ in range(3 * ROUNDS):
+    numbers = itertools.count()
+    async with AsyncExitStack() as stack:
+        contenders: dict[str, Act] = {}
         for name, listener in (("idle", idle), ("hung", hung)):
-            bus = EventBus()
-            bus.subscribe("*", listener)
-            await asyncio.sleep(0)
-            bus.publish(EVENT)
-            await asyncio.sleep(0)
-            await asyncio.sleep(0)
-            costs[name].append(statistics.median(publish_cost(bus, 1_000)))
-            await bus.aclose(0.02)
-    ratio_row("13", "publish to a hung async listener / to an idle one", costs["hung"], costs["idle"], 1.2)
-
-
-async def each_wakes(act: Callable[[int], None], arm: Callable[[Callable[[], None]], None], times: int) -> list[float]:
-    """Return the seconds from each act to the next call of the callback that was armed."""
-    heard = asyncio.Event()
-    at = [0.0]
-
-    def note() -> None:
-        if not heard.is_set():
-            at[0] = time.perf_counter()
-            heard.set()
-
-    arm(note)
-    waits = []
-    for number in range(times):
-        heard.clear()
-        began = time.perf_counter()
-        act(number)
-        async with asyncio.timeout(5):
-            await heard.wait()
-        waits.append(at[0] - began)
-        await asyncio.sleep(0.03)
-    return waits
-
-
-async def measure_bell(root: Path) -> None:
-    bell_path = root / "bell"
-    bell = Bell(bell_path)
-    bell.ring()
-    costs = []
-    for _ in range(ROUNDS):
-        began = time.perf_counter()
-        for _ in range(2_000):
-            bell.ring()
-        costs.append((time.perf_counter() - began) / 2_000)
-    raw = []
-    for _ in range(ROUNDS):
-        began = time.perf_counter()
-        for _ in range(2_000):
-            os.utime(bell_path)
-        raw.append((time.perf_counter() - began) / 2_000)
-    ratio_row("-", "bell: ring / os.utime alone", costs, raw, 2.0)
-    listeners = []
-    waits = await each_wakes(lambda _: bell.ring(), lambda note: listeners.append(bell.listen(note)), 100)
-    listeners[0].close()
-    timed_row("-", "bell: ring to callback", waits, 1e-3)
-
-
-async def with_watcher(root: Path, on_hints: Callable[[list[Hint]], None], resyncs: list[str]) -> ForeignWatcher:
-    watcher = ForeignWatcher(
-        root, excluded=lambda path, is_directory: False, on_hints=on_hints, on_resync=resyncs.append
-    )
-    await watcher.start()
-    await watcher.ready()
-    return watcher
-
-
-async def measure_latency(root: Path) -> None:
-    resyncs: list[str] = []
-    bus = EventBus()
-    watcher = await with_watcher(root, lambda hints: bus.publish(EVENT), resyncs)
-    descriptor = os.open(root / "written", os.O_WRONLY | os.O_CREAT)
-
-    def arm(note: Callable[[], None]) -> None:
-        bus.subscribe("file:*", lambda event: note())
-
-    await asyncio.sleep(0.1)
-    waits = await each_wakes(lambda number: void(os.pwrite(descriptor, b"x", number)), arm, 200)
-    os.close(descriptor)
-    timed_row("14", "watcher alone: foreign write to listener, median", waits, 1e-3)
-    timed_row("14", "watcher alone: foreign write to listener, p99", [percentile(waits, 0.99)], 5e-3)
-    await watcher.aclose()
-    await bus.aclose()
-
-
-def void(result: object) -> None:
-    """Throw a result away."""
-
-
-async def measure_burst(root: Path) -> None:
-    for number in range(3):
-        target = root / str(number)
-        target.mkdir()
-        await measure_one_burst(target)
-
-
-async def measure_one_burst(target: Path) -> None:
-    seen: set[str] = set()
-    resyncs: list[str] = []
-    watcher = await with_watcher(target, lambda hints: seen.update(hint.path for hint in hints), resyncs)
-    process = await asyncio.create_subprocess_exec(
-        sys.executable, "-c", BURST_WRITER, str(target), str(BURST), stdout=subprocess.PIPE
-    )
-    began = 0.0
-    while len(seen) < BURST and not resyncs:
-        await asyncio.sleep(0.001)
-        began = began or (time.perf_counter() if seen else 0.0)
-    took = time.perf_counter() - began
-    written = float((await process.communicate())[0])
-    await watcher.aclose()
-    missed, rate, offered = BURST - len(seen), BURST / took, BURST / written
+            root = base / name
+            root.mkdir()
+            opening = filetools.open(root, mirror=base / f"{name}-mirror", durability="relaxed")
+            files = await stack.enter_async_context(opening)
+            files.on("file:*", listener)
+            contenders[name] = write_of(files, numbers)
+        await settle()
+        times = await interleaved(contenders, rounds=ROUNDS, calls=20)
     publish(
-        Row(goal="14", name=f"watcher alone: burst of {BURST:,} files: missed", value=missed, unit="count", limit=0)
-    )
-    publish(
-        Row(goal="14", name=f"watcher alone: burst seen (written at {offered:,.0f}/s)", value=rate, unit="1/s",
-            limit=15_000, at_least=True, is_settled=rate >= 15_000 or offered >= 15_000)
+        compared("13", "dual write 1 KB with a hung async listener / with an idle one", times["hung"], times["idle"],
+                 limit=1.1, floor_name="an idle listener")
     )  # fmt: skip
+
+
+def write_of(files: filetools.FileToolsFacade, numbers: Iterator[int]) -> Act:
+    async def write() -> None:
+        await files.write_file("file.txt", text_of(1024, next(numbers)))
+
+    return write
 
 
 async def start_ours(root: Path) -> tuple[float, float]:
@@ -264,37 +165,67 @@ def start_watchdog(root: Path) -> float:
     return took
 
 
-async def measure_start(root: Path) -> None:
-    for number in range(FOLDERS):
+async def told_after(root: Path, probe: Path) -> float:
+    """Return the seconds from opening a workspace until a change by another program is told."""
+    began = time.perf_counter()
+    async with filetools.open(root) as files:
+        heard: asyncio.Future[float] = asyncio.get_running_loop().create_future()
+
+        def note(event: object) -> None:
+            if not heard.done():
+                heard.set_result(time.perf_counter() - began)
+
+        files.on("file:*", note)
+        number = 0
+        async with asyncio.timeout(30):
+            while not heard.done():
+                number += 1
+                probe.write_text(f"{began} {number}")
+                await asyncio.wait([heard], timeout=0.01)
+    return heard.result()
+
+
+async def first_call(root: Path, *, watch: bool) -> float:
+    """Return the seconds of a first call right after opening."""
+    async with filetools.open(root, settings={"watch": watch}) as files:
+        await asyncio.sleep(0)  # the background has begun
+        began = time.perf_counter()
+        await files.read_file("file.txt")
+        return time.perf_counter() - began
+
+
+async def measure_start(root: Path, folders: int) -> None:
+    (root / "file.txt").write_text("text")
+    for number in range(folders):
         (root / f"{number // 100}" / f"{number}").mkdir(parents=True)
-    ours, returned, theirs = [], [], []
+    probe = root / f"{(folders - 1) // 100}" / f"{folders - 1}" / "probe.txt"
+    probe.write_text("before")
+    whole, ours, returned, theirs = [], [], [], []
+    calls: dict[bool, list[float]] = {True: [], False: []}
     for _ in range(5):
+        whole.append(await told_after(root, probe))
         back, took = await start_ours(root)
         returned.append(back)
         ours.append(took)
         theirs.append(start_watchdog(root))
-    ratio_row("15", f"{FOLDERS:,} folders watched / by watchdog", ours, theirs, 1.3)
-    timed_row("15", f"{FOLDERS:,} folders watched, until start() returns", returned, 5e-3)
+        for _ in range(3):
+            for watch in calls:
+                calls[watch].append(await first_call(root, watch=watch))
+    ratio_row("15", f"{folders:,} folders watched, watcher alone / by watchdog", ours, theirs, 1.3)
+    ratio_row("15", f"{folders:,} folders: opened until a change is told / watched by watchdog", whole, theirs, 1.3)
+    timed_row("15", f"{folders:,} folders watched, watcher alone, until start() returns", returned, 5e-3)
+    ratio_row("15", f"{folders:,} folders: first call after opening / without watching", calls[True], calls[False], 1.2)
 
 
-async def in_folder(base: Path, name: str, measure: Callable[[Path], Coroutine[Any, Any, None]]) -> None:
-    folder = base / name
-    folder.mkdir()
-    try:
-        await measure(folder)
-    finally:
-        shutil.rmtree(folder)
-
-
-async def main(base: Path) -> None:
+async def main(folders: int) -> None:
     print_heading()
     await measure_bus()
-    await in_folder(base, "bell", measure_bell)
-    await in_folder(base, "latency", measure_latency)
-    await in_folder(base, "bursts", measure_burst)
-    await in_folder(base, "start", measure_start)
+    with tempfile.TemporaryDirectory(prefix="bench-events-") as folder:
+        for name in ("hung", "start"):
+            (Path(folder) / name).mkdir()
+        await measure_hung_listener(Path(folder) / "hung")
+        await measure_start(Path(folder) / "start", folders)
 
 
 if __name__ == "__main__":
-    with tempfile.TemporaryDirectory(dir=sys.argv[1] if len(sys.argv) > 1 else None) as directory:
-        asyncio.run(main(Path(directory)))
+    asyncio.run(main(dose(10_000)))

@@ -1,6 +1,7 @@
 """A change by another program, from its system call to a listener of the facade: watched, looked at, journaled, told.
 
-Goal 14, with every duty: `bench_events.py` measures the watcher alone.
+Goal 14, with every duty. The burst lies on a file system in memory where there is one: elsewhere no program may be able to
+write 15,000 files a second.
 
 Usage: python -m benchmarks.bench_foreign [FILES]
 """
@@ -12,16 +13,29 @@ import os
 import sys
 import tempfile
 import time
+from contextlib import suppress
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import filetools
-from benchmarks.bench_events import BURST_WRITER
-from benchmarks.measure import Row, dose, percentile, print_heading, publish
+from benchmarks.machine import file_system_of
+from benchmarks.measure import Row, dose, percentile, print_heading, publish, settle
 
 SAVES: Final = 150
 PAUSE_SECONDS: Final = 0.03
-LIMIT_SECONDS: Final = 120.0
+LIMIT_SECONDS: Final = 60.0
+RATE: Final = 15_000
+BURSTS: Final = 3
+IN_MEMORY: Final = Path("/dev/shm")
+BURST_WRITER: Final = """
+import sys, time
+root, count = sys.argv[1], int(sys.argv[2])
+began = time.perf_counter()
+for number in range(count):
+    with open(f"{root}/f{number}", "wb") as file:
+        file.write(b"content")
+print(time.perf_counter() - began)
+"""
 
 
 async def until_watched(root: Path, files: filetools.FileToolsFacade) -> None:
@@ -40,6 +54,7 @@ async def measure_latency(root: Path) -> None:
     async with filetools.open(root, durability="relaxed") as files:
         await files.write_file("saved.txt", "ours\n")
         await until_watched(root, files)
+        await settle()
         waits = []
         for number in range(SAVES):
             heard: asyncio.Future[float] = asyncio.get_running_loop().create_future()
@@ -73,37 +88,57 @@ def replace(root: Path, number: int) -> None:
     os.replace(beside, root / "saved.txt")
 
 
-async def measure_burst(root: Path, count: int) -> None:
+async def burst(root: Path, count: int) -> tuple[int, float, float]:
+    """Return how many of a burst no listener heard of, and the rates at which it was told and written."""
     async with filetools.open(root, durability="relaxed") as files:
         await until_watched(root, files)
-        seen: set[str] = set()
-        files.on("file:*", lambda event: seen.add(event.path))
+        await settle()
+        wanted = {f"f{number}" for number in range(count)}
+        began, ended = 0.0, asyncio.Event()
+
+        def note(event: Any) -> None:
+            nonlocal began
+            began = began or time.perf_counter()
+            wanted.discard(event.path)
+            if not wanted:
+                ended.set()
+
+        files.on("file:*", note)
         process = await asyncio.create_subprocess_exec(
             sys.executable, "-c", BURST_WRITER, str(root), str(count), stdout=asyncio.subprocess.PIPE
         )
-        wanted = {f"f{number}" for number in range(count)}
-        began = 0.0
-        async with asyncio.timeout(LIMIT_SECONDS):
-            while not wanted <= seen:
-                await asyncio.sleep(0.005)
-                began = began or (time.perf_counter() if seen & wanted else 0.0)
+        with suppress(TimeoutError):
+            async with asyncio.timeout(LIMIT_SECONDS):
+                await ended.wait()
         took = time.perf_counter() - began
         offered = count / float((await process.communicate())[0])
+    return len(wanted), (count - len(wanted)) / took, offered
+
+
+async def measure_bursts(place: Path, count: int) -> None:
+    found = []
+    for _ in range(BURSTS):
+        with tempfile.TemporaryDirectory(prefix="bench-foreign-", dir=place) as folder:
+            found.append(await burst(Path(folder), count))
+    missed, rates, offers = zip(*found, strict=True)
+    rate, offered = percentile(rates, 0.5), percentile(offers, 0.5)
+    where = file_system_of(place)
     publish(
-        Row(goal="14", name=f"burst of {count:,} new files by another program: missed", value=len(wanted - seen),
+        Row(goal="14", name=f"{BURSTS} bursts of {count:,} new files on {where}: never told of", value=sum(missed),
             unit="count", limit=0)
     )  # fmt: skip
-    publish(Row(goal="-", name=f"  … recorded and told (written at {offered:,.0f}/s)", value=count / took, unit="1/s"))
+    publish(
+        Row(goal="14", name=f"the same: recorded and told (written at {offered:,.0f}/s)", value=rate, unit="1/s",
+            limit=RATE, at_least=True, is_settled=max(rate, offered) >= RATE)
+    )  # fmt: skip
 
 
 async def main(count: int) -> None:
     """Measure both."""
     print_heading()
     with tempfile.TemporaryDirectory(prefix="bench-foreign-") as folder:
-        for name in ("latency", "burst"):
-            (Path(folder) / name).mkdir()
-        await measure_latency(Path(folder) / "latency")
-        await measure_burst(Path(folder) / "burst", count)
+        await measure_latency(Path(folder))
+    await measure_bursts(IN_MEMORY if os.access(IN_MEMORY, os.W_OK) else Path(tempfile.gettempdir()), count)
 
 
 if __name__ == "__main__":
