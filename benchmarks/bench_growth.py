@@ -1,38 +1,49 @@
-"""What grows and what does not: the same calls on roots of 1,000 to 100,000 files and journal records (goal 24).
+"""What grows and what does not: the same calls beside more records, files, versions, open documents and listeners (goal 24).
 
-All roots are open at once and take turns, so that a ratio compares sizes and not moments.
+Workspaces of all sizes are open at once and take turns, so that a ratio compares sizes and not moments. Journals are filled by
+their own API, a thousand changes a transaction, the largest in a process of its own meanwhile.
 
-Usage: python -m benchmarks.bench_growth [MOST]
+Usage: python -m benchmarks.bench_growth [RECORDS [FILES]]    (1,000,000 and 100,000 by default)
 """
 
 from __future__ import annotations
 
 import asyncio
+import subprocess
+import sys
 import tempfile
-from contextlib import AsyncExitStack
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
+from itertools import count
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import filetools
-from benchmarks.bench_opening import grow
-from benchmarks.measure import Act, Row, compared, dose, interleaved, print_heading, publish, text_of
+from benchmarks.measure import Act, compared, dose, interleaved, print_heading, publish, settle, text_of, timed
+from benchmarks.trees import FILE, grow
 from filetools.content import version_of
 from filetools.journal import Change, SqliteJournal
 from filetools.models import EXTERNAL, Operation
 from filetools.paths import WorkspacePath
 
-SMALLEST: Final = 1_000
+SIZES: Final = (1_000, 10_000, 100_000, 1_000_000)
 LIMIT: Final = 1.5
 """How much dearer the largest may be before growth is more than noise and deeper indexes."""
 BATCH: Final = 1_000
 ROUNDS: Final = 9
+CALLS: Final = 10
+FILL: Final = "--fill"
+KEPT: Final = {"retention_records": 10**9}
+"""Or the first round of the background would remove what is over a million."""
+
+Calls = dict[str, Act]
+_numbers = count()
 
 
 def fill_journal(root: Path, records: int) -> None:
-    """Record changes as another program's, of a thousand paths."""
-    state = root / ".filetools"
-    journal = SqliteJournal(state, durability="relaxed")
+    """Record changes as another program's, half of them of a thousand paths, half of paths that occur once."""
+    journal = SqliteJournal(root / ".filetools", durability="relaxed")
     for start in range(0, records, BATCH):
         journal.commit([_settled(number) for number in range(start, start + BATCH)], EXTERNAL)
         journal.checkpoint()
@@ -41,68 +52,149 @@ def fill_journal(root: Path, records: int) -> None:
 
 
 def _settled(number: int) -> Change:
-    key, content = f"old/{number % 1000}.txt", b"content %d" % number
+    key, content = f"old/{number % 1000 if number % 2 else number}.txt", b"content %d" % number
     return Change(
         operation=Operation.MODIFY, path=WorkspacePath(key), key=key, after=version_of(content), content=content,
         size=len(content), applied=True, external=True,
     )  # fmt: skip
 
 
-def calls_of(files: filetools.FileToolsFacade) -> dict[str, Act]:
-    """Return what is measured, by name."""
-    numbers = iter(range(1, 10**9))
-    where = "folder0003/file07.txt"
+async def make(root: Path, files: int, records: int) -> None:
+    """Make a root with so many files, and a journal with so many records."""
+    grow(root, files)
+    async with filetools.open(root, settings={"watch": False, **KEPT}):
+        pass  # makes the state directory
+    fill_journal(root, records)
 
+
+@asynccontextmanager
+async def opened(roots: dict[int, Path]) -> AsyncIterator[dict[int, filetools.FileToolsFacade]]:
+    """Open them all, and wait until their background has come to rest."""
+    async with AsyncExitStack() as stack:
+        found = {
+            size: await stack.enter_async_context(filetools.open(root, durability="relaxed", settings=KEPT))
+            for size, root in roots.items()
+        }
+        await settle()
+        yield found
+
+
+def write_of(files: filetools.FileToolsFacade, path: str = FILE) -> Act:
     async def write() -> None:
-        await files.write_file(where, text_of(1024, next(numbers)))
+        await files.write_file(path, text_of(1024, next(_numbers)))
+
+    return write
+
+
+def calls_of(files: filetools.FileToolsFacade) -> Calls:
+    """Return calls that concern one file or one page."""
 
     async def first_page() -> None:
         assert len((await files.list_files("", recursive=True, limit=100)).entries) == 100
 
     return {
-        "write 1 KB, relaxed": write,
-        "read 1 KB": partial(files.read_file, where),
-        "versions of a path": partial(files.versions, where, limit=5),
+        "write 1 KB, relaxed": write_of(files),
+        "read 1 KB": partial(files.read_file, FILE),
+        "facts of a path": partial(files.file_info, FILE),
+        "versions of a path": partial(files.versions, FILE, limit=5),
         "newest changes": partial(files.latest_changes, 20),
         "first page of 100": first_page,
     }
 
 
-async def main(most: int) -> None:
+async def publish_growth(what: str, calls: dict[int, Calls]) -> None:
+    """Publish a line of a plot for each call: the cost at each size, and the largest against the smallest."""
+    smallest, largest = min(calls), max(calls)
+    for name in calls[smallest]:
+        times = await interleaved({str(size): calls[size][name] for size in calls}, rounds=ROUNDS, calls=CALLS)
+        series = f"growth by {what}: {name}"
+        for size in sorted(calls)[:-1]:
+            publish(timed("-", f"{name}, {size:,} {what}", times[str(size)], series=series, at=size))
+        publish(
+            compared("24", f"{name}, {largest:,} {what} / {smallest:,}", times[str(largest)], times[str(smallest)],
+                     limit=LIMIT, floor_name=f"{smallest:,} {what}", series=series, at=largest)
+        )  # fmt: skip
+
+
+async def by_records_and_files(folder: Path, most_records: int, most_files: int) -> None:
+    records = {size: folder / f"records{size}" for size in SIZES if size <= most_records}
+    files = {size: folder / f"files{size}" for size in SIZES if size <= most_files}
+    command = [sys.executable, "-m", "benchmarks.bench_growth", FILL, str(records[max(records)]), str(max(records))]
+    with subprocess.Popen(command) as filling:
+        for size in sorted(records)[:-1]:
+            await make(records[size], SIZES[0], size)
+        for size, root in files.items():
+            await make(root, size, SIZES[0])
+    assert filling.returncode == 0
+    for what, roots in (("records", records), ("files", files)):
+        async with opened(roots) as found:
+            await publish_growth(what, {size: calls_of(each) for size, each in found.items()})
+
+
+async def by(what: str, folder: Path, sizes: Sequence[int], prepare: Callable[..., Any]) -> None:
+    """Prepare small workspaces, one a size, and measure the calls that `prepare` returns."""
+    roots = {size: folder / f"{what}{size}".replace(" ", "-") for size in sizes}
+    for root in roots.values():
+        grow(root, SIZES[0])
+    async with opened(roots) as found:
+        calls = {size: await prepare(files, size) for size, files in found.items()}
+        await settle()
+        await publish_growth(what, calls)
+
+
+async def with_versions(files: filetools.FileToolsFacade, versions: int) -> Calls:
+    """Write a file so often."""
+    write = write_of(files, "versions.txt")
+    for _ in range(versions):
+        await write()
+    return {
+        "write 1 KB, relaxed": write,
+        "read 1 KB": partial(files.read_file, "versions.txt"),
+        "versions of a path": partial(files.versions, "versions.txt", limit=5),
+    }
+
+
+async def with_documents(files: filetools.FileToolsFacade, documents: int) -> Calls:
+    """Open so many files in an editor; measured are calls on one of them, and on a file that is not open."""
+    editor = files.for_actor(filetools.Actor(kind="editor", id="person", session="window"))
+    opened = []
+    for number in range(documents):
+        await files.write_file(f"open/{number}.txt", text_of(1024, next(_numbers)))
+        opened.append(await editor.buffers.open(f"open/{number}.txt"))
+    handle, versions = opened[0].handle, count(opened[0].buffer_version)
+    edit = filetools.TextEdit(start=0, end=0, text="x")
+
+    async def type_a_letter() -> None:
+        await editor.buffers.change(handle, buffer_version=next(versions), edits=[edit])
+
+    return {
+        "write 1 KB of another file, relaxed": write_of(files),
+        "read 1 KB of another file": partial(files.read_file, FILE),
+        "a letter typed in an open document": type_a_letter,
+        "read 1 KB with unsaved text": partial(files.read_file, "open/0.txt"),
+    }
+
+
+async def with_listeners(files: filetools.FileToolsFacade, listeners: int) -> Calls:
+    """Let so many listen to what does not happen."""
+    for _ in range(listeners):
+        files.on("file:deleted", lambda event: None)
+    return {"write 1 KB, relaxed": write_of(files), "read 1 KB": partial(files.read_file, FILE)}
+
+
+async def main(most_records: int, most_files: int) -> None:
     """Measure every call at every size."""
     print_heading()
-    sizes = [size for size in (1_000, 10_000, 100_000, 1_000_000) if size <= most]
-    with tempfile.TemporaryDirectory(prefix="bench-growth-") as folder:
-        async with AsyncExitStack() as stack:
-            calls: dict[int, dict[str, Act]] = {}
-            for size in sizes:
-                root = Path(folder) / str(size)
-                grow(root, size)
-                async with filetools.open(root, settings={"watch": False}):
-                    pass  # makes the state directory
-                fill_journal(root, size)
-                files = await stack.enter_async_context(filetools.open(root, durability="relaxed"))
-                calls[size] = calls_of(files)
-            for name in calls[SMALLEST]:
-                await measure(name, {str(size): found[name] for size, found in calls.items()})
-
-
-async def measure(name: str, contenders: dict[str, Act]) -> None:
-    """Publish one line of a plot: the cost at each size, and the largest against the smallest."""
-    times = await interleaved(contenders, rounds=ROUNDS, calls=30)
-    largest = list(contenders)[-1]
-    for size, taken in times.items():
-        if size != largest:
-            publish(
-                Row(goal="-", name=f"{name}, {int(size):,} files and records", value=taken.median, unit="s",
-                    ours=taken.median, ours_p99=taken.p99, series=f"growth: {name}", at=int(size))
-            )  # fmt: skip
-    publish(
-        compared("24", f"{name}, {int(largest):,} files and records / {SMALLEST:,}", times[largest],
-                 times[str(SMALLEST)], limit=LIMIT, floor_name=f"{SMALLEST:,}", series=f"growth: {name}",
-                 at=int(largest))
-    )  # fmt: skip
+    with tempfile.TemporaryDirectory(prefix="bench-growth-") as name:
+        folder = Path(name)
+        await by("listeners not concerned", folder, (1, 1_000), with_listeners)
+        await by("open documents", folder, (1, 1_000), with_documents)
+        await by("versions of a path", folder, (10, 1_000), with_versions)
+        await by_records_and_files(folder, most_records, most_files)
 
 
 if __name__ == "__main__":
-    asyncio.run(main(dose(100_000)))
+    if sys.argv[1:2] == [FILL]:
+        asyncio.run(make(Path(sys.argv[2]), SIZES[0], int(sys.argv[3])))
+    else:
+        asyncio.run(main(dose(SIZES[-1]), int(sys.argv[2]) if len(sys.argv) > 2 else 100_000))

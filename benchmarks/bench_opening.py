@@ -1,6 +1,7 @@
-"""Starting: the import, opening a large root, recovering what a dead process left; and how long the loop ever stands still.
+"""Starting: import, commands, opening a large root, recovering what a dead process left; and how long the loop stands still.
 
-Goals 19 and 21. A root of 100,000 files is made for it; whoever opens it scans nothing.
+Goals 19 and 21. Processor time is that of a process and its children, from its start to its end, and is compared with that of
+`python -c pass` in the same run. Whoever opens the root of 100,000 files scans nothing.
 
 Usage: python -m benchmarks.bench_opening [FILES]
 """
@@ -9,62 +10,65 @@ from __future__ import annotations
 
 import asyncio
 import os
-import statistics
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
+from itertools import count
 from pathlib import Path
 from typing import Any, Final
 
 import filetools
-from benchmarks.measure import Row, dose, percentile, print_heading, publish, text_of
+from benchmarks.bench_listing import whole
+from benchmarks.measure import Times, compared, dose, print_heading, publish, settle, text_of, timed
+from benchmarks.stalls import publish_worst
+from benchmarks.trees import FILE, tree
 from filetools.content import version_of
 from filetools.journal import Change, SqliteJournal
 from filetools.models import Actor, Operation
 from filetools.paths import WorkspacePath
 
-FILES_A_FOLDER: Final = 100
 PENDING: Final = 100
-ROUNDS: Final = 7
-TICK_SECONDS: Final = 0.001
+ROUNDS: Final = 9
+STALLS: Final = 5
 LARGE_BYTES: Final = 10 * 1000 * 1000
 """Below `max_read_bytes`, so that it is read whole."""
 DYING: Final = Actor(kind="agent", id="dying")
-
-IMPORT = "import time; began = time.perf_counter(); import filetools; print(time.perf_counter() - began)"
-
-
-def grow(root: Path, files: int) -> None:
-    """Make files in folders of a hundred."""
-    for folder in range(files // FILES_A_FOLDER):
-        inner = root / f"folder{folder:04d}"
-        inner.mkdir(parents=True)
-        for number in range(FILES_A_FOLDER):
-            (inner / f"file{number:02d}.txt").touch()
+IMPORT: Final = "import time; began = time.perf_counter(); import filetools; print(time.perf_counter() - began)"
 
 
-def seconds_row(goal: str, name: str, seconds: list[float], limit: float) -> None:
-    """Publish the median of some times against an absolute limit."""
-    middle = statistics.median(seconds)
-    publish(
-        Row(goal=goal, name=name, value=middle, unit="s", limit=limit, ours=middle, ours_p99=percentile(seconds, 0.99))
-    )
-
-
-def measure_import() -> None:
-    """Time the import in processes of their own, compiled files kept as every installation keeps them."""
-    command = [sys.executable, "-c", IMPORT]
-    with tempfile.TemporaryDirectory() as folder:
-        kept = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
-        environment = {**kept, "PYTHONPYCACHEPREFIX": folder}
-        taken = [
-            float(subprocess.run(command, check=True, capture_output=True, env=environment).stdout)
-            for _ in range(ROUNDS + 1)
-        ]
-    seconds_row("21", "import filetools", taken[1:], 0.150)
+def measure_commands(root: Path) -> None:
+    """Take the commands in turns, compiled files kept as every installation keeps them."""
+    filetools_command = (sys.executable, "-m", "filetools")
+    commands: dict[str, tuple[Sequence[str], float | None]] = {
+        "python -c pass": ((sys.executable, "-c", "pass"), None),
+        "import filetools": ((sys.executable, "-c", IMPORT), 8.0),
+        "filetools --version": ((*filetools_command, "--version"), 10.0),
+        "filetools ls": ((*filetools_command, "ls", "--root", str(root)), 20.0),
+    }
+    used: dict[str, list[tuple[float, ...]]] = {name: [] for name in commands}
+    imports: list[tuple[float, ...]] = []
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    for number in range(ROUNDS + 1):
+        for name, (command, _) in commands.items():
+            with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE) as process:
+                assert process.stdout is not None
+                said = process.stdout.read()
+                _, status, usage = os.wait4(process.pid, 0)
+                process.returncode = os.waitstatus_to_exitcode(status)
+            assert process.returncode == 0, command
+            if number:
+                used[name].append((usage.ru_utime + usage.ru_stime,))
+                imports += [(float(said),)] if name == "import filetools" else []
+    times = {name: Times(tuple(found)) for name, found in used.items()}
+    publish(timed("21", "import filetools", Times(tuple(imports)), limit=0.150))
+    for name, (_, limit) in commands.items():
+        if limit is not None:
+            told = f"processor time of {name} / python -c pass"
+            floor = times["python -c pass"]
+            publish(compared("21", told, times[name], floor, limit=limit, floor_name="python -c pass"))
 
 
 async def measure_opening(root: Path, files: int) -> None:
@@ -72,25 +76,25 @@ async def measure_opening(root: Path, files: int) -> None:
     for _ in range(ROUNDS):
         began = time.perf_counter()
         async with filetools.open(root) as opened:
-            taken.append(time.perf_counter() - began)
-            assert await opened.exists("folder0000/file00.txt")
-    seconds_row("21", f"open a root of {files:,} files", taken, 0.050)
+            taken.append((time.perf_counter() - began,))
+            assert await opened.exists(FILE)
+    publish(timed("21", f"open a root of {files:,} files", Times(tuple(taken)), limit=0.050))
 
 
-async def measure_recovery(root: Path) -> None:
+async def measure_recovery() -> None:
     taken = []
-    for number in range(3):
-        place = root / f"recovery{number}"
-        place.mkdir()
-        await leave_pending(place)
-        began = time.perf_counter()
-        async with filetools.open(place) as files:
-            # Recovery does not hold up the opening; a call on a path that needs it settles that path first.
-            while (await files.status())["pending"]:
-                await asyncio.sleep(0.001)
-            taken.append(time.perf_counter() - began)
-        assert all((place / f"{index}.txt").read_text() == text_of(1024, index + 1) for index in range(PENDING))
-    seconds_row("21", f"open and recover {PENDING} pending entries", taken, 1.0)
+    for _ in range(3):
+        with tempfile.TemporaryDirectory(prefix="bench-recovery-") as folder:
+            place = Path(folder)
+            await leave_pending(place)
+            began = time.perf_counter()
+            async with filetools.open(place) as files:
+                # Recovery does not hold up the opening; a call on a path that needs it settles that path first.
+                while (await files.status())["pending"]:
+                    await asyncio.sleep(0.001)
+                taken.append((time.perf_counter() - began,))
+            assert all((place / f"{index}.txt").read_text() == text_of(1024, index + 1) for index in range(PENDING))
+    publish(timed("21", f"open and recover {PENDING} pending entries", Times(tuple(taken)), limit=1.0))
 
 
 async def leave_pending(root: Path) -> None:
@@ -111,76 +115,57 @@ async def leave_pending(root: Path) -> None:
     journal.close()
 
 
-async def worst_stall(work: Callable[[], Awaitable[Any]]) -> float:
-    """Return the longest time by which a ticker of the loop was late while work was done."""
-    late: list[float] = [0.0]
-
-    async def tick() -> None:
-        due = time.perf_counter() + TICK_SECONDS
-        while True:
-            await asyncio.sleep(max(due - time.perf_counter(), 0))
-            now = time.perf_counter()
-            late.append(now - due)
-            due = now + TICK_SECONDS
-
-    ticker = asyncio.create_task(tick())
-    await asyncio.sleep(0.01)
-    late.clear()
-    await work()
-    await asyncio.sleep(0)
-    ticker.cancel()
-    return max(late, default=0.0)
-
-
-async def measure_stalls(root: Path, files: int) -> None:
+async def measure_stalls_of_trees(root: Path, files: int) -> None:
     async with filetools.open(root) as opened:
-        text = text_of(LARGE_BYTES, 1)
-        await opened.write_file("large.txt", text)
-
-        async def list_all() -> None:
-            found, cursor = 0, None
-            while True:
-                page = await opened.list_files("", recursive=True, limit=1000, cursor=cursor)
-                found, cursor = found + len(page.entries), page.next_cursor
-                if cursor is None:
-                    break
-            assert found >= files
-
-        async def read() -> None:
-            assert len((await opened.read_file("large.txt")).content) == LARGE_BYTES
-
-        numbers = iter(range(2, 1000))
-
-        async def write() -> None:
-            await opened.write_file("large.txt", text_of(LARGE_BYTES, next(numbers)))
-
-        calls: dict[str, Callable[[], Awaitable[None]]] = {
-            "nothing (the machine itself)": partial(asyncio.sleep, 0.5),
-            f"a listing of {files:,} files in pages of 1,000": list_all,
-            "a read of 10 MB": read,
-            "a write of 10 MB": write,
+        await settle()
+        calls: dict[str, Callable[[], Awaitable[Any]]] = {
+            "pages of 1,000 of the whole tree": partial(whole, opened),
+            "search of names": partial(opened.search_files, "*.none"),
+            "grep": partial(opened.grep_files, "needle_in_hay"),
         }
         for name, call in calls.items():
-            stalls = [await worst_stall(call) for _ in range(5)]
-            goal = "-" if "nothing" in name else "19"
-            limit = None if goal == "-" else 0.025
-            middle = statistics.median(stalls)
-            publish(
-                Row(goal=goal, name=f"worst stall of the loop in {name}", value=middle, unit="s", limit=limit,
-                    ours=middle, ours_p99=max(stalls))
-            )  # fmt: skip
+            await publish_worst(f"{name}, {files:,} files", call, rounds=STALLS)
+
+
+async def measure_stalls_of_texts() -> None:
+    numbers = count()
+    with tempfile.TemporaryDirectory(prefix="bench-stalls-") as folder:
+        (Path(folder) / "root").mkdir()
+        async with filetools.open(Path(folder) / "root", mirror=Path(folder) / "mirror") as opened:
+
+            async def write() -> None:
+                await opened.write_file("large.txt", text_of(LARGE_BYTES, next(numbers)))
+
+            async def edit() -> None:
+                number = next(numbers)
+                edited = filetools.Edit(old=f"{number - 1:015d}\n", new=f"{number:015d}\n")
+                await opened.edit_file("large.txt", [edited])
+
+            await write()
+            await settle()
+            calls: dict[str, tuple[Callable[[], Awaitable[Any]], bool]] = {
+                "nothing, the machine itself": (partial(asyncio.sleep, 0.5), False),
+                "read of 10 MB": (partial(opened.read_file, "large.txt"), True),
+                "100 lines of 10 MB": (partial(opened.read_file, "large.txt", offset=-100, limit=100), True),
+                "write of 10 MB": (write, True),
+                "edit of 10 MB": (edit, True),
+                "grep in 10 MB": (partial(opened.grep_files, "needle_in_hay", path="large.txt"), True),
+            }
+            for name, (call, is_judged) in calls.items():
+                await publish_worst(name, call, rounds=STALLS, is_judged=is_judged)
 
 
 async def main(files: int) -> None:
     """Measure everything."""
     print_heading()
-    measure_import()
     with tempfile.TemporaryDirectory(prefix="bench-opening-") as folder:
-        root = Path(folder) / "tree"
-        grow(root, files)
+        (Path(folder) / "text.txt").write_text("text")
+        measure_commands(Path(folder))
+    await measure_recovery()
+    with tree(files) as root:
         await measure_opening(root, files)
-        await measure_recovery(Path(folder))
-        await measure_stalls(root, files)
+        await measure_stalls_of_trees(root, files)
+    await measure_stalls_of_texts()
 
 
 if __name__ == "__main__":

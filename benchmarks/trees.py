@@ -28,6 +28,8 @@ Dir07/
 dir08/
 dir09/
 """
+FILE: Final = "dir00/file000.py"
+"""One that is in every tree."""
 TEXT: Final = "def value(self):\n    return self.value\n"
 
 
