@@ -136,7 +136,7 @@ async def measure(rounds: int) -> None:
     for key, name in names.items():
         median = taken[key].median
         publish(
-            Row(goal="-", name=name, unit="s", limit=LIMITS[key], value=median, ours=median, ours_p99=taken[key].p99)
+            Row(goal="22", name=name, unit="s", limit=LIMITS[key], value=median, ours=median, ours_p99=taken[key].p99)
         )
     for name, size in sizes.items():
         publish(Row(goal="-", name=f"memory of {name}", unit="bytes", limit=LIMIT_BYTES, value=size))

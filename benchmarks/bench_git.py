@@ -1,4 +1,4 @@
-"""The git state of a repository beside four git calls, one after the other, that tell the same (goal 23).
+"""The git state of a repository through the facade, beside four git calls, one after the other, that tell the same (goal 23).
 
 Usage: python -m benchmarks.bench_git [FILES]
 """
@@ -10,11 +10,13 @@ import os
 import subprocess
 import tempfile
 import time
+from functools import partial
 from pathlib import Path
 from typing import Final
 
-from benchmarks.measure import as_act, compared, dose, interleaved, print_heading, publish
-from filetools.project.git import git_state
+import filetools
+from benchmarks.measure import Act, as_act, compared, dose, interleaved, print_heading, publish, settle
+from filetools.tools.context import get_git_state
 
 FILES_A_FOLDER: Final = 100
 ROUNDS: Final = 30
@@ -61,18 +63,22 @@ async def main(files: int) -> None:
     with tempfile.TemporaryDirectory(prefix="bench-git-") as folder:
         root = Path(folder).resolve()
         grow(root, files)
-        state, (branch, status, log, counts) = git_state(str(root)), four_calls(root)
-        assert state["branch"] == branch.decode().strip()
-        assert state["dirty"] is bool(status)
-        assert state["ahead"] == int(counts.split()[0]) == 1
-        told = [f"{one['hash']}|{one['msg']}|" for one in state["commits"]]
-        assert all(line.startswith(text) for line, text in zip(log.decode().splitlines(), told, strict=True))
-        contenders = {
-            "ours": as_act(lambda: git_state(str(root))),
-            "four": as_act(lambda: four_calls(root)),
-            "status": as_act(lambda: git(root, *CALLS[1])),
-        }
-        times = await interleaved(contenders, rounds=ROUNDS, calls=1)
+        async with filetools.open(root) as opened:
+            await settle()
+
+            ours = partial(get_git_state, opened, path=".")
+            state, (branch, status, log, counts) = (await ours()), four_calls(root)
+            assert state["branch"] == branch.decode().strip()
+            assert state["dirty"] is bool(status)
+            assert state["ahead"] == int(counts.split()[0]) == 1
+            told = [f"{one['hash']}|{one['msg']}|" for one in state["commits"]]
+            assert all(line.startswith(text) for line, text in zip(log.decode().splitlines(), told, strict=True))
+            contenders: dict[str, Act] = {
+                "ours": ours,
+                "four": as_act(lambda: four_calls(root)),
+                "status": as_act(lambda: git(root, *CALLS[1])),
+            }
+            times = await interleaved(contenders, rounds=ROUNDS, calls=1)
     for floor, limit, name in (("four", 0.85, "four git calls"), ("status", None, "git status alone")):
         publish(
             compared(

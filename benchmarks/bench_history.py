@@ -63,10 +63,19 @@ async def collected(logs: Path, rounds: int) -> None:
     name = f"feedback of {written // MIB} MiB of logs"
     acts = {"ours": as_act(partial(ours, logs)), "floor": as_act(partial(floor, logs))}
     taken = await interleaved(acts, rounds=rounds, calls=1)
-    publish(compared("-", name, taken["ours"], taken["floor"], limit=RATIO, floor_name="each line parsed"))
+    publish(
+        compared(
+            "22",
+            f"{name} / each line parsed",
+            taken["ours"],
+            taken["floor"],
+            limit=RATIO,
+            floor_name="each line parsed",
+        )
+    )
     if sys.platform == "linux":
         peak = in_child("memory", logs)
-        publish(Row(goal="-", name=f"{name}, memory above idle", unit="bytes", value=peak, limit=MEMORY_BYTES))
+        publish(Row(goal="22", name=f"{name}, memory above idle", unit="bytes", value=peak, limit=MEMORY_BYTES))
 
 
 def listed(logs: Path, name: str, count: int, limit: int) -> None:
