@@ -7,13 +7,17 @@ import json
 import os
 import subprocess
 import sys
+import textwrap
 from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
+from types import ModuleType
+from typing import Any
 
 import pytest
 
 from filetools.cli.commands import COMMANDS
+from filetools.deferred import deferred_imports
 from tests.support.declared import REPOSITORY
 
 PACKAGES = [
@@ -128,44 +132,125 @@ def test_events_are_known_before_their_module_is_imported(tmp_path: Path) -> Non
     assert done.stdout.split() == ["sync:started", "buffer:closed"]
 
 
-def test_a_deferred_module_is_imported_when_a_name_of_it_is_used(tmp_path: Path) -> None:
-    program = (
-        "import sys; from filetools.deferred import deferred_modules; (found,) = deferred_modules('wsgiref', 'util');"
-        "print('wsgiref.util' in sys.modules, found.guess_scheme({}), 'wsgiref.util' in sys.modules)"
+def run(program: str, folder: Path) -> list[str]:
+    """Return the words that a program prints, in an interpreter of its own."""
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(program)], capture_output=True, text=True, check=True, cwd=folder
     )
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, cwd=tmp_path)
-    assert done.stdout.split() == ["False", "http", "True"]
+    return done.stdout.split()
 
 
-def test_deferred_modules_are_those_that_type_checkers_see() -> None:
-    users = [path for path in sorted((REPOSITORY / "filetools").rglob("*.py")) if path.name != "deferred.py"]
-    texts = {path: path.read_text(encoding="utf-8") for path in users}
-    found = {path: ast.parse(text) for path, text in texts.items() if "= deferred_modules(" in text}
-    assert found
-    for path, tree in found.items():
-        for block in (node for node in tree.body if isinstance(node, ast.If) and node.orelse):
-            seen = {
-                alias.asname or alias.name: f"{node.module}.{alias.name}"
-                for node in block.body
-                if isinstance(node, ast.ImportFrom)
-                for alias in node.names
-            }
-            for name, module in deferred_in(block.orelse):
-                assert seen.get(name) == module, path
-                assert import_module(module).__name__ == module
+@pytest.mark.parametrize(
+    ("names", "use"),
+    [
+        ("util", "util.guess_scheme({})"),
+        ("util as tools", "tools.guess_scheme({})"),
+        ("simple_server", "simple_server.WSGIServer"),
+    ],
+)
+def test_a_deferred_module_is_imported_when_a_name_of_it_is_used(tmp_path: Path, names: str, use: str) -> None:
+    program = f"""
+        import sys, types
+        from filetools.deferred import deferred_imports
+        deferred_imports(globals(), {{"wsgiref": {names!r}}})
+        before = "wsgiref" in sys.modules
+        {use}
+        name = {names!r}.rpartition(" ")[2]
+        print(before, type(globals()[name]).__name__)
+    """
+    assert run(program, tmp_path) == ["False", "module"]
 
 
-def deferred_in(body: list[ast.stmt]) -> Iterator[tuple[str, str]]:
+@pytest.mark.parametrize("use", ["Fraction(1, 2)", "Fraction.from_float(0.5)", "isinstance(0.5, Fraction)"])
+def test_a_deferred_class_is_imported_when_it_is_used(tmp_path: Path, use: str) -> None:
+    program = f"""
+        import sys
+        from filetools.deferred import deferred_imports
+        deferred_imports(globals(), {{"fractions": "Fraction"}})
+        before = "fractions" in sys.modules
+        kept = Fraction
+        {use}
+        print(before, Fraction.__name__, isinstance(kept(1, 2), kept), kept(1, 2) == Fraction(1, 2))
+    """
+    assert run(program, tmp_path) == ["False", "Fraction", "True", "True"]
+
+
+def test_a_name_that_was_replaced_meanwhile_stays_replaced() -> None:
+    names: dict[str, Any] = {}
+    deferred_imports(names, {"operator": "add"})
+    kept, names["add"] = names["add"], max
+    assert (kept(1, 2), names["add"](1, 2)) == (3, 2)
+
+
+USERS = {
+    path: tree
+    for path in sorted((REPOSITORY / "filetools").rglob("*.py"))
+    if "import deferred_imports" in (text := path.read_text(encoding="utf-8"))
+    for tree in [ast.parse(text)]
+}
+
+
+@pytest.mark.parametrize("path", USERS, ids=lambda path: str(path.relative_to(REPOSITORY)))
+def test_deferred_imports_are_those_that_type_checkers_see(path: Path) -> None:
+    for block in (node for node in USERS[path].body if isinstance(node, ast.If) and node.orelse):
+        seen = {
+            alias.asname or alias.name: (node.module, alias.name)
+            for node in block.body
+            if isinstance(node, ast.ImportFrom)
+            for alias in node.names
+        }
+        for name, place in deferred_in(block.orelse).items():
+            assert seen.get(name) == place, name
+
+
+@pytest.mark.parametrize("path", USERS, ids=lambda path: str(path.relative_to(REPOSITORY)))
+def test_deferred_imports_are_there_and_used_in_the_ways_that_import_them(path: Path) -> None:
+    """A class that is inherited from or caught, and a constant, must be there before: they are the names of modules."""
+    tree = USERS[path]
+    deferred = {
+        name: place
+        for block in tree.body
+        if isinstance(block, ast.If)
+        for name, place in deferred_in(block.orelse).items()
+    }
+    for module, own in deferred.values():
+        found = getattr(__import__(module, fromlist=(own,)), own)
+        assert callable(found) or isinstance(found, ModuleType), own
+    assert {use.id for use in awkward_uses(tree) if use.id in deferred} == set()
+
+
+def deferred_in(body: list[ast.stmt]) -> dict[str, tuple[str, str]]:
+    """Return what is deferred in a block: by name the module, and the name there."""
+    found = {}
     for node in body:
-        assert isinstance(node, ast.Assign)
-        assert isinstance(node.value, ast.Call)
-        package, names = (ast.literal_eval(each) for each in node.value.args)
-        targets = node.targets[0]
-        assert isinstance(targets, ast.Tuple)
-        yield from (
-            (ast.unparse(target), f"{package}.{name}")
-            for target, name in zip(targets.elts, names.split(", "), strict=True)
-        )
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
+            assert ast.unparse(node.value.func) == "deferred_imports"
+            for module, names in ast.literal_eval(node.value.args[1]).items():
+                for own, _, other in (each.partition(" as ") for each in names.split(", ")):
+                    found[other or own] = (module, own)
+    return found
+
+
+def awkward_uses(tree: ast.Module) -> Iterator[ast.Name]:
+    """Yield names that are neither called, nor asked for an attribute, nor handed to a function.
+
+    Annotations aside, and names that are also those of parameters and variables.
+    """
+    local = {node.arg for node in ast.walk(tree) if isinstance(node, ast.arg)}
+    local |= {node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
+    annotations = {
+        inner
+        for node in ast.walk(tree)
+        for part in (getattr(node, "annotation", None), getattr(node, "returns", None))
+        if isinstance(part, ast.AST)
+        for inner in ast.walk(part)
+    }
+    for node in ast.walk(tree):
+        handed = [*node.args, *(each.value for each in node.keywords), node.func] if isinstance(node, ast.Call) else []
+        fine = [node.value] if isinstance(node, ast.Attribute) else handed
+        for child in ast.iter_child_nodes(node):
+            if isinstance(child, ast.Name) and child not in annotations and child not in fine and child.id not in local:
+                yield child
 
 
 def test_a_command_imports_neither_the_others_nor_dialects_and_servers(tmp_path: Path) -> None:

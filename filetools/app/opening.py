@@ -17,7 +17,7 @@ from filetools.app.mirrors import MIRROR_NAME, AddedMirrors, mirror_of, mirror_s
 from filetools.app.notices import event_of
 from filetools.app.state import State, prepare_state, temporary_state
 from filetools.content import FactsCache
-from filetools.deferred import deferred_modules
+from filetools.deferred import deferred_imports
 from filetools.editors import Documents
 from filetools.errors import AccessDeniedError, DiskFullError, FileToolsError, InvalidArgumentError, NoStateError
 from filetools.events import EventBus
@@ -39,7 +39,7 @@ from filetools.watch.exclusion import is_left_out_below
 if TYPE_CHECKING:
     from filetools.tools import registry
 else:
-    (registry,) = deferred_modules("filetools.tools", "registry")
+    deferred_imports(globals(), {"filetools.tools": "registry"})
 
 _log = logging.getLogger(__name__)
 

@@ -8,14 +8,14 @@ import threading
 from typing import TYPE_CHECKING, TextIO
 
 from filetools.cli.terminal import STDERR, printable
-from filetools.deferred import deferred_modules
+from filetools.deferred import deferred_imports
 
 if TYPE_CHECKING:
     from rich import text as rich_text
 
     from filetools.app import ApprovalAnswer, ApprovalRequest
 else:
-    (rich_text,) = deferred_modules("rich", "text")
+    deferred_imports(globals(), {"rich": "text as rich_text"})
 
 
 def open_terminal() -> TextIO | None:

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any, Final
 from typer.core import TyperArgument, TyperCommand, TyperGroup, TyperOption
 
 from filetools.cli.terminal import STDOUT, line_width, print_beside
-from filetools.deferred import deferred_modules
+from filetools.deferred import deferred_imports
 
 if TYPE_CHECKING:
     from rich import text as rich_text
 else:
-    (rich_text,) = deferred_modules("rich", "text")
+    deferred_imports(globals(), {"rich": "text as rich_text"})
 
 WIDEST_NAME: Final = 26
 _OPTIONS: Final = "Options"

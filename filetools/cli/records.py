@@ -8,7 +8,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, Final
 
 from filetools.cli.terminal import print_note, printable
-from filetools.deferred import deferred_modules
+from filetools.deferred import deferred_imports
 from filetools.errors import FileToolsError
 from filetools.models import Operation
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from filetools.app import FileToolsFacade
     from filetools.models import ActorKind, ChangeRecord
 else:
-    (rich_text,) = deferred_modules("rich", "text")
+    deferred_imports(globals(), {"rich": "text as rich_text"})
 
 _VERBS: Final = {
     Operation.FOUND: "found",

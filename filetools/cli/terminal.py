@@ -13,7 +13,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, Literal, NoReturn
 
 from filetools.cli.words import envelope_of, hint_of, sentence_of
-from filetools.deferred import deferred_modules
+from filetools.deferred import deferred_imports
 from filetools.errors import FileToolsError
 
 if TYPE_CHECKING:
@@ -23,8 +23,7 @@ if TYPE_CHECKING:
 
     from filetools import settings
 else:
-    rich_table, rich_text = deferred_modules("rich", "table, text")
-    (settings,) = deferred_modules("filetools", "settings")
+    deferred_imports(globals(), {"filetools": "settings", "rich": "table as rich_table, text as rich_text"})
 
 LONGEST_LINE: Final = 100
 LEAST_COLUMN: Final = 20

@@ -7,20 +7,28 @@ from contextlib import asynccontextmanager
 from functools import partial
 from typing import TYPE_CHECKING
 
-from filetools.deferred import deferred_modules
-from filetools.events import FileRead
-from filetools.facade.requests import WriteRequest
+from filetools.deferred import deferred_imports
 from filetools.facade.write_calls import WriteCalls
-from filetools.facade.writing import decide_replace
-from filetools.models import EditResult, WriteResult
 from filetools.paths import AnyPath
 
 if TYPE_CHECKING:
+    from filetools.events import FileRead
     from filetools.facade import file_patches, opened_file, uploads
     from filetools.facade.opened_file import OpenedFile
+    from filetools.facade.requests import WriteRequest
     from filetools.facade.uploads import Upload
+    from filetools.facade.writing import decide_replace
+    from filetools.models import EditResult, WriteResult
 else:
-    file_patches, opened_file, uploads = deferred_modules("filetools.facade", "file_patches, opened_file, uploads")
+    deferred_imports(
+        globals(),
+        {
+            "filetools.events": "FileRead",
+            "filetools.facade": "file_patches, opened_file, uploads",
+            "filetools.facade.requests": "WriteRequest",
+            "filetools.facade.writing": "decide_replace",
+        },
+    )
 
 
 class BodyCalls(WriteCalls):

@@ -13,35 +13,44 @@ import time
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from functools import lru_cache, partial
+from functools import cache, lru_cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from filelock import lock_descriptor
 
 from filetools import events
-from filetools.deferred import deferred_modules
+from filetools.deferred import deferred_imports
 from filetools.errors import FileToolsError, StateDamagedError, WorkspaceGoneError
 from filetools.facade.feed import Feed
 from filetools.facade.foreign import ForeignRecorder
 from filetools.facade.limbo import sweep
 from filetools.facade.others import OthersChanges
-from filetools.facade.rescan import rescan
 from filetools.facade.runner import Runner
-from filetools.facade.saving import sweep_handles
 from filetools.facade.session_checkpoints import SessionCheckpoints
 from filetools.facade.syncer import sync_files
-from filetools.facade.trash import tidy_trash
-from filetools.facade.tree_look import TreeLooker
-from filetools.models import ChangeRecord
 from filetools.paths import WorkspacePath
 from filetools.paths.patterns import ExcludeRules, compile_patterns
 from filetools.sync import recover
 
 if TYPE_CHECKING:
+    from filetools.facade.rescan import rescan
+    from filetools.facade.saving import sweep_handles
+    from filetools.facade.trash import tidy_trash
+    from filetools.facade.tree_look import TreeLooker
+    from filetools.models import ChangeRecord
     from filetools.watch import Bell, Hint, watcher
 else:
-    (watcher,) = deferred_modules("filetools.watch", "watcher")
+    deferred_imports(
+        globals(),
+        {
+            "filetools.facade.rescan": "rescan",
+            "filetools.facade.saving": "sweep_handles",
+            "filetools.facade.trash": "tidy_trash",
+            "filetools.facade.tree_look": "TreeLooker",
+            "filetools.watch": "watcher",
+        },
+    )
 
 FLUSH_SECONDS: Final = 0.003
 """Pause after a change before its mark is written on its own; a following commit takes it along."""
@@ -80,7 +89,8 @@ class Clerk:
         # By the index alone: an inventory has what was made while nobody watched, and cannot tell it from what is old.
         parts = replace(self._parts, names=self._parts.names.without_inventory())
         recorder = ForeignRecorder(parts, runner.tell, self._others.precede)
-        runner.look_at_tree = TreeLooker(self._parts, self._rules, recorder, runner.check_open).look
+        looker = cache(partial(TreeLooker, self._parts, self._rules, recorder, runner.check_open))
+        runner.look_at_tree = lambda: looker().look()  # most commands never look
         runner.before_change = SessionCheckpoints(runner).before_change
         self._watcher: watcher.ForeignWatcher | None = None
         self._tasks: list[asyncio.Task[None]] = []

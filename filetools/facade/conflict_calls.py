@@ -5,18 +5,32 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
+from filetools.deferred import deferred_imports
 from filetools.errors import ChangedMeanwhileError
-from filetools.facade.aside import keep_aside
 from filetools.facade.calls import MOST_QUESTIONS, Calls
-from filetools.facade.preconditions import record_steps
-from filetools.facade.requests import AskedAbout, Settled, WriteRequest
-from filetools.facade.steps import PutFile, UnsavedQuestion, unsaved_error
-from filetools.facade.way import Outcome
-from filetools.facade.writing import DecideWrite, put_step
 from filetools.models import OnConflict
 from filetools.paths import WorkspacePath
+
+if TYPE_CHECKING:
+    from filetools.facade.aside import keep_aside
+    from filetools.facade.preconditions import record_steps
+    from filetools.facade.requests import AskedAbout, Settled, WriteRequest
+    from filetools.facade.steps import PutFile, unsaved
+    from filetools.facade.way import Outcome
+    from filetools.facade.writing import DecideWrite, put_step
+else:
+    deferred_imports(
+        globals(),
+        {
+            "filetools.facade.aside": "keep_aside",
+            "filetools.facade.preconditions": "record_steps",
+            "filetools.facade.requests": "AskedAbout, Settled",
+            "filetools.facade.steps": "unsaved",
+            "filetools.facade.writing": "put_step",
+        },
+    )
 
 IS_DIRTY: Final = "editor:is_dirty"
 """Query that an editor answers which does not open documents here: {path}, true or {text} if it has unsaved changes."""
@@ -41,7 +55,7 @@ class ConflictCalls(Calls):
             change = self._runner.change([step], self.actor, lock_timeout_seconds=timeout, happened=happened)
             try:
                 return step, await change
-            except UnsavedQuestion as question:
+            except unsaved.UnsavedQuestion as question:
                 arguments = {"content": request.content, "expected_version": request.expected_version}
                 settled = await self._settled(tool, question, arguments, request.on_conflict)
                 request = replace(request, on_conflict="allow", asked=settled.asked)
@@ -50,7 +64,7 @@ class ConflictCalls(Calls):
         raise ChangedMeanwhileError(where, MOST_QUESTIONS)
 
     async def _settled(
-        self, tool: str, question: UnsavedQuestion, arguments: Mapping[str, Any], on_conflict: OnConflict
+        self, tool: str, question: unsaved.UnsavedQuestion, arguments: Mapping[str, Any], on_conflict: OnConflict
     ) -> Settled:
         """Have a person decide about unsaved text; the answer holds for the texts they saw.
 
@@ -66,7 +80,7 @@ class ConflictCalls(Calls):
             tool, question.path, question.base_text, opened.text, question.proposed, arguments
         )
         if decision.answer == "deny":
-            raise unsaved_error(question.path, opened.document.version, "and a person refused to replace them")
+            raise unsaved.unsaved_error(question.path, opened.document.version, "and a person refused to replace them")
         asked = AskedAbout(buffer_version=opened.document.version, disk_version=question.disk_version)
         text = (decision.edited_text or "") if decision.answer == "merge" else question.proposed
         return Settled(text=text, asked=asked)
@@ -87,7 +101,7 @@ class ConflictCalls(Calls):
         if attended or request.on_conflict in ("ask", "merge_or_ask"):
             await self._ask_about(tool, where, request, text)
         elif request.on_conflict != "allow":
-            raise unsaved_error(where, None, is_cancelled=request.on_conflict == "cancel")
+            raise unsaved.unsaved_error(where, None, is_cancelled=request.on_conflict == "cancel")
         if isinstance(text, str):
             keep = partial(
                 keep_aside, self._parts.journal, self._parts.workspace.key, where, text.encode("utf-8", "surrogatepass")
@@ -103,4 +117,4 @@ class ConflictCalls(Calls):
         ours = text if isinstance(text, str) else ""
         decision = await self._ask_about_conflict(tool, where, None, ours, theirs, {"content": request.content})
         if decision.answer != "allow":
-            raise unsaved_error(where, None, "and a person refused to replace them")
+            raise unsaved.unsaved_error(where, None, "and a person refused to replace them")

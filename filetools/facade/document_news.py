@@ -5,14 +5,21 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Collection, Iterator, Sequence
 from functools import partial
+from typing import TYPE_CHECKING
 
 from filetools import events
-from filetools.editors import edits_from_units
-from filetools.events import Event
-from filetools.facade.following import follow_disk
+from filetools.deferred import deferred_imports
 from filetools.facade.parts import Parts
-from filetools.journal import Document, DocumentEdit
+from filetools.journal import DocumentEdit
 from filetools.models import SYSTEM, Actor
+
+if TYPE_CHECKING:
+    from filetools.editors import edits_from_units
+    from filetools.events import Event
+    from filetools.facade.following import follow_disk
+    from filetools.journal import Document
+else:
+    deferred_imports(globals(), {"filetools.editors": "edits_from_units", "filetools.facade.following": "follow_disk"})
 
 
 class DocumentNews:

@@ -9,35 +9,45 @@ from functools import partial
 from os import PathLike, fspath
 from typing import TYPE_CHECKING, Any, Protocol
 
-from filetools.deferred import deferred_modules
-from filetools.events import Listener, Subscription, known_pattern
-from filetools.facade import information
+from filetools.deferred import deferred_imports
+from filetools.events import Listener
 from filetools.facade.body_calls import BodyCalls
-from filetools.facade.buffers import Buffers
 from filetools.facade.feed import Feed, FeedPage
 from filetools.facade.history_calls import HistoryCalls
-from filetools.facade.latest import latest
 from filetools.facade.read_calls import ReadCalls
 from filetools.facade.runner import Runner
 from filetools.facade.search_calls import SearchCalls
 from filetools.facade.tree_calls import TreeCalls
-from filetools.facade.watching import concerns, filtered, listed, wanted
-from filetools.locks import LockInfo
-from filetools.models import Actor, ChangedFile, ChangeRecord, LookResult, OnConflict, SyncResult
+from filetools.models import OnConflict
 from filetools.paths import AnyPath
-from filetools.permissions import ApprovalRequest, Approver, Attendance
+from filetools.permissions import Approver, Attendance
 
 if TYPE_CHECKING:
-    from filetools.facade import descriptor_calls, project_calls, run_calls
+    from filetools.events import Subscription, known_pattern
+    from filetools.facade import descriptor_calls, information, project_calls, run_calls
+    from filetools.facade.buffers import Buffers
     from filetools.facade.descriptor_calls import DescriptorCalls
+    from filetools.facade.latest import latest
     from filetools.facade.project_calls import ProjectCalls
     from filetools.facade.run_calls import RunCalls
     from filetools.facade.transactions import Transaction, transaction
+    from filetools.facade.watching import concerns, filtered, listed, wanted
+    from filetools.locks import LockInfo
+    from filetools.models import Actor, ChangedFile, ChangeRecord, LookResult, SyncResult
+    from filetools.permissions import ApprovalRequest
 else:
-    descriptor_calls, project_calls, run_calls = deferred_modules(
-        "filetools.facade", "descriptor_calls, project_calls, run_calls"
+    deferred_imports(
+        globals(),
+        {
+            "filetools.events": "known_pattern",
+            "filetools.facade": "descriptor_calls, project_calls, run_calls, information",
+            "filetools.facade.buffers": "Buffers",
+            "filetools.facade.latest": "latest",
+            "filetools.facade.transactions": "transaction",
+            "filetools.facade.watching": "concerns, filtered, listed, wanted",
+            "filetools.models": "LookResult",
+        },
     )
-    (transaction,) = deferred_modules("filetools.facade.transactions", "transaction")
 
 
 class ToolCaller(Protocol):

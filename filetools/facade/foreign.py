@@ -11,22 +11,36 @@ import time
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
+from filetools.deferred import deferred_imports
 from filetools.errors import FileBusyError, FileToolsError, LockTimeoutError, WorkspaceGoneError
-from filetools.facade.dating import dated
-from filetools.facade.foreign_records import folder, gone, learned, move
-from filetools.facade.look import Look, is_as_recorded, is_only_found, look
 from filetools.facade.others import nothing_precedes
 from filetools.facade.parts import Parts
-from filetools.facade.steps import folder_deletion, folder_view, sync_names
 from filetools.journal import Change, HeadMovedError, View
 from filetools.models import EXTERNAL, ChangeRecord, Operation
 from filetools.paths import WorkspacePath
 from filetools.paths.ignore import IgnoreStack
 from filetools.search import IgnoreCache, stack_above
-from filetools.stores import FileStat
-from filetools.watch import Hint
+
+if TYPE_CHECKING:
+    from filetools.facade.dating import dated
+    from filetools.facade.foreign_records import folder, gone, learned, move
+    from filetools.facade.look import Look, is_as_recorded, is_only_found, look
+    from filetools.facade.steps import folder_deletion, folder_view, sync_names
+    from filetools.stores import FileStat
+    from filetools.watch import Hint
+else:
+    deferred_imports(
+        globals(),
+        {
+            "filetools.facade.dating": "dated",
+            "filetools.facade.foreign_records": "folder, gone, learned, move",
+            "filetools.facade.look": "Look, is_as_recorded, is_only_found, look",
+            "filetools.facade.steps": "folder_deletion, folder_view, sync_names",
+            "filetools.watch": "Hint",
+        },
+    )
 
 BATCH_PATHS: Final = 200
 """Paths whose locks are taken together, so that a burst costs few commits."""

@@ -6,27 +6,32 @@ from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
-from filetools.deferred import deferred_modules
+from filetools.deferred import deferred_imports
 from filetools.errors import ChangedMeanwhileError, FileToolsError, InvalidArgumentError
-from filetools.facade import information
 from filetools.facade.calls import Calls
 from filetools.facade.feed import number_of
-from filetools.facade.proposals import bind, taken_by
-from filetools.facade.snapshots import take
-from filetools.models import Actor, DiffResult, LookResult, VersionsResult
-from filetools.models.history import CheckpointResult, CheckpointsResult, ProvenanceResult, UndoResult
 from filetools.paths import ROOT, AnyPath
 
 if TYPE_CHECKING:
-    from filetools.facade import differences, going_back, lines, restoring, run_calls, tree_diff, undoing
+    from filetools.facade import differences, going_back, information, lines, restoring, run_calls, tree_diff, undoing
+    from filetools.facade.proposals import bind, taken_by
+    from filetools.facade.snapshots import take
     from filetools.journal import Checkpoint, RelationKind
-    from filetools.models import TreeDiffResult
+    from filetools.models import Actor, DiffResult, LookResult, TreeDiffResult, VersionsResult
+    from filetools.models.history import CheckpointResult, CheckpointsResult, ProvenanceResult, UndoResult
     from filetools.versions import Moment, selection, undo
 else:
-    differences, going_back, lines, restoring, run_calls, tree_diff, undoing = deferred_modules(
-        "filetools.facade", "differences, going_back, lines, restoring, run_calls, tree_diff, undoing"
+    deferred_imports(
+        globals(),
+        {
+            "filetools.facade": "differences, going_back, lines, restoring, run_calls, tree_diff, undoing, information",
+            "filetools.facade.proposals": "bind, taken_by",
+            "filetools.facade.snapshots": "take",
+            "filetools.models": "LookResult",
+            "filetools.models.history": "CheckpointResult, CheckpointsResult",
+            "filetools.versions": "selection, undo",
+        },
     )
-    selection, undo = deferred_modules("filetools.versions", "selection, undo")
 
 T = TypeVar("T")
 

@@ -8,12 +8,19 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from filetools.content.identity_cache import CLOCK_TICK_NS
-from filetools.journal import Journal, NameChange
+from filetools.deferred import deferred_imports
+from filetools.journal import NameChange
 from filetools.models import Operation
-from filetools.stores import FileStat
-from filetools.watch import Excluded, Inventory, Known
+
+if TYPE_CHECKING:
+    from filetools.journal import Journal
+    from filetools.stores import FileStat
+    from filetools.watch import Excluded, Inventory, Known
+else:
+    deferred_imports(globals(), {"filetools.watch": "Inventory"})
 
 _REMOVALS = (Operation.DELETE, Operation.DELETE_DIRECTORY)
 _MOVES = (Operation.MOVE, Operation.MOVE_DIRECTORY)

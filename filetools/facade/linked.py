@@ -5,12 +5,14 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
-from typing import Final, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
 from filetools.errors import FileToolsError, HardLinkedError
 from filetools.paths import ROOT, Workspace, WorkspacePath
 from filetools.search import walk_tree
-from filetools.stores import FileStat, Store
+
+if TYPE_CHECKING:
+    from filetools.stores import FileStat, Store
 
 MOST_FILES: Final = 1000
 Inode = tuple[int, int]

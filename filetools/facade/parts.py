@@ -6,23 +6,25 @@ import asyncio
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import field
-from typing import Final, TypeVar
+from typing import TYPE_CHECKING, Final, TypeVar
 
-from filetools.content import FactsCache
 from filetools.dataclass import dataclass
 from filetools.editors import Documents
 from filetools.errors import StateDamagedError, WorkspaceGoneError
 from filetools.events import EventBus
 from filetools.facade.known_names import KnownNames
 from filetools.facade.linked import LinkedNames
-from filetools.journal import Journal
 from filetools.locks import LockTable
 from filetools.paths import Workspace
 from filetools.permissions import Gatekeeper
 from filetools.settings import Settings
-from filetools.stores import Store
 from filetools.sync import Recovery, SyncManager
 from filetools.versions import ReadTracker, RememberedLines
+
+if TYPE_CHECKING:
+    from filetools.content import FactsCache
+    from filetools.journal import Journal
+    from filetools.stores import Store
 
 T = TypeVar("T")
 

@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from filetools.deferred import deferred_modules
+from filetools.deferred import deferred_imports
 from filetools.errors import AccessDeniedError, InvalidArgumentError
 from filetools.events import Event
 from filetools.facade.parts import Parts
@@ -21,7 +21,7 @@ from filetools.project.registry import Registry
 if TYPE_CHECKING:
     from filetools.project import git
 else:
-    (git,) = deferred_modules("filetools.project", "git")
+    deferred_imports(globals(), {"filetools.project": "git"})
 
 T = TypeVar("T")
 Authorise = Callable[..., Awaitable[Any]]

@@ -4,18 +4,32 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Sequence
 from functools import partial
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
+from filetools.deferred import deferred_imports
 from filetools.errors import LockTimeoutError, PathNotFoundError
-from filetools.events import FileRead
-from filetools.facade import batches, information, reading
 from filetools.facade.calls import Calls
-from filetools.facade.progress import Abort, Progress, beat_of
-from filetools.facade.requests import OnLocked, ReadRequest, View
-from filetools.facade.streaming import stream
-from filetools.models import InfoResult, ListResult, ReadBatchResult, ReadResult
 from filetools.paths import AnyPath, WorkspacePath
 from filetools.search import ListOptions, list_page
+
+if TYPE_CHECKING:
+    from filetools.events import FileRead
+    from filetools.facade import batches, information, reading
+    from filetools.facade.progress import Abort, Progress, beat_of
+    from filetools.facade.requests import OnLocked, ReadRequest, View
+    from filetools.facade.streaming import stream
+    from filetools.models import InfoResult, ListResult, ReadBatchResult, ReadResult
+else:
+    deferred_imports(
+        globals(),
+        {
+            "filetools.events": "FileRead",
+            "filetools.facade": "batches, information, reading",
+            "filetools.facade.progress": "beat_of",
+            "filetools.facade.requests": "ReadRequest",
+            "filetools.facade.streaming": "stream",
+        },
+    )
 
 _BEING_WRITTEN: Final = "File is being modified by another operation. Please wait."
 

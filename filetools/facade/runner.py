@@ -10,9 +10,9 @@ from collections.abc import Awaitable, Callable, Coroutine, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager, contextmanager
 from functools import partial
 from types import TracebackType
-from typing import Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from filetools.content import inspect
+from filetools.deferred import deferred_imports
 from filetools.errors import (
     AbortedError,
     ChangedMeanwhileError,
@@ -21,19 +21,37 @@ from filetools.errors import (
     StateDamagedError,
     WorkspaceGoneError,
 )
-from filetools.events import Event, from_record
 from filetools.facade.document_news import DocumentNews
-from filetools.facade.look import is_as_recorded, look
 from filetools.facade.others import nothing_precedes
 from filetools.facade.parts import CLOSED, Parts, UnderWay, finished
-from filetools.facade.steps import Step, UnheldError, UnsavedQuestion
-from filetools.facade.tree_memory import TreeLook
-from filetools.facade.way import MOST_TRIES, Beat, Outcome, adopt, go, no_beat
 from filetools.journal import HeadMovedError
-from filetools.locks import HeldLocks
-from filetools.models import Actor, ChangeRecord, LookResult
-from filetools.paths import AnyPath, WorkspacePath, plain_path, refuse_unmeant
-from filetools.permissions import current_watch, uncounted
+from filetools.paths import AnyPath, WorkspacePath, plain_path
+
+if TYPE_CHECKING:
+    from filetools.content import inspect
+    from filetools.events import Event, from_record
+    from filetools.facade import way
+    from filetools.facade.look import is_as_recorded, look
+    from filetools.facade.steps import Step, parents, unsaved
+    from filetools.facade.tree_memory import TreeLook
+    from filetools.locks import HeldLocks
+    from filetools.models import Actor, ChangeRecord, LookResult
+    from filetools.paths import refuse_unmeant
+    from filetools.permissions import current_watch, uncounted
+else:
+    deferred_imports(
+        globals(),
+        {
+            "filetools.content": "inspect",
+            "filetools.events": "from_record",
+            "filetools.facade": "way",
+            "filetools.facade.look": "is_as_recorded, look",
+            "filetools.facade.steps": "parents, unsaved",
+            "filetools.models": "LookResult",
+            "filetools.paths": "refuse_unmeant",
+            "filetools.permissions": "current_watch, uncounted",
+        },
+    )
 
 T = TypeVar("T")
 
@@ -193,9 +211,9 @@ class Runner:
         actor: Actor,
         *,
         lock_timeout_seconds: float | None = None,
-        beat: Beat = no_beat,
+        beat: way.Beat = lambda done, total: None,
         happened: Callable[[], None] = lambda: None,
-    ) -> Outcome:
+    ) -> way.Outcome:
         """Lead steps the way of a write under all their locks, then tell what happened.
 
         A caller that is cancelled while it waits for a lock leaves at once; later, the change is finished or undone
@@ -219,15 +237,15 @@ class Runner:
         self._changes.begin()
         try:
             folders: frozenset[WorkspacePath] = frozenset()
-            for _ in range(MOST_TRIES):
+            for _ in range(way.MOST_TRIES):
                 try:
                     return await self._change(steps, actor, folders, lock_timeout_seconds, beat, happened)
-                except UnheldError as exc:
+                except parents.UnheldError as exc:
                     folders |= frozenset(exc.folders)
                 except StateDamagedError:
                     await self.parts.crew.run(self.parts.crew.check_root)  # the folder of the locks went with the root
                     raise
-            raise ChangedMeanwhileError(steps[0].paths[0], MOST_TRIES)
+            raise ChangedMeanwhileError(steps[0].paths[0], way.MOST_TRIES)
         finally:
             self._changes.end()
 
@@ -237,9 +255,9 @@ class Runner:
         actor: Actor,
         folders: frozenset[WorkspacePath],
         lock_timeout_seconds: float | None,
-        beat: Beat,
+        beat: way.Beat,
         happened: Callable[[], None],
-    ) -> Outcome:
+    ) -> way.Outcome:
         parts = self.parts
         paths = [*(path for step in steps for path in step.paths), *folders]
         keys = [parts.workspace.key(path) for path in paths]
@@ -250,9 +268,9 @@ class Runner:
                 raise AbortedError("The call", {"done": 0, "total": total})
             beat(done, total)
 
-        def work() -> Outcome:
+        def work() -> way.Outcome:
             parts.tracker.load(actor)  # here, for a hop of its own would let calls overtake each other before the locks
-            return go(parts, steps, actor, folders=folders, beat=heard, noticed=noticed.extend)
+            return way.go(parts, steps, actor, folders=folders, beat=heard, noticed=noticed.extend)
 
         noticed: list[ChangeRecord] = []
         hold = parts.locks.hold(keys, path=paths[0], owner=actor.id, timeout_seconds=lock_timeout_seconds)
@@ -265,7 +283,7 @@ class Runner:
                 except asyncio.CancelledError:
                     cancelled = True
                     await finished(hop)
-                except (FileToolsError, UnheldError, UnsavedQuestion):
+                except (FileToolsError, parents.UnheldError, unsaved.UnsavedQuestion):
                     pass  # raised below, after what was noticed is told
             try:
                 await self.precede(keys)
@@ -342,7 +360,7 @@ async def nothing_before(actor: Actor) -> None:
 
 def _adopted(parts: Parts, path: WorkspacePath) -> tuple[ChangeRecord, ...]:
     adoption = look(parts, path).adoption
-    return () if adoption is None else adopt(parts, [adoption])
+    return () if adoption is None else way.adopt(parts, [adoption])
 
 
 def is_late() -> bool:

@@ -5,21 +5,29 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from filetools.deferred import deferred_modules
+from filetools.deferred import deferred_imports
 from filetools.facade.calls import Calls
-from filetools.facade.progress import Abort, Looked, paced
-from filetools.facade.watching import watch
-from filetools.models import GrepResult, SearchResult, WatchResult
 from filetools.paths import AnyPath
-from filetools.search import ListOptions, search_files
+from filetools.search import ListOptions
 
 if TYPE_CHECKING:
     from filetools.facade import searching
-    from filetools.search import OutputMode
+    from filetools.facade.progress import Abort, Looked, paced
+    from filetools.facade.watching import watch
+    from filetools.models import GrepResult, SearchResult, WatchResult
+    from filetools.search import OutputMode, search_files
     from filetools.search.contents import options as matching
 else:
-    (searching,) = deferred_modules("filetools.facade", "searching")
-    (matching,) = deferred_modules("filetools.search.contents", "options")
+    deferred_imports(
+        globals(),
+        {
+            "filetools.facade": "searching",
+            "filetools.facade.progress": "paced",
+            "filetools.facade.watching": "watch",
+            "filetools.search": "search_files",
+            "filetools.search.contents": "options as matching",
+        },
+    )
 
 PAGE_MATCHES = 100
 

@@ -6,14 +6,27 @@ import asyncio
 import logging
 import time
 from functools import partial
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from filetools.content import version_of
+from filetools.deferred import deferred_imports
 from filetools.errors import FileToolsError, WorkspaceGoneError
 from filetools.facade.runner import Runner
-from filetools.facade.snapshots import take
-from filetools.models import VERSION_PREFIX, Actor
-from filetools.permissions import uncounted
+from filetools.models import VERSION_PREFIX
+
+if TYPE_CHECKING:
+    from filetools.content import version_of
+    from filetools.facade.snapshots import take
+    from filetools.models import Actor
+    from filetools.permissions import uncounted
+else:
+    deferred_imports(
+        globals(),
+        {
+            "filetools.content": "version_of",
+            "filetools.facade.snapshots": "take",
+            "filetools.permissions": "uncounted",
+        },
+    )
 
 PREFIX: Final = "auto: "
 """What names of automatic checkpoints begin with."""

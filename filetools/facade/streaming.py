@@ -4,17 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import AsyncIterator
-from typing import TYPE_CHECKING
 
-from filetools.deferred import DeferredModule
+import aiofiles
+
 from filetools.errors import ChangedMeanwhileError, InvalidArgumentError
 from filetools.facade.parts import Parts
 from filetools.paths import WorkspacePath
-
-if TYPE_CHECKING:
-    import aiofiles
-else:
-    aiofiles = DeferredModule("aiofiles")
 
 CHUNK_BYTES = 256 * 1024
 

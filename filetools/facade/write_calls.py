@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from filetools.content import Edit
+from filetools.deferred import deferred_imports
 from filetools.errors import (
     ChangedMeanwhileError,
     EditAmbiguousError,
@@ -14,21 +14,38 @@ from filetools.errors import (
     PathExistsError,
     PathNotFoundError,
 )
-from filetools.facade import batches
-from filetools.facade.answered import WriteInstead, appended_text, change_instead, changed_text, whole_text
 from filetools.facade.calls import MOST_QUESTIONS
-from filetools.facade.computing import Compute, ComputedChange
 from filetools.facade.conflict_calls import ConflictCalls
-from filetools.facade.editing import TextChange, edit_result, edits_change, insertion
-from filetools.facade.outcomes import write_result
-from filetools.facade.patching import PatchCall
-from filetools.facade.preconditions import record_steps
-from filetools.facade.progress import Abort, Progress, beat_of
-from filetools.facade.requests import NewlineChoice, OnStale, WriteRequest, chosen_edits
-from filetools.facade.steps import PutFile, UnsavedQuestion
-from filetools.facade.writing import DecideWrite, decide_append, decide_copy, decide_create, decide_write
-from filetools.models import BatchResult, EditResult, OnConflict, PatchResult, WriteResult
+from filetools.models import OnConflict
 from filetools.paths import AnyPath, plain_path
+
+if TYPE_CHECKING:
+    from filetools.content import Edit
+    from filetools.facade import answered, batches, writing
+    from filetools.facade.computing import Compute, ComputedChange
+    from filetools.facade.editing import TextChange, edit_result, edits_change, insertion
+    from filetools.facade.outcomes import write_result
+    from filetools.facade.patching import PatchCall
+    from filetools.facade.preconditions import record_steps
+    from filetools.facade.progress import Abort, Progress, beat_of
+    from filetools.facade.requests import NewlineChoice, OnStale, WriteRequest, chosen_edits
+    from filetools.facade.steps import PutFile, unsaved
+    from filetools.models import BatchResult, EditResult, PatchResult, WriteResult
+else:
+    deferred_imports(
+        globals(),
+        {
+            "filetools.facade": "answered, writing, batches",
+            "filetools.facade.computing": "ComputedChange",
+            "filetools.facade.editing": "edit_result, edits_change, insertion",
+            "filetools.facade.outcomes": "write_result",
+            "filetools.facade.patching": "PatchCall",
+            "filetools.facade.preconditions": "record_steps",
+            "filetools.facade.progress": "beat_of",
+            "filetools.facade.requests": "WriteRequest, chosen_edits",
+            "filetools.facade.steps": "unsaved, PutFile",
+        },
+    )
 
 
 class WriteCalls(ConflictCalls):
@@ -82,21 +99,21 @@ class WriteCalls(ConflictCalls):
             create_parents=create_parents, on_stale=on_stale, on_conflict=on_conflict or self._on_conflict,
             require_read=require_read, require_version=self._require_version,
         )  # fmt: skip
-        return await self._put("write_file", path, request, decide_write, lock_timeout_seconds)
+        return await self._put("write_file", path, request, writing.decide_write, lock_timeout_seconds)
 
     async def create_file(
         self, path: AnyPath, content: str | bytes = "", *, encoding: str | None = None
     ) -> WriteResult:
         """Create a file; raises PathExistsError if something stands there. Otherwise as `write_file`."""
         request = WriteRequest(content=content, encoding=encoding)
-        return await self._put("create_file", path, request, decide_create, None)
+        return await self._put("create_file", path, request, writing.decide_create, None)
 
     async def append_file(
         self, path: AnyPath, content: str | bytes, *, expected_version: str | None = None, encoding: str | None = None
     ) -> WriteResult:
         """Add to the end of a file under its lock, creating it if missing. Otherwise as `write_file`."""
         request = WriteRequest(content=content, encoding=encoding, expected_version=expected_version)
-        return await self._put("append_file", path, request, decide_append, None)
+        return await self._put("append_file", path, request, writing.decide_append, None)
 
     async def edit_file(
         self,
@@ -213,7 +230,7 @@ class WriteCalls(ConflictCalls):
         origin, where = self._runner.resolve(source), self._runner.resolve_new(destination)
         await self._authorise("read_file", [origin], {}, change=False)
         await self._authorise("copy_file", [where], {"source": origin, "overwrite": overwrite}, change=True)
-        step = PutFile(where, partial(decide_copy, source=origin, actor=self.actor, overwrite=overwrite))
+        step = PutFile(where, partial(writing.decide_copy, source=origin, actor=self.actor, overwrite=overwrite))
         happened = partial(record_steps, self._parts, self.actor, [step])
         return write_result(step, await self._runner.change([step], self.actor, happened=happened))
 
@@ -235,14 +252,19 @@ class WriteCalls(ConflictCalls):
         return await batches.run(self._runner, steps, self.actor, beat_of(abort, progress))
 
     async def _put(
-        self, tool: str, path: AnyPath, request: WriteRequest, decide: DecideWrite, lock_timeout_seconds: float | None
+        self,
+        tool: str,
+        path: AnyPath,
+        request: WriteRequest,
+        decide: writing.DecideWrite,
+        lock_timeout_seconds: float | None,
     ) -> WriteResult:
         where = self._runner.resolve_new(path)
         arguments = {"content": request.content, "encoding": request.encoding}
-        preview = partial(appended_text if decide is decide_append else whole_text, request)
+        preview = partial(answered.appended_text if decide is writing.decide_append else answered.whole_text, request)
         permit = await self._authorise(tool, [where], arguments, change=True, preview=preview)
         if permit is not None and permit.edited_text is not None:
-            decide = WriteInstead(permit, decide)
+            decide = answered.WriteInstead(permit, decide)
         return write_result(*await self._write(tool, where, request, decide, lock_timeout_seconds))
 
     async def _change_text(
@@ -252,10 +274,10 @@ class WriteCalls(ConflictCalls):
             await self._authorise(tool, [change.path], {}, change=False)
             before = await self._parts.crew.run(partial(change.preview, self._parts))
             return edit_result(change, None, before)
-        preview = partial(changed_text, change)
+        preview = partial(answered.changed_text, change)
         permit = await self._authorise(tool, [change.path], arguments, change=True, preview=preview)
         if permit is not None and permit.edited_text is not None:
-            change = change_instead(change, permit, self.actor)
+            change = answered.change_instead(change, permit, self.actor)
         await self._ask_editors(tool, change.path, WriteRequest(content=""))
         change.on_conflict = self._on_conflict
         for _ in range(MOST_QUESTIONS):
@@ -263,7 +285,7 @@ class WriteCalls(ConflictCalls):
             happened = partial(record_steps, self._parts, self.actor, [step])
             try:
                 outcome = await self._runner.change([step], self.actor, happened=happened)
-            except UnsavedQuestion as question:
+            except unsaved.UnsavedQuestion as question:
                 change.settled = await self._settled(tool, question, arguments, self._on_conflict)
             else:
                 return edit_result(change, outcome, step.seen.version or "")

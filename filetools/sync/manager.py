@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from filetools import events
 from filetools.dataclass import dataclass
-from filetools.deferred import deferred_modules
+from filetools.deferred import deferred_imports
 from filetools.errors import FileToolsError, InvalidArgumentError, SyncFailedError
 from filetools.events import Event
 from filetools.journal import Journal, MirrorRow
@@ -37,10 +37,13 @@ if TYPE_CHECKING:
     from filetools.sync.strict import StrictTicket
     from filetools.sync.synchronise import Progress, Synchronisation, SyncRequest
 else:  # most roots have no mirror
-    anticipation, carrying, catch_up, following, mirror_files, strict, synchronise = deferred_modules(
-        "filetools.sync", "anticipation, carrying, catch_up, following, mirror_files, strict, synchronise"
+    deferred_imports(
+        globals(),
+        {
+            "filetools.sync": "anticipation, carrying, catch_up, following, mirror_files, strict, synchronise, "
+            "mirror as mirrors",
+        },
     )
-    (mirrors,) = deferred_modules("filetools.sync", "mirror")
 
 CLOSE_SECONDS: Final = 2.0
 """Longest wait of closing for what was exchanged to become durable; what is left waits for the next opening."""

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Generic, TypeVar
 from pydantic import Field
 
 from filetools.content import whole_start
-from filetools.deferred import deferred_modules
+from filetools.deferred import deferred_imports
 from filetools.errors import AbortedError, FileToolsError, InternalError
 from filetools.models import GrepResult
 from filetools.paths import ROOT
@@ -30,9 +30,12 @@ if TYPE_CHECKING:
     from filetools.project.folder import ProjectFolder
     from filetools.tools import session_logs
 else:
-    (session_logs,) = deferred_modules("filetools.tools", "session_logs")
-    folders, git, instructions, manifests, readme, recent = deferred_modules(
-        "filetools.project", "folder, git, instructions, manifests, readme, recent"
+    deferred_imports(
+        globals(),
+        {
+            "filetools.project": "folder as folders, git, instructions, manifests, readme, recent",
+            "filetools.tools": "session_logs",
+        },
     )
 
 logger = logging.getLogger(__name__)

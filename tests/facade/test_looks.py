@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 import shutil
 import signal
 import subprocess
@@ -474,7 +475,7 @@ async def test_what_is_in_a_new_folder_is_new_also_after_a_look_that_came_to_no_
         position = await files.position()
         (tmp_path / "away").rename(root / "new")
         await files.write_file("new/b", "1\n")  # tells of the folder
-        looker: Any = files._runner.look_at_tree.__self__  # type: ignore[attr-defined]
+        looker = inspect.getclosurevars(files._runner.look_at_tree).nonlocals["looker"]()
         one_pass = _Comparison(looker._parts, looker._rules, looker._survey, None, looker._check_open, 0.0)
         assert (await files._parts.crew.run(one_pass.run)).hints
         await files.delete_file("new/a")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 import os
 import random
 import subprocess
@@ -65,8 +66,7 @@ def facts(seen: TreeLook) -> tuple[Any, ...]:
 
 def afresh(files: FileToolsFacade) -> TreeLook:
     """Look at the tree as one who remembers nothing."""
-    looker: Any = files._runner.look_at_tree
-    looker = looker.__self__
+    looker = inspect.getclosurevars(files._runner.look_at_tree).nonlocals["looker"]()
     survey = Survey(files._parts.store, looker._rules)
     return tree_look._Comparison(looker._parts, looker._rules, survey, None, files._runner.check_open, 0.0).run()
 

@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import codecs
 import os
+import pkgutil
 import traceback
 from collections.abc import Callable
+from functools import cache
+from importlib import import_module
 from pathlib import Path
+
+import filetools
 
 NOBODY = 65534
 
@@ -23,7 +28,9 @@ def as_nobody(folder: Path, act: Callable[[], None], *, groups: tuple[int, ...] 
     for parent in folder.parents:
         if parent.stat().st_uid == os.geteuid() and parent.stat().st_mode & 0o055 != 0o055 and len(parent.parts) > 2:
             parent.chmod(0o755)
-    codecs.lookup("ascii")  # the child may not be able to read the interpreter's own library
+    # The child may be able to read neither the interpreter's own library nor ours.
+    codecs.lookup("ascii")
+    _import_everything()
     reader, writer = os.pipe()
     child = os.fork()
     if child == 0:
@@ -33,6 +40,13 @@ def as_nobody(folder: Path, act: Callable[[], None], *, groups: tuple[int, ...] 
         said = report.read()
     _, status = os.waitpid(child, 0)
     assert status == 0, said
+
+
+@cache
+def _import_everything() -> None:
+    for module in pkgutil.walk_packages(filetools.__path__, "filetools."):
+        if not module.name.startswith(("filetools.cli", "filetools.servers", "filetools.__main__")):
+            import_module(module.name)
 
 
 def _finish(act: Callable[[], None], groups: tuple[int, ...], writer: int) -> None:
