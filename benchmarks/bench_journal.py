@@ -1,10 +1,12 @@
-"""The journal: what a look and a commit cost, beside a raw appended line of the same run, and as the journal grows.
+"""The journal alone: what a look and a commit cost, beside a raw appended line of the same run.
 
 A call is what a write asks of the journal: view, commit, note that it is applied. Its floor is the same bytes appended to
 one file and, for "commit", made durable with fdatasync; 16 threads append to the same file. The syncs are counted by
 strace in a run of their own, where it is installed: the sync of the commit, and two for each content that is a file.
 
-Usage: python -m benchmarks.bench_journal [CALLS_A_ROUND [MOST_RECORDS]]
+How it grows measures `bench_growth.py`.
+
+Usage: python -m benchmarks.bench_journal [CALLS_A_ROUND]
 """
 
 from __future__ import annotations
@@ -44,13 +46,11 @@ def main() -> None:
         _run_for_strace(*sys.argv[2:])
         return
     calls = int(sys.argv[1]) if len(sys.argv) > 1 else 200
-    most = int(sys.argv[2]) if len(sys.argv) > 2 else 1_000_000
     print_heading()
     for durability in _DURABILITIES:
         for label, size in _SIZES.items():
             for threads in (1, 16):
                 _compare(durability, label, size, threads, max(8, calls * 2048 // (2048 + size // 16)))
-    _grow(most, calls)
 
 
 def _compare(durability: Durability, label: str, size: int, threads: int, calls: int) -> None:
@@ -169,66 +169,6 @@ def _run_for_strace(durability: str, size: str, threads: str, calls: str) -> Non
         _timed(lambda thread: _call(journal, f"f{thread}", _content(base)), int(threads), int(calls))
         os.write(sink, b"end")
         journal.close()
-
-
-def _grow(most: int, calls: int) -> None:
-    with tempfile.TemporaryDirectory(dir=Path.cwd()) as folder:
-        journal = _open(Path(folder), "relaxed")
-        for exponent in range(3, 7):
-            if 10**exponent > most:
-                break
-            _fill(journal, 10**exponent)
-            journal.close()
-            opening = _median(lambda: SqliteJournal(Path(folder) / "state", durability="relaxed").close(), 5)
-            journal = SqliteJournal(Path(folder) / "state", durability="relaxed")
-            _publish_size(10**exponent, {**_costs(journal, calls), "open": opening})
-        journal.close()
-
-
-def _publish_size(records: int, seconds: dict[str, float]) -> None:
-    for name, taken in seconds.items():
-        publish(
-            Row(goal="-", name=f"journal: {name}, {records:,} records", value=taken, unit="s", ours=taken,
-                series=f"growth: journal, {name}", at=records)
-        )  # fmt: skip
-
-
-def _costs(journal: SqliteJournal, calls: int) -> dict[str, float]:
-    position = journal.position()
-    content = os.urandom(1024)
-    return {
-        "tidy": _median(lambda: journal.maintain(retention_bytes=2**40, retention_records=10**9), 5),
-        "view": _median(lambda: journal.view("d3/f77"), calls),
-        "commit": _median(lambda: _call(journal, f"d3/f{next(_numbers) % _PATHS}", _content(content)), calls),
-        "page of 10": _median(lambda: journal.records(position - 50, limit=10), calls),
-        "newest of a path": _median(lambda: journal.records(key="d7/f77", newest_first=True, limit=1), calls),
-    }
-
-
-def _median(act: Callable[[], object], calls: int) -> float:
-    times = []
-    for _ in range(calls):
-        began = time.perf_counter()
-        act()
-        times.append(time.perf_counter() - began)
-    return statistics.median(times)
-
-
-def _fill(journal: SqliteJournal, records: int) -> None:
-    """Add settled records: half of them versions of a thousand paths, half of paths that occur once."""
-    while (start := journal.position()) < records:
-        changes = [_settled(start + index) for index in range(min(1000, records - start))]
-        journal.commit(changes, _ACTOR)
-        journal.checkpoint()
-
-
-def _settled(index: int) -> Change:
-    key = f"d{index % 10}/f{index % 1000}" if index % 2 else f"once/{index}"
-    content = b"content %d" % index
-    return Change(
-        operation=Operation.MODIFY, path=key, key=key, after="sha256:" + hashlib.sha256(content).hexdigest(),
-        content=content, size=len(content), applied=True, external=True,
-    )  # fmt: skip
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
-"""`make bench-peers`: edits lost and files torn, by filetools and by other file layers for agents, counted in one run.
+"""`make bench-peers`: edits lost, files torn and times of calls, of filetools and of other file layers for agents, in one run.
 
-Prints a table, and writes it into docs/comparison.md and README.md. Counts, not times.
+Prints tables, and writes them into README.md, docs/comparison.md and docs/performance.md, which also gets a plot of the times.
+What was found also goes, as JSON, into benchmarks/results/.
 """
 
 from __future__ import annotations
@@ -13,10 +14,11 @@ import random
 import re
 import select
 import signal
+import statistics
 import subprocess
 import sys
 import tempfile
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -28,8 +30,11 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
+from benchmarks import plots
 from benchmarks.machine import file_system_of
-from benchmarks.peer_layers import EDITORS, FILE
+from benchmarks.measure import text_of
+from benchmarks.page import BEGIN, END, PICTURES, made_by_peers
+from benchmarks.peer_layers import EDITORS, FILE, FILES, FOLDER, NEEDLE, NEEDLES
 from filetools.distribution import installed_version
 from tests.support import node
 from tests.support.declared import REPOSITORY, project
@@ -40,13 +45,31 @@ KILLS: Final = 20
 SIZE_BYTES: Final = 5_000_000
 STEP_SECONDS: Final = 90
 """For one count of one layer."""
-RUN_SECONDS: Final = 270
-"""For all; what is not measured by then has no result."""
+RUN_SECONDS: Final = 330
+"""For all counts; what is not counted by then has no result."""
+SETTLED_SECONDS: Final = 2.0
+"""After which what a layer begins with its opening is done."""
 _AT_ONCE: Final = 2
 """Processes that are killed at a time; starting them takes longest."""
-_BEGIN, _END = "<!-- Made by `make bench-peers`; do not edit. -->\n", "<!-- The end of it. -->\n"
 _COLUMNS: Final = ("", "lost, one process", "refused", "lost, two processes", "refused", f"torn in {KILLS} kills")
-PAGES: Final = (REPOSITORY / "docs" / "comparison.md", REPOSITORY / "README.md")
+CALLS: Final = {
+    "read 1 KB": ("read", 1024, 30),
+    "read 64 KB": ("read", 65536, 15),
+    "read 1 MB": ("read", 1024 * 1024, 4),
+    "write 64 KB": ("write", 65536, 10),
+    "write 1 MB": ("write", 1024 * 1024, 3),
+    "edit 64 KB": ("edit", 65536, 8),
+    f"list {FILES:,}": ("list", 0, 4),
+    "grep 10 MB": ("grep", 0, 2),
+}
+"""What is timed: the call, the bytes of the file, and how often a round."""
+FILE_BYTES: Final = 10_000
+"""Of each file that is searched."""
+TURNS: Final = 5
+"""Rounds; one more warms up. In each, the layers take turns."""
+PAGES: Final = tuple(REPOSITORY / name for name in ("docs/comparison.md", "README.md", "docs/performance.md"))
+PICTURE: Final = REPOSITORY / "docs" / PICTURES / "peers.svg"
+RESULTS: Final = REPOSITORY / "benchmarks" / "results" / "peers.json"
 
 Advance = Callable[[], None]
 
@@ -156,8 +179,8 @@ def is_whole(content: bytes) -> bool:
     return len(content) == SIZE_BYTES and content == content[:1] * SIZE_BYTES
 
 
-async def row(layer: str, end: float, advance: Advance) -> list[str]:
-    """Return the cells of a layer's row, or why there are none; `end` is a time of the loop's clock."""
+async def counted(layer: str, end: float, advance: Advance) -> list[str]:
+    """Return the cells of what a layer loses and tears, or why there are none; `end` is a time of the loop's clock."""
     try:
         async with asyncio.timeout_at(end):
             counts = [await edits(layer, processes, advance=advance) for processes in (1, 2)]
@@ -167,6 +190,56 @@ async def row(layer: str, end: float, advance: Advance) -> list[str]:
         return ["no result in time"]
     except NoResultError as error:
         return [f"no result: {error}"]
+
+
+def plant(root: Path) -> None:
+    """Make the files that are read, listed and searched."""
+    for call, size, _ in CALLS.values():
+        if call == "read":
+            (root / f"{size}.txt").write_text(text_of(size, size))
+    (root / FOLDER).mkdir()
+    for number in range(FILES):
+        mark = f"{NEEDLE}\n" if number % (FILES // NEEDLES) == 0 else ""
+        (root / FOLDER / f"file{number:04d}.txt").write_text(text_of(FILE_BYTES, number) + mark)
+
+
+async def times(
+    layers: Sequence[str], *, turns: int = TURNS, advance: Advance = lambda: None
+) -> dict[str, dict[str, float | None]]:
+    """Return the median seconds of each call by name of the call and the layer; None where a layer has no such call."""
+    async with AsyncExitStack() as stack:
+        workers = {}
+        can: dict[str, list[str]] = {}
+        for layer in layers:
+            folder = stack.enter_context(tempfile.TemporaryDirectory())
+            plant(Path(folder))
+            workers[layer] = await stack.enter_async_context(worker(layer, "time", folder))
+            can[layer] = (await asked(workers[layer]))["calls"]
+        await asyncio.sleep(SETTLED_SECONDS)
+        found: dict[str, dict[str, float | None]] = {}
+        for name, order in CALLS.items():
+            able = [layer for layer in layers if order[0] in can[layer]]
+            rounds: dict[str, list[float]] = {layer: [] for layer in able}
+            for turn in range(turns + 1):
+                for layer in able[turn % len(able) :] + able[: turn % len(able)]:
+                    try:
+                        said = await asked(workers[layer], json.dumps(order))
+                    except NoResultError as error:
+                        raise NoResultError(f"{layer}, {name}: {error}") from error
+                    if turn:
+                        rounds[layer].append(statistics.median(said["seconds"]))
+                    advance()
+            found[name] = {layer: statistics.median(rounds[layer]) if layer in able else None for layer in layers}
+    return found
+
+
+async def asked(process: asyncio.subprocess.Process, line: str = "") -> dict[str, Any]:
+    """Say something to a layer's process, unless it speaks by itself, and return its next line."""
+    if line:
+        assert process.stdin is not None
+        process.stdin.write(f"{line}\n".encode())
+    async with asyncio.timeout(STEP_SECONDS):
+        return await heard(process)
 
 
 def contenders(tell: Callable[[str], None]) -> list[tuple[str, str, str | None]]:
@@ -188,6 +261,7 @@ def contenders(tell: Callable[[str], None]) -> list[tuple[str, str, str | None]]
         tell(f"{node.FILE_SERVER} cannot be installed: there is no Node, or npm says why above")
     return [
         ("filetools", "filetools", installed_version()),
+        ("filetools, over MCP", "filetools-mcp", installed_version()),
         ("MCP filesystem server", "official", versions.get(package)),
         ("deepagents", "deepagents", versions["deepagents"]),
         ("pydantic-ai-harness, shared tools", "harness-shared", versions["pydantic-ai-harness"]),
@@ -196,47 +270,70 @@ def contenders(tell: Callable[[str], None]) -> list[tuple[str, str, str | None]]
     ]
 
 
-def section(rows: list[list[str]]) -> str:
+def section(counts: list[list[str]], timed: list[list[str]]) -> str:
     """Return what the documents say of a run."""
     disk, python = file_system_of(Path(tempfile.gettempdir())), platform.python_version()
     where = f"{platform.system()}, {disk}, {os.cpu_count()} cores, Python {python}"
-    table = [list(_COLUMNS), ["---", *["---:"] * (len(_COLUMNS) - 1)], *rows]
-    lines = ["| " + " | ".join(cells) + " |" for cells in table]
-    return "\n".join(["", f"One run, on {datetime.now(UTC):%Y-%m-%d} ({where}):", "", *lines, "", ""])
+    parts = ["", f"One run, on {datetime.now(UTC):%Y-%m-%d} ({where}). Edits lost, and files torn:", ""]
+    parts += [*table(_COLUMNS, counts), "", "Milliseconds of a call, median:", "", *table(("", *CALLS), timed), "", ""]
+    return "\n".join(parts)
 
 
-def made(page: str) -> str:
-    """Return what stands on a page between the marks."""
-    return page.partition(_BEGIN)[2].partition(_END)[0]
+def table(columns: Sequence[str], rows: list[list[str]]) -> list[str]:
+    """Return the lines of a table whose figures stand to the right."""
+    lines = [list(columns), ["---", *["---:"] * (len(columns) - 1)], *rows]
+    return ["| " + " | ".join(cells) + " |" for cells in lines]
+
+
+def milliseconds(seconds: float | None) -> str:
+    """Return a time as a cell."""
+    return "-" if seconds is None else f"{seconds * 1000:.3g}"
 
 
 async def main() -> int:
     """Run it all; the documents are written only if nothing is missing."""
-    console, rows = Console(markup=False), list[list[str]]()
+    console = Console(markup=False)
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     with console.status("Installing the peers"):
         found = contenders(console.print)
+    there = {layer: f"{name} {version or ''}".strip() for name, layer, version in found if version is not None}
     end = asyncio.get_running_loop().time() + RUN_SECONDS
+    steps = 3 * ROUNDS + KILLS
+    counts: dict[str, list[str]] = {}
     with Progress(*columns, console=console) as progress:
-        bar = progress.add_task("", total=len(found) * (3 * ROUNDS + KILLS))
-        for number, (name, layer, version) in enumerate(found, 1):
+        bar = progress.add_task("times", total=len(CALLS) * (TURNS + 1) * len(there))
+        seconds = await times(list(there), advance=lambda: progress.advance(bar))
+        progress.update(bar, completed=progress.tasks[0].total)
+        bar = progress.add_task("", total=len(there) * steps)
+        for number, (layer, name) in enumerate(there.items(), 1):
             progress.update(bar, description=name)
-            cells = ["not installed"] if version is None else await row(layer, end, lambda: progress.advance(bar))
-            rows.append([f"{name} {version or ''}".strip(), *cells])
-            progress.update(bar, completed=number * (3 * ROUNDS + KILLS))
-    table = Table()
-    for name in _COLUMNS:
-        table.add_column(name, min_width=0 if name else 20)
-    for cells in rows:
-        table.add_row(*cells)
-    console.print(table)
-    if any(len(cells) < len(_COLUMNS) for cells in rows):
-        console.print("Not all could be measured: docs/comparison.md and README.md stay as they are.")
+            counts[layer] = await counted(layer, end, lambda: progress.advance(bar))
+            progress.update(bar, completed=number * steps)
+    counted_rows = [[name, *counts[layer]] for layer, name in there.items()]
+    timed_rows = [[name, *(milliseconds(each[layer]) for each in seconds.values())] for layer, name in there.items()]
+    for titles, rows in ((_COLUMNS, counted_rows), (("", *CALLS), timed_rows)):
+        shown = Table()
+        for title in titles:
+            shown.add_column(title, min_width=0 if title else 20)
+        for cells in rows:
+            shown.add_row(*cells)
+        console.print(shown)
+    if len(there) < len(found) or any(len(cells) < len(_COLUMNS) for cells in counted_rows):
+        console.print("Not all could be measured: the documents stay as they are.")
         return 1
+    write(section(counted_rows, timed_rows))
+    RESULTS.parent.mkdir(exist_ok=True)
+    plain = {"on": f"{datetime.now(UTC):%Y-%m-%d}", "layers": there, "counts": counts, "seconds": seconds}
+    RESULTS.write_text(json.dumps(plain, indent=1) + "\n", encoding="utf-8")
+    plots.draw_peers({name: {there[layer]: each[layer] for layer in there} for name, each in seconds.items()}, PICTURE)
+    return 0
+
+
+def write(told: str) -> None:
+    """Put what is told of a run into the documents, in place of that of the last one."""
     for page in PAGES:
         before = page.read_text(encoding="utf-8")
-        page.write_text(before.replace(f"{made(before)}{_END}", f"{section(rows)}{_END}"), encoding="utf-8")
-    return 0
+        page.write_text(before.replace(f"{BEGIN}{made_by_peers(before)}{END}", f"{BEGIN}{told}{END}"), encoding="utf-8")
 
 
 if __name__ == "__main__":

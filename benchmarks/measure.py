@@ -18,6 +18,7 @@ from benchmarks import machine
 ROWS_FILE: Final = "BENCH_ROWS"
 """Variable that names the file to which `run.py` wants the rows appended, a JSON object a line."""
 
+TEXT_LINE: Final = "the quick brown fox jumps over the lazy dog, and it does so again\n"
 SETTLE_SECONDS: Final = 0.3
 SETTLE_LIMIT_SECONDS: Final = 60.0
 IDLE_SHARE: Final = 0.03
@@ -222,8 +223,7 @@ def dose(default: int) -> int:
 def text_of(size: int, number: int) -> str:
     """Return text of `size` bytes in lines, different for each number."""
     head = f"{number:015d}\n"
-    body = "the quick brown fox jumps over the lazy dog, and it does so again\n"
-    return (head + body * (size // len(body) + 1))[:size]
+    return (head + TEXT_LINE * (size // len(TEXT_LINE) + 1))[:size]
 
 
 def percentile(values: Sequence[float], part: float) -> float:

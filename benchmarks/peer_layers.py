@@ -2,12 +2,14 @@
 
 python -m benchmarks.peer_layers LAYER edit ROOT FIRST EDITORS ROUNDS    edits shared.txt when it is told to go, and ends
 python -m benchmarks.peer_layers LAYER write SIZE_BYTES    rewrites shared.txt in each folder it is told, until killed there
+python -m benchmarks.peer_layers LAYER time ROOT    takes the time of the calls that it is told, one line of JSON each
 It says what it does in lines of JSON. What comes from a package is imported where it is used: not all of them need be there.
 """
 
 from __future__ import annotations
 
 import asyncio
+import itertools
 import json
 import os
 import sys
@@ -15,10 +17,12 @@ import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import Any, Final
 
+from benchmarks.measure import TEXT_LINE, text_of
 from tests.support.node import FILE_SERVER, installed_program
 
 FILE: Final = "shared.txt"
@@ -26,6 +30,12 @@ EDITORS: Final = 8
 """All at once, each at lines of its own."""
 _MOST_WRITES: Final = 10_000
 _HARNESS_SUCCESS: Final = ("Edited ", "Wrote ")
+_ALL: Final = 10**9
+FOLDER: Final = "many"
+FILES: Final = 1_000
+NEEDLE: Final = "needle in hay"
+NEEDLES: Final = 10
+"""In so many of the files."""
 
 
 class RefusedError(Exception):
@@ -39,6 +49,12 @@ class Layer:
     edit: Callable[[int, str, str], Awaitable[None]]
     """By an editor: replace a text, which stands there once, by another."""
     write: Callable[[str], Awaitable[None]]
+    read: Callable[[str], Awaitable[str]]
+    """Return the whole text of a file."""
+    list: Callable[[str], Awaitable[str]]
+    """Return the names of a folder's files, in whatever form."""
+    grep: Callable[[str], Awaitable[str]] | None = None
+    """Return the lines below the root that hold a text, in whatever form; None where the layer has no such call."""
 
 
 @asynccontextmanager
@@ -46,32 +62,66 @@ async def ours(root: Path) -> AsyncIterator[Layer]:
     """`filetools.open()`, each editor an actor."""
     import filetools
 
+    def agent(number: int) -> filetools.FileToolsFacade:
+        return files.for_actor(filetools.Actor(kind="agent", id=f"agent-{number}"))
+
     async def edit(editor: int, old: str, new: str) -> None:
-        await files.for_actor(filetools.Actor(kind="agent", id=f"agent-{editor}")).edit_file(FILE, old=old, new=new)
+        await agent(editor).edit_file(FILE, old=old, new=new)
 
     async def write(text: str) -> None:
-        await files.write_file(FILE, text)
+        await agent(0).write_file(FILE, text)
+
+    async def read(path: str) -> str:
+        return (await files.read_file(path)).content
+
+    async def names(folder: str) -> str:
+        return " ".join(entry.path for entry in (await files.list_files(folder)).entries)
+
+    async def grep(text: str) -> str:
+        return " ".join(match.path for match in (await files.grep_files(text, literal=True)).matches)
 
     async with filetools.open(root) as files:
-        yield Layer(edit, write)
+        yield Layer(edit, write, read, names, grep)
+
+
+@asynccontextmanager
+async def ours_over_mcp(root: Path) -> AsyncIterator[Layer]:
+    """`filetools mcp` with the tools of the official server, called in the same way; texts of any length come at once."""
+    command = [sys.executable, "-m", "filetools", "mcp", str(root), "--dialect", "mcp-filesystem"]
+    whole = {"FILETOOLS_MAX_TEXT_CHARACTERS": str(_ALL), "FILETOOLS_MAX_TEXT_LINES": str(_ALL)}
+    async with over_mcp(root, command, whole) as layer:
+        yield layer
 
 
 @asynccontextmanager
 async def official(root: Path) -> AsyncIterator[Layer]:
+    """The official file server of MCP."""
+    async with over_mcp(root, [*installed_program(FILE_SERVER, "dist/index.js"), str(root)], None) as layer:
+        yield layer
+
+
+@asynccontextmanager
+async def over_mcp(root: Path, command: list[str], environment: dict[str, str] | None) -> AsyncIterator[Layer]:
     """A server on standard input and output, one client for all editors."""
     from mcp import Client
     from mcp.client.stdio import StdioServerParameters
 
-    async def call(tool: str, **arguments: Any) -> None:
-        answer = await client.call_tool(tool, {"path": str(root / FILE), **arguments})
-        accept(str(answer.content), is_done=not answer.is_error)
+    async def call(tool: str, path: str, **arguments: Any) -> str:
+        answer = await client.call_tool(tool, {"path": str(root / path), **arguments})
+        text = "".join(str(getattr(each, "text", "")) for each in answer.content)
+        accept(text, is_done=not answer.is_error)
+        return text
 
     async def edit(editor: int, old: str, new: str) -> None:
-        await call("edit_file", edits=[{"oldText": old, "newText": new}])
+        await call("edit_file", FILE, edits=[{"oldText": old, "newText": new}])
 
-    program, *arguments = installed_program(FILE_SERVER, "dist/index.js")
-    async with Client(StdioServerParameters(command=program, args=[*arguments, str(root)]), mode="legacy") as client:
-        yield Layer(edit, lambda text: call("write_file", content=text))
+    async def write(text: str) -> None:
+        await call("write_file", FILE, content=text)
+
+    program, *arguments = command
+    server = StdioServerParameters(command=program, args=arguments, env=environment)
+    async with Client(server, mode="legacy") as client:
+        yield Layer(edit, write, partial(call, "read_text_file"), partial(call, "list_directory"))
 
 
 @asynccontextmanager
@@ -81,14 +131,27 @@ async def deepagents(root: Path) -> AsyncIterator[Layer]:
 
     backend = FilesystemBackend(root_dir=root)
 
-    async def done(result: Awaitable[Any]) -> None:
-        error = (await result).error
-        accept(str(error), is_done=error is None)
+    async def done(result: Awaitable[Any]) -> Any:
+        answer = await result
+        accept(str(answer.error), is_done=answer.error is None)
+        return answer
 
-    yield Layer(
-        lambda editor, old, new: done(backend.aedit(f"/{FILE}", old, new)),
-        lambda text: done(backend.awrite(f"/{FILE}", text)),
-    )
+    async def edit(editor: int, old: str, new: str) -> None:
+        await done(backend.aedit(f"/{FILE}", old, new))
+
+    async def write(text: str) -> None:
+        await done(backend.awrite(f"/{FILE}", text))
+
+    async def read(path: str) -> str:
+        return str((await done(backend.aread(f"/{path}", limit=_ALL))).file_data["content"])
+
+    async def names(folder: str) -> str:
+        return str((await done(backend.als(f"/{folder}"))).entries)
+
+    async def grep(text: str) -> str:
+        return str((await done(backend.agrep(text, path="/"))).matches)
+
+    yield Layer(edit, write, read, names, grep)
 
 
 @asynccontextmanager
@@ -97,16 +160,23 @@ async def harness_shared(root: Path) -> AsyncIterator[Layer]:
     from pydantic_ai.workspaces import LocalWorkspaceBackend
     from pydantic_ai_harness.filesystem import FileSystem, FileSystemToolset
 
-    tools, workspace = FileSystem().get_toolset(), LocalWorkspaceBackend(root)
+    tools = FileSystem(max_read_lines=_ALL, max_read_chars=None).get_toolset()
+    workspace = LocalWorkspaceBackend(root)
     assert isinstance(tools, FileSystemToolset)
 
-    async def done(answer: Awaitable[str]) -> None:
+    async def change(answer: Awaitable[str]) -> None:
         text = await answer
         accept(text, is_done=text.startswith(_HARNESS_SUCCESS))
 
+    async def told(answer: Awaitable[Any]) -> str:
+        return str(await answer)
+
     yield Layer(
-        lambda editor, old, new: done(tools.edit_file(FILE, old, new, workspace=workspace)),
-        lambda text: done(tools.write_file(FILE, text, workspace=workspace)),
+        lambda editor, old, new: change(tools.edit_file(FILE, old, new, workspace=workspace)),
+        lambda text: change(tools.write_file(FILE, text, workspace=workspace)),
+        lambda path: told(tools.read_file(path, workspace=workspace)),
+        lambda folder: told(tools.list_directory(folder, workspace=workspace)),
+        lambda text: told(tools.search_files(text, workspace=workspace)),
     )
 
 
@@ -119,21 +189,27 @@ async def harness_runs(root: Path) -> AsyncIterator[Layer]:
     from pydantic_ai.models.function import FunctionModel
     from pydantic_ai_harness import FileSystem
 
-    agent = Agent(capabilities=[LocalWorkspace(root), FileSystem()])
+    agent = Agent(capabilities=[LocalWorkspace(root), FileSystem(max_read_lines=_ALL, max_read_chars=None)])
 
-    async def run(tool: str, **arguments: str) -> None:
+    async def run(tool: str, **arguments: str) -> str:
         def model(messages: list[Any], _: Any) -> Any:
-            call = ToolCallPart(tool, {"path": FILE, **arguments})
+            call = ToolCallPart(tool, arguments)
             return ModelResponse(parts=[call if len(messages) == 1 else TextPart("done")])
 
         result = await agent.run("Go.", model=FunctionModel(model))
         parts = [part for message in result.all_messages() for part in message.parts]
-        answer = next(str(part.content) for part in parts if isinstance(part, ToolReturnPart))
+        return next(str(part.content) for part in parts if isinstance(part, ToolReturnPart))
+
+    async def change(tool: str, **arguments: str) -> None:
+        answer = await run(tool, path=FILE, **arguments)
         accept(answer, is_done=answer.startswith(_HARNESS_SUCCESS))
 
     yield Layer(
-        lambda editor, old, new: run("edit_file", old_text=old, new_text=new),
-        lambda text: run("write_file", content=text),
+        lambda editor, old, new: change("edit_file", old_text=old, new_text=new),
+        lambda text: change("write_file", content=text),
+        lambda path: run("read_file", path=path),
+        lambda folder: run("list_directory", path=folder),
+        lambda text: run("search_files", pattern=text),
     )
 
 
@@ -142,7 +218,7 @@ async def unlocked(root: Path) -> AsyncIterator[Layer]:
     """The control: reads, lets others in, and writes. A measure that does not see this one lose edits sees nothing."""
 
     async def edit(editor: int, old: str, new: str) -> None:
-        text = (root / FILE).read_text()
+        text = await read(FILE)
         accept("not found", is_done=old in text)
         await asyncio.sleep(0)
         await write(text.replace(old, new))
@@ -150,7 +226,16 @@ async def unlocked(root: Path) -> AsyncIterator[Layer]:
     async def write(text: str) -> None:
         (root / FILE).write_text(text)
 
-    yield Layer(edit, write)
+    async def read(path: str) -> str:
+        return (root / path).read_text()
+
+    async def names(folder: str) -> str:
+        return " ".join(os.listdir(root / folder))
+
+    async def grep(text: str) -> str:
+        return " ".join(str(path) for path in sorted(root.rglob("*")) if path.is_file() and text in path.read_text())
+
+    yield Layer(edit, write, read, names, grep)
 
 
 def accept(answer: str, *, is_done: bool) -> None:
@@ -161,6 +246,7 @@ def accept(answer: str, *, is_done: bool) -> None:
 
 LAYERS: Final[dict[str, tuple[Callable[[Path], AbstractAsyncContextManager[Layer]], tuple[str, ...]]]] = {
     "filetools": (ours, ("filetools.app", "filetools.facade", "filetools.watch")),
+    "filetools-mcp": (ours_over_mcp, ("mcp.client.stdio",)),
     "official": (official, ("mcp.client.stdio",)),
     "deepagents": (deepagents, ("deepagents.backends",)),
     "harness-shared": (harness_shared, ("pydantic_ai_harness.filesystem",)),
@@ -195,6 +281,62 @@ async def edit_rounds(layer: Layer, first: int, editors: int, rounds: int) -> No
         refused: list[str] = []
         await asyncio.gather(*(edit(turn, editor) for editor in range(first, first + editors)))
         say(acknowledged=acknowledged, refused=refused)
+
+
+class Timing:
+    """The calls whose time is taken, and whether they gave what they should. Lives as long as the process."""
+
+    def __init__(self, layer: Layer) -> None:
+        self._layer = layer
+        self._numbers = itertools.count(1)
+        self._edited = 0
+
+    async def prepare(self, call: str, size: int) -> None:
+        """Before edits, write the text that is edited; what the time of calls is taken of is hot after a first call."""
+        if call == "edit":
+            self._edited = next(self._numbers)
+            await self._layer.write(text_of(size, self._edited))
+
+    async def once(self, call: str, size: int) -> float:
+        """Do it once; return the seconds."""
+        began = time.perf_counter()
+        check = await getattr(self, f"_{call}")(size)
+        taken = time.perf_counter() - began
+        assert check(), f"{call} did not give what it should"
+        return taken
+
+    async def _read(self, size: int) -> Callable[[], bool]:
+        found = await self._layer.read(f"{size}.txt")
+        # Some number the lines, and some begin with a heading: every line must be there.
+        return lambda: len(found) >= size and found.count(TEXT_LINE) == text_of(size, 0).count(TEXT_LINE)
+
+    async def _write(self, size: int) -> Callable[[], bool]:
+        await self._layer.write(text_of(size, next(self._numbers)))
+        return lambda: True
+
+    async def _edit(self, size: int) -> Callable[[], bool]:
+        old, self._edited = self._edited, next(self._numbers)
+        await self._layer.edit(0, f"{old:015d}\n", f"{self._edited:015d}\n")
+        return lambda: True
+
+    async def _list(self, size: int) -> Callable[[], bool]:
+        found = await self._layer.list(FOLDER)
+        return lambda: found.count(".txt") >= FILES
+
+    async def _grep(self, size: int) -> Callable[[], bool]:
+        assert self._layer.grep is not None
+        found = await self._layer.grep(NEEDLE)
+        return lambda: found.count(".txt") >= NEEDLES
+
+
+async def take_times(layer: Layer) -> None:
+    """Do what each line of the input says, `[call, size, calls]`, and say the seconds of each call."""
+    timing = Timing(layer)
+    say(ready=True, calls=["read", "write", "edit", "list", *(["grep"] if layer.grep else [])])
+    while order := await asyncio.to_thread(sys.stdin.readline):
+        call, size, calls = json.loads(order)
+        await timing.prepare(call, size)
+        say(seconds=[await timing.once(call, size) for _ in range(calls)])
 
 
 async def write_until_killed(layer: Layer, size_bytes: int) -> None:
@@ -240,6 +382,8 @@ def main(name: str, act: str, *arguments: str) -> None:
     """Do what the arguments say."""
     if act == "write":
         write_everywhere(name, int(arguments[0]))
+    elif act == "time":
+        asyncio.run(work(name, arguments[0], take_times))
     else:
         root, first, editors, rounds = arguments
         asyncio.run(work(name, root, lambda layer: edit_rounds(layer, int(first), int(editors), int(rounds))))
