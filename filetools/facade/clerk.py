@@ -10,7 +10,7 @@ import asyncio
 import logging
 import os
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import cache, lru_cache, partial
@@ -29,6 +29,7 @@ from filetools.facade.others import OthersChanges
 from filetools.facade.runner import Runner
 from filetools.facade.session_checkpoints import SessionCheckpoints
 from filetools.facade.syncer import sync_files
+from filetools.facade.told import Told
 from filetools.paths import WorkspacePath
 from filetools.paths.patterns import ExcludeRules, compile_patterns
 from filetools.sync import recover
@@ -59,7 +60,7 @@ FOLLOW_PAUSE_SECONDS: Final = 0.01
 KEEPER_SECONDS: Final = 1.0
 TIDY_ROUNDS: Final = 60
 ECHO_SECONDS: Final = 0.025
-"""How long hints at what filetools itself is writing wait, so that many of them cost one look."""
+"""How long hints at what filetools itself is writing wait for the end of the call, if it tells of nothing."""
 AGAIN_SECONDS: Final = 0.02
 """How long hints wait at which somebody was at work, where there are no others."""
 SAVE_SEEN_SECONDS: Final = 1.0
@@ -85,6 +86,7 @@ class Clerk:
         self._others = OthersChanges(self._parts, self._tell_others)
         runner.precede = self._others.precede
         self._recorder = ForeignRecorder(self._parts, runner.tell, self._others.precede)
+        self._told = Told(self._parts)
         self._rules: ExcludeRules = compile_patterns((), defaults=self._parts.settings.exclude)
         # By the index alone: an inventory has what was made while nobody watched, and cannot tell it from what is old.
         parts = replace(self._parts, names=self._parts.names.without_inventory())
@@ -96,7 +98,7 @@ class Clerk:
         self._tasks: list[asyncio.Task[None]] = []
         self._hints: list[Hint] = []
         self._hinted = asyncio.Event()
-        self._echoes: dict[WorkspacePath, Hint] = {}
+        self._echoes: dict[str, Hint] = {}
         self._echoes_due: asyncio.TimerHandle | None = None
         self._rescan_due = asyncio.Event()
         self._sure_ns = time.time_ns()
@@ -132,7 +134,8 @@ class Clerk:
 
     def note_written(self, records: Sequence[ChangeRecord] = ()) -> None:
         """Have marks flushed and other processes woken soon; called on the loop after every change."""
-        self._recorder.note(records)
+        self._told.note(records)
+        self._take_echoes(record.path for record in records)
         self._note_documents(records)
         self._feed.wake()
         loop = asyncio.get_running_loop()
@@ -224,7 +227,7 @@ class Clerk:
     def _tell_others(self, records: Sequence[ChangeRecord]) -> None:
         if not records:
             return
-        self._recorder.note(records)
+        self._told.note(records)
         self._runner.notice(records)
         for record in records:
             for event in self._runner.events_of(record):
@@ -338,34 +341,41 @@ class Clerk:
     def _take_hints(self, hints: list[Hint]) -> None:
         if not self._hints and not self._echoes:
             self._sure_ns = time.time_ns()
+        self._sort(hints)
+
+    def _sort(self, hints: Iterable[Hint]) -> None:
+        """Have hints looked at, except those that say nothing new, and those that cannot be told from echoes yet."""
         for hint in hints:
-            path, old_path = WorkspacePath(hint.path), WorkspacePath(hint.old_path or "")
-            if hint.kind == "changed" and self._is_own(path):
-                self._echoes.setdefault(path, hint)
-                continue
-            # It leads to the same look, and knows better what happened.
-            self._echoes.pop(path, None)
-            self._echoes.pop(old_path, None)
-            self._hints.append(hint)
+            held = [self._echoes.pop(path) for path in (hint.old_path, hint.path) if path in self._echoes]
+            if all((one.kind, one.old_path) == (hint.kind, hint.old_path) for one in held):
+                if any(one.came_and_went for one in held):
+                    hint = replace(hint, came_and_went=True)
+                held = []
+                if self._is_own(hint):
+                    self._echoes[hint.path] = hint
+                    continue
+            # Of those that say different things the looks find out what is true.
+            for one in (*held, hint):
+                if self._told.is_news(one) or self._recorder.awaits(one.path):
+                    self._hints.append(one)
         if self._hints:
             self._hinted.set()
-        self._expect_echoes()
-
-    def _expect_echoes(self) -> None:
         if self._echoes and self._echoes_due is None:
-            self._echoes_due = asyncio.get_running_loop().call_later(ECHO_SECONDS, self._take_echoes)
+            self._echoes_due = asyncio.get_running_loop().call_later(ECHO_SECONDS, self._take_overdue_echoes)
 
-    def _take_echoes(self) -> None:
-        """Look at what filetools wrote itself, once it is done: a look takes the lock, and meets folders not recorded yet."""
+    def _take_overdue_echoes(self) -> None:
         self._echoes_due = None
-        for path in [path for path in self._echoes if not self._runner.is_at_work_in(path)]:
-            self._hints.append(self._echoes.pop(path))
-        if self._hints:
-            self._hinted.set()
-        self._expect_echoes()
+        self._take_echoes([*self._echoes])
 
-    def _is_own(self, path: WorkspacePath) -> bool:
-        return self._recorder.is_just_written(path) or self._runner.is_at_work_in(path)
+    def _take_echoes(self, paths: Iterable[str]) -> None:
+        """Sort the hints again that came while filetools was at work at their paths."""
+        if self._echoes:
+            self._sort([self._echoes.pop(path) for path in paths if path in self._echoes])
+
+    def _is_own(self, hint: Hint) -> bool:
+        """Whether filetools is at work at a path: a look would wait for its lock, and meet folders not recorded yet."""
+        paths = [WorkspacePath(path) for path in (hint.old_path, hint.path) if path is not None]
+        return any(self._runner.is_at_work_in(path) or self._told.is_too_young(path) for path in paths)
 
     async def _record(self) -> None:
         """Record in the order of the hints: what a file is now must not be told before that it was made."""

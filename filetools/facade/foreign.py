@@ -46,9 +46,6 @@ BATCH_PATHS: Final = 200
 """Paths whose locks are taken together, so that a burst costs few commits."""
 LOCK_WAIT_SECONDS: Final = 0.25
 """How long one look waits for a path's lock; a path that is locked for longer is looked at again later."""
-REMEMBERED_WRITES: Final = 1000
-ECHO_OF_SECONDS: Final = 0.05
-"""Age of a change of our own up to which a hint at its file counts as its echo."""
 
 _log = logging.getLogger(__name__)
 _OWNER: Final = "watcher"
@@ -66,7 +63,6 @@ class ForeignRecorder:
         self._parts = parts
         self._tell = tell
         self._precede = precede
-        self._written: dict[str, float] = {}
         self._gone_on: dict[str, str] = {}
         """New and old names of what was moved, and had left the new one too before anybody looked."""
         self._again: list[Hint] = []
@@ -78,18 +74,9 @@ class ForeignRecorder:
         self._ignores = IgnoreCache()
         self._stacks: dict[WorkspacePath, IgnoreStack] = {}
 
-    def note(self, records: Iterable[ChangeRecord]) -> None:
-        """Remember which files filetools wrote itself."""
-        for record in records:
-            if record.actor.kind != "external":
-                self._written.pop(record.path, None)
-                self._written[record.path] = time.monotonic()
-                if len(self._written) > REMEMBERED_WRITES:
-                    del self._written[next(iter(self._written))]
-
-    def is_just_written(self, path: str) -> bool:
-        """Whether filetools wrote a file so lately that a hint at it is most likely the echo of that."""
-        return time.monotonic() - self._written.get(path, 0.0) < ECHO_OF_SECONDS
+    def awaits(self, path: str) -> bool:
+        """Whether a hint at a path says where something is that has passed through it, whatever stands there."""
+        return path in self._gone_on
 
     async def record(self, hints: Sequence[Hint]) -> list[Hint]:
         """Look at the paths of hints and record what has changed there.

@@ -8,6 +8,7 @@ import threading
 import time
 from collections.abc import Callable, Hashable
 from functools import partial
+from itertools import takewhile
 from typing import Final, Generic, TypeVar
 
 from filetools.dataclass import dataclass
@@ -16,7 +17,9 @@ from filetools.watch.hints import Departure, Hint, HintBuffer
 logger = logging.getLogger(__name__)
 
 SPACING_SECONDS: Final = 0.005
-"""Pause between two portions; the first one after a silence is delivered at once."""
+"""Longest pause between two portions, so that a burst does not wake the loop for each of its files."""
+PAUSE_A_HINT_SECONDS: Final = 0.0002
+"""Pause after a portion for each hint in it, up to the longest: after a single hint the next one hardly waits."""
 PORTION_HINTS: Final = 2_000
 PAIRING_SECONDS: Final = 0.1
 """How long a departed name may stay unpaired. The kernel queues both halves of a rename one after the other, but on a busy
@@ -59,7 +62,8 @@ class Handover(Generic[Folder]):
         self._abandoned: dict[Folder, str] = {}
         self._is_scheduled = False
         self._is_closed = False
-        self._last_portion_at = float("-inf")
+        self._next_portion_at = float("-inf")
+        self._giving_up: asyncio.TimerHandle | None = None
 
     def depart(self, cookie: int, path: str, folder: Folder | None, *, is_directory: bool) -> None:
         """Hold a name that was moved away until its other half comes. Needs the lock."""
@@ -91,7 +95,8 @@ class Handover(Generic[Folder]):
     def send(self) -> None:
         """Have what was collected delivered; from any thread, without the lock."""
         with self.lock:
-            if self._is_scheduled or not (self.hints or self._reasons or self._waiting):
+            is_new = self.hints or self._reasons or (self._waiting and self._giving_up is None)
+            if self._is_scheduled or not is_new:
                 return
             self._is_scheduled = True
         self.call(self._arrive)
@@ -118,37 +123,39 @@ class Handover(Generic[Folder]):
         self._is_closed = True
 
     def _arrive(self) -> None:
-        pause = self._last_portion_at + SPACING_SECONDS - self._loop.time()
-        if pause > 0:
-            self._loop.call_later(pause, self._deliver)
+        if self._next_portion_at > self._loop.time():
+            self._loop.call_at(self._next_portion_at, self._deliver)
         else:
             self._deliver()
 
     def _deliver(self) -> None:
         if self._is_closed:
             return
-        self._last_portion_at = self._loop.time()
         with self.lock:
             self._give_up_overdue()
             reasons, self._reasons = self._reasons, []
             hints = self.hints.take(PORTION_HINTS)
-            has_more, has_waiting = bool(self.hints), bool(self._waiting)
-            self._is_scheduled = has_more or has_waiting
+            self._is_scheduled = has_more = bool(self.hints)
+            overdue = next((waiting.deadline for waiting in self._waiting.values()), None)
+        self._next_portion_at = self._loop.time() + pause_after(len(hints))
         if has_more:
             self._loop.call_soon(self._deliver)
-        elif has_waiting:
-            self._loop.call_later(SPACING_SECONDS, self._deliver)
+        if overdue is not None and self._giving_up is None:
+            self._giving_up = self._loop.call_later(overdue - time.monotonic(), self._look_for_overdue)
         for reason in reasons:
             self._guard(partial(self._on_resync, reason))
         if hints:
             self._guard(partial(self._on_hints, hints))
 
+    def _look_for_overdue(self) -> None:
+        self._giving_up = None
+        self._deliver()
+
     def _give_up_overdue(self) -> None:
-        if not self._waiting:
-            return
         now = time.monotonic()
-        for cookie in [cookie for cookie, waiting in self._waiting.items() if waiting.deadline <= now]:
-            waiting = self._waiting.pop(cookie)
+        overdue = takewhile(lambda item: item[1].deadline <= now, self._waiting.items())  # the oldest come first
+        for cookie, waiting in list(overdue):
+            del self._waiting[cookie]
             self.hints.give_up(waiting.departure)
             if waiting.folder is not None:
                 self._abandoned[waiting.folder] = waiting.departure.path
@@ -159,3 +166,8 @@ class Handover(Generic[Folder]):
         except Exception:
             # The receiver's mistake must not end the watching; what it missed it finds at its next look.
             logger.exception("The receiver of foreign changes failed")
+
+
+def pause_after(hints: int) -> float:
+    """Return the seconds between a portion of so many hints and the next one."""
+    return min(hints * PAUSE_A_HINT_SECONDS, SPACING_SECONDS)

@@ -26,6 +26,8 @@ class Hint:
     is_directory: bool = False
     is_listed: bool = False
     """Whether it was only met in a folder that came to its place: nothing is known to have happened to it by itself."""
+    came_and_went: bool = field(default=False, compare=False)
+    """Whether something stood there for an instant, or nothing did, since hints were taken last."""
 
 
 @dataclass(slots=True)
@@ -38,6 +40,8 @@ class Departure:
     """Where the file was before, if the move to `path` has not been told either."""
     is_succeeded: bool = field(default=False)
     """Whether something else stands at the path by now."""
+    had_changed: bool = False
+    """Whether it had come, or been written, since hints were taken last."""
 
 
 class HintBuffer:
@@ -59,22 +63,22 @@ class HintBuffer:
         waiting = self._hints.get(path)
         if waiting is None or waiting.kind == "deleted" or waiting.is_directory != is_directory:
             # What vanished, or moved away, and came back between two hints was changed, as far as anybody can tell.
-            is_listed = is_listed and waiting is None
-            self._put(Hint("changed", path, is_directory=is_directory, is_listed=is_listed))
+            is_new = waiting is None
+            self._put(Hint("changed", path, None, is_directory, is_listed and is_new, came_and_went=not is_new))
         elif waiting.is_listed and not is_listed:
             self._hints[path] = replace(waiting, is_listed=False)
 
     def delete(self, path: str, *, is_directory: bool = False) -> None:
         """Note that a path is gone."""
         self._succeed(path)
-        self._put(Hint("deleted", path, is_directory=is_directory))
+        self._put(Hint("deleted", path, is_directory=is_directory, came_and_went=path in self._hints))
 
     def depart(self, path: str, *, is_directory: bool = False) -> Departure:
         """Note that a path was moved away; `arrive` or `give_up` must follow."""
         self._succeed(path)
         waiting = self._hints.pop(path, None)
         origin = waiting.old_path if waiting is not None and waiting.kind == "moved" else None
-        departure = Departure(path, is_directory, origin)
+        departure = Departure(path, is_directory, origin, had_changed=waiting is not None)
         self._departures[path] = departure
         return departure
 
@@ -95,7 +99,10 @@ class HintBuffer:
         """Note that a departed name did not arrive anywhere that is watched."""
         self._leave(departure)
         if not departure.is_succeeded:
-            self._put_if_free(Hint("deleted", departure.path, is_directory=departure.is_directory))
+            gone = Hint(
+                "deleted", departure.path, is_directory=departure.is_directory, came_and_went=departure.had_changed
+            )
+            self._put_if_free(gone)
         if departure.origin is not None:
             self._put_if_free(Hint("changed", departure.origin, is_directory=departure.is_directory))
 

@@ -131,7 +131,7 @@ class TreeReader(InotifyFD):
                 self._handover.depart(event.cookie, path, moved, is_directory=is_directory)
         elif mask & MOVED_TO:
             self._arrive(tree, event.cookie, folder, name, is_directory=is_directory)
-        elif is_directory and mask & ATTRIBUTES:
+        elif mask & ATTRIBUTES and (is_directory or tree.is_nameless(folder, name)):
             return  # no record tells of a folder's permissions
         elif mask & DELETE:
             if is_directory and (gone := folder.children.get(name)) is not None:

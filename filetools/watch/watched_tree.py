@@ -115,6 +115,12 @@ class WatchedTree:
         if watch != self.folders.root.watch:
             self.folders.forget_watch(watch)
 
+    def is_nameless(self, folder: Folder, name: str) -> bool:
+        """Whether a name is the one that the kernel gives a file without any (`O_TMPFILE`) on ext4 and others."""
+        return (
+            name[0] == "#" and name[1:].isdecimal() and not os.path.lexists(f"{self._root}/{folder.child_path(name)}")
+        )
+
     def is_root_there(self) -> bool:
         """Whether the root's path still names the folder that is watched."""
         return self._inode_of_root() == self._root_inode

@@ -34,7 +34,7 @@ class ForeignWatcher:
     Args:
         root: The directory to watch.
         excluded: Tells for a relative path, and whether it is a directory, that it is left out; called in a thread.
-        on_hints: Called on the loop with at most 2,000 hints, oldest first: at once after a silence, else every 5 ms.
+        on_hints: Called on the loop with at most 2,000 hints, oldest first, after a pause of at most 5 ms.
         on_resync: Called on the loop when hints are missing and the whole tree must be looked at, with the reason:
             "overflow" (the kernel dropped events), "limit" or "failed" (polling from now on), "gone" (the root is no
             longer there, and nothing more will be told).

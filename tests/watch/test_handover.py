@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import pytest
 
-from filetools.watch.handover import PORTION_HINTS, SPACING_SECONDS, Handover
+from filetools.watch.handover import PORTION_HINTS, SPACING_SECONDS, Handover, pause_after
 from filetools.watch.hints import Hint
 from tests.support.watching import Watched, until
 
@@ -145,3 +145,31 @@ async def test_a_resync_drops_what_it_covers_and_is_told_once() -> None:
     await until(lambda: told.resyncs != [])
     await asyncio.sleep(2 * SPACING_SECONDS)
     assert told == Watched(resyncs=["overflow"])
+
+
+def test_a_hint_that_follows_few_waits_less_than_one_amid_a_burst() -> None:
+    assert pause_after(0) == 0
+    assert pause_after(1) < pause_after(10) < pause_after(PORTION_HINTS) == SPACING_SECONDS
+
+
+async def test_an_unpaired_departure_wakes_the_loop_only_when_its_time_is_over(monkeypatch: pytest.MonkeyPatch) -> None:
+    told = Watched()
+    monkeypatch.setattr("filetools.watch.handover.PAIRING_SECONDS", 3600)
+    handover = made(told)
+    wakes: list[str] = []
+    deliver = handover._deliver
+
+    def counted() -> None:
+        wakes.append("deliver")
+        deliver()
+
+    monkeypatch.setattr(handover, "_deliver", counted)
+    with handover.lock:
+        handover.depart(7, "d", None, is_directory=False)
+    for _ in range(10):
+        in_thread(handover.send)
+        await asyncio.sleep(0)
+    assert wakes == ["deliver"]
+    assert handover._giving_up is not None
+    assert handover._giving_up.when() > asyncio.get_running_loop().time() + 3000
+    handover._giving_up.cancel()

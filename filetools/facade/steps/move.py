@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import replace
 
 from filetools.content import version_of
-from filetools.errors import InvalidArgumentError, PathExistsError, PathNotFoundError, SymlinkNotAllowedError
+from filetools.errors import (
+    FileToolsError,
+    InvalidArgumentError,
+    PathExistsError,
+    PathNotFoundError,
+    SymlinkNotAllowedError,
+)
 from filetools.facade.look import Look, keep_large, known_version, look
 from filetools.facade.parts import Parts
 from filetools.facade.steps.parents import make_parents, missing_parents, remove_parents
@@ -130,6 +138,8 @@ class MoveFile:
 
     def surprises(self, parts: Parts) -> Sequence[Change]:
         """A foreign save at the destination in the same instant: kept as a version."""
+        with suppress(FileToolsError):  # it is only faster to know
+            self._remember(parts)
         if self._displaced is None or is_same_file(parts, self.seen[1], self._displaced.stat):
             return ()
         content = self._displaced.read()
@@ -196,6 +206,13 @@ class MoveFile:
 
     def _size(self) -> int | None:
         return self.seen[0].stat.size if self.seen[0].stat is not None else None
+
+    def _remember(self, parts: Parts) -> None:
+        """Know the file by its new name at the next look: a rename changes one of its times."""
+        source, taken_ns = self.seen[0], time.time_ns()
+        stat = parts.store.stat(self.destination)
+        if stat is not None and source.facts is not None and is_same_file(parts, source, stat):
+            parts.facts.put(stat.identity, source.facts, taken_ns=taken_ns)
 
     def _replacement(self) -> Change:
         destination = self.seen[1]
