@@ -9,8 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-import time
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import cache, lru_cache, partial
@@ -24,6 +23,7 @@ from filetools.deferred import deferred_imports
 from filetools.errors import FileToolsError, StateDamagedError, WorkspaceGoneError
 from filetools.facade.feed import Feed
 from filetools.facade.foreign import ForeignRecorder
+from filetools.facade.hint_queue import HintQueue
 from filetools.facade.limbo import sweep
 from filetools.facade.others import OthersChanges
 from filetools.facade.runner import Runner
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from filetools.facade.trash import tidy_trash
     from filetools.facade.tree_look import TreeLooker
     from filetools.models import ChangeRecord
-    from filetools.watch import Bell, Hint, watcher
+    from filetools.watch import Bell, watcher
 else:
     deferred_imports(
         globals(),
@@ -59,13 +59,8 @@ FOLLOW_PAUSE_SECONDS: Final = 0.01
 """Shortest time between two looks for what other processes recorded; the first one after a silence comes at once."""
 KEEPER_SECONDS: Final = 1.0
 TIDY_ROUNDS: Final = 60
-ECHO_SECONDS: Final = 0.025
-"""How long hints at what filetools itself is writing wait for the end of the call, if it tells of nothing."""
-AGAIN_SECONDS: Final = 0.02
-"""How long hints wait at which somebody was at work, where there are no others."""
 SAVE_SEEN_SECONDS: Final = 1.0
 """How long what actors know may be missing in the journal."""
-RECORDED_HINTS: Final = 2000
 REMEMBERED_PATHS: Final = 4096
 """For how many paths, those asked for last, it is remembered whether they are excluded from watching."""
 RESTORED_RECORDS: Final = 1_000_000
@@ -85,8 +80,8 @@ class Clerk:
         self._state_directory = state_directory
         self._others = OthersChanges(self._parts, self._tell_others)
         runner.precede = self._others.precede
-        self._recorder = ForeignRecorder(self._parts, runner.tell, self._others.precede)
-        self._told = Told(self._parts)
+        recorder = ForeignRecorder(self._parts, runner.tell, self._others.precede)
+        self._hints = HintQueue(recorder, Told(self._parts), runner.is_at_work_in)
         self._rules: ExcludeRules = compile_patterns((), defaults=self._parts.settings.exclude)
         # By the index alone: an inventory has what was made while nobody watched, and cannot tell it from what is old.
         parts = replace(self._parts, names=self._parts.names.without_inventory())
@@ -96,12 +91,7 @@ class Clerk:
         runner.before_change = SessionCheckpoints(runner).before_change
         self._watcher: watcher.ForeignWatcher | None = None
         self._tasks: list[asyncio.Task[None]] = []
-        self._hints: list[Hint] = []
-        self._hinted = asyncio.Event()
-        self._echoes: dict[str, Hint] = {}
-        self._echoes_due: asyncio.TimerHandle | None = None
         self._rescan_due = asyncio.Event()
-        self._sure_ns = time.time_ns()
         self._rung = asyncio.Event()
         self._written_at = 0.0
         self._flush_due: asyncio.TimerHandle | None = None
@@ -125,7 +115,7 @@ class Clerk:
         self._try_to_keep()
         self._tasks = [
             asyncio.create_task(self._repeatedly(self._follow), name="filetools follow"),
-            asyncio.create_task(self._repeatedly(self._record), name="filetools record"),
+            asyncio.create_task(self._repeatedly(self._hints.record), name="filetools record"),
             asyncio.create_task(self._repeatedly(self._rescan), name="filetools rescan"),
             asyncio.create_task(self._repeatedly(self._save_seen), name="filetools read tracker"),
             asyncio.create_task(self._repeatedly(self._follow_files), name="filetools documents"),
@@ -134,8 +124,7 @@ class Clerk:
 
     def note_written(self, records: Sequence[ChangeRecord] = ()) -> None:
         """Have marks flushed and other processes woken soon; called on the loop after every change."""
-        self._told.note(records)
-        self._take_echoes(record.path for record in records)
+        self._hints.note(records)
         self._note_documents(records)
         self._feed.wake()
         loop = asyncio.get_running_loop()
@@ -145,9 +134,9 @@ class Clerk:
 
     async def aclose(self) -> None:
         """Stop the background tasks; marks are written by the journal's own closing."""
-        for timer in (self._flush_due, self._echoes_due):
-            if timer is not None:
-                timer.cancel()
+        if self._flush_due is not None:
+            self._flush_due.cancel()
+        self._hints.close()
         self._feed.close()
         self._listening.close()
         if self._watcher is not None:
@@ -227,7 +216,7 @@ class Clerk:
     def _tell_others(self, records: Sequence[ChangeRecord]) -> None:
         if not records:
             return
-        self._told.note(records)
+        self._hints.note(records)
         self._runner.notice(records)
         for record in records:
             for event in self._runner.events_of(record):
@@ -321,7 +310,7 @@ class Clerk:
             self._parts.workspace.root,
             excluded=excluded,
             inventory=await self._parts.crew.run(partial(self._parts.names.begin, excluded)),
-            on_hints=self._take_hints,
+            on_hints=self._hints.take,
             on_resync=self._resync,
             loop=asyncio.get_running_loop(),
         )
@@ -338,56 +327,6 @@ class Clerk:
         except FileToolsError as exc:
             _log.warning("what happened while nobody watched is recorded with the next look: %s", exc)
 
-    def _take_hints(self, hints: list[Hint]) -> None:
-        if not self._hints and not self._echoes:
-            self._sure_ns = time.time_ns()
-        self._sort(hints)
-
-    def _sort(self, hints: Iterable[Hint]) -> None:
-        """Have hints looked at, except those that say nothing new, and those that cannot be told from echoes yet."""
-        for hint in hints:
-            held = [self._echoes.pop(path) for path in (hint.old_path, hint.path) if path in self._echoes]
-            if all((one.kind, one.old_path) == (hint.kind, hint.old_path) for one in held):
-                if any(one.came_and_went for one in held):
-                    hint = replace(hint, came_and_went=True)
-                held = []
-                if self._is_own(hint):
-                    self._echoes[hint.path] = hint
-                    continue
-            # Of those that say different things the looks find out what is true.
-            for one in (*held, hint):
-                if self._told.is_news(one) or self._recorder.awaits(one.path):
-                    self._hints.append(one)
-        if self._hints:
-            self._hinted.set()
-        if self._echoes and self._echoes_due is None:
-            self._echoes_due = asyncio.get_running_loop().call_later(ECHO_SECONDS, self._take_overdue_echoes)
-
-    def _take_overdue_echoes(self) -> None:
-        self._echoes_due = None
-        self._take_echoes([*self._echoes])
-
-    def _take_echoes(self, paths: Iterable[str]) -> None:
-        """Sort the hints again that came while filetools was at work at their paths."""
-        if self._echoes:
-            self._sort([self._echoes.pop(path) for path in paths if path in self._echoes])
-
-    def _is_own(self, hint: Hint) -> bool:
-        """Whether filetools is at work at a path: a look would wait for its lock, and meet folders not recorded yet."""
-        paths = [WorkspacePath(path) for path in (hint.old_path, hint.path) if path is not None]
-        return any(self._runner.is_at_work_in(path) or self._told.is_too_young(path) for path in paths)
-
-    async def _record(self) -> None:
-        """Record in the order of the hints: what a file is now must not be told before that it was made."""
-        await self._hinted.wait()
-        self._hinted.clear()
-        while self._hints:
-            batch = self._hints[:RECORDED_HINTS]
-            again = await self._recorder.record(batch)
-            self._hints[: len(batch)] = again
-            if again and len(self._hints) == len(again):
-                await asyncio.sleep(AGAIN_SECONDS)
-
     def _resync(self, reason: str) -> None:
         _log.warning("foreign changes may have been missed (%s); looking through the tree", reason)
         self._parts.bus.publish(events.Resync(position=self._others.position, reason=reason))
@@ -402,5 +341,5 @@ class Clerk:
     async def _rescan(self) -> None:
         await self._rescan_due.wait()
         self._rescan_due.clear()
-        since_ns, self._sure_ns = self._sure_ns, time.time_ns()
-        self._take_hints(await self._parts.crew.run(lambda: list(rescan(self._parts, self._rules, since_ns))))
+        since_ns = self._hints.begin_anew()
+        self._hints.take(await self._parts.crew.run(lambda: list(rescan(self._parts, self._rules, since_ns))))

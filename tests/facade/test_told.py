@@ -129,7 +129,7 @@ async def test_a_change_of_another_program_is_looked_at_once(tmp_path: Path, mon
             (tmp_path / "beside").rename(tmp_path / "a.txt")
             await all_seen(files, tmp_path, told)
             looked_at = keys.count("a.txt")
-            clerk_of(files)._take_hints([Hint("changed", "a.txt")] * 3)
+            clerk_of(files)._hints.take([Hint("changed", "a.txt")] * 3)
             await all_seen(files, tmp_path, told)
             assert keys.count("a.txt") == looked_at
         assert ("modify", "a.txt", "external") in await recorded(files)

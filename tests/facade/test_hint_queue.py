@@ -1,0 +1,124 @@
+"""The way of a hint to the recorder: what waits for whom, and in which order it is looked at."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import filetools
+from filetools.errors import StorageFailedError
+from filetools.facade import FileToolsFacade
+from filetools.facade.hint_queue import HintQueue
+from filetools.facade.told import Told
+from filetools.watch import Hint
+from tests.support.crashing import QUIET
+
+
+class Recorder:
+    """Keeps what it shall look at; fails as often as it is told to."""
+
+    def __init__(self) -> None:
+        self.looked_at: list[Hint] = []
+        self.failures = 0
+        self.again: list[Hint] = []
+
+    def awaits(self, path: str) -> bool:
+        return path == "awaited"
+
+    async def record(self, hints: Sequence[Hint]) -> list[Hint]:
+        if self.failures:
+            self.failures -= 1
+            raise StorageFailedError("the journal", "it is a test")
+        self.looked_at += hints
+        again, self.again = self.again, []
+        return again
+
+
+@pytest.fixture
+async def files(tmp_path: Path) -> Any:
+    async with filetools.open(tmp_path, settings=QUIET) as opened:
+        yield opened
+
+
+def queue_of(files: FileToolsFacade, busy: Sequence[str] = ()) -> tuple[HintQueue, Recorder]:
+    recorder = Recorder()
+    return HintQueue(recorder, Told(files._parts), lambda path: path in busy), recorder  # type: ignore[arg-type]
+
+
+async def test_hints_that_come_during_a_call_wait_for_its_end(files: FileToolsFacade) -> None:
+    busy = ["b.txt"]
+    queue, recorder = queue_of(files, busy)
+    queue.take([Hint("changed", "b.txt"), Hint("changed", "b.txt"), Hint("changed", "c.txt")])
+    await queue.record()
+    assert recorder.looked_at == [Hint("changed", "c.txt")]
+    busy.clear()
+    queue._release_all()
+    await queue.record()
+    assert recorder.looked_at[1:] == [Hint("changed", "b.txt")]
+    assert queue.is_empty
+
+
+async def test_hints_at_what_a_call_has_told_are_released_with_it(files: FileToolsFacade) -> None:
+    busy = ["a.txt", "b.txt"]
+    queue, _ = queue_of(files, busy)
+    queue.take([Hint("changed", "a.txt"), Hint("changed", "b.txt")])
+    await files.write_file("a.txt", "1")
+    records = (await files.changes()).records
+    busy.clear()
+    queue.note(records)
+    assert [*queue._held] == ["b.txt"]
+    assert queue._waiting == []
+    queue.close()
+
+
+async def test_of_hints_that_say_different_things_during_a_call_none_is_lost(files: FileToolsFacade) -> None:
+    queue, recorder = queue_of(files, ["b.txt"])
+    written, moved = Hint("changed", "b.txt"), Hint("moved", "b.txt", "a.txt")
+    queue.take([written])
+    queue.take([moved])
+    await queue.record()
+    assert recorder.looked_at == [written, moved]
+    queue.take([moved])
+    assert queue._waiting == []
+    queue.take([Hint("deleted", "b.txt")])
+    await queue.record()
+    assert recorder.looked_at[2:] == [moved, Hint("deleted", "b.txt")]
+    queue.close()
+
+
+async def test_what_came_and_went_stays_known_while_it_waits(files: FileToolsFacade) -> None:
+    queue, _ = queue_of(files, ["b.txt"])
+    queue.take([Hint("deleted", "b.txt", came_and_went=True)])
+    queue.take([Hint("deleted", "b.txt")])
+    assert queue._held["b.txt"].came_and_went
+    queue.close()
+
+
+async def test_a_hint_is_looked_at_though_it_is_no_news_where_something_passed_through(files: FileToolsFacade) -> None:
+    queue, recorder = queue_of(files)
+    await files.write_file("awaited", "1")
+    queue.note((await files.changes()).records)
+    queue.take([Hint("changed", "awaited")])
+    await queue.record()
+    assert recorder.looked_at == [Hint("changed", "awaited")]
+
+
+async def test_hints_that_could_not_be_recorded_are_tried_again(files: FileToolsFacade) -> None:
+    queue, recorder = queue_of(files)
+    recorder.failures = 1
+    queue.take([Hint("changed", "a.txt")])
+    with pytest.raises(StorageFailedError):
+        await queue.record()
+    await queue.record()
+    assert recorder.looked_at == [Hint("changed", "a.txt")]
+
+
+async def test_what_is_to_be_looked_at_again_comes_before_what_came_meanwhile(files: FileToolsFacade) -> None:
+    queue, recorder = queue_of(files)
+    recorder.again = [Hint("changed", "d")]
+    queue.take([Hint("changed", "a.txt")])
+    await queue.record()
+    assert recorder.looked_at == [Hint("changed", "a.txt"), Hint("changed", "d")]
