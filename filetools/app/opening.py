@@ -21,7 +21,7 @@ from filetools.deferred import deferred_imports
 from filetools.editors import Documents
 from filetools.errors import AccessDeniedError, DiskFullError, FileToolsError, InvalidArgumentError, NoStateError
 from filetools.events import EventBus
-from filetools.facade import Clerk, Crew, Feed, FileToolsFacade, KnownNames, Parts, Runner, keep_aside
+from filetools.facade import Clerk, Feed, FileToolsFacade, KnownNames, Parts, Runner, WorkerPool, keep_aside
 from filetools.journal import Journal, SqliteJournal
 from filetools.locks import LockTable
 from filetools.models import Actor, Durability, MirrorPolicy, Preset
@@ -168,12 +168,12 @@ class Opening:
 
     async def _open(self, prepare: Callable[[], State]) -> FileToolsFacade:
         state, settings = await self._prepare(prepare)
-        crew = Crew(settings.worker_threads)
+        crew = WorkerPool(settings.worker_threads)
         self._stack.callback(crew.close)
         bell = await crew.run(partial(Bell, state.directory / "bell"))
         bus = EventBus()
         self._stack.push_async_callback(bus.aclose)
-        parts = await self._build(crew, state, settings, bus, bell.ring)
+        parts = await self._build(crew, state, settings, bus, bell)
         # From here on everything is built: what is closed before this uses it, what is closed after is used by nobody.
         self._stack.push_async_callback(crew.seal)
         actor = Actor(kind="agent", id=f"actor-{secrets.token_hex(4)}")
@@ -193,7 +193,7 @@ class Opening:
 
     async def _prepare(self, prepare: Callable[[], State]) -> tuple[State, Settings]:
         """What must be known before anything is built, even how many threads there are."""
-        first = Crew(1)
+        first = WorkerPool(1)
         try:
             state = await first.run(prepare)
             settings, _ = await first.run(partial(load_settings, self._given, state_directory=state.rules))
@@ -201,15 +201,13 @@ class Opening:
             first.close()
         return state, settings
 
-    async def _build(
-        self, crew: Crew, state: State, settings: Settings, bus: EventBus, ring: Callable[[], None]
-    ) -> Parts:
+    async def _build(self, crew: WorkerPool, state: State, settings: Settings, bus: EventBus, bell: Bell) -> Parts:
         workspace = await self._workspace(crew, self._root, settings, state.directory)
         crew.check_root = workspace.check_alive
         store = await self._closing(crew, partial(self._open_store, workspace, state.private))
         # What goes with the opening need not outlast a power cut.
         kept = settings if state.refusal is None else settings.model_copy(update={"durability": "relaxed"})
-        journal = await self._closing(crew, partial(self._open_journal, state.directory, kept, ring))
+        journal = await self._closing(crew, partial(self._open_journal, state.directory, kept, bell))
         locks = LockTable(state.directory / "locks", timeout_seconds=settings.lock_timeout_seconds)
         self._stack.push_async_callback(locks.aclose)
         added = AddedMirrors(journal, self._root, self._state_directory)
@@ -253,19 +251,20 @@ class Opening:
             ),
         )
 
-    def _open_journal(self, directory: Path, settings: Settings, on_visible: Callable[[], None]) -> Journal:
+    def _open_journal(self, directory: Path, settings: Settings, bell: Bell) -> Journal:
         return SqliteJournal(
             directory,
             durability=settings.durability,
             timeout_seconds=settings.lock_timeout_seconds,
-            on_visible=on_visible,
+            on_visible=bell.ring,
+            on_committed=bell.ring_for_others,
         )
 
     def _open_store(self, workspace: Workspace, private_directory: Path) -> Store:
         return LocalStore(workspace, private_directory=private_directory)
 
     async def _gatekeeper(
-        self, crew: Crew, state: State, settings: Settings, bus: EventBus, journal: Journal
+        self, crew: WorkerPool, state: State, settings: Settings, bus: EventBus, journal: Journal
     ) -> Gatekeeper:
         def notify(notice: Notice) -> None:
             bus.publish(event_of(notice))
@@ -278,7 +277,7 @@ class Opening:
         await gatekeeper.load(preset_given=self._given.get("permissions") is not None)
         return gatekeeper
 
-    async def _attach_mirror(self, crew: Crew, journal: Journal, added: AddedMirrors) -> list[AttachedMirror]:
+    async def _attach_mirror(self, crew: WorkerPool, journal: Journal, added: AddedMirrors) -> list[AttachedMirror]:
         if self._mirror is None:
             return []
         # Before the first call: from now on every commit, of any process, adds to its backlog.
@@ -290,13 +289,15 @@ class Opening:
             self._stack.push_async_callback(partial(crew.run_last, store.close))
         return [AttachedMirror(name=MIRROR_NAME, row=row, store=store)]
 
-    async def _workspace(self, crew: Crew, root: Path, settings: Settings, state_directory: Path | None) -> Workspace:
+    async def _workspace(
+        self, crew: WorkerPool, root: Path, settings: Settings, state_directory: Path | None
+    ) -> Workspace:
         opened = partial(
             Workspace.open, root, follow_symlinks=settings.follow_symlinks, state_directory=state_directory
         )
         return await self._closing(crew, opened)
 
-    async def _closing(self, crew: Crew, build: Callable[[], Closing]) -> Closing:
+    async def _closing(self, crew: WorkerPool, build: Callable[[], Closing]) -> Closing:
         """Build a part in a worker thread, and have it closed there, too, when the workspace closes."""
         part = await crew.run(build)
         self._stack.push_async_callback(partial(crew.run_last, part.close))

@@ -13,13 +13,14 @@ if TYPE_CHECKING:
     from filetools.facade.feed import Feed, FeedPage
     from filetools.facade.known_names import KnownNames
     from filetools.facade.opened_file import OpenedFile
-    from filetools.facade.parts import Crew, Parts
+    from filetools.facade.parts import Parts
     from filetools.facade.project_calls import ProjectCalls
     from filetools.facade.run_calls import RunCalls
     from filetools.facade.runner import Runner
     from filetools.facade.transactions import Transaction, TransactionResult
     from filetools.facade.uploads import Upload
     from filetools.facade.watching import change_entry
+    from filetools.facade.worker_pool import WorkerPool
 else:
     __getattr__, __dir__ = deferred(
         __name__,
@@ -32,20 +33,20 @@ else:
             "filetools.facade.feed": "Feed, FeedPage",
             "filetools.facade.known_names": "KnownNames",
             "filetools.facade.opened_file": "OpenedFile",
-            "filetools.facade.parts": "Crew, Parts",
+            "filetools.facade.parts": "Parts",
             "filetools.facade.project_calls": "ProjectCalls",
             "filetools.facade.run_calls": "RunCalls",
             "filetools.facade.runner": "Runner",
             "filetools.facade.transactions": "Transaction, TransactionResult",
             "filetools.facade.uploads": "Upload",
             "filetools.facade.watching": "change_entry",
+            "filetools.facade.worker_pool": "WorkerPool",
         },
     )
 
 __all__ = [
     "Buffers",
     "Clerk",
-    "Crew",
     "DescriptorCalls",
     "Feed",
     "FeedPage",
@@ -60,6 +61,7 @@ __all__ = [
     "Transaction",
     "TransactionResult",
     "Upload",
+    "WorkerPool",
     "change_entry",
     "keep_aside",
 ]

@@ -55,6 +55,8 @@ else:
 
 FLUSH_SECONDS: Final = 0.003
 """Pause after a change before its mark is written on its own; a following commit takes it along."""
+FLUSH_ALONE_SECONDS: Final = 0.1
+"""The same where no other process follows the journal; readers of this process have the marks written themselves."""
 FOLLOW_PAUSE_SECONDS: Final = 0.01
 """Shortest time between two looks for what other processes recorded; the first one after a silence comes at once."""
 KEEPER_SECONDS: Final = 1.0
@@ -107,11 +109,12 @@ class Clerk:
 
     async def start(self) -> None:
         """Settle what dead processes left, then begin the background tasks. Nothing is scanned."""
+        # First: whoever commits from here on knows that somebody listens, and what was committed before is seen below.
+        self._listening = self._bell.listen(self._rung.set)
         await self._others.start()
         await self._runner.news.start()
         await self._recover()
         await self._take_over_documents()
-        self._listening = self._bell.listen(self._rung.set)
         self._try_to_keep()
         self._tasks = [
             asyncio.create_task(self._repeatedly(self._follow), name="filetools follow"),
@@ -173,7 +176,7 @@ class Clerk:
 
     def _flush_in_silence(self) -> None:
         loop = asyncio.get_running_loop()
-        due = self._written_at + FLUSH_SECONDS
+        due = self._written_at + (FLUSH_SECONDS if self._bell.is_heard_by_others else FLUSH_ALONE_SECONDS)
         if due > loop.time() or self._flushing is not None:
             # Somebody goes on writing: his next commit takes the marks along, and needs no transaction for them.
             self._flush_due = loop.call_at(max(due, loop.time() + FLUSH_SECONDS / 2), self._flush_in_silence)

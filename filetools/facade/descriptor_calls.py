@@ -8,7 +8,8 @@ from functools import partial
 from typing import TypeVar
 
 from filetools.descriptors import Descriptors, JournalTexts
-from filetools.facade.parts import Crew, Parts
+from filetools.facade.parts import Parts
+from filetools.facade.worker_pool import WorkerPool
 from filetools.models import Actor
 
 T = TypeVar("T")
@@ -22,7 +23,7 @@ class DescriptorCalls:
         crew: The workers.
     """
 
-    def __init__(self, descriptors: Descriptors, crew: Crew) -> None:
+    def __init__(self, descriptors: Descriptors, crew: WorkerPool) -> None:
         self.settings = descriptors.settings
         self._descriptors = descriptors
         self._crew = crew

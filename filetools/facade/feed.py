@@ -10,7 +10,8 @@ from typing import Final
 
 from filetools.dataclass import dataclass
 from filetools.errors import InvalidArgumentError, WorkspaceGoneError
-from filetools.facade.parts import CLOSED, Parts
+from filetools.facade.parts import Parts
+from filetools.facade.worker_pool import CLOSED
 from filetools.models import ChangeRecord, Operation, RecordState
 from filetools.paths import WorkspacePath
 

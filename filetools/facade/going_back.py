@@ -12,7 +12,7 @@ from functools import partial
 from typing import Final
 
 from filetools.errors import FileToolsError
-from filetools.facade.parts import Parts, finished
+from filetools.facade.parts import Parts
 from filetools.facade.preconditions import record_steps
 from filetools.facade.runner import Runner, is_late
 from filetools.facade.steps.put_back import MoveFolderBack, RemoveTree, RestoreFolder, UndoStep, opened
@@ -48,10 +48,17 @@ async def carry_out(runner: Runner, actor: Actor, plan: UndoPlan, kind: Relation
         # One transaction knows what to do when the caller is cancelled; between two nobody leaves.
         return await (work if len(plan.phases) == 1 else asyncio.shield(work))
     except asyncio.CancelledError:
-        await finished(work)
+        await _finished(work)
         if not work.cancelled() and work.exception() is None and is_late():
             return work.result()
         raise
+
+
+async def _finished(work: asyncio.Task[Outcome]) -> None:
+    """Wait until work is done, however often the waiting task is cancelled."""
+    while not work.done():
+        with suppress(asyncio.CancelledError):
+            await asyncio.wait([work])
 
 
 async def _carry_out(runner: Runner, actor: Actor, plan: UndoPlan, kind: RelationKind) -> Outcome:

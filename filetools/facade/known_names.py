@@ -156,9 +156,12 @@ class KnownNames:
         if inventory is None or not inventory.is_complete:
             return None
         with self._lock:
-            for change in self._journal.history.names_since(self._position):
-                _follow(inventory, change)
-                self._position = change.number
+            newest = self._journal.position()
+            if newest > self._position:
+                for change in self._journal.history.names_since(self._position):
+                    _follow(inventory, change)
+                    newest = max(newest, change.number)
+                self._position = newest
         return inventory
 
 

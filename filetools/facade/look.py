@@ -70,7 +70,7 @@ def look(
         parts: The workspace.
         path: Where to look.
         patience_seconds: How long to wait for another program to finish writing.
-        view: What the journal knows, where the caller has asked already, under the same lock.
+        view: What the journal knows, where the caller has asked already, or remembers it.
         takes_opaque: Whether a file over `max_write_bytes` is not read, and a link, where links are followed, is no refusal:
             for those who only take it away from its name.
 
@@ -80,6 +80,7 @@ def look(
         HeadMovedError: A folder above is being moved or deleted.
     """
     key = parts.workspace.key(path)
+    parts.views.take(key)  # whoever looks may change what is remembered
     view = _settled(parts, path, key, view or parts.journal.view(key))
     taken_ns = time.time_ns()
     stat = parts.store.stat(path)

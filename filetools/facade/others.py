@@ -49,7 +49,10 @@ class OthersChanges:
         Call it with the locks of the paths held: what others have recorded of them is made by then, even where the mark
         that says so is still on its way.
         """
+        own = self._parts.journal.own_position()  # first: what others record between the two is not skipped
         if self._parts.journal.others_position() <= self.position:
+            # So that a process that has long been alone does not look through all it has recorded for those of others.
+            self.position = max(self.position, own)
             return
         async with self._lock:
             await self._follow()

@@ -22,8 +22,10 @@ from filetools.errors import (
     WorkspaceGoneError,
 )
 from filetools.facade.document_news import DocumentNews
+from filetools.facade.mirror_watch import MirrorWatch
 from filetools.facade.others import nothing_precedes
-from filetools.facade.parts import CLOSED, Parts, UnderWay, finished
+from filetools.facade.parts import Parts
+from filetools.facade.worker_pool import CLOSED, Hop, InFlight
 from filetools.journal import HeadMovedError
 from filetools.paths import AnyPath, WorkspacePath, plain_path
 
@@ -34,6 +36,7 @@ if TYPE_CHECKING:
     from filetools.facade.look import is_as_recorded, look
     from filetools.facade.steps import Step, parents, unsaved
     from filetools.facade.tree_memory import TreeLook
+    from filetools.facade.way import Outcome
     from filetools.locks import HeldLocks
     from filetools.models import Actor, ChangeRecord, LookResult
     from filetools.paths import refuse_unmeant
@@ -93,8 +96,9 @@ class Runner:
         self.precede: Callable[[Sequence[str]], Awaitable[None]] = nothing_precedes
         """Called with the paths of a change, under their locks, before it is told."""
         self._writers: Counter[str] = Counter()
-        self._changes = UnderWay()
+        self._changes = InFlight()
         self._long: set[asyncio.Task[Any]] = set()
+        self._mirror_watch = MirrorWatch(parts)
         self._is_closed = False
 
     async def aclose(self) -> None:
@@ -213,7 +217,7 @@ class Runner:
         lock_timeout_seconds: float | None = None,
         beat: way.Beat = lambda done, total: None,
         happened: Callable[[], None] = lambda: None,
-    ) -> way.Outcome:
+    ) -> Outcome:
         """Lead steps the way of a write under all their locks, then tell what happened.
 
         A caller that is cancelled while it waits for a lock leaves at once; later, the change is finished or undone
@@ -257,34 +261,38 @@ class Runner:
         lock_timeout_seconds: float | None,
         beat: way.Beat,
         happened: Callable[[], None],
-    ) -> way.Outcome:
+    ) -> Outcome:
         parts = self.parts
         paths = [*(path for step in steps for path in step.paths), *folders]
         keys = [parts.workspace.key(path) for path in paths]
         cancelled = False
 
         def heard(done: int, total: int) -> None:
-            if cancelled:  # before anything is recorded, so that nothing needs to be set back
+            if hop.is_cancelled:  # before anything is recorded, so that nothing needs to be set back
                 raise AbortedError("The call", {"done": 0, "total": total})
             beat(done, total)
 
-        def work() -> way.Outcome:
+        def work() -> Outcome:
             parts.tracker.load(actor)  # here, for a hop of its own would let calls overtake each other before the locks
-            return way.go(parts, steps, actor, folders=folders, beat=heard, noticed=noticed.extend)
+            return way.go(parts, steps, actor, folders=folders, observer=observer)
 
         noticed: list[ChangeRecord] = []
+        hop: Hop[Outcome] = Hop()
+        observer = way.Observer(beat=heard, noticed=noticed.extend, landed=partial(self._mirror_watch.landed, hop))
         hold = parts.locks.hold(keys, path=paths[0], owner=actor.id, timeout_seconds=lock_timeout_seconds)
         async with Unhurried(hold):
             acquired = time.time()
             with self._writing(keys):
-                hop = parts.crew.start(work)
+                parts.crew.start(work, hop)
+                self._mirror_watch.begin(hop)
                 try:
-                    await asyncio.shield(hop)
+                    await hop
                 except asyncio.CancelledError:
                     cancelled = True
-                    await finished(hop)
                 except (FileToolsError, parents.UnheldError, unsaved.UnsavedQuestion):
                     pass  # raised below, after what was noticed is told
+                finally:
+                    self._mirror_watch.end(hop)
             try:
                 await self.precede(keys)
             except asyncio.CancelledError:
@@ -305,9 +313,8 @@ class Runner:
         """Run `work`, which follows a change that is made: who is stopped by now for lateness still hears of the change."""
         hop = self.parts.crew.start(work)
         try:
-            return await asyncio.shield(hop)
+            return await hop
         except asyncio.CancelledError:
-            await finished(hop)
             if not is_late():
                 raise
         return hop.result()

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable
 from functools import partial
 from typing import Protocol, TypeVar
 
-from filetools.facade.parts import Crew, Parts, finished
+from filetools.facade.parts import Parts
 from filetools.facade.progress import Abort, Looked, no_look
+from filetools.facade.worker_pool import Hop, WorkerPool
 from filetools.models import Actor, GrepResult
 from filetools.paths import WorkspacePath
 from filetools.search import GrepOptions, OpensDirectories, Ripgrep, Unsaved, find_ripgrep, grep_page
@@ -24,18 +24,10 @@ class Stoppable(Protocol[T_co]):
         """Do it."""
 
 
-async def stoppable(crew: Crew, work: Stoppable[T], abort: Abort | None) -> T:
+async def stoppable(crew: WorkerPool, work: Stoppable[T], abort: Abort | None) -> T:
     """Run work in a worker thread that ends soon after its caller is cancelled, or says stop."""
-    is_cancelled = False
-    future = crew.start(partial(work, abort=lambda: is_cancelled or (abort is not None and abort())))
-    try:
-        return await asyncio.shield(future)
-    except asyncio.CancelledError:
-        is_cancelled = True
-        await finished(future)
-        if not future.cancelled():
-            future.exception()  # nobody waits for what it says
-        raise
+    hop: Hop[T] = Hop()
+    return await crew.start(partial(work, abort=lambda: hop.is_cancelled or (abort is not None and abort())), hop)
 
 
 def grep(

@@ -9,6 +9,7 @@ import logging
 import time
 from collections.abc import Callable, Container, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any, Final
 
 from filetools.dataclass import dataclass
@@ -25,6 +26,7 @@ from filetools.facade.dating import dated
 from filetools.facade.parts import Parts
 from filetools.facade.steps import (
     Noticed,
+    PutFile,
     Step,
     UnheldError,
     UnsavedQuestion,
@@ -34,7 +36,7 @@ from filetools.facade.steps import (
 )
 from filetools.journal import Change, HeadMovedError
 from filetools.models import Actor, ChangeRecord, MirrorStatus, Operation
-from filetools.sync import Anticipation, MirrorAction, StrictTicket
+from filetools.sync import Anticipation, Follower, InlineFollower, MirrorAction, StrictTicket
 
 MOST_TRIES: Final = 5
 FIRST_PAUSE_SECONDS: Final = 0.001
@@ -63,15 +65,22 @@ class Outcome:
 
 
 Beat = Callable[[int, int], None]
-"""Told how much is done of how much before anything is recorded; raises `AbortedError` to stop there."""
 
 
 def no_beat(_done: int, _total: int) -> None:
-    """Nobody listens and nobody stops it."""
+    """Go on."""
 
 
-def ignore_noticed(_records: Sequence[ChangeRecord]) -> None:
-    """Nobody wants to know."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Observer:
+    """Who is told of a walk while it goes on, in its thread."""
+
+    beat: Beat = no_beat
+    """Told how much is done of how much before anything is recorded; raises `AbortedError` to stop there."""
+    noticed: Noticed = lambda records: None
+    """Told of records that are not in the outcome, because there is none or it is that of a later try."""
+    landed: Callable[[Outcome, InlineFollower], None] = lambda outcome, follower: None
+    """Told of the outcome when all is done but following in this thread, which may hang with the mirror."""
 
 
 def go(
@@ -80,8 +89,7 @@ def go(
     actor: Actor,
     *,
     folders: Container[str] = (),
-    beat: Beat = no_beat,
-    noticed: Noticed = ignore_noticed,
+    observer: Observer = Observer(),  # noqa: B008 - frozen, and it does nothing
 ) -> Outcome:
     """Lead steps the way of a write, all or nothing.
 
@@ -90,28 +98,26 @@ def go(
         steps: What to change.
         actor: Who changes it.
         folders: Folders, and further names of files, whose locks are held beside those of the steps' paths.
-        beat: Told of the progress.
-        noticed: Told of records that are not in the outcome, because there is none or it is that of a later try.
+        observer: Who is told meanwhile.
 
     Raises:
         UnheldError: Folders must be made, or a file has further names, and their locks must be held; nothing was changed.
-        AbortedError: `beat` said so; nothing was changed.
+        AbortedError: The observer said so; nothing was changed.
         ChangedMeanwhileError: Something moved in each of five tries; nothing was changed.
         FileToolsError: A step refused or failed; nothing was changed.
         UnsavedQuestion: A person must decide first; nothing was changed.
     """
     for attempt in range(MOST_TRIES):
         try:
-            return _try(parts, steps, actor, folders, beat, noticed)
+            return _try(parts, steps, actor, folders, observer)
         except HeadMovedError:
             _abandon(parts, steps)
             time.sleep(FIRST_PAUSE_SECONDS * 2**attempt)
     raise ChangedMeanwhileError(steps[0].paths[0], MOST_TRIES)
 
 
-def _try(
-    parts: Parts, steps: Sequence[Step], actor: Actor, folders: Container[str], beat: Beat, noticed: Noticed
-) -> Outcome:
+def _try(parts: Parts, steps: Sequence[Step], actor: Actor, folders: Container[str], observer: Observer) -> Outcome:
+    beat, noticed = observer.beat, observer.noticed
     for done, step in enumerate(steps):
         beat(done, 2 * len(steps))
         step.look(parts)  # settles first
@@ -120,8 +126,12 @@ def _try(
     try:
         active, others = with_other_names(parts, _decided(parts, steps, beat), actor, folders)
     except (FileToolsError, UnsavedQuestion):
+        if _are_from_memory(steps):
+            return _try(parts, steps, actor, folders, observer)
         noticed(adopt(parts, adoptions))
         raise
+    if not active and _are_from_memory(steps):
+        return _try(parts, steps, actor, folders, observer)
     if not active:
         return _unchanged(parts, steps, adopt(parts, adoptions))
     adoptions = _adoptions([*steps, *others])
@@ -134,7 +144,7 @@ def _try(
     for step, record in zip(active, own, strict=True):
         step.recorded(record)
     ticket = mirrors if isinstance(mirrors, StrictTicket) else None
-    follower = None if isinstance(mirrors, StrictTicket) else parts.sync.begin(_actions(active, own), mirrors)
+    follower = None if isinstance(mirrors, StrictTicket) else _begin_mirrors(parts, _actions(active, own), mirrors)
     try:
         _exchange(parts, active, ticket)
     except FileToolsError as exc:
@@ -148,15 +158,38 @@ def _try(
     surprises = _finish(parts, active, actor)
     records += surprises
     parts.journal.marks.applied(record.number for record in records)
-    mirror = "in_sync" if follower is None else follower.join()
     changes = {id(step): record for step, record in zip(active, own, strict=True)}
     changes |= {id(other.twin): changes[id(other)] for other in others if other.twin is not None}
-    return Outcome(
-        records=records,
-        changes=tuple(changes.get(id(step)) for step in steps),
-        mirror=mirror,
-        warnings=_warnings(surprises, mirror),
-    )
+    outcome = partial(_outcome, records, tuple(changes.get(id(step)) for step in steps), surprises)
+    if follower is None:
+        return outcome("in_sync")
+    if isinstance(follower, InlineFollower):
+        observer.landed(outcome("pending"), follower)
+    return outcome(follower.join())
+
+
+def _begin_mirrors(
+    parts: Parts, actions: Sequence[MirrorAction], anticipated: Anticipation
+) -> Follower | InlineFollower:
+    inline = parts.sync.inline(actions)
+    if inline is None:
+        return parts.sync.begin(actions, anticipated)
+    anticipated.discard()
+    return inline
+
+
+def _outcome(
+    records: tuple[ChangeRecord, ...],
+    changes: tuple[ChangeRecord | None, ...],
+    surprises: Sequence[ChangeRecord],
+    mirror: MirrorStatus,
+) -> Outcome:
+    return Outcome(records=records, changes=changes, mirror=mirror, warnings=_warnings(surprises, mirror))
+
+
+def _are_from_memory(steps: Sequence[Step]) -> bool:
+    """Whether a step goes by what was remembered; that it does once, and what comes of it without a commit proves nothing."""
+    return any(isinstance(step, PutFile) and step.is_from_memory for step in steps)
 
 
 def _adoptions(steps: Sequence[Step]) -> list[Change]:

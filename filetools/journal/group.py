@@ -51,7 +51,8 @@ class GroupCommit:
         self._lock = threading.Lock()
         self._waiting: list[_Ticket] = []
         self._is_led = False
-        self._newest_own = -1
+        self.own_position = -1
+        """Number of the newest record of this process."""
         self.others_position = 0
         """Number up to which others may have recorded changes, as far as the numbers of own commits tell."""
 
@@ -148,9 +149,9 @@ class GroupCommit:
     def _committed(self, outcomes: list[Records | Exception], noted: Set[int]) -> None:
         records = [record for outcome in outcomes if not isinstance(outcome, Exception) for record in outcome]
         for record in records:
-            if record.number != self._newest_own + 1:
+            if record.number != self.own_position + 1:
                 self.others_position = record.number - 1
-            self._newest_own = record.number
+            self.own_position = record.number
         if records:
             self._database.position.write(max(record.number for record in records))
         self._notes.forget(noted, has_grown=any(record.state is not RecordState.PENDING for record in records))

@@ -347,11 +347,9 @@ class Journal(Protocol):
     ) -> list[ChangeRecord]:
         """Return records after `since` up to the first that is not applied; aborted ones included, their state says so.
 
-        A damaged record is left out, and the next one taken for it: fewer than `limit` are always the last.
-
         Args:
             since: Number of the last record already seen.
-            limit: Most records returned.
+            limit: Most records returned; fewer are always the last, since the next is taken for a damaged one.
             key: Only changes of this path, its moves away and onto it included.
             newest_first: Order by falling number; then pending records are included.
             foreign_only: Leave out records committed through this instance.
@@ -368,6 +366,9 @@ class Journal(Protocol):
 
     def others_position(self) -> int:
         """Number up to which others may have recorded changes, as far as the numbers of own commits tell."""
+
+    def own_position(self) -> int:
+        """Number of the newest record of this process; -1 if there is none."""
 
     def visible_position(self) -> int:
         """Number of the newest record that the feed may deliver; 0 if there is none."""
@@ -388,8 +389,7 @@ class Journal(Protocol):
         """Tidy up and remove what exceeds the retention; returns how many records were removed.
 
         Args:
-            retention_bytes: Most bytes of contents; exceeded by a hundredth before anything is removed.
-            retention_records: Most records, likewise.
+            retention_bytes: Most bytes of contents; exceeded by a hundredth before anything is removed; records likewise.
             retention_seconds: Greatest age of a record; None for any.
         """
 

@@ -46,6 +46,7 @@ class SqliteJournal(SqliteReading):
         durability: Durability = "commit",
         timeout_seconds: float = 30.0,
         on_visible: Callable[[], None] = lambda: None,
+        on_committed: Callable[[], None] | None = None,
     ) -> None:
         """Open or create the journal in a state directory.
 
@@ -53,14 +54,15 @@ class SqliteJournal(SqliteReading):
             directory: An existing private directory.
             durability: "commit" syncs every commit, "relaxed" none.
             timeout_seconds: Longest wait for other processes' commits.
-            on_visible: Called from a worker thread after records became visible to the feed.
+            on_visible: Called from a worker thread after rows changed that any process may wait for.
+            on_committed: Called instead of it after records became visible to the feed.
 
         Raises:
             StateDamagedError, StateTooNewError, AccessDeniedError, DiskFullError: It cannot be opened.
             LockTimeoutError: Others write it all the time.
         """
         database = _open_database(directory, durability, timeout_seconds)
-        reader, notes = RecordReader(database), Notes(on_visible)
+        reader, notes = RecordReader(database), Notes(on_committed or on_visible)
         super().__init__(database, reader, notes)
         try:
             with TRANSLATED:
@@ -100,6 +102,10 @@ class SqliteJournal(SqliteReading):
     def others_position(self) -> int:
         """Number up to which others may have recorded changes, as far as the numbers of own commits tell."""
         return self._group.others_position
+
+    def own_position(self) -> int:
+        """Number of the newest record of this process; -1 if there is none."""
+        return self._group.own_position
 
     def checkpoint(self) -> None:
         """Copy the write-ahead file into the database if it has grown large, and isolate damaged records."""

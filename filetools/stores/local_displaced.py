@@ -77,13 +77,16 @@ class LocalDisplaced:
         with Explained(self._disk.workspace, self._path), Opened(self._open) as descriptor:
             return is_open_for_writing(descriptor, leases=self._disk.capabilities.leases)
 
-    def has_changed(self) -> bool:
-        """Whether somebody has written to it since `stat` was taken."""
+    def is_untouched(self) -> bool:
+        """Whether nobody has it open for writing, and nobody has written to it since `stat` was taken: that is final."""
         if self._stat.type != "file" or self._place is None:
-            return False
-        with Explained(self._disk.workspace, self._path), Opened(self._open) as descriptor:
+            return True
+        with Explained(self._disk.workspace, self._path), Opened(self._open_anything) as descriptor:
+            # In this order: once nobody has it open for writing any more, whether it was written to is final.
+            if is_open_for_writing(descriptor, leases=self._disk.capabilities.leases):
+                return False
             now = os.fstat(descriptor)
-        return (now.st_size, now.st_mtime_ns) != (self._stat.size, self._stat.modified_ns)
+        return (now.st_size, now.st_mtime_ns) == (self._stat.size, self._stat.modified_ns)
 
     def put_back(self) -> None:
         """Exchange it back to its place; afterwards this object stands for what came out, if anything did."""
@@ -152,11 +155,15 @@ class LocalDisplaced:
             remove_place(place)
         self._place = None
 
-    def _open(self) -> int:
+    def _open_anything(self) -> int:
+        """Open what is there: its type is known where it stands hidden, and nobody else has its name."""
         if self._place is None:
             raise PathNotFoundError(self._path)
         with self._place.opened() as folder:
-            descriptor = os.open(self._place.name, READ_FLAGS, dir_fd=folder)
+            return os.open(self._place.name, READ_FLAGS, dir_fd=folder)
+
+    def _open(self) -> int:
+        descriptor = self._open_anything()
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
             os.close(descriptor)
             raise NotRegularFileError(self._path)

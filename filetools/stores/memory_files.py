@@ -85,9 +85,9 @@ class MemoryDisplaced:
         """Return False: bytes in memory are never written in place."""
         return False
 
-    def has_changed(self) -> bool:
-        """Return False: bytes in memory are never written in place."""
-        return False
+    def is_untouched(self) -> bool:
+        """Return True: bytes in memory are never written in place."""
+        return True
 
     def put_back(self) -> None:
         """Exchange it back to its place; afterwards this object stands for what came out, if anything did."""

@@ -89,8 +89,8 @@ class Displaced(Protocol):
     def is_being_written(self) -> bool:
         """Whether some process still has it open for writing (a read lease is refused)."""
 
-    def has_changed(self) -> bool:
-        """Whether somebody has written to it since `stat` was taken. Final once nobody has it open for writing."""
+    def is_untouched(self) -> bool:
+        """Whether nobody has it open for writing, and nobody has written to it since `stat` was taken: that is final."""
 
     def put_back(self) -> None:
         """Exchange it back to its place; what stands there now comes out and is discarded with this object.

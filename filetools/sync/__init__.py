@@ -7,7 +7,7 @@ from filetools.deferred import deferred
 if TYPE_CHECKING:
     from filetools.sync.actions import MakeDirectory, MirrorAction, Move, Put, Remove
     from filetools.sync.anticipation import Anticipation
-    from filetools.sync.following import Follower
+    from filetools.sync.following import Follower, InlineFollower
     from filetools.sync.identity import MARKER, mark
     from filetools.sync.manager import AttachedMirror, SyncManager
     from filetools.sync.recovery import Recovery, recover
@@ -18,7 +18,7 @@ else:
         {
             "filetools.sync.actions": "MakeDirectory, MirrorAction, Move, Put, Remove",
             "filetools.sync.anticipation": "Anticipation",
-            "filetools.sync.following": "Follower",
+            "filetools.sync.following": "Follower, InlineFollower",
             "filetools.sync.identity": "MARKER, mark",
             "filetools.sync.manager": "AttachedMirror, SyncManager",
             "filetools.sync.recovery": "Recovery, recover",
@@ -31,6 +31,7 @@ __all__ = [
     "Anticipation",
     "AttachedMirror",
     "Follower",
+    "InlineFollower",
     "MakeDirectory",
     "MirrorAction",
     "Move",

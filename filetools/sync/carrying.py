@@ -35,6 +35,11 @@ class Carrier:
         work = self.mirror.guarded(partial(self._carry, actions, ahead))
         return self.mirror.front.submit(work, partial(self._ended, actions, ahead))
 
+    def claim(self, actions: Sequence[MirrorAction]) -> Job[None] | None:
+        """Return the job of one committed change for the calling thread to do now, if the front worker is idle."""
+        work = self.mirror.guarded(partial(self._carry, actions, None))
+        return self.mirror.front.claim(work, partial(self._ended, actions, None))
+
     def suspect_if_late(self, actions: Sequence[MirrorAction], job: Job[None]) -> None:
         """Suspect the paths of a job that may have changed the mirror after its locks were gone."""
         if job.is_late:

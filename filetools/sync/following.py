@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Sequence
+from typing import Final
 
 from filetools.models import MirrorStatus
-from filetools.sync.actions import MirrorAction
+from filetools.sync.actions import MirrorAction, Put
 from filetools.sync.anticipation import Anticipation
 from filetools.sync.carrying import Carrier
 from filetools.sync.mirror import Mirror
 from filetools.sync.mirror_worker import Job
+
+MOST_INLINE: Final = 4
+"""Actions of a call that its own thread carries into a mirror; more are better done beside the primary's."""
+LARGEST_INLINE_BYTES: Final = 1024 * 1024
+"""Size of a file from which two threads are quicker than one."""
 
 
 class Follower:
@@ -62,10 +69,59 @@ class Follower:
             mirror.skipped(self._newest)
             mirror.late()
             return False
-        if job.is_abandoned or job.error is not None:
-            mirror.skipped(self._newest)
-        if job.is_abandoned:
+        return _has_followed(mirror, job, self._newest)
+
+
+def are_small(actions: Sequence[MirrorAction]) -> bool:
+    """Whether actions take less time than waking another thread for them."""
+    if not 0 < len(actions) <= MOST_INLINE:
+        return False
+    return all(not isinstance(action, Put) or len(action.content) < LARGEST_INLINE_BYTES for action in actions)
+
+
+class InlineFollower:
+    """The mirror's part of a small call, done in the call's own thread when everything else is done.
+
+    The thread may hang with the mirror; so whoever waits for the thread asks `give_up` now and then, and goes on without it.
+    """
+
+    def __init__(self, carrier: Carrier, actions: Sequence[MirrorAction], wait_seconds: float) -> None:
+        self._carrier = carrier
+        self._actions = actions
+        self._wait_seconds = wait_seconds
+        self._newest = max(action.number for action in actions)
+        self._deadline = math.inf
+        self._job: Job[None] | None = None
+
+    def join(self) -> MirrorStatus:
+        """Follow now; by the mirror's own worker where that is busy, or the mirror takes no calls any more."""
+        mirror = self._carrier.mirror
+        job = self._carrier.claim(self._actions) if mirror.takes_calls else None
+        if job is None:
+            return Follower([self._carrier], self._actions, self._wait_seconds).join()
+        self._deadline, self._job = time.monotonic() + self._wait_seconds, job
+        mirror.front.run_claimed(job)
+        return "in_sync" if _has_followed(mirror, job, self._newest) else "pending"
+
+    def abandon(self) -> None:
+        """Follow nothing; catching up will."""
+        self._carrier.mirror.skipped(self._newest)
+
+    def give_up(self) -> bool:
+        """Leave the mirror behind if it takes too long; True if that is so. From any thread."""
+        if time.monotonic() < self._deadline or self._job is None or not self._job.abandon():
             return False
-        if job.error is not None and not isinstance(job.error, Exception):
-            raise job.error
-        return job.error is None
+        self._carrier.mirror.skipped(self._newest)
+        self._carrier.mirror.late()
+        return True
+
+
+def _has_followed(mirror: Mirror, job: Job[None], newest: int) -> bool:
+    """Whether a mirror has followed a change, by a job that has ended or that nobody waits for any more."""
+    if job.is_abandoned or job.error is not None:
+        mirror.skipped(newest)
+    if job.is_abandoned:
+        return False
+    if job.error is not None and not isinstance(job.error, Exception):
+        raise job.error
+    return job.error is None

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from filetools.sync.anticipation import Anticipation
     from filetools.sync.carrying import Carrier
     from filetools.sync.catch_up import CatchUp
-    from filetools.sync.following import Follower
+    from filetools.sync.following import Follower, InlineFollower
     from filetools.sync.mirror import Mirror
     from filetools.sync.mirror_files import KeepForeign, MirrorFiles
     from filetools.sync.strict import StrictTicket
@@ -163,22 +163,26 @@ class SyncManager:
         return bool(self._mirrors) and not self._context.is_left_out(path)
 
     def anticipate(self, actions: Sequence[MirrorAction]) -> Anticipation:
-        """Have eventual mirrors write what a change needs while it is being committed; returns at once.
+        """Have eventual mirrors write what a change needs while it is being committed, unless it is followed inline.
 
         The result goes to `begin`, or is discarded if nothing was committed. `number` of the actions is not looked at.
         """
-        return anticipation.Anticipation(self._mirrors, actions, self._context.is_left_out)
+        mirrors = () if self.inline(actions) is not None else self._mirrors
+        return anticipation.Anticipation(mirrors, actions, self._context.is_left_out)
+
+    def inline(self, actions: Sequence[MirrorAction]) -> InlineFollower | None:
+        """Return what follows a committed change in the calling thread; None where the mirrors' own workers shall."""
+        is_alone = len(self._carriers) == 1 and self._carriers[0].mirror.takes_calls
+        if not is_alone or not following.are_small(actions):
+            return None
+        return following.InlineFollower(self._carriers[0], actions, self._context.times.wait_seconds)
 
     def begin(self, actions: Sequence[MirrorAction], anticipated: Anticipation | None = None) -> Follower:
         """Start following a committed change, in parallel with the primary's exchange; `join` the result after it."""
         return following.Follower(self._carriers, actions, self._context.times.wait_seconds, anticipated)
 
     def follow(self, actions: Sequence[MirrorAction]) -> MirrorStatus:
-        """Follow a change, waiting for the mirrors no longer than `mirror_wait_seconds`; never raises for a mirror.
-
-        Returns:
-            "in_sync" if every mirror has it, "pending" if one will get it later, "off" if there is none.
-        """
+        """Follow a change, waiting for the mirrors no longer than `mirror_wait_seconds`; never raises for a mirror."""
         return self.begin(actions).join()
 
     def prepare_strict(self, actions: Sequence[MirrorAction]) -> StrictTicket:

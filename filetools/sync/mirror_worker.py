@@ -124,7 +124,10 @@ class Job(Generic[T]):
 
 
 class MirrorWorker:
-    """A queue of jobs and the daemon thread that does them, started with the first. Lives as long as its mirror."""
+    """A queue of jobs and the daemon thread that does them, started with the first. Lives as long as its mirror.
+
+    While it is idle, another thread may do one job in its place: jobs never run side by side.
+    """
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -133,6 +136,7 @@ class MirrorWorker:
         self._current: Job[object] | None = None
         self._thread: threading.Thread | None = None
         self._starting = threading.Lock()
+        self._turn = threading.Lock()
 
     @property
     def is_stuck(self) -> bool:
@@ -154,6 +158,29 @@ class MirrorWorker:
         if self._thread is None:
             self._start()
         return job
+
+    def claim(self, work: Callable[[Job[T]], T], on_end: Callable[[Job[T]], None] | None = None) -> Job[T] | None:
+        """Return a job that the calling thread is to do now, by `run_claimed`; None while there is another one.
+
+        Args:
+            work: Called with its job.
+            on_end: Called after the end.
+        """
+        if self._jobs or not self._turn.acquire(blocking=False):
+            return None
+        job = Job(work, on_end)
+        self._current = cast("Job[object]", job)
+        self._jobs[self._current] = None
+        return job
+
+    def run_claimed(self, job: Job[T]) -> None:
+        """Do a job that was claimed."""
+        try:
+            job.run()
+        finally:
+            self._current = None
+            self._jobs.pop(cast("Job[object]", job))
+            self._turn.release()
 
     def abandon_all(self) -> None:
         """Give up every job, so that whoever waits for one returns at once."""
@@ -216,10 +243,11 @@ class MirrorWorker:
 
     def _run(self) -> None:
         while (job := self._queue.get()) is not None:
-            self._current = job
-            job.run()
-            self._current = None
-            del self._jobs[job]
+            with self._turn:
+                self._current = job
+                job.run()
+                self._current = None
+                del self._jobs[job]
             del job  # it may hold a whole file
 
 

@@ -6,6 +6,8 @@ import asyncio
 import contextlib
 import logging
 import os
+import struct
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -22,11 +24,19 @@ from filetools.watch.inotify import (
     open_inotify,
 )
 
+if sys.platform == "linux":
+    import fcntl
+
+    _LOCKS: Final = hasattr(fcntl, "F_OFD_SETLK")
+else:
+    _LOCKS: Final = False
+
 logger = logging.getLogger(__name__)
 
 POLL_SECONDS: Final = 0.025
 
 _FOLLOW: Final = os.utime not in os.supports_follow_symlinks
+_PLAIN: Final = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NONBLOCK", 0)
 
 Mark = tuple[int, int]
 """Inode and mtime: another mark means that somebody rang."""
@@ -43,6 +53,17 @@ class Bell:
 
     def __init__(self, path: Path) -> None:
         self._path = os.fspath(path)
+        self._attendance: Attendance | None = None
+
+    def ring_for_others(self) -> None:
+        """As `ring`, unless nobody but this process listens: then what is told costs nothing."""
+        if self.is_heard_by_others:
+            self.ring()
+
+    @property
+    def is_heard_by_others(self) -> bool:
+        """Whether somebody else listens, or it cannot be told. Whoever begins to listen later sees what is recorded by now."""
+        return self._attendance is None or not self._attendance.is_alone
 
     def ring(self) -> None:
         """Make every listener look, in this process and in others; from any thread.
@@ -71,6 +92,7 @@ class Bell:
         """
         with contextlib.suppress(OSError):
             self._create()  # here, so that its coming into being is not heard as a ring
+            self._attendance = Attendance(self._path)
         return BellListener(self, callback, use_inotify=HAS_INOTIFY and method == "auto")
 
     def mark(self) -> Mark | None:
@@ -97,8 +119,58 @@ class Bell:
         return descriptor
 
     def _create(self) -> None:
-        flags = os.O_WRONLY | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
-        os.close(os.open(self._path, flags | getattr(os, "O_NONBLOCK", 0), 0o600))
+        os.close(os.open(self._path, os.O_WRONLY | os.O_CREAT | _PLAIN, 0o600))
+
+    def leave(self) -> None:
+        """Say that this process listens no more; may be called twice."""
+        attendance, self._attendance = self._attendance, None
+        if attendance is not None:
+            attendance.close()
+
+
+class Attendance:
+    """Says that this process listens, and knows whether another one does. Lives as long as its process listens.
+
+    It is a shared lock on the bell's file, of the open file itself: it ends with the process, however that ends, and two
+    workspaces of one process are two. Linux only; elsewhere nobody is ever known to be alone.
+
+    Source: fcntl_locking(2), open file description locks.
+    """
+
+    def __init__(self, path: str) -> None:
+        """Begin to listen.
+
+        Raises:
+            OSError: The file is gone, or its file system has no locks.
+        """
+        self._descriptor = os.open(path, os.O_RDONLY | _PLAIN)
+        if _LOCKS:
+            fcntl.fcntl(self._descriptor, fcntl.F_OFD_SETLK, _lock(fcntl.F_RDLCK))
+
+    @property
+    def is_alone(self) -> bool:
+        """Whether nobody else listens."""
+        if not _LOCKS or self._descriptor < 0:
+            return False
+        try:
+            # Others meet on the file that has the name; where it was removed, they cannot be seen from here.
+            if not os.fstat(self._descriptor).st_nlink:
+                return False
+            found = fcntl.fcntl(self._descriptor, fcntl.F_OFD_GETLK, _lock(fcntl.F_WRLCK))
+        except OSError:
+            return False
+        return bool(struct.unpack_from("h", found)[0] == fcntl.F_UNLCK)
+
+    def close(self) -> None:
+        """Listen no more; may be called twice."""
+        descriptor, self._descriptor = self._descriptor, -1
+        if descriptor >= 0:
+            os.close(descriptor)
+
+
+def _lock(kind: int) -> bytes:
+    """Return the system's record of a lock on the first byte of a file."""
+    return struct.pack("hhqqi4x", kind, os.SEEK_SET, 0, 1, 0)
 
 
 class BellListener:
@@ -127,6 +199,7 @@ class BellListener:
     def close(self) -> None:
         """Hear nothing more; may be called twice."""
         self._is_closed = True
+        self._bell.leave()
         self._release()
         if self._timer is not None:
             self._timer.cancel()

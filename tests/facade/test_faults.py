@@ -16,7 +16,7 @@ from tests.support.failing import ERRORS, Error, act, calls_of, failing_at
 from tests.support.faulty import Call
 
 KINDS = list(ERRORS)
-TIDYING = ("Displaced.discard", "Displaced.is_being_written", "Displaced.has_changed", "Prepared.discard")
+TIDYING = ("Displaced.discard", "Displaced.is_being_written", "Displaced.is_untouched", "Prepared.discard")
 """Calls whose failure leaves a temporary file for the next sweep."""
 
 

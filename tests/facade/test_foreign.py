@@ -309,7 +309,7 @@ async def test_a_last_word_written_and_closed_just_before_the_displaced_file_goe
             late.write("last word\n")
             late.close()
 
-        opening.plan.acts["Displaced.is_being_written"] = last_word
+        opening.plan.acts["Displaced.is_untouched"] = last_word
         await files.write_file("a.txt", "second\n")
         assert late.closed
         async with asyncio.timeout(60):

@@ -16,6 +16,7 @@ from filetools.models import Actor, ChangeRecord
 from filetools.paths import Workspace
 from filetools.settings import Settings
 from filetools.stores import Store
+from filetools.watch import Bell
 from tests.support.faulty import EXIT_CODE, Call, FaultyStore, Moment, Plan
 
 Action = Callable[[FileToolsFacade], Awaitable[object]]
@@ -53,8 +54,10 @@ class CrashingOpening(Opening):
     def _open_store(self, workspace: Workspace, private_directory: Path) -> Store:
         return FaultyStore(super()._open_store(workspace, private_directory), self._plan)
 
-    def _open_journal(self, directory: Path, settings: Settings, on_visible: Callable[[], None]) -> Journal:
-        journal = FaultyJournal(directory, durability=settings.durability, on_visible=on_visible)
+    def _open_journal(self, directory: Path, settings: Settings, bell: Bell) -> Journal:
+        journal = FaultyJournal(
+            directory, durability=settings.durability, on_visible=bell.ring, on_committed=bell.ring_for_others
+        )
         journal.plan = self._plan
         return journal
 

@@ -40,7 +40,7 @@ async def at_rest(files: FileToolsFacade) -> None:
     """Wait until the keeper's first round is over, so that nothing in the background is counted."""
     crew = files._parts.crew
     for _ in range(3):
-        await steps_until(lambda: not crew._hops._count)
+        await steps_until(lambda: not crew._in_flight._count)
         await asyncio.sleep(0.001)
 
 

@@ -193,8 +193,8 @@ class FaultyDisplaced:
     def is_being_written(self) -> bool:
         return self._run("is_being_written", self._inner.is_being_written)
 
-    def has_changed(self) -> bool:
-        return self._run("has_changed", self._inner.has_changed)
+    def is_untouched(self) -> bool:
+        return self._run("is_untouched", self._inner.is_untouched)
 
     def put_back(self) -> None:
         self._run("put_back", self._inner.put_back)

@@ -8,7 +8,7 @@ import pytest
 
 from filetools.errors import DiskFullError
 from filetools.models import MirrorStatus
-from filetools.sync import Put
+from filetools.sync import Put, following
 from tests.support.crashing import leftovers
 from tests.support.mirror_worlds import (
     LIMIT_SECONDS,
@@ -22,6 +22,12 @@ from tests.support.mirror_worlds import (
     tree,
     world,
 )
+
+
+@pytest.fixture(autouse=True)
+def every_change_is_large(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Small ones are not written ahead, since they are followed inline."""
+    monkeypatch.setattr(following, "LARGEST_INLINE_BYTES", 0)
 
 
 def ahead_of(path: str, content: bytes, *, new: bool = False) -> Put:

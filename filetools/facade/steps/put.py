@@ -17,7 +17,7 @@ from filetools.facade.steps.decision import Decide, Decision
 from filetools.facade.steps.parents import make_parents, missing_parents, remove_parents, require_parent
 from filetools.facade.steps.step import drop, put_back, release, shelve
 from filetools.facade.steps.unsaved import followed, keep_unsaved, taken_back
-from filetools.journal import Change
+from filetools.journal import Change, Head, View
 from filetools.models import ChangeRecord, Operation
 from filetools.paths import WorkspacePath
 from filetools.stores import Displaced, FileStat, Prepared
@@ -40,6 +40,8 @@ class PutFile:
         self._parents: Sequence[Change] = ()
         self.decision: Decision | None = None
         self.version = ""
+        self.is_from_memory = False
+        """Whether it goes by what was remembered of the journal, so that only a commit can tell whether that is true."""
         self.other_names: Sequence[WorkspacePath] = ()
         """Further names of the file, which get the same bytes; see `linked.py`."""
 
@@ -62,8 +64,12 @@ class PutFile:
         return self.decision.content
 
     def look(self, parts: Parts) -> None:
-        """See what stands there."""
-        self._seen = look(parts, self.path)
+        """See what stands there; the journal is asked only where it may know more than this process remembers."""
+        remembered = parts.views.take(parts.workspace.key(self.path))
+        self._seen = look(parts, self.path, view=remembered)
+        self.is_from_memory = remembered is not None and self._seen.adoption is None
+        if remembered is not None and not self.is_from_memory:
+            self._seen = look(parts, self.path)
 
     def adoptions(self) -> Sequence[Change]:
         """The file found, or its foreign change."""
@@ -196,9 +202,10 @@ class PutFile:
         )
 
     def finish(self, parts: Parts) -> None:
-        """Let go of the displaced file."""
+        """Let go of the displaced file, and remember what the journal knows now."""
         release(self._displaced, self._number)
         self._displaced = None
+        self._remember_view(parts)
 
     def shelve(self, parts: Parts) -> None:
         """Leave what was displaced in limbo."""
@@ -265,6 +272,16 @@ class PutFile:
         stat = parts.store.stat(self.path)
         if stat is not None and self._is_ours(stat):
             parts.facts.put(stat.identity, self.decision.facts, taken_ns=taken_ns)
+
+    def _remember_view(self, parts: Parts) -> None:
+        assert self.decision is not None
+        if self._in_buffer or self.decision.document is not None or self.seen.view.document is not None:
+            return
+        head = Head(
+            key=self.seen.key, path=self.path, version=self.version, size=len(self.content), mode=self._mode_there(),
+            number=self._number, applied=True,
+        )  # fmt: skip
+        parts.views.put(self.seen.key, View(position=self._number, head=head))
 
     def _surprise(self, content: bytes, version: str) -> Sequence[Change]:
         """The chain as it happened: the stranger's save replaced by this change a moment later."""

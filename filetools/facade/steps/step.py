@@ -112,8 +112,7 @@ def release(displaced: Displaced | None, number: int) -> None:
     """
     if displaced is None:
         return
-    # In this order: once nobody has it open for writing any more, whether it was written to is final.
-    if displaced.is_being_written() or displaced.has_changed():
-        shelve(displaced, number)
-    else:
+    if displaced.is_untouched():
         displaced.discard()
+    else:
+        shelve(displaced, number)

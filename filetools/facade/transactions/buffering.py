@@ -14,6 +14,7 @@ from filetools.editors import Documents
 from filetools.errors import ChangedMeanwhileError, FileToolsError, InvalidArgumentError
 from filetools.events import EventBus
 from filetools.facade.parts import Parts
+from filetools.facade.remembered_views import RememberedViews
 from filetools.facade.runner import Runner
 from filetools.facade.steps import MakeFolder, MoveFile, MoveFolder, PutFile, RemoveFile, RemoveFolder, Step
 from filetools.facade.transactions.acts import act
@@ -168,6 +169,7 @@ def inner_parts(parts: Parts, overlay: Overlay, tracker: TransactionTracker) -> 
         tracker=tracker,
         recovery=NoRecovery(parts.workspace, parts.store, parts.journal),
         bus=EventBus(),
+        views=RememberedViews(),
         # What further names a file has is asked at the exit, under their locks.
         settings=parts.settings.model_copy(update={"hard_links": "break"}),
     )

@@ -1,0 +1,231 @@
+"""The worker threads of one workspace: blocking work in one hop, to its end even if the caller is cancelled meanwhile."""
+
+from __future__ import annotations
+
+import asyncio
+import atexit
+import queue
+import threading
+import weakref
+from collections.abc import Callable
+from concurrent.futures import Executor, Future
+from contextlib import suppress
+from functools import partial
+from typing import Any, Final, ParamSpec, TypeVar
+
+from filetools.errors import FileToolsError, StateDamagedError, WorkspaceGoneError
+
+T = TypeVar("T")
+P = ParamSpec("P")
+
+CLOSED: Final = "it was closed"
+"""Why calls on a closed workspace fail."""
+
+
+class InFlight:
+    """Counts what has begun and not ended yet, and waits until there is nothing. Belongs to one loop."""
+
+    def __init__(self) -> None:
+        self._count = 0
+        self._waiting: asyncio.Future[None] | None = None
+
+    def begin(self) -> None:
+        """Something has begun."""
+        self._count += 1
+
+    def end(self) -> None:
+        """Something has ended."""
+        self._count -= 1
+        if not self._count and self._waiting is not None and not self._waiting.done():
+            self._waiting.set_result(None)
+
+    async def none(self) -> None:
+        """Return when nothing is in flight, however often the caller is cancelled meanwhile."""
+        is_cancelled = False
+        while self._count:
+            self._waiting = asyncio.get_running_loop().create_future()
+            try:
+                await asyncio.shield(self._waiting)
+            except asyncio.CancelledError:
+                is_cancelled = True
+        if is_cancelled:
+            raise asyncio.CancelledError
+
+
+class Hop(asyncio.Future[T]):
+    """The outcome of work in a worker thread.
+
+    A thread cannot be stopped in the middle of a system call. So a caller that is cancelled waits for the end of the work,
+    and is cancelled then: what the work holds or writes is never left to chance.
+    """
+
+    is_cancelled = False
+    """Whether its caller was cancelled meanwhile; work that takes long may ask, from any thread."""
+    thread: threading.Thread | None = None
+    """What does the work, once it has begun."""
+
+    def cancel(self, msg: Any | None = None) -> bool:
+        """Only note that the caller is cancelled; asyncio then raises CancelledError in it after the end of the work."""
+        self.is_cancelled = True
+        return False
+
+
+class WorkerPool(Executor):
+    """The worker threads of one workspace. Nothing of the product runs on the loop's default pool.
+
+    Of one loop but for `submit`, which any thread may call. Threads start when work waits for one.
+    """
+
+    def __init__(self, threads: int) -> None:
+        self.check_root: Callable[[], None] = lambda: None
+        """Raises WorkspaceGoneError if the root is gone: then the state in it is not damaged, it went along."""
+        self._most_threads = threads
+        self._threads: list[threading.Thread] = []
+        self._replaced: set[threading.Thread] = set()
+        self._work: queue.SimpleQueue[Callable[[], None] | None] = queue.SimpleQueue()
+        self._lock = threading.Lock()
+        self._unused = 0
+        self._in_flight = InFlight()
+        self._is_sealed = False
+        self._is_closed = False
+        _at_exit(self)
+
+    async def run(self, work: Callable[[], T]) -> T:
+        """Run `work` in a worker thread, in one hop, to its end even if the caller is cancelled meanwhile.
+
+        Raises:
+            WorkspaceGoneError: The workspace was closed.
+        """
+        return await self.start(work)
+
+    def start(self, work: Callable[[], T], hop: Hop[T] | None = None) -> Hop[T]:
+        """Start `work` in a worker thread; the caller sees to it that it is awaited.
+
+        Args:
+            work: What to do.
+            hop: A new one, where the work asks it whether its caller was cancelled.
+
+        Raises:
+            WorkspaceGoneError: The workspace was closed.
+        """
+        if self._is_sealed:
+            raise WorkspaceGoneError(CLOSED)
+        return self._start(work, hop)
+
+    def let_go(self, hop: Hop[T], result: T) -> None:
+        """End a hop with a result although its thread is still at work, perhaps for ever; another thread takes its place."""
+        if hop.done():
+            return
+        with self._lock:
+            if hop.thread in self._threads:
+                self._threads.remove(hop.thread)
+                self._replaced.add(hop.thread)
+        self._in_flight.end()
+        hop.set_result(result)
+
+    async def seal(self) -> None:
+        """Take no more work, and wait for what is under way: what it uses is about to be closed."""
+        self._is_sealed = True
+        await self._in_flight.none()
+
+    async def run_last(self, work: Callable[[], T]) -> T:
+        """Run `work` although the pool is sealed, to release what the others used."""
+        return await self._start(work)
+
+    def close(self) -> None:
+        """End the threads; work under way finishes first, in the background."""
+        self.shutdown(wait=False)
+
+    def submit(self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Future[T]:
+        """Run a function as of any executor, for libraries that want one."""
+        future: Future[T] = Future()
+
+        def work() -> None:
+            if future.set_running_or_notify_cancel():
+                try:
+                    future.set_result(fn(*args, **kwargs))
+                except BaseException as exc:  # noqa: BLE001 - raised again where the future is awaited
+                    future.set_exception(exc)
+
+        self._put(work)
+        return future
+
+    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
+        """End the threads after the work that waits; may be called twice."""
+        self._is_sealed = True
+        with self._lock:
+            self._is_closed = True
+            threads, self._threads = self._threads, []
+            for _ in threads:
+                self._work.put(None)
+        for thread in threads if wait else ():
+            thread.join()
+
+    def _start(self, work: Callable[[], T], hop: Hop[T] | None = None) -> Hop[T]:
+        started: Hop[T] = Hop() if hop is None else hop
+        self._put(lambda: self._do(started, work))
+        self._in_flight.begin()
+        return started
+
+    def _do(self, hop: Hop[T], work: Callable[[], T]) -> None:
+        settle: Callable[[], None]
+        hop.thread = threading.current_thread()
+        try:
+            settle = partial(hop.set_result, work())
+        except StateDamagedError as exc:
+            settle = partial(hop.set_exception, self._explained(exc))
+        except StopIteration as exc:  # which no future takes
+            settle = partial(hop.set_exception, RuntimeError(f"work raised {exc!r}"))
+        except BaseException as exc:  # noqa: BLE001 - raised again where the hop is awaited
+            settle = partial(hop.set_exception, exc)
+        with suppress(RuntimeError):  # the loop is closed, and nobody waits
+            hop.get_loop().call_soon_threadsafe(self._end, hop, settle)
+        del settle  # the traceback of an error refers to this frame
+
+    def _explained(self, error: StateDamagedError) -> BaseException:
+        try:
+            self.check_root()
+        except FileToolsError as exc:
+            return exc
+        return error
+
+    def _end(self, hop: Hop[T], settle: Callable[[], None]) -> None:
+        if not hop.done():
+            self._in_flight.end()
+            settle()
+
+    def _put(self, work: Callable[[], None]) -> None:
+        with self._lock:
+            if self._is_closed:
+                raise WorkspaceGoneError(CLOSED)
+            self._work.put(work)
+            if self._unused:
+                self._unused -= 1
+            elif len(self._threads) < self._most_threads:
+                # A daemon, because the interpreter joins all others before it runs what ends these.
+                name = f"filetools_{len(self._threads)}"
+                self._threads.append(threading.Thread(target=self._serve, name=name, daemon=True))
+                self._threads[-1].start()
+
+    def _serve(self) -> None:
+        while (work := self._work.get()) is not None:
+            work()
+            del work  # it may hold a whole file
+            with self._lock:
+                if self._replaced and threading.current_thread() in self._replaced:
+                    self._replaced.discard(threading.current_thread())
+                    return
+                if self._work.empty():
+                    self._unused += 1
+
+
+def _at_exit(pool: WorkerPool) -> None:
+    """Let work that is under way finish before the interpreter goes."""
+    reference = weakref.ref(pool)
+
+    def finish() -> None:
+        if (alive := reference()) is not None:
+            alive.shutdown()
+
+    atexit.register(finish)
+    weakref.finalize(pool, atexit.unregister, finish)
