@@ -10,7 +10,7 @@ from filetools.deferred import deferred_imports
 from filetools.errors import LockTimeoutError, PathNotFoundError
 from filetools.facade.calls import Calls
 from filetools.paths import AnyPath, WorkspacePath
-from filetools.search import ListOptions, list_page
+from filetools.search import ListOptions, list_page, rows_below
 
 if TYPE_CHECKING:
     from filetools.events import FileRead
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from filetools.facade.progress import Abort, Progress, beat_of
     from filetools.facade.requests import OnLocked, ReadRequest, View
     from filetools.facade.streaming import stream
-    from filetools.models import InfoResult, ListResult, ReadBatchResult, ReadResult
+    from filetools.models import InfoResult, ListResult, ReadBatchResult, ReadResult, Row
 else:
     deferred_imports(
         globals(),
@@ -149,6 +149,38 @@ class ReadCalls(Calls):
         )  # fmt: skip
         page = partial(list_page, self._parts.store, where, options, cursor, abort=abort)
         return await self._parts.crew.run(page)
+
+    async def walk_files(
+        self,
+        path: AnyPath = "",
+        *,
+        include_hidden: bool = True,
+        exclude: Sequence[str] | None = None,
+        use_gitignore: bool = False,
+        max_depth: int = 64,
+        all: bool = False,  # noqa: A002 - the word of the tools
+    ) -> AsyncIterator[list[Row]]:
+        """Yield all that is below a folder, in the order of `list_files`, in portions of up to 4,096 rows.
+
+        The quick way through a whole tree, for programs: each row is a path, its type ("file", "directory", "symlink" or
+        "other"), and whether calls can be given that path; a name that cannot be written as a path is shown escaped.
+        What is there throughout is given exactly once. The options are those of `list_files`.
+
+        Raises:
+            DirectoryNotFoundError, PathNotDirectoryError, InvalidArgumentError
+        """
+        where = self._runner.resolve(path, allow_root=True)
+        await self._authorise("list_files", [where], {}, change=False)
+        options = ListOptions(
+            recursive=True, include_hidden=include_hidden, exclude=tuple(exclude or ()),
+            default_excludes=() if all else self.settings.exclude, use_gitignore=use_gitignore, max_depth=max_depth,
+        )  # fmt: skip
+        portions = rows_below(self._parts.store, where, options)
+        try:
+            while rows := await self._parts.crew.run(partial(next, portions, [])):
+                yield rows
+        finally:
+            portions.close()  # the directories that it holds open
 
     async def file_info(self, path: AnyPath, *, times: bool = False) -> InfoResult:
         """Return what is known of a path; a link is described, not followed.

@@ -70,6 +70,7 @@ if TYPE_CHECKING:
     from filetools.models.words import Newline as Newline
     from filetools.models.words import OnConflict as OnConflict
     from filetools.models.words import Preset as Preset
+    from filetools.models.words import Row as Row
 else:
     __getattr__, __dir__ = deferred(
         __name__,
@@ -89,6 +90,6 @@ else:
             "filetools.models.searching": "ChangeEntry, GrepFile, GrepMatch, GrepResult, SearchResult, WatchResult",
             "filetools.models.tree_diff": "TreeChange, TreeDiffResult",
             "filetools.models.words": "STATE_DIRECTORY, VERSION_PREFIX, ActorKind, Durability, EntryType, "
-            "MirrorPolicy, MirrorStatus, Newline, OnConflict, Preset",
+            "MirrorPolicy, MirrorStatus, Newline, OnConflict, Preset, Row",
         },
     )

@@ -17,3 +17,5 @@ OnConflict = Literal["merge", "cancel", "allow", "ask", "merge_or_ask", "ask_if_
 """What a write does about an editor's unsaved text; see `FileToolsFacade.write_file`."""
 Preset = Literal["allow", "ask", "guarded", "read_only"]
 EntryType = Literal["file", "directory", "symlink", "other"]
+Row = tuple[str, EntryType, bool]
+"""An entry of a listing without a model: path, type, and False where the name on disk cannot be written as a path."""

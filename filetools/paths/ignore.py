@@ -60,14 +60,20 @@ class _Table:
 class _Expressions:
     """Rules that need an expression, the last first, in one expression for folders and one for everything else."""
 
-    __slots__ = ("_directories", "_files", "bounds", "is_empty")
+    __slots__ = ("_any", "_directories", "_files", "bounds")
 
     def __init__(self, rules: Sequence[tuple[GitPattern, str, int]]) -> None:
         newest_first = sorted(rules, key=lambda rule: -rule[2])
-        self.is_empty = not rules
+        found = "|".join(expression for _, expression, _ in rules)
+        # A slash stands before and behind each name. Most sets of names are settled by this one search.
+        self._any = re.compile(f"/(?:{found})(?=/)", re.DOTALL).search if rules else None
         self.bounds = tuple({(rule.literal, rule.slashes) for rule, _, _ in rules})
         self._directories = _compiled(newest_first)
         self._files = _compiled([rule for rule in newest_first if not rule[0].directories_only])
+
+    def may_fit(self, names: Sequence[str]) -> bool:
+        """Whether a rule may fit one of some names; False is certain."""
+        return self._any is not None and self._any(as_bytes_text(f"/{'/'.join(names)}/")) is not None
 
     def find(self, text: str, is_directory: bool) -> int:
         compiled = self._directories if is_directory else self._files
@@ -164,13 +170,11 @@ class IgnoreRules:
         if self._gate is None:
             return names
         endings, starts = self._gate
+        found = [name for name in names if name.endswith(endings) or name.startswith(starts)]
         exact, folders = self._names.any, self._names.directories
-        found = [
-            name
-            for name in names
-            if name in exact or name in folders or name.endswith(endings) or name.startswith(starts)
-        ]
-        if not self._name_expressions.is_empty:
+        if not (exact.keys().isdisjoint(names) and folders.keys().isdisjoint(names)):
+            found += [name for name in names if name in exact or name in folders]
+        if self._name_expressions.may_fit(names):
             find = self._name_expressions.find
             found += [name for name in names if find(as_bytes_text(name), True) >= 0]
         return found

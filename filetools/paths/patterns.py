@@ -6,7 +6,7 @@ Patterns are relative to the workspace root, and a backslash in them counts as a
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence, Set
 from functools import lru_cache
 from typing import Final
 
@@ -100,10 +100,13 @@ class _Rule:
         )
 
 
+_NOTHING_FOUND: Final[Set[str]] = frozenset()
+
+
 class _Names:
     """The rules that look at one name only. Lives as long as its `ExcludeRules`."""
 
-    __slots__ = ("_endings", "_exact", "_others", "_starts")
+    __slots__ = ("_endings", "_exact", "_others", "_parts", "_starts")
 
     def __init__(self, rules: Sequence[_Rule]) -> None:
         self._exact = frozenset(rule.body for rule in rules if rule.is_literal)
@@ -114,13 +117,22 @@ class _Names:
         # Comparing the literal beginnings first spares most names the expression.
         self._starts = tuple(_WILD.split(rule.body, maxsplit=1)[0] for rule in others)
         self._others = compile_all([rule.expression for rule in others]).match
+        self._parts = (*self._endings, *self._starts)
 
     def matches(self, name: str) -> bool:
         return bool(self.found([name]))
 
-    def found(self, names: Sequence[str]) -> set[str]:
+    def found(self, names: Sequence[str]) -> Set[str]:
         """Return those of the names that a rule fits."""
         exact, endings, starts, others = self._exact, self._endings, self._starts, self._others
+        if exact.isdisjoint(names):
+            # Looking at all names at once costs a tenth of looking at each; nearly always there is nothing to be found.
+            joined = "/".join(names)
+            for part in self._parts:
+                if part in joined:
+                    break
+            else:
+                return _NOTHING_FOUND
         return {
             name
             for name in names
@@ -131,7 +143,7 @@ class _Names:
 class ExcludeRules:
     """What is left out. Immutable and usable from every thread; lives as long as anybody keeps it."""
 
-    __slots__ = ("_directory_names", "_directory_paths", "_names", "_paths", "patterns")
+    __slots__ = ("_directory_names", "_directory_paths", "_names", "_paths", "is_of_names", "patterns")
 
     def __init__(self, patterns: tuple[str, ...]) -> None:
         self.patterns = patterns
@@ -141,6 +153,8 @@ class ExcludeRules:
         self._directory_names = _Names(names)
         self._paths = _paths(rules, directories_only=False, end="(?:/.*)?")
         self._directory_paths = _paths(rules, directories_only=True, end="/.*")
+        self.is_of_names = len(names) == len(rules)
+        """Whether no pattern has a slash, so that the sieves of all folders are the same."""
 
     def matches_name(self, name: str, is_directory: bool) -> bool:
         """Whether a pattern without slash matches this single name, wherever it is."""
@@ -171,7 +185,7 @@ class ExcludeRules:
 
     def in_directory(self, directory: str) -> Sieve | None:
         """Return the sieve for the names in a folder that is not left out itself; None if nothing can match."""
-        if self._paths is None and self._directory_paths is None:
+        if self.is_of_names:
             return self._sieve_names if self.patterns else None
         prefix = f"{directory}/" if directory else ""
 

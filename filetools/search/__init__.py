@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     )
     from filetools.search.folder import FolderCache
     from filetools.search.ignores import IgnoreCache, stack_above
-    from filetools.search.listing import folders_below, list_page
+    from filetools.search.listing import list_page, rows_below
     from filetools.search.names import search_files
     from filetools.search.options import ListOptions
     from filetools.search.source import Listable, OpensDirectories
@@ -29,7 +29,7 @@ else:
             "filetools.search.contents": "GrepOptions, OutputMode, Ripgrep, Unsaved, find_ripgrep, grep_page, search_text",
             "filetools.search.folder": "FolderCache",
             "filetools.search.ignores": "IgnoreCache, stack_above",
-            "filetools.search.listing": "folders_below, list_page",
+            "filetools.search.listing": "list_page, rows_below",
             "filetools.search.names": "search_files",
             "filetools.search.options": "ListOptions",
             "filetools.search.source": "Listable, OpensDirectories",
@@ -50,9 +50,9 @@ __all__ = [
     "Survey",
     "Unsaved",
     "find_ripgrep",
-    "folders_below",
     "grep_page",
     "list_page",
+    "rows_below",
     "search_files",
     "search_text",
     "stack_above",

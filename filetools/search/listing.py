@@ -2,31 +2,31 @@
 
 from __future__ import annotations
 
-import re
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Final, get_args
 
 from filetools.content.pages import CursorValue, decode_cursor, encode_cursor
 from filetools.errors import InvalidArgumentError
-from filetools.models import EntryType, ListResult, SearchResult
+from filetools.models import EntryType, ListResult, Row, SearchResult
 from filetools.paths import WorkspacePath
-from filetools.paths.lexical import MAX_PATH_BYTES
 from filetools.paths.names import escaped
 from filetools.search.folder import FolderCache
 from filetools.search.ignores import IgnoreCache
 from filetools.search.options import ListOptions
 from filetools.search.source import Abort, Facts, Listable, Source
-from filetools.search.walk import OrderedWalk, Row
+from filetools.search.walk import OrderedWalk
 
 FOLDERS: Final = FolderCache()
 """Shared by all listings of the process."""
 IGNORES: Final = IgnoreCache()
 
+FIRST_PORTION: Final = 256
+LARGEST_PORTION: Final = 4_096
+"""Rows made in one go, in some 10 ms."""
+
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
-_UNADDRESSABLE: Final = re.compile(r"[\\\ud800-\udfff]|\A[A-Za-z]:|\A\s+\Z")
-_SUSPICIOUS: Final = re.compile(r"[\\:]")
 _START_AGAIN: Final = "Pass next_cursor with the arguments of the first page, or leave it out to start again."
 
 Wanted = Callable[[str], bool]
@@ -67,25 +67,28 @@ def list_page(
         return page.build(walk, cursor, total=None if options.recursive else walk.total())
 
 
-def folders_below(
+def rows_below(
     store: Listable, path: WorkspacePath, options: ListOptions, *, abort: Abort | None = None
-) -> Iterator[str]:
-    """Yield the folders that a listing shows, in its order.
+) -> Generator[list[Row], None, None]:
+    """Yield all that a listing shows, in its order, in portions: the first small, the others of up to 4,096 rows.
+
+    Closing the iterator ends the walk.
 
     Args:
         store: What to list.
-        path: The folder; not yielded itself.
-        options: What to show; `limit` says nothing here.
+        path: The folder.
+        options: What to show; `limit` and `details` say nothing here.
         abort: As for `list_page`.
 
     Raises:
         DirectoryNotFoundError, PathNotDirectoryError, SymlinkNotAllowedError, AccessDeniedError: Of the folder itself.
         AbortedError: `abort` said so.
     """
-    source = Source(store, FOLDERS, abort, "Listing")
+    source, count = Source(store, FOLDERS, abort, "Listing"), FIRST_PORTION
     with OrderedWalk(source, path, options, options.rules(), IGNORES) as walk:
-        while rows := walk.take(options.limit):
-            yield from (found for found, _, kind in rows if kind == "directory")
+        while rows := walk.take(count):
+            yield [row if row[2] else (escaped(row[0]), row[1], False) for row in rows]
+            count = min(2 * count, LARGEST_PORTION)
 
 
 class Page:
@@ -129,7 +132,7 @@ class Page:
         }
 
     def _encode(self, row: Row) -> str:
-        path, _, kind = row
+        path, kind, _ = row
         relative = path[len(self._path) + 1 :] if self._path else path
         place: dict[str, CursorValue] = {"after": str(relative), "type": kind, "of": self._fingerprint}
         return encode_cursor(place | ({"found": self._found} if self._counts else {}))
@@ -151,40 +154,27 @@ class Page:
         raise InvalidArgumentError("bad cursor", suggested_action=_START_AGAIN)
 
     def _entries(self, rows: Sequence[Row]) -> list[dict[str, object]]:
-        entries: list[dict[str, object]] = [{"name": name, "path": path, "type": kind} for path, name, kind in rows]
+        entries: list[dict[str, object]] = [
+            {"name": path[path.rfind("/") + 1 :], "path": path, "type": kind} for path, kind, _ in rows
+        ]
         if self._options.details:
-            entries = self._detailed(rows, entries)
-        # Looking at all at once is quicker; nearly always none is strange.
-        paths = [path for path, _, _ in rows]
-        joined = "\n".join(paths)
-        is_plain = joined.isascii() and self._path and max(map(len, paths), default=0) <= MAX_PATH_BYTES
-        if not is_plain or _SUSPICIOUS.search(joined):
-            for entry in entries:
-                _mark(entry)
-        return entries
+            self._add_details(entries)
+        for entry, (path, _, can_be_addressed) in zip(entries, rows, strict=True):
+            if not can_be_addressed:
+                entry.update(name=escaped(str(entry["name"])), path=escaped(path), addressable=False)
+        # With details, whatever vanished since it was seen is left out.
+        return [entry for entry in entries if "modified" in entry] if self._options.details else entries
 
-    def _detailed(self, rows: Sequence[Row], entries: Sequence[dict[str, object]]) -> list[dict[str, object]]:
+    def _add_details(self, entries: Sequence[dict[str, object]]) -> None:
         by_parent: defaultdict[str, dict[str, dict[str, object]]] = defaultdict(dict)
-        for (path, name, _), entry in zip(rows, entries, strict=True):
+        for entry in entries:
+            path, name = str(entry["path"]), str(entry["name"])
             by_parent[path[: -len(name) - 1]][name] = entry
         for parent, named in by_parent.items():
             facts = self._source.facts(WorkspacePath(parent), list(named))
             for entry, one in zip(named.values(), facts, strict=True):
                 if one is not None:
                     _add_facts(entry, one)
-        # Whatever vanished since it was seen is left out.
-        return [entry for entry in entries if "modified" in entry]
-
-
-def is_addressable(path: str) -> bool:
-    """Whether a path as the disk has it can be written as a path of a call."""
-    return not _UNADDRESSABLE.search(path) and len(path.encode("utf-8", "surrogateescape")) <= MAX_PATH_BYTES
-
-
-def _mark(entry: dict[str, object]) -> None:
-    path = str(entry["path"])
-    if not is_addressable(path):
-        entry.update(name=escaped(str(entry["name"])), path=escaped(path), addressable=False)
 
 
 def _add_facts(entry: dict[str, object], facts: Facts) -> None:

@@ -6,15 +6,16 @@ No walk calls itself, so depth costs no stack, and no walk follows a link.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Final, Self
 
-from filetools.dataclass import dataclass
 from filetools.errors import AbortedError, AccessDeniedError
-from filetools.models import EntryType
-from filetools.paths import WorkspacePath
+from filetools.models import EntryType, Row
+from filetools.paths import ROOT, WorkspacePath
 from filetools.paths.ignore import IGNORE_FILE, IgnoreStack
+from filetools.paths.lexical import MAX_PATH_BYTES
 from filetools.paths.patterns import ExcludeRules, Sieve
 from filetools.search.folder import Folder, combined, is_ours, position_after, position_before
 from filetools.search.ignores import IgnoreCache, load_rules, stack_above
@@ -22,44 +23,54 @@ from filetools.search.options import ListOptions
 from filetools.search.source import GONE, LOOK_EVERY, Abort, Listable, Source
 from filetools.stores.store import ScanEntry
 
-Row = tuple[str, str, EntryType]
-"""Path relative to the root, name, and type of one entry, as the disk has them."""
-
 MAX_KEPT: Final = 16
 """Most descriptors that a walk keeps; in deeper trees the upper folders are opened again."""
 LOOKED_AT: Final = 256
 """Fewest names that are sieved at a time."""
+SHORT_PATH: Final = 700
+"""A folder whose path has no more characters makes no path too long, at four bytes each and a name of 255 bytes."""
+_UNADDRESSABLE: Final = re.compile(r"[\\\ud800-\udfff]|\A[A-Za-z]:|\A\s+\Z")
 
 
-@dataclass(slots=True)
+def is_addressable(path: str) -> bool:
+    """Whether a path as the disk has it can be written as a path of a call."""
+    return not _UNADDRESSABLE.search(path) and len(path.encode("utf-8", "surrogateescape")) <= MAX_PATH_BYTES
+
+
 class _Level:
     """A folder on the way down; read when its first entry is wanted."""
 
-    path: WorkspacePath
-    stack: IgnoreStack
+    # What most folders leave as it is stands here: a walk makes one object for every folder.
     folder: Folder | None = None
+    is_plain = False
+    """Whether every path in it can be addressed, without a look at each."""
     sieve: Sieve | None = None
     directories: Sequence[str] = ()
     """Visible subfolders."""
-    directory: int = 0
+    directory = 0
     """Position among them."""
-    other: int = 0
+    other = 0
     """Position among the others; they come when the subfolders are through."""
     descriptor: int | None = None
     """Kept while there are subfolders to open through it."""
+
+    def __init__(self, path: str, stack: IgnoreStack, can_be_addressed: bool) -> None:
+        self.path = path
+        self.prefix = path + "/" if path else ""
+        self.stack = stack
+        self.can_be_addressed = can_be_addressed
 
     def close(self) -> None:
         if self.descriptor is not None:
             os.close(self.descriptor)
             self.descriptor = None
 
-    @property
-    def prefix(self) -> str:
-        return f"{self.path}/" if self.path else ""
-
 
 class OrderedWalk:
-    """The entries below a folder in the order of listings. Lives for one page, inside a `with` block."""
+    """The entries below a folder in the order of listings, with their paths as the disk has them.
+
+    Lives for one page, or one pass through the tree, inside a `with` block; used by one thread at a time.
+    """
 
     def __init__(
         self,
@@ -78,6 +89,8 @@ class OrderedWalk:
         self._rules = rules
         self._ignores = cache
         self._hidden: Sieve | None = None if options.include_hidden else _without_hidden
+        self._usual = combined((self._hidden, rules.in_directory(ROOT)))
+        """Sieve of every folder where no ignore file holds, if the patterns are of names alone."""
         self._depth = options.max_depth if options.recursive else 1
         self._levels: list[_Level] = []
         self._path = path
@@ -86,7 +99,7 @@ class OrderedWalk:
         """Read the folder itself; of it alone a failure is the caller's."""
         source, options = self._source, self._options
         stack = stack_above(source.store, self._path, self._ignores) if options.use_gitignore else IgnoreStack()
-        top = _Level(self._path, stack)
+        top = _Level(self._path, stack, is_addressable(self._path))
         folder, top.descriptor = source.folder(self._path)
         self._levels.append(top)
         try:
@@ -108,7 +121,7 @@ class OrderedWalk:
     def total(self) -> int:
         """Return how many entries the folder itself has; only of a walk that is not recursive."""
         folder = self._levels[0].folder
-        return 0 if folder is None else len(folder)
+        return 0 if folder is None else folder.size
 
     def resume(self, relative: str, kind: EntryType, *, again: bool = False) -> None:
         """Go on behind an entry, which may be gone by now.
@@ -121,7 +134,7 @@ class OrderedWalk:
         names = relative.split("/")
         for depth, name in enumerate(names, start=1):
             level = self._levels[-1]
-            folder = self._folder_of(level)
+            folder = level.folder or self._read(level)
             if depth == len(names) and kind != "directory":
                 level.directory = len(level.directories)
                 level.other = (position_before if again else position_after)(folder.others, name)
@@ -130,7 +143,8 @@ class OrderedWalk:
             is_there = level.directory > 0 and level.directories[level.directory - 1] == name
             if depth >= self._depth or not is_there:
                 return
-            self._levels.append(_Level(level.path.child(name), level.stack))
+            path = level.prefix + name
+            self._push(_Level(path, level.stack, level.is_plain or is_addressable(path)))
 
     def take(self, count: int, wanted: Callable[[str], bool] | None = None) -> list[Row]:
         """Return the next entries; fewer only at the end.
@@ -139,60 +153,96 @@ class OrderedWalk:
             count: How many.
             wanted: Given the path of an entry, whether it counts; its subfolders are visited anyway.
         """
+        if wanted is None:
+            return self._next(count)
         rows: list[Row] = []
-        while self._levels and len(rows) < count:
-            level = self._levels[-1]
-            folder = self._folder_of(level)
-            if level.directory < len(level.directories):
-                found = [self._next_directory(level)]
-            else:
-                found = _next_others(level, folder, count - len(rows))
-                if level.other >= len(folder.others):
-                    self._levels.pop().close()
-            rows += found if wanted is None else [row for row in found if wanted(row[0])]
+        while len(rows) < count and (found := self._next(count - len(rows))):
+            rows += [row for row in found if wanted(row[0])]
         return rows
 
-    def _next_directory(self, level: _Level) -> Row:
-        name = level.directories[level.directory]
-        level.directory += 1
-        path = level.path.child(name)
-        if len(self._levels) < self._depth:
-            self._levels.append(_Level(path, level.stack))
-        return (path, name, "directory")
+    def _next(self, count: int) -> list[Row]:
+        rows: list[Row] = []
+        levels, depth = self._levels, self._depth
+        while levels and len(rows) < count:
+            level = levels[-1]
+            folder = level.folder or self._read(level)
+            if level.directory < len(level.directories):
+                path = level.prefix + level.directories[level.directory]
+                level.directory += 1
+                can_be_addressed = level.is_plain or is_addressable(path)
+                rows.append((path, "directory", can_be_addressed))
+                if len(levels) < depth:
+                    rows += self._enter(level, path, can_be_addressed, count - len(rows))
+                continue
+            rows += _next_others(level, folder, count - len(rows))
+            if level.other >= len(folder.others):
+                levels.pop().close()
+        return rows
 
-    def _folder_of(self, level: _Level) -> Folder:
-        if level.folder is not None:
-            return level.folder
-        depth = len(self._levels)
-        above = self._levels[-2].descriptor if depth > 1 else None
-        try:
-            folder, level.descriptor = self._source.folder(level.path, above)
-        except GONE as exc:
-            if isinstance(exc, AccessDeniedError):
-                self._on_closed(exc)
-            folder = Folder((), (), {})
-        if depth > MAX_KEPT:
-            self._levels[depth - 1 - MAX_KEPT].close()
+    def _enter(self, above: _Level, path: str, can_be_addressed: bool, left: int) -> list[Row]:
+        """Go into a folder; return all of one without subfolders, if there is room, and keep nothing of it.
+
+        Most folders are of that kind, and a level for each would take a fifth of the time of a walk.
+        """
+        folder, descriptor = None, None
+        if left:
+            folder, descriptor = self._folder(path, above.descriptor)
+            if not folder.directories and len(folder.others) <= left and not self._has_rules(folder):
+                if descriptor is not None:
+                    os.close(descriptor)
+                sieve = self._sieve(path, above.stack)
+                names = folder.others if sieve is None else sieve(folder.others, False)
+                is_plain = above.is_plain and folder.is_plain and len(path) <= SHORT_PATH
+                return _rows(path + "/", names, folder.kinds, is_plain=is_plain)
+        level = _Level(path, above.stack, can_be_addressed)
+        if folder is not None:
+            level.descriptor = descriptor
+            self._fill(level, folder)
+        self._push(level)
+        return []
+
+    def _push(self, level: _Level) -> None:
+        self._levels.append(level)
+        if len(self._levels) > MAX_KEPT:
+            self._levels[-1 - MAX_KEPT].close()
+
+    def _read(self, level: _Level) -> Folder:
+        folder, level.descriptor = self._folder(level.path, self._levels[-2].descriptor)
         self._fill(level, folder)
         return folder
 
+    def _folder(self, path: str, above: int | None) -> tuple[Folder, int | None]:
+        try:
+            return self._source.folder(path, above)
+        except GONE as exc:
+            if isinstance(exc, AccessDeniedError):
+                self._on_closed(exc)
+            return Folder((), (), {}), None
+
     def _fill(self, level: _Level, folder: Folder) -> None:
-        if self._options.use_gitignore and folder.has_file(IGNORE_FILE):
-            rules = load_rules(self._source.store, level.path, self._ignores)
+        if self._has_rules(folder):
+            rules = load_rules(self._source.store, WorkspacePath(level.path), self._ignores)
             level.stack = level.stack.push(rules) if rules is not None else level.stack
         level.folder = folder
-        sieves = (self._hidden, self._rules.in_directory(level.path), level.stack.in_directory(level.path))
-        level.sieve = combined(sieves)
+        level.is_plain = folder.is_plain and level.can_be_addressed and len(level.path) <= SHORT_PATH
+        level.sieve = sieve = self._sieve(level.path, level.stack)
         level.directories = folder.directories
-        if level.sieve is not None and level.directories:
-            level.directories = level.sieve(level.directories, True)
+        if sieve is not None and level.directories:
+            level.directories = sieve(level.directories, True)
         if not level.directories:
             level.close()
+
+    def _has_rules(self, folder: Folder) -> bool:
+        return self._options.use_gitignore and folder.has_file(IGNORE_FILE)
+
+    def _sieve(self, path: str, stack: IgnoreStack) -> Sieve | None:
+        if self._rules.is_of_names and not stack.levels:
+            return self._usual
+        return combined((self._hidden, self._rules.in_directory(path), stack.in_directory(path)))
 
 
 def _next_others(level: _Level, folder: Folder, count: int) -> list[Row]:
     """Return up to `count` of the next entries that are no folders; perhaps none of some that are hidden."""
-    prefix, kinds = level.prefix, folder.kinds
     looked_at = count if level.sieve is None else max(count, LOOKED_AT)
     names = folder.others[level.other : level.other + looked_at]
     level.other += len(names)
@@ -201,9 +251,14 @@ def _next_others(level: _Level, folder: Folder, count: int) -> list[Row]:
         if len(names) > count:
             names = names[:count]
             level.other = position_after(folder.others, names[-1])
-    if not kinds:
-        return [(prefix + name, name, "file") for name in names]
-    return [(prefix + name, name, kinds.get(name, "file")) for name in names]
+    return _rows(level.prefix, names, folder.kinds, is_plain=level.is_plain)
+
+
+def _rows(prefix: str, names: Sequence[str], kinds: Mapping[str, EntryType], *, is_plain: bool) -> list[Row]:
+    if is_plain and not kinds:
+        return [(prefix + name, "file", True) for name in names]
+    rows = [(prefix + name, kinds.get(name, "file")) for name in names]
+    return [(path, kind, is_plain or is_addressable(path)) for path, kind in rows]
 
 
 def _without_hidden(names: Sequence[str], _is_directory: bool) -> Sequence[str]:

@@ -9,6 +9,7 @@ import logging
 import time
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import TYPE_CHECKING, Annotated, Any, Final, Generic, TypeVar
 
 from pydantic import Field
@@ -18,7 +19,7 @@ from filetools.deferred import deferred_imports
 from filetools.errors import AbortedError, FileToolsError, InternalError
 from filetools.models import GrepResult
 from filetools.paths import ROOT
-from filetools.search import GrepOptions, ListOptions, folders_below, grep_page, walk_tree
+from filetools.search import GrepOptions, ListOptions, grep_page, rows_below, walk_tree
 from filetools.tools.arguments import Parameters, parse_arguments
 from filetools.tools.files import Files
 from filetools.tools.quoting import Answer, limited, present
@@ -211,8 +212,8 @@ async def _discover(caller: ContextCaller, given: Discover) -> Answer:
     )  # fmt: skip
 
     def work(folder: ProjectFolder) -> Answer:
-        found = folders_below(folder.reads, ROOT, options, abort=caller.is_aborted)
-        return manifests.discovered(folder, ["", *found])
+        rows = chain.from_iterable(rows_below(folder.reads, ROOT, options, abort=caller.is_aborted))
+        return manifests.discovered(folder, ["", *(path for path, kind, _ in rows if kind == "directory")])
 
     return await caller.look("discover_projects", given, work, path="")
 

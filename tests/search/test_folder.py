@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -14,6 +15,7 @@ from filetools.search.folder import (
     sort_key,
     sorted_folder,
 )
+from filetools.search.walk import is_addressable
 
 WIDE = Folder([], [str(number) for number in range(MIN_CACHED_NAMES)], {})
 OLD: Identity = (1, 2, 1_000, 2_000)
@@ -83,3 +85,16 @@ def test_position_after_a_name_that_may_be_missing(names: list[str], name: str) 
 def test_own_names_are_left_out() -> None:
     names = [".filetools", "FILETO~1", ".Filetools", ".fileTools.", ".ft-0123456789abcdef", "~", "filetools", ".ft-x"]
     assert sorted_folder(names, [], {}).directories == [".ft-x", "filetools", "~"]
+
+
+@given(st.lists(st.text(alphabet="aZ.~:\\ \t\x01é\udcff", min_size=1, max_size=3), unique=True))
+def test_every_path_in_a_plain_folder_can_be_addressed(names: list[str]) -> None:
+    folder = sorted_folder(names[:2], names[2:], {})
+    if folder.is_plain:
+        shown = [*folder.directories, *folder.others]
+        assert all(is_addressable(f"{above}{name}") for above in ("", "a/") for name in shown)
+
+
+@pytest.mark.parametrize("name", ["a b", "a.txt", ".hidden", "Ab-c_(1)+x", "a~"])
+def test_a_folder_of_usual_names_is_plain(name: str) -> None:
+    assert sorted_folder([".filetools"], [name], {}).is_plain

@@ -15,7 +15,7 @@ from filetools.errors import (
     NotRegularFileError,
     PathNotFoundError,
 )
-from filetools.models import GrepResult
+from filetools.models import GrepResult, Row
 from filetools.paths import WorkspacePath
 from filetools.paths.names import escaped
 from filetools.search.contents.candidates import Candidates
@@ -24,9 +24,9 @@ from filetools.search.contents.matcher import Matcher, plain_lines
 from filetools.search.contents.options import GrepOptions
 from filetools.search.contents.reading import FileReader
 from filetools.search.contents.unsaved import Unsaved, merged, place_of, without_file
-from filetools.search.listing import FOLDERS, IGNORES, is_addressable
+from filetools.search.listing import FOLDERS, IGNORES
 from filetools.search.source import GONE, Abort, Listable, Source
-from filetools.search.walk import OrderedWalk, Row
+from filetools.search.walk import OrderedWalk, is_addressable
 
 ROWS: Final = 512
 """Entries taken from the walk at a time."""
@@ -148,7 +148,7 @@ class _Page:
             return
         if facts is not None and facts.type not in ("directory", "file"):
             raise NotRegularFileError(self._path)
-        for path, _, kind in self._walked(stack):
+        for path, kind, _ in self._walked(stack):
             if kind != "file":
                 continue
             self._below += 1

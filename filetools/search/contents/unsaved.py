@@ -6,14 +6,13 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import field
 
 from filetools.dataclass import dataclass
-from filetools.models import EntryType
+from filetools.models import EntryType, Row
 from filetools.paths import WorkspacePath
 from filetools.paths.patterns import ExcludeRules
 from filetools.search.folder import sort_key
 from filetools.search.ignores import IgnoreCache, stack_above
 from filetools.search.options import ListOptions
 from filetools.search.source import Listable
-from filetools.search.walk import Row
 
 Place = tuple[tuple[int, str, str], ...]
 """Where a file stands in the order of listings."""
@@ -67,7 +66,7 @@ def merged(rows: Iterator[Row], more: list[str]) -> Iterator[Row]:
     """Yield rows with paths that have no file, each in its place."""
     left = [(place_of(path), path) for path in more]
     for row in rows:
-        while left and left[0][0] < place_of(row[0], row[2]):
+        while left and left[0][0] < place_of(row[0], row[1]):
             yield _row(left.pop(0)[1])
         yield row
     for _, path in left:
@@ -75,4 +74,4 @@ def merged(rows: Iterator[Row], more: list[str]) -> Iterator[Row]:
 
 
 def _row(path: str) -> Row:
-    return (path, path.rpartition("/")[2], "file")
+    return (path, "file", True)
