@@ -12,6 +12,7 @@ if TYPE_CHECKING:
         diff_lines,
         minimal_edits,
         patch_of_edits,
+        refined,
         structured_patch,
         unified_diff,
     )
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
         insert_lines,
         insert_lines_in_bytes,
         joined,
+        spliced,
     )
     from filetools.content.elision import left_out
     from filetools.content.ends import ends_like, split_lines, with_ends
@@ -34,11 +36,12 @@ if TYPE_CHECKING:
     from filetools.content.line_index import LineIndex, LineIndexCache
     from filetools.content.lines import count_lines, newline_of
     from filetools.content.merging import BytesMerge, Conflict, MergeResult, merge, merge_bytes, merge_keeping
+    from filetools.content.offsets import is_exact
     from filetools.content.pages import CursorValue, decode_cursor, encode_cursor
     from filetools.content.paging import OutOfRangeError, PagedText, TextWindow, WindowMode
     from filetools.content.patches import apply_file_patch, parse_patch
     from filetools.content.ranges import read_byte_range, read_text_range
-    from filetools.content.text_edits import TextEdit, apply_text_edits, composed, in_utf16, splice
+    from filetools.content.text_edits import TextEdit, apply_text_edits, composed, in_utf16, splice, tally_after
     from filetools.content.transforming import inverse, moved, transform
     from filetools.content.whole import is_one_character, whole_start
     from filetools.content.window import Window
@@ -50,10 +53,10 @@ else:
         {
             "filetools.content.byte_source": "ByteSource, MemorySource",
             "filetools.content.diff": "Hunk, PatchHunk, diff_lines, minimal_edits, "
-            "patch_of_edits, structured_patch, unified_diff",
+            "patch_of_edits, refined, structured_patch, unified_diff",
             "filetools.content.edits": "BytesOutcome, Edit, EditOutcome, apply_edits, "
             "apply_edits_to_bytes, insert_lines, "
-            "insert_lines_in_bytes, joined",
+            "insert_lines_in_bytes, joined, spliced",
             "filetools.content.elision": "left_out",
             "filetools.content.ends": "ends_like, split_lines, with_ends",
             "filetools.content.facts": "ContentFacts, FactsCache, describe, inspect, text_of, version_of",
@@ -63,11 +66,12 @@ else:
             "filetools.content.line_index": "LineIndex, LineIndexCache",
             "filetools.content.lines": "count_lines, newline_of",
             "filetools.content.merging": "BytesMerge, Conflict, MergeResult, merge, merge_bytes, merge_keeping",
+            "filetools.content.offsets": "is_exact",
             "filetools.content.pages": "CursorValue, decode_cursor, encode_cursor",
             "filetools.content.paging": "OutOfRangeError, PagedText, TextWindow, WindowMode",
             "filetools.content.patches": "apply_file_patch, parse_patch",
             "filetools.content.ranges": "read_byte_range, read_text_range",
-            "filetools.content.text_edits": "TextEdit, apply_text_edits, composed, in_utf16, splice",
+            "filetools.content.text_edits": "TextEdit, apply_text_edits, composed, in_utf16, splice, tally_after",
             "filetools.content.transforming": "inverse, moved, transform",
             "filetools.content.whole": "is_one_character, whole_start",
             "filetools.content.window": "Window",
@@ -125,6 +129,7 @@ __all__ = [
     "insert_lines_in_bytes",
     "inspect",
     "inverse",
+    "is_exact",
     "is_one_character",
     "joined",
     "left_out",
@@ -139,10 +144,13 @@ __all__ = [
     "read_byte_range",
     "read_lines",
     "read_text_range",
+    "refined",
     "sniff",
     "splice",
+    "spliced",
     "split_lines",
     "structured_patch",
+    "tally_after",
     "text_of",
     "to_wire",
     "transform",

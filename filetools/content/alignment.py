@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from filetools.content.envelopes import outermost_ways
-from filetools.content.myers import Ids, kept_elements
+from filetools.content.myers import Ids, common_prefix, common_suffix, kept_elements
 from filetools.content.sliding import settle
 from filetools.dataclass import dataclass
 
@@ -36,6 +36,17 @@ def numbered(*sequences: Sequence[str]) -> list[list[int]]:
     """Return the sequences with each element replaced by a number, the same for the same element."""
     numbers: dict[str, int] = {}
     return [[numbers.setdefault(element, len(numbers)) for element in sequence] for sequence in sequences]
+
+
+def differences(old: Sequence[str], new: Sequence[str], *, max_cost: int) -> list[Span]:
+    """Return where two sequences differ, as `late_spans` does of their numbers."""
+    head = common_prefix(old, new)
+    tail = common_suffix(old, new, head)
+    removed, added = old[head : len(old) - tail], new[head : len(new) - tail]
+    if removed and added and not set(removed).isdisjoint(added):
+        return late_spans(*numbered(old, new), max_cost=max_cost)
+    # Nothing between the equal ends is in both. As the equal start is as long as can be, the place is the last one, too.
+    return [(head, len(old) - tail, head, len(new) - tail)] if removed or added else []
 
 
 def late_spans(old: Ids, new: Ids, *, max_cost: int) -> list[Span]:

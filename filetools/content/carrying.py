@@ -11,8 +11,8 @@ from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from filetools.content.alignment import MAX_COST, late_spans, numbered
-from filetools.content.myers import common_prefix
+from filetools.content.alignment import MAX_COST, differences
+from filetools.content.myers import common_prefix, common_suffix
 
 _LIKE: Final = str.maketrans(
     dict.fromkeys("\u2018\u2019\u201a\u201b", "'")
@@ -44,7 +44,7 @@ def carried(old: Sequence[str], new: Sequence[str], there: Sequence[str]) -> lis
     known = _plain_ones(old, there)
     made: list[str] = []
     at = 0
-    for old_start, old_end, new_start, new_end in late_spans(*numbered(old, new), max_cost=MAX_COST):
+    for old_start, old_end, new_start, new_end in differences(old, new, max_cost=MAX_COST):
         made += there[at:old_start]
         at = old_end
         sides = old[old_start:old_end], new[new_start:new_end], there[old_start:old_end]
@@ -62,7 +62,7 @@ def _changed(old: Sequence[str], new: Sequence[str], there: Sequence[str], known
     """Return changed lines: their first and last characters as the file has them where the change keeps those."""
     before, after, its = "\n".join(old), "\n".join(new), "\n".join(there)
     head = common_prefix(before, after)
-    tail = common_prefix(before[head:][::-1], after[head:][::-1])
+    tail = common_suffix(before, after, head)
     places = _Places(old, there)
     left, right = places.behind(head), places.ahead(len(before) - tail)
     middle = _rewritten(

@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Final
 
-from filetools.content.alignment import MAX_COST, Span, late_spans, numbered
+from filetools.content.alignment import MAX_COST, Span, differences
 from filetools.content.ends import end_of, mark_of, split_at, split_lines, without_end
-from filetools.content.myers import common_prefix
+from filetools.content.myers import common_prefix, common_suffix
 from filetools.content.names import quoted_name
 from filetools.content.text_edits import TextEdit, apply_text_edits
 from filetools.content.words import split_words, starts_of
@@ -67,7 +67,7 @@ def diff_lines(old: Sequence[str], new: Sequence[str], *, max_cost: int = MAX_CO
     """
     return [
         Hunk(old_start=span[0], old_end=span[1], new_start=span[2], new_end=span[3])
-        for span in late_spans(*numbered(old, new), max_cost=max_cost)
+        for span in differences(old, new, max_cost=max_cost)
     ]
 
 
@@ -180,13 +180,24 @@ def minimal_edits(old_text: str, new_text: str) -> list[TextEdit]:
     Changed lines are compared by words, and each changed word is cut to its changed characters. No edit parts a CRLF
     or, since texts are sequences of code points, a surrogate pair.
     """
+    if old_text == new_text:
+        return []
     old, new = split_lines(old_text), split_lines(new_text)
     at = starts_of(old)
     edits: list[TextEdit] = []
-    for span in late_spans(*numbered(old, new), max_cost=MAX_COST):
+    for span in differences(old, new, max_cost=MAX_COST):
         before, after = "".join(old[span[0] : span[1]]), "".join(new[span[2] : span[3]])
         edits += _word_edits(before, after, at[span[0]])
     return edits
+
+
+def refined(text: str, edits: Sequence[TextEdit]) -> list[TextEdit]:
+    """Return edits of whole lines of a text as small ones, without comparing anything but those lines."""
+    return [
+        TextEdit(edit.start + one.start, edit.start + one.end, one.text)
+        for edit in edits
+        for one in minimal_edits(text[edit.start : edit.end], edit.text)
+    ]
 
 
 def _word_edits(before: str, after: str, offset: int) -> Iterator[TextEdit]:
@@ -195,7 +206,7 @@ def _word_edits(before: str, after: str, offset: int) -> Iterator[TextEdit]:
         return
     old, new = split_words(before), split_words(after)
     at = starts_of(old)
-    for span in late_spans(*numbered(old, new), max_cost=_MAX_WORD_COST):
+    for span in differences(old, new, max_cost=_MAX_WORD_COST):
         yield _trimmed("".join(old[span[0] : span[1]]), "".join(new[span[2] : span[3]]), offset + at[span[0]])
 
 
@@ -203,7 +214,7 @@ def _trimmed(before: str, after: str, offset: int) -> TextEdit:
     head = common_prefix(before, after)
     if before[head - 1 : head] == "\r":
         head -= 1
-    tail = common_prefix(before[head:][::-1], after[head:][::-1])
+    tail = common_suffix(before, after, head)
     if before[len(before) - tail : len(before) - tail + 1] == "\n":
         tail -= 1
     return TextEdit(offset + head, offset + len(before) - tail, after[head : len(after) - tail])
@@ -216,7 +227,7 @@ def _hunks(old: list[str], new: list[str], context: int, shown: _Shown) -> list[
 def _grouped(old: list[str], new: list[str], context: int) -> Iterator[list[Span]]:
     """Yield the changes that share a hunk, because no more unchanged lines lie between them than their context."""
     group: list[Span] = []
-    for span in late_spans(*numbered(old, new), max_cost=MAX_COST):
+    for span in differences(old, new, max_cost=MAX_COST):
         if group and span[0] - group[-1][1] > 2 * context:
             yield group
             group = []
@@ -247,11 +258,10 @@ def _patch_hunk(old: list[str], new: list[str], spans: list[Span], context: int,
     )
 
 
-def _marked(mark: str, lines: Sequence[str], shown: _Shown) -> Iterator[str]:
-    for line in lines:
-        yield mark + shown(line)
-        if not end_of(line):
-            yield NO_END
+def _marked(mark: str, lines: Sequence[str], shown: _Shown) -> list[str]:
+    marked = [mark + shown(line) for line in lines]
+    # Only the last line of a text can be without end.
+    return [*marked, NO_END] if lines and not end_of(lines[-1]) else marked
 
 
 def _without_line_feed(line: str) -> str:

@@ -14,9 +14,9 @@ from typing import Any, Final, TypeVar
 from filetools.content.around import lines_around
 from filetools.content.closest import closest_region
 from filetools.content.diff import minimal_edits
-from filetools.content.ends import end_after, end_before, end_of, ends_like, split_lines, with_ends
+from filetools.content.ends import end_after, end_before, end_of, ends_like, mark_of, with_ends
 from filetools.content.formats import TextFormat, decode
-from filetools.content.lines import newline_of
+from filetools.content.lines import count_lines, newline_of
 from filetools.content.matching import lines_at, matches_of
 from filetools.content.normalizing import meant_by
 from filetools.content.text_edits import TextEdit, apply_text_edits, composed, splice
@@ -61,6 +61,8 @@ class BytesOutcome:
     """What edits or a patch made of a file."""
 
     content: bytes
+    before: str
+    """The text before."""
     outcome: EditOutcome
 
 
@@ -129,8 +131,18 @@ def apply_edits_to_bytes(content: bytes, text_format: TextFormat, edits: Sequenc
         EditNotFoundError: As `apply_edits`.
         EditAmbiguousError: As `apply_edits`.
     """
-    outcome = apply_edits(decode(content, text_format, path=path), edits, path=path)
-    return BytesOutcome(content=splice(content, text_format, outcome.spans, path=path), outcome=outcome)
+    text = decode(content, text_format, path=path)
+    return spliced(content, text, text_format, apply_edits(text, edits, path=path), path=path)
+
+
+def spliced(content: bytes, text: str, text_format: TextFormat, outcome: EditOutcome, *, path: str) -> BytesOutcome:
+    """Return the bytes of a file after what was made of its text; only the bytes of replaced characters change.
+
+    Raises:
+        EncodingError: New text has a character the encoding lacks.
+    """
+    made = splice(content, text, text_format, outcome.spans, path=path)
+    return BytesOutcome(content=made, before=text, outcome=outcome)
 
 
 def insert_lines(text: str, line: int, new_text: str) -> EditOutcome:
@@ -146,16 +158,18 @@ def insert_lines(text: str, line: int, new_text: str) -> EditOutcome:
     Raises:
         InvalidArgumentError: The text has no such line, or there is nothing to insert.
     """
-    lines = split_lines(text)
-    if not 0 <= line <= len(lines):
-        raise InvalidArgumentError(f"No line {line} to insert behind: the file has {len(lines)} lines")
+    # No more of the text is taken apart than stands before the place.
+    before = text.split(mark_of(text), max(line, 0))
+    is_open = len(before) == line and before[-1] != ""
+    if line < 0 or (len(before) <= line and not is_open):
+        raise InvalidArgumentError(f"No line {line} to insert behind: the file has {count_lines(text)} lines")
     if not new_text:
         raise InvalidArgumentError("Nothing to insert")
-    place = sum(map(len, lines[:line]))
+    place = len(text) if is_open else len(text) - len(before[-1])
     neighbour = end_before(text, place) or end_after(text, place)
     new = new_text if "\r" in new_text or not neighbour else with_ends(new_text, neighbour)
     end = neighbour or end_of(new) or "\n"
-    if line and not end_of(lines[line - 1]):
+    if is_open:
         new = end + new.removesuffix(end_of(new))
     elif not end_of(new):
         new += end
@@ -172,8 +186,8 @@ def insert_lines_in_bytes(
         EncodingError: As `apply_edits_to_bytes`.
         InvalidArgumentError: As `insert_lines`.
     """
-    outcome = insert_lines(decode(content, text_format, path=path), line, new_text)
-    return BytesOutcome(content=splice(content, text_format, outcome.spans, path=path), outcome=outcome)
+    text = decode(content, text_format, path=path)
+    return spliced(content, text, text_format, insert_lines(text, line, new_text), path=path)
 
 
 def _check(edits: Sequence[Edit]) -> None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from filetools.content.alignment import MAX_COST, late_spans, numbered
+from filetools.content.alignment import MAX_COST, differences
 from filetools.content.lines import tally
 from filetools.models import Newline
 
@@ -92,11 +92,11 @@ def end_after(text: str, index: int) -> str:
 
 def _matching_ends(lines: list[str], model: list[str]) -> list[str]:
     """Return for each line the end of the line of the model that it is, or "" if it is none of them."""
-    old, new = numbered([without_end(line) for line in model], [without_end(line) for line in lines])
+    old, new = [without_end(line) for line in model], [without_end(line) for line in lines]
     ends = [""] * len(lines)
     i = j = 0
     for old_start, old_end, new_start, new_end in [
-        *late_spans(old, new, max_cost=MAX_COST),
+        *differences(old, new, max_cost=MAX_COST),
         (len(old), 0, len(new), 0),
     ]:
         ends[j:new_start] = [end_of(line) for line in model[i:old_start]]

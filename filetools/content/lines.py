@@ -12,7 +12,9 @@ from filetools.models import Newline
 
 def newline_of(text: str) -> Newline:
     """Return which line ends a text has; "mixed" if LF, CRLF and lone CR do not stand alone, "none" if it has none."""
-    return tally(text)[0]
+    if "\r" not in text:
+        return "lf" if "\n" in text else "none"
+    return _newline_with_returns(text)
 
 
 def count_lines(text: str) -> int:

@@ -8,6 +8,8 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Iterator
 
+from filetools.content.lines import newline_of
+
 
 def matches_of(old: str, text: str, *, overlapping: bool = False) -> list[tuple[int, int]]:
     """Return start and end of every match, from left to right.
@@ -20,8 +22,12 @@ def matches_of(old: str, text: str, *, overlapping: bool = False) -> list[tuple[
     step = 1 if overlapping else len(old)
     if "\n" not in old or "\r" in old or "\r" not in text:
         return [(start, start + len(old)) for start in _places(old, text, step)]
-    if "\n" not in text:
+    newline = newline_of(text)
+    if newline == "cr":
         return [(start, start + len(old)) for start in _places(old, text.replace("\r", "\n"), step)]
+    if newline == "crlf":
+        literal = old.replace("\n", "\r\n")
+        return [(start, start + len(literal)) for start in _places(literal, text, 1 if overlapping else len(literal))]
     plain = text.replace("\r\n", "\n")
     ends = _shortened_ends(text)
     return [

@@ -168,7 +168,7 @@ def merge_bytes(
     """
     ours = decode(content, text_format, path=path)
     result = merge(base, ours, theirs, by_words=by_words, with_foreign=with_foreign)
-    merged = splice(content, text_format, result.edits, path=path) if result.is_clean else None
+    merged = splice(content, ours, text_format, result.edits, path=path) if result.is_clean else None
     return BytesMerge(content=merged, result=result)
 
 

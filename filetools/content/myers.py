@@ -49,6 +49,20 @@ def common_prefix(old: Sequence[object], new: Sequence[object]) -> int:
     return place
 
 
+def common_suffix(old: Sequence[object], new: Sequence[object], head: int) -> int:
+    """Return how many elements two sequences of one type have in common at their end, behind the first `head` elements."""
+    most = min(len(old), len(new)) - head
+    end_old, end_new = len(old), len(new)
+    size = 0
+    while size + _STRIDE <= most and (
+        old[end_old - size - _STRIDE : end_old - size] == new[end_new - size - _STRIDE : end_new - size]
+    ):
+        size += _STRIDE
+    while size < most and old[end_old - size - 1] == new[end_new - size - 1]:
+        size += 1
+    return size
+
+
 class _Search:
     """One search; lives for one call."""
 
@@ -95,9 +109,7 @@ class _Search:
     def _trim(self, at_old: Sequence[int], at_new: Sequence[int]) -> tuple[Sequence[int], Sequence[int]]:
         old, new = _taken(self._old, at_old), _taken(self._new, at_new)
         head = common_prefix(old, new)
-        old.reverse()
-        new.reverse()
-        tail = common_prefix(old[: len(old) - head], new[: len(new) - head])
+        tail = common_suffix(old, new, head)
         _mark(self.kept_old, at_old, head, tail)
         _mark(self.kept_new, at_new, head, tail)
         return at_old[head : len(at_old) - tail], at_new[head : len(at_new) - tail]
@@ -108,8 +120,8 @@ class _Search:
         return [i for i in at_old if self._old[i] in shared], [j for j in at_new if self._new[j] in shared]
 
 
-def _taken(elements: Ids, at: Sequence[int]) -> list[int]:
-    return list(elements[at.start : at.stop]) if isinstance(at, range) else [elements[i] for i in at]
+def _taken(elements: Ids, at: Sequence[int]) -> Ids:
+    return elements[at.start : at.stop] if isinstance(at, range) else [elements[i] for i in at]
 
 
 def _mark(kept: bytearray, at: Sequence[int], head: int, tail: int) -> None:

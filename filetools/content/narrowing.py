@@ -10,11 +10,11 @@ as many keep the changes of both sides apart: each has passed through its half.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from typing import Final
 
 from filetools.content.alignment import numbered
-from filetools.content.myers import common_prefix, kept_elements
+from filetools.content.myers import common_prefix, common_suffix, kept_elements
 
 Window = tuple[slice, slice, slice]
 """The lines of base, ours and theirs that a merge has to look at."""
@@ -53,12 +53,6 @@ def narrowed(base: list[str], ours: list[str], theirs: list[str]) -> Window | No
     parts = base[window[0]], ours[window[1]], theirs[window[2]]
     is_free = parts[0] == parts[1]
     return window if is_free or (_is_certain(*parts[:2]) and _is_certain(parts[0], parts[2])) else None
-
-
-def common_suffix(old: Sequence[str], new: Sequence[str], head: int) -> int:
-    """Return how many lines two sequences have in common at their end, behind the first `head` lines."""
-    most = min(len(old), len(new)) - head
-    return common_prefix(old[len(old) - most :][::-1], new[len(new) - most :][::-1]) if most else 0
 
 
 def _slack(base: list[str], ours: list[str], counts: tuple[Counter[str], Counter[str]]) -> int | None:

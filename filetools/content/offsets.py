@@ -11,8 +11,10 @@ from filetools.dataclass import dataclass
 _CHUNK_BYTES: Final = 1024
 _CHARACTER_BYTES: Final = 8
 
-# Their decoders take what they give and give what they take, so encoding a part measures it.
-_EXACT: Final = frozenset({"utf-8", "utf-16-le", "utf-16-be", "utf-32-le", "utf-32-be", "latin-1", "ascii"})
+_LEAST_BYTES: Final = {
+    "utf-8": 1, "latin-1": 1, "ascii": 1, "utf-16-le": 2, "utf-16-be": 2, "utf-32-le": 4, "utf-32-be": 4,
+}  # fmt: skip
+"""Least size of a character in the codecs whose decoders take what they give and give what they take."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,6 +29,11 @@ class ByteSpan:
     """Index of the character behind them."""
 
 
+def is_exact(encoding: str) -> bool:
+    """Whether bytes can be cut between any two characters, and parts put together again say what each of them says."""
+    return encoding in _LEAST_BYTES
+
+
 def byte_spans(content: bytes, text: str, encoding: str, head: int, spans: Sequence[tuple[int, int]]) -> list[ByteSpan]:
     """Return the bytes of spans of a text.
 
@@ -37,8 +44,10 @@ def byte_spans(content: bytes, text: str, encoding: str, head: int, spans: Seque
         head: Size of the byte-order mark in the content.
         spans: Start and end, in characters, of each; in order, not overlapping.
     """
-    if encoding in _EXACT:
-        return list(_measured_spans(text, encoding, head, spans))
+    if is_exact(encoding):
+        least = _LEAST_BYTES[encoding]
+        is_even = len(content) - head == least * len(text)
+        return list(_measured_spans(text, encoding, head, spans, each=least if is_even else None))
     cuts = _Cuts(content, encoding, head)
     found = []
     for start, end in spans:
@@ -48,16 +57,15 @@ def byte_spans(content: bytes, text: str, encoding: str, head: int, spans: Seque
     return found
 
 
-def _measured_spans(text: str, encoding: str, head: int, spans: Sequence[tuple[int, int]]) -> Iterator[ByteSpan]:
+def _measured_spans(
+    text: str, encoding: str, head: int, spans: Sequence[tuple[int, int]], *, each: int | None
+) -> Iterator[ByteSpan]:
+    """Yield the bytes of spans; `each` is the size of every character, if they have all the same."""
     place, offset = 0, head
     for start, end in spans:
-        start_byte = offset + _size(text[place:start], encoding)
-        place, offset = end, start_byte + _size(text[start:end], encoding)
+        start_byte = offset + (each * (start - place) if each else len(text[place:start].encode(encoding)))
+        place, offset = end, start_byte + (each * (end - start) if each else len(text[start:end].encode(encoding)))
         yield ByteSpan(start=start_byte, end=offset, first=start, last=end)
-
-
-def _size(part: str, encoding: str) -> int:
-    return len(part) if encoding == "utf-8" and part.isascii() else len(part.encode(encoding))
 
 
 class _Cuts:

@@ -21,12 +21,12 @@ from filetools.content.carrying import folded_line
 from filetools.content.closest import closest_region
 from filetools.content.codex_patches import begin_of, read_codex_patch
 from filetools.content.diff import minimal_edits
-from filetools.content.edits import BytesOutcome, EditOutcome, joined, replacements
+from filetools.content.edits import BytesOutcome, EditOutcome, joined, replacements, spliced
 from filetools.content.ends import end_of, split_lines, without_end
 from filetools.content.file_patch import FileHunk, FilePatch, PatchLine, unwrapped
 from filetools.content.formats import TextFormat, decode
 from filetools.content.normalizing import meant_by
-from filetools.content.text_edits import TextEdit, apply_text_edits, splice
+from filetools.content.text_edits import TextEdit, apply_text_edits
 from filetools.content.unified_patches import read_unified_patch
 from filetools.content.words import starts_of
 from filetools.errors import EditAmbiguousError, EditNotFoundError, InvalidArgumentError, PathExistsError
@@ -75,16 +75,15 @@ def apply_file_patch(content: bytes, text_format: TextFormat, patch: FilePatch, 
     if patch.kind == "add" and content[len(text_format.bom) :]:
         raise PathExistsError(path)
     if patch.kind == "delete" and not patch.hunks:
-        return BytesOutcome(content=b"", outcome=EditOutcome(text="", spans=(), counts=()))
+        return BytesOutcome(content=b"", before="", outcome=EditOutcome(text="", spans=(), counts=()))
     text = decode(content, text_format, path=path)
     is_new = patch.kind == "add" or not text
     outcome = _new_text(text, patch, path) if is_new else _applied(text, patch, path)
     if patch.kind == "delete":
         if outcome.text:
             raise EditNotFoundError(path, "The patch deletes the file, but it has lines that the patch does not name")
-        return BytesOutcome(content=b"", outcome=outcome)
-    base = content or text_format.bom
-    return BytesOutcome(content=splice(base, text_format, outcome.spans, path=path), outcome=outcome)
+        return BytesOutcome(content=b"", before=text, outcome=outcome)
+    return spliced(content or text_format.bom, text, text_format, outcome, path=path)
 
 
 def _new_text(text: str, patch: FilePatch, path: str) -> EditOutcome:

@@ -6,9 +6,11 @@ import sys
 from collections.abc import Iterator, Sequence
 
 from filetools.content.formats import TextFormat, decode, encode
-from filetools.content.offsets import ByteSpan, byte_spans
+from filetools.content.lines import tally
+from filetools.content.offsets import ByteSpan, byte_spans, is_exact
 from filetools.dataclass import dataclass
 from filetools.errors import EncodingError
+from filetools.models import Newline
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +71,26 @@ def composed(first: Sequence[TextEdit], second: Sequence[TextEdit]) -> list[Text
     return list(_edits([*taken, *reversed(left)]))
 
 
-def splice(content: bytes, text_format: TextFormat, edits: Sequence[TextEdit], *, path: str) -> bytes:
+def tally_after(
+    tallied: tuple[Newline, int], before: str, after: str, edits: Sequence[TextEdit]
+) -> tuple[Newline, int]:
+    """Return the `tally` of a text after edits; where lines end in LF alone, only what the edits touch is counted.
+
+    Args:
+        tallied: `tally(before)`.
+        before: The text before the edits.
+        after: The text after them.
+        edits: The edits, in order, not overlapping.
+    """
+    newline, lines = tallied
+    if newline not in ("lf", "none") or any("\r" in edit.text for edit in edits):
+        return tally(after)
+    feeds = lines - (before != "" and not before.endswith("\n"))
+    feeds += sum(edit.text.count("\n") - before.count("\n", edit.start, edit.end) for edit in edits)
+    return ("lf" if feeds else "none"), feeds + (after != "" and not after.endswith("\n"))
+
+
+def splice(content: bytes, text: str, text_format: TextFormat, edits: Sequence[TextEdit], *, path: str) -> bytes:
     """Return the bytes of a file after edits of its text; only the bytes of the replaced characters change.
 
     The text is not encoded again as a whole: several codecs (cp932, euc_kr) do not give back the bytes they read. Where
@@ -78,27 +99,26 @@ def splice(content: bytes, text_format: TextFormat, edits: Sequence[TextEdit], *
 
     Args:
         content: All bytes of the file, with its byte-order mark if it has one.
-        text_format: How its text is stored.
-        edits: Edits of `decode(content, text_format)`, in order, not overlapping.
+        text: What they say: `decode(content, text_format)`.
+        text_format: How the text is stored.
+        edits: Edits of the text, in order, not overlapping.
         path: Workspace-relative path, for errors.
 
     Raises:
         EncodingError: The new text has a character that the encoding lacks (`details` names it and its position in the
-            new text), or the content is not text of this format.
+            new text).
     """
     if not edits:
         return content
-    text = decode(content, text_format, path=path)
-    wanted = apply_text_edits(text, edits)
     head = len(text_format.bom) if content.startswith(text_format.bom) else 0
     spans = byte_spans(content, text, text_format.encoding, head, [(edit.start, edit.end) for edit in edits])
     bare = TextFormat(encoding=text_format.encoding, bom=b"")
     try:
         new = _joined(content, text, bare, list(zip(edits, spans, strict=True)), path)
-        is_right = decode(new, text_format, path=path) == wanted
+        is_right = is_exact(bare.encoding) or decode(new, text_format, path=path) == apply_text_edits(text, edits)
     except EncodingError:
         # Said again for the whole text, so that the position is one in the text the caller knows.
-        encode(wanted, text_format, path=path)
+        encode(apply_text_edits(text, edits), text_format, path=path)
         raise
     if not is_right:
         raise EncodingError(path, text_format.encoding, "the new text would change the characters beside it")

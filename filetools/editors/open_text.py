@@ -6,7 +6,7 @@ import threading
 from collections import OrderedDict
 from typing import Final
 
-from filetools.content import decode, encode, minimal_edits, splice, version_of
+from filetools.content import decode, encode, is_exact, minimal_edits, splice, version_of
 from filetools.dataclass import dataclass
 from filetools.errors import EncodingError, VersionGoneError
 from filetools.journal import Document, HeadMovedError, Journal
@@ -34,9 +34,12 @@ class OpenText:
             EncodingError: The file's encoding lacks a character of the text.
         """
         form = self.document.text_format
-        if self.base is None:
+        if self.base is None or (is_exact(form.encoding) and self.base.startswith(form.bom)):
             return encode(self.text, form, path=self.document.path)
-        return splice(self.base, form, minimal_edits(self.base_text, self.text), path=self.document.path)
+        # Other codecs do not give back the bytes that they read, so what has not changed is not encoded again.
+        return splice(
+            self.base, self.base_text, form, minimal_edits(self.base_text, self.text), path=self.document.path
+        )
 
     def shown_bytes(self) -> bytes:
         """Return bytes that stand for the text, also where the file's encoding cannot hold it: then UTF-8."""

@@ -95,9 +95,9 @@ def change_instead(change: TextChange, permit: Permit, actor: Actor) -> TextChan
     text = permit.edited_text or ""
 
     def apply(before: bytes, text_format: TextFormat) -> BytesOutcome:
-        content = encode(text, text_format, path=change.path)
-        spans = tuple(minimal_edits(decode(before, text_format, path=change.path), text))
-        return BytesOutcome(content=content, outcome=EditOutcome(text=text, spans=spans, counts=()))
+        content, former = encode(text, text_format, path=change.path), decode(before, text_format, path=change.path)
+        spans = tuple(minimal_edits(former, text))
+        return BytesOutcome(content=content, before=former, outcome=EditOutcome(text=text, spans=spans, counts=()))
 
     return TextChange(change.path, apply, actor, expected_version=permit.proposal.version)
 

@@ -5,7 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
-from filetools.content import BytesOutcome, EditOutcome, TextEdit, TextFormat, apply_text_edits, decode, splice, text_of
+from filetools.content import (
+    BytesOutcome,
+    EditOutcome,
+    TextEdit,
+    TextFormat,
+    apply_text_edits,
+    decode,
+    spliced,
+    text_of,
+)
 from filetools.facade.editing import TextChange
 from filetools.facade.look import Look
 from filetools.facade.parts import Parts
@@ -56,4 +65,4 @@ class ComputedChange(TextChange):
         text = decode(content, text_format, path=self.path)
         spans = tuple(self._compute(text, self._known))
         outcome = EditOutcome(text=apply_text_edits(text, spans), spans=spans, counts=(len(spans),))
-        return BytesOutcome(content=splice(content, text_format, spans, path=self.path), outcome=outcome)
+        return spliced(content, text, text_format, outcome, path=self.path)

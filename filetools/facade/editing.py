@@ -9,17 +9,18 @@ from typing import Any, Final
 
 from filetools.content import (
     BytesOutcome,
+    ContentFacts,
     Edit,
     EditOutcome,
     TextFormat,
     apply_edits_to_bytes,
-    decode,
     describe,
     encode,
     insert_lines_in_bytes,
     merge_keeping,
     minimal_edits,
     patch_of_edits,
+    tally_after,
     version_of,
 )
 from filetools.dataclass import dataclass
@@ -95,7 +96,7 @@ class TextChange:
         require_file(seen)
         require_version(parts, seen, self._actor, self.expected_version)
         facts = facts_as_read(parts, seen, self._actor)
-        return self.made(content_of(parts, seen), facts.text_format if facts is not None else None)
+        return self.made(content_of(parts, seen), None if facts is None else facts.text_format, facts)
 
     def _beside(self, parts: Parts, seen: Look, opened: OpenText) -> Decision:
         """Apply the change to unsaved text; to the file's where that has what the unsaved one has not."""
@@ -114,7 +115,7 @@ class TextChange:
             if not self.version:
                 raise
         try:
-            decision = put_beside(parts, seen, opened, base, self.outcome.text)
+            decision = put_beside(parts, seen, opened, base, self.outcome.text, edits=self.outcome.spans)
         except EditConflictError as overlap:
             if self.on_conflict not in ("merge_or_ask", "ask_if_attended"):
                 raise
@@ -161,8 +162,13 @@ class TextChange:
         named = named_encoding(parts, key, self._actor)
         return read_as(content, named, name=path, is_foreign=is_foreign).text_format
 
-    def made(self, content: bytes, text_format: TextFormat | None) -> Decision:
+    def made(self, content: bytes, text_format: TextFormat | None, known: ContentFacts | None = None) -> Decision:
         """Return the decision for a file's bytes.
+
+        Args:
+            content: The bytes.
+            text_format: How they are text; None if they are not.
+            known: What is known of them, in this format.
 
         Raises:
             InvalidArgumentError: They are not text.
@@ -171,10 +177,14 @@ class TextChange:
         if text_format is None:
             raise InvalidArgumentError(f"{self.path} is binary; it can only be replaced as a whole", path=self.path)
         made = self._apply(content, text_format)
-        self._note(decode(content, text_format, path=self.path), made.outcome)
+        text, spans = made.outcome.text, made.outcome.spans
+        self._note(made.before, made.outcome)
         self.version = version_of(made.content)
-        facts = describe(made.content, made.outcome.text, text_format, name=self.path, version=self.version)
-        return Decision(content=made.content, facts=facts)
+        tallied = None
+        if known is not None and known.newline is not None and known.total_lines is not None:
+            tallied = tally_after((known.newline, known.total_lines), made.before, text, spans)
+        facts = describe(made.content, text, text_format, name=self.path, version=self.version, tallied=tallied)
+        return Decision(content=made.content, facts=facts, edits=spans)
 
     def _note(self, before: str, outcome: EditOutcome) -> None:
         # Here, in the worker, and not for the result on the loop: it takes time that grows with the text.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Final, Literal
 
-from filetools.content import inspect, merge, minimal_edits
+from filetools.content import inspect, merge, refined
 from filetools.editors import OpenText, changed
 from filetools.errors import VersionGoneError
 from filetools.facade.parts import Parts
@@ -52,7 +52,7 @@ def _on_top_of(parts: Parts, opened: OpenText, version: str) -> DocumentChange |
     if merged.text is None:
         return None
     # The merge's own edits are whole lines; carets and selections in them would be lost.
-    edits = minimal_edits(opened.text, merged.text)
+    edits = refined(opened.text, merged.edits)
     made = changed(opened, merged.text, edits, base=version, is_dirty=merged.text != text, reason="disk")
     return replace(made, text_format=facts.text_format)
 

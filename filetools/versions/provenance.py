@@ -9,8 +9,7 @@ from typing import Final
 
 from filetools.content import decode, diff_lines, inspect, sniff, split_lines
 from filetools.content.kind import SAMPLE_BYTES
-from filetools.content.myers import common_prefix
-from filetools.content.narrowing import common_suffix
+from filetools.content.myers import common_prefix, common_suffix
 from filetools.dataclass import dataclass
 from filetools.errors import EncodingError, VersionGoneError
 from filetools.journal import History, Selection

@@ -5,7 +5,8 @@ from functools import cache
 from hypothesis import given
 from hypothesis import strategies as st
 
-from filetools.content.alignment import Span, align, late_spans
+from filetools.content.alignment import Span, align, differences, late_spans, numbered
+from tests.support.step_count import steps_of
 
 ELEMENTS = st.lists(st.integers(0, 2), max_size=9)
 
@@ -39,6 +40,22 @@ def kept_pairs(old: list[int], new: list[int], spans: list[Span]) -> set[tuple[i
         pairs |= set(zip(range(i, old_start), range(j, new_start), strict=True))
         i, j = old_end, new_end
     return pairs
+
+
+@given(ELEMENTS, ELEMENTS, st.sampled_from([0, 3, 10_000]))
+def test_texts_differ_where_their_numbers_do(old: list[int], new: list[int], max_cost: int) -> None:
+    texts = [str(element) for element in old], [str(element) for element in new]
+    assert differences(*texts, max_cost=max_cost) == late_spans(*numbered(*texts), max_cost=max_cost)
+
+
+def test_lines_are_not_numbered_where_one_place_differs() -> None:
+    def steps(lines: int) -> int:
+        old = [f"line {number}" for number in range(lines)]
+        new = [*old[: lines // 2], "other", *old[lines // 2 + 1 :]]
+        assert differences(old, new, max_cost=10_000) == [(lines // 2, lines // 2 + 1, lines // 2, lines // 2 + 1)]
+        return steps_of(lambda: differences(old, new, max_cost=10_000))
+
+    assert steps(2560) == steps(256)
 
 
 @given(ELEMENTS, ELEMENTS)

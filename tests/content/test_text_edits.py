@@ -1,13 +1,16 @@
 from __future__ import annotations
 
+import codecs
+from collections.abc import Sequence
 from itertools import pairwise
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from filetools.content import TextFormat, apply_text_edits, composed, in_utf16, minimal_edits, splice
-from filetools.content.text_edits import TextEdit
+from filetools.content import TextFormat, apply_text_edits, composed, decode, encode, in_utf16, minimal_edits, splice
+from filetools.content.lines import tally
+from filetools.content.text_edits import TextEdit, tally_after
 from filetools.errors import EncodingError
 
 TEXTS = st.text(st.sampled_from("abc\n"), max_size=20)
@@ -17,14 +20,13 @@ def form(encoding: str, bom: bytes = b"") -> TextFormat:
     return TextFormat(encoding=encoding, bom=bom)
 
 
-def test_bytes_that_are_no_text_are_refused() -> None:
-    with pytest.raises(EncodingError):
-        splice(b"a\xff", form("utf-8"), [TextEdit(0, 1, "b")], path="f")
+def spliced(content: bytes, text_format: TextFormat, edits: Sequence[TextEdit]) -> bytes:
+    return splice(content, decode(content, text_format, path="f"), text_format, edits, path="f")
 
 
 def test_a_character_the_encoding_lacks_is_named_with_its_place_in_the_new_text() -> None:
     with pytest.raises(EncodingError) as caught:
-        splice(b"one\ntwo\n", form("cp1252"), [TextEdit(0, 3, "1"), TextEdit(4, 7, "x\u0416")], path="f")
+        spliced(b"one\ntwo\n", form("cp1252"), [TextEdit(0, 3, "1"), TextEdit(4, 7, "x\u0416")])
     assert caught.value.details == {
         "encoding": "cp1252",
         "position": 3,
@@ -43,6 +45,40 @@ def test_composed_edits_do_what_both_do(first: str, second: str, third: str) -> 
 
 def test_what_is_added_and_removed_again_vanishes() -> None:
     assert composed([TextEdit(1, 1, "x")], [TextEdit(1, 2, "")]) == []
+
+
+@st.composite
+def changed_texts(draw: st.DrawFn, characters: str = "ab\n\n\r") -> tuple[str, list[TextEdit]]:
+    text = draw(st.text(st.sampled_from(characters), max_size=20))
+    places = sorted(draw(st.lists(st.integers(0, len(text)), max_size=6)))
+    new = draw(st.lists(st.text(st.sampled_from(characters), max_size=4), min_size=3, max_size=3))
+    pairs = zip(places[::2], places[1::2], strict=False)
+    return text, [TextEdit(*pair, part) for pair, part in zip(pairs, new, strict=False)]
+
+
+@given(changed_texts())
+def test_ends_and_lines_after_edits_are_those_of_the_new_text(changed: tuple[str, list[TextEdit]]) -> None:
+    text, edits = changed
+    after = apply_text_edits(text, edits)
+    assert tally_after(tally(text), text, after, edits) == tally(after)
+
+
+@given(changed_texts("a\n\r\u00e9\u65e5\U0001f600\ufeff"))
+@pytest.mark.parametrize("bom", [b"", codecs.BOM_UTF8, codecs.BOM_UTF16_LE, codecs.BOM_UTF32_BE])
+def test_bytes_that_can_be_cut_anywhere_become_those_of_the_new_text(
+    bom: bytes, changed: tuple[str, list[TextEdit]]
+) -> None:
+    text, edits = changed
+    encodings = {codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF32_BE: "utf-32-be"}
+    text_format = form(encodings.get(bom, "utf-8"), bom)
+    content = encode(text, text_format, path="f")
+    assert spliced(content, text_format, edits) == encode(apply_text_edits(text, edits), text_format, path="f")
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-16-le", "utf-32-be"])
+def test_half_a_character_is_refused(encoding: str) -> None:
+    with pytest.raises(EncodingError):
+        spliced("a\U0001f600".encode(encoding), form(encoding), [TextEdit(1, 1, "\ud83d")])
 
 
 def test_places_are_counted_in_utf16_units() -> None:
@@ -67,7 +103,7 @@ def test_only_bytes_of_the_span_change(encoding: str, content: bytes) -> None:
     text = content.decode(encoding)
     start = text.index("end")
     mark = "end".encode(encoding)
-    made = splice(content, form(encoding), [TextEdit(start, start + 3, "END")], path="f")
+    made = spliced(content, form(encoding), [TextEdit(start, start + 3, "END")])
     assert made == content.replace(mark, "END".encode(encoding), 1)
 
 
@@ -79,4 +115,4 @@ def test_a_text_with_shifts_is_edited_in_every_place(old: str, new: str) -> None
         except UnicodeEncodeError:
             continue
         start = content.decode(encoding)
-        assert splice(content, form(encoding), minimal_edits(start, new), path="f").decode(encoding) == new
+        assert spliced(content, form(encoding), minimal_edits(start, new)).decode(encoding) == new

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
-from filetools.content import ContentFacts
+from filetools.content import ContentFacts, TextEdit
 from filetools.dataclass import dataclass
 from filetools.facade.look import Look
 from filetools.facade.parts import Parts
@@ -56,6 +56,8 @@ class Decision:
     """Codec that its actor named, in this call or when it read the file."""
     is_merged: bool | None = None
     """Whether others' text is in it; None if it is where something else was sent than shall stand there."""
+    edits: Sequence[TextEdit] | None = None
+    """How the file's text becomes this one, in order, where that is known."""
     document: DocumentChange | None = None
     """What becomes of the path's open document along with it."""
     in_buffer: bool = False

@@ -7,12 +7,16 @@ state `buffer`. Only what cannot be merged into the document is a conflict.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Final
 
 from filetools.content import (
     ContentFacts,
+    MergeResult,
+    TextEdit,
     TextFormat,
+    apply_text_edits,
     decode,
     describe,
     encode,
@@ -20,6 +24,7 @@ from filetools.content import (
     merge,
     merge_bytes,
     minimal_edits,
+    refined,
     version_of,
 )
 from filetools.editors import OpenText, changed, typed
@@ -94,18 +99,28 @@ def followed(parts: Parts, seen: Look, decision: Decision) -> Decision:
             raise unsaved_error(seen.path, opened.document.version, "and its file is binary")
         placed = put_beside(parts, seen, opened, base, text)
         return replace(placed, mode=decision.mode, added_bytes=decision.added_bytes, newline=decision.newline)
-    return replace(decision, document=replaced(opened, text, facts))
+    return replace(decision, document=replaced(opened, text, facts, decision.edits))
 
 
-def replaced(opened: OpenText, text: str, facts: ContentFacts) -> DocumentChange:
-    """Return the change that makes a document what stands in the file."""
-    edits = minimal_edits(opened.text, text)
+def replaced(
+    opened: OpenText, text: str, facts: ContentFacts, edits: Sequence[TextEdit] | None = None
+) -> DocumentChange:
+    """Return the change that makes a document what stands in the file; `edits` are what probably does."""
+    if edits is None or apply_text_edits(opened.text, edits) != text:
+        edits = minimal_edits(opened.text, text)
     made = changed(opened, text, edits, base=facts.version, is_dirty=False, reason="disk")
     return made if facts.text_format is None else replace(made, text_format=facts.text_format)
 
 
 def put_beside(
-    parts: Parts, seen: Look, opened: OpenText, base: str, proposed: str, *, is_addition: bool = False
+    parts: Parts,
+    seen: Look,
+    opened: OpenText,
+    base: str,
+    proposed: str,
+    *,
+    edits: Sequence[TextEdit] | None = None,
+    is_addition: bool = False,
 ) -> Decision:
     """Decide where a change of a file with unsaved text goes.
 
@@ -115,6 +130,7 @@ def put_beside(
         opened: The document with the unsaved text.
         base: The text that the change starts from.
         proposed: What it makes of that.
+        edits: How it makes that of the base, where it is known.
         is_addition: Whether it only adds to the end; then it is added to both texts, whatever they end with.
 
     Raises:
@@ -125,11 +141,17 @@ def put_beside(
     current = opened.text if caught_up is None else caught_up
     foreign: tuple[dict[str, Any], ...] = ()
     if is_addition:
-        text = current + proposed.removeprefix(base)
+        added = proposed.removeprefix(base)
+        text, edits = current + added, (TextEdit(len(current), len(current), added),)
+    elif edits is not None and current == base:
+        text = proposed
     else:
-        text, foreign = _merged(parts, seen, opened, base, current, proposed)
-    # The merge's own edits are whole lines; carets and selections in them would be lost.
-    edits = minimal_edits(opened.text, text)
+        merged = _merged(parts, seen, opened, base, current, proposed)
+        text, foreign = merged.text or "", tuple(dict(hunk.to_dict()) for hunk in merged.foreign)
+        # The merge's own edits are whole lines; carets and selections in them would be lost.
+        edits = refined(current, merged.edits)
+    if current != opened.text:
+        edits = minimal_edits(opened.text, text)
     on_disk = _on_disk(parts, seen, base, proposed, is_addition=is_addition)
     form = opened.document.text_format
     is_merged = text != proposed
@@ -211,20 +233,25 @@ def _on_disk(parts: Parts, seen: Look, base: str, proposed: str, *, is_addition:
         bare = TextFormat(encoding=facts.text_format.encoding, bom=b"")
         return content + encode(proposed.removeprefix(base), bare, path=seen.path)
     by_words = parts.settings.is_prose(seen.path)
-    merged = merge_bytes(base, content, proposed, text_format=facts.text_format, path=seen.path, by_words=by_words)
+    merged = merge_bytes(
+        base, content, proposed,
+        text_format=facts.text_format, path=seen.path, by_words=by_words, with_foreign=False,
+    )  # fmt: skip
     return None if merged.content is None or merged.content == content else merged.content
 
 
-def _merged(
-    parts: Parts, seen: Look, opened: OpenText, base: str, current: str, proposed: str
-) -> tuple[str, tuple[dict[str, Any], ...]]:
-    """Return a document's text with a change merged in, and the hunks of it that the change did not have."""
+def _merged(parts: Parts, seen: Look, opened: OpenText, base: str, current: str, proposed: str) -> MergeResult:
+    """Return a document's text with a change merged in.
+
+    Raises:
+        EditConflictError: They overlap.
+    """
     merged = merge(base, current, proposed, by_words=parts.settings.is_prose(seen.path))
     if merged.text is None:
         base_version = version_of(base.encode("utf-8", "surrogatepass"))
         version = parts.documents.texts.bytes_of(opened)[1]
         raise overlap_error(seen.path, base_version, version, merged, current, base)
-    return merged.text, tuple(dict(hunk.to_dict()) for hunk in merged.foreign)
+    return merged
 
 
 def refuse_unsaved_below(parts: Parts, folder: WorkspacePath, key: str) -> None:
