@@ -10,6 +10,7 @@ if TYPE_CHECKING:
         Hunk,
         PatchHunk,
         diff_lines,
+        hunks_of,
         minimal_edits,
         patch_of_edits,
         refined,
@@ -52,7 +53,7 @@ else:
         __name__,
         {
             "filetools.content.byte_source": "ByteSource, MemorySource",
-            "filetools.content.diff": "Hunk, PatchHunk, diff_lines, minimal_edits, "
+            "filetools.content.diff": "Hunk, PatchHunk, diff_lines, hunks_of, minimal_edits, "
             "patch_of_edits, refined, structured_patch, unified_diff",
             "filetools.content.edits": "BytesOutcome, Edit, EditOutcome, apply_edits, "
             "apply_edits_to_bytes, insert_lines, "
@@ -124,6 +125,7 @@ __all__ = [
     "format_as",
     "format_named",
     "from_wire",
+    "hunks_of",
     "in_utf16",
     "insert_lines",
     "insert_lines_in_bytes",

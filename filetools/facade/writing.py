@@ -11,6 +11,7 @@ from typing import Any, Final, Protocol
 
 from filetools.content import (
     ContentFacts,
+    TextEdit,
     TextFormat,
     describe,
     encode,
@@ -233,9 +234,12 @@ def decide_append(parts: Parts, seen: Look, request: WriteRequest, actor: Actor)
         decision = put_beside(parts, seen, opened, base, base + added.text, is_addition=True)
         return replace(decision, added_bytes=len(added.content))
     content = content_of(parts, seen) + added.content
+    facts, text = inspect(content, name=seen.path)
+    place = len(text or "") - len(added.text or "")
     return Decision(
         content=content,
-        facts=inspect(content, name=seen.path)[0],
+        facts=facts,
+        edits=None if added.text is None else (TextEdit(place, place, added.text),),
         added_bytes=len(added.content),
         newline="crlf" if added.keeps_crlf else None,
         encoding=named_encoding(parts, seen.key, actor),

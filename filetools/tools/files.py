@@ -17,6 +17,7 @@ from filetools.models import (
     BufferSave,
     ChangedFile,
     DeleteResult,
+    DiffResult,
     DirectoryResult,
     EditResult,
     GrepResult,
@@ -235,6 +236,9 @@ class Files(Protocol):
 
     async def exists(self, path: str) -> bool:
         """Whether anything stands at a path."""
+
+    async def diff(self, path: str, old_version: str | None = None, new_version: str | None = None) -> DiffResult:
+        """Return what changed between two versions of a path."""
 
     async def list_files(
         self,

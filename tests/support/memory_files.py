@@ -36,6 +36,7 @@ from filetools.models import (
     ChangedFile,
     ChangeEntry,
     DeleteResult,
+    DiffResult,
     DirectoryResult,
     EditResult,
     Entry,
@@ -420,6 +421,11 @@ class MemoryFiles:
     async def exists(self, path: str) -> bool:
         await self._enter("exists")
         return path in self.tree.texts or path in self.tree.folders
+
+    async def diff(self, path: str, old_version: str | None = None, new_version: str | None = None) -> DiffResult:
+        await self._enter("diff")
+        now = version_of(self._text(path))  # no other version is kept
+        return DiffResult(path=path, old_version=now, new_version=now, diff="")
 
     async def list_files(
         self,

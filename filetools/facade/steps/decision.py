@@ -57,7 +57,7 @@ class Decision:
     is_merged: bool | None = None
     """Whether others' text is in it; None if it is where something else was sent than shall stand there."""
     edits: Sequence[TextEdit] | None = None
-    """How the file's text becomes this one, in order, where that is known."""
+    """What should make the file's text this one, in order, where that is known."""
     document: DocumentChange | None = None
     """What becomes of the path's open document along with it."""
     in_buffer: bool = False

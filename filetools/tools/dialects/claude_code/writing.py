@@ -7,7 +7,7 @@ from typing import Annotated, Any, Final
 
 from pydantic import Field
 
-from filetools.content import Edit, structured_patch
+from filetools.content import Edit, hunks_of, structured_patch
 from filetools.errors import FileToolsError, InvalidArgumentError, PathExistsError
 from filetools.models import ReadResult, WriteResult
 from filetools.tools.arguments import Parameters
@@ -80,7 +80,8 @@ async def _created(place: Place, content: str) -> dict[str, Any]:
         error.suggested_action = "Give the text to be replaced as old_string; an empty one creates a new file."
         raise
     given = EditText(file_path=place.absolute, old_string="", new_string=content)
-    return _edited(place, given, None, _patch("", content))
+    hunks = structured_patch("", content) if len(content) <= MOST_COMPARED else []
+    return _edited(place, given, None, [hunk.to_dict() for hunk in hunks])
 
 
 def _edited(place: Place, given: EditText, original: str | None, patch: list[dict[str, Any]]) -> dict[str, Any]:
@@ -99,7 +100,7 @@ async def _written(place: Place, content: str, made: WriteResult) -> dict[str, A
     original = None if made.created else await _version(place, made.replaced_version or made.version)
     now = await _version(place, made.version)
     stands = content if now is None else now.content
-    patch = [] if original is None else _patch(original.content, stands)
+    patch = [] if original is None or now is None else await _patch(place, original, now)
     is_as_sent = made.merged or stands.replace("\r\n", "\n") == content.replace("\r\n", "\n")
     return {
         "type": "create" if made.created else "update",
@@ -123,10 +124,15 @@ async def _version(place: Place, version: str) -> ReadResult | None:
     return None if read.is_binary else read
 
 
-def _patch(old: str, new: str) -> list[dict[str, Any]]:
-    if max(len(old), len(new)) > MOST_COMPARED:
+async def _patch(place: Place, old: ReadResult, new: ReadResult) -> list[dict[str, Any]]:
+    if max(len(old.content), len(new.content)) > MOST_COMPARED:
         return []
-    return [hunk.to_dict() for hunk in structured_patch(old, new)]
+    try:
+        # The texts are compared in a worker: it may take a third of a second.
+        diff = (await place.files.diff(place.path, old.version, new.version)).diff
+    except FileToolsError:
+        return []
+    return [hunk.to_dict() for hunk in hunks_of(diff)]
 
 
 def _shown_write(data: Mapping[str, Any], _limits: TextLimits) -> str:
