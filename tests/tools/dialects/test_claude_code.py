@@ -14,7 +14,7 @@ import pytest
 import filetools
 from filetools.facade import FileToolsFacade, progress
 from filetools.tools.dialects import CLAUDE_CODE
-from tests.facade.test_loop_stays_free import large_things_seen
+from tests.facade.test_loop_stays_free import LARGE, large_things_seen
 from tests.support.crashing import QUIET
 from tests.support.dialects import Session
 
@@ -160,13 +160,12 @@ async def test_writing_creates_then_replaces_what_was_read(session: Session, roo
     assert "updated successfully" in await session.says("Write", file_path="src/app.py", content="pass\n")
 
 
-async def test_the_texts_of_a_write_are_compared_in_a_worker(session: Session, root: Path) -> None:
-    text = "".join(f"line {number}\n" for number in range(2_000))
-    (root / "large.txt").write_text(text)
-    await session.data("Read", file_path="large.txt")
+async def test_the_texts_of_a_write_are_compared_in_a_worker(session: Session) -> None:
+    text = "".join(f"line {number}\n" for number in range(LARGE))
+    await session.data("Write", file_path="large.txt", content=text)
     with large_things_seen() as found:
         made = await session.data("Write", file_path="large.txt", content=text.replace("7\n", "seven\n"))
-    assert len(made["structuredPatch"]) == 200
+    assert len(made["structuredPatch"]) == LARGE // 10
     assert [each for each in found if each.startswith(("filetools.content.alignment", "filetools.content.myers"))] == []
 
 
