@@ -87,6 +87,9 @@ def structured_patch(old_text: str, new_text: str, context: int = 3) -> list[Pat
 def patch_of_edits(old_text: str, new_text: str, edits: Sequence[TextEdit], context: int = 3) -> list[PatchHunk]:
     """Return the hunks between two texts of which the edits are known; only what is near them is compared.
 
+    As few lines are changed as by `structured_patch`, unless a line that is removed in one place is added in another, far
+    away, among lines equal to it. What is added or removed among equal lines is shown near its edit, not at the last of them.
+
     Args:
         old_text: The text before.
         new_text: The text after.
