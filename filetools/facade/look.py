@@ -102,7 +102,8 @@ def look(
             path=path, key=key, view=view, taken_ns=taken_ns, stat=stat, facts=facts, version=facts.version,
             content=None, adoption=None,
         )  # fmt: skip
-        return replace(seen, adoption=_adoption(parts, seen))
+        adoption = _adoption(parts, seen)
+        return seen if adoption is None else replace(seen, adoption=adoption)
     return _read_look(parts, key, view, path, time.monotonic() + patience_seconds)
 
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections import Counter
-from collections.abc import Awaitable, Callable, Coroutine, Iterator, Sequence
-from contextlib import AbstractAsyncContextManager, contextmanager
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from contextlib import AbstractAsyncContextManager
 from functools import partial
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, TypeVar
@@ -95,7 +94,7 @@ class Runner:
         """Called before a change takes its first lock."""
         self.precede: Callable[[Sequence[str]], Awaitable[None]] = nothing_precedes
         """Called with the paths of a change, under their locks, before it is told."""
-        self._writers: Counter[str] = Counter()
+        self._writers: dict[str, int] = {}
         self._changes = InFlight()
         self._long: set[asyncio.Task[Any]] = set()
         self._mirror_watch = MirrorWatch(parts)
@@ -282,7 +281,8 @@ class Runner:
         hold = parts.locks.hold(keys, path=paths[0], owner=actor.id, timeout_seconds=lock_timeout_seconds)
         async with Unhurried(hold):
             acquired = time.time()
-            with self._writing(keys):
+            self._begin_writing(keys)
+            try:
                 parts.crew.start(work, hop)
                 self._mirror_watch.begin(hop)
                 try:
@@ -291,8 +291,9 @@ class Runner:
                     cancelled = True
                 except (FileToolsError, parents.UnheldError, unsaved.UnsavedQuestion):
                     pass  # raised below, after what was noticed is told
-                finally:
-                    self._mirror_watch.end(hop)
+            finally:
+                self._mirror_watch.end(hop)
+                self._end_writing(keys)
             try:
                 await self.precede(keys)
             except asyncio.CancelledError:
@@ -349,16 +350,15 @@ class Runner:
             return None
         return await self.parts.crew.run(partial(_text_of, self.parts, record.path, record.after))
 
-    @contextmanager
-    def _writing(self, keys: Sequence[str]) -> Iterator[None]:
-        self._writers.update(keys)
-        try:
-            yield
-        finally:
-            for key in keys:
-                self._writers[key] -= 1
-                if not self._writers[key]:
-                    del self._writers[key]
+    def _begin_writing(self, keys: Sequence[str]) -> None:
+        for key in keys:
+            self._writers[key] = self._writers.get(key, 0) + 1
+
+    def _end_writing(self, keys: Sequence[str]) -> None:
+        for key in keys:
+            self._writers[key] -= 1
+            if not self._writers[key]:
+                del self._writers[key]
 
 
 async def nothing_before(actor: Actor) -> None:

@@ -110,7 +110,8 @@ def decide_write(parts: Parts, seen: Look, request: WriteRequest, actor: Actor) 
         plain = _rebased(parts, seen, request, actor, plain, text=new.text, base=base)
     if plain.facts.version == seen.version and opened is None:
         return replace(plain, warnings=same_change(parts, seen, actor, base))
-    return replace(plain, warnings=(*plain.warnings, *_left_out(parts, seen, new)))
+    left_out_of_it = tuple(_left_out(parts, seen, new))
+    return replace(plain, warnings=(*plain.warnings, *left_out_of_it)) if left_out_of_it else plain
 
 
 def _left_out(parts: Parts, seen: Look, new: Encoded) -> Iterator[dict[str, Any]]:

@@ -8,8 +8,7 @@ import threading
 from collections.abc import Callable, Iterable, Set
 from typing import Final
 
-_APPLY: Final = "UPDATE records SET state = 'applied' WHERE number = ? AND state = 'pending'"
-_KEYS: Final = "SELECT key, old_key FROM records WHERE number = ?"
+_APPLY: Final = "UPDATE records SET state = 'applied' WHERE number = ? AND state = 'pending' RETURNING key, old_key"
 _APPLY_HEAD: Final = "UPDATE heads SET applied = 1 WHERE key = ? AND number = ?"
 _log = logging.getLogger(__name__)
 
@@ -38,10 +37,9 @@ class Notes:
         with self._lock:
             numbers = frozenset(self._numbers)
         for number in numbers:
-            if connection.execute(_APPLY, (number,)).rowcount:
-                for key in connection.execute(_KEYS, (number,)).fetchone():
-                    if key is not None:
-                        connection.execute(_APPLY_HEAD, (key, number))
+            for keys in connection.execute(_APPLY, (number,)).fetchall():
+                for key in filter(None, keys):
+                    connection.execute(_APPLY_HEAD, (key, number))
         return numbers
 
     def forget(self, numbers: Set[int], *, has_grown: bool = False) -> None:

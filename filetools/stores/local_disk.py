@@ -45,6 +45,8 @@ class Place:
 
     def named(self, name: str) -> Place:
         """Return the place of another name in the same directory."""
+        if name == self.name:
+            return self
         return replace(self, name=name, label=self.label[: -len(self.name)] + name)
 
 

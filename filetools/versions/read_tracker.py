@@ -345,6 +345,8 @@ class ReadTracker:
         key = key_of(WorkspacePath(record.path))
         if writer is not None and key in writer.paths:
             writer.wrote[key] = record.number
+        if not listeners:
+            return
         by = replace(record.actor, call=None)
         changes = {key: ChangedFile(path=record.path, by=by, version=record.after)}
         gone = key
@@ -393,5 +395,9 @@ def _newest(rows: Rows) -> SeenVersion:
 
 def _is_repeated(former: Rows, rows: tuple[SeenVersion, ...]) -> bool:
     newest = list(former.values())[-len(rows) :]
-    is_same = [replace(row, time=0.0) for row in newest] == [replace(row, time=0.0) for row in rows]
+    is_same = list(map(_without_time, newest)) == list(map(_without_time, rows))
     return is_same and rows[-1].time - newest[-1].time < REFRESH_SECONDS
+
+
+def _without_time(row: SeenVersion) -> tuple[object, ...]:
+    return row.version, row.base, row.is_whole, row.encoding
