@@ -47,11 +47,13 @@ class HintQueue:
         """Whether nothing waits to be looked at."""
         return not (self._waiting or self._held)
 
-    def take(self, hints: Iterable[Hint]) -> None:
-        """Take what the watcher tells."""
+    def take(self, hints: Iterable[Hint]) -> bool:
+        """Take what the watcher tells; returns whether any of it has to be looked at."""
         if self.is_empty:
             self._sure_ns = time.time_ns()
+        before = len(self._waiting)
         self._sort(hints)
+        return len(self._waiting) > before
 
     def note(self, records: Sequence[ChangeRecord]) -> None:
         """Know what is about to be told, and release the hints at it; call it once the changes are made."""

@@ -42,14 +42,14 @@ class Handover(Generic[Folder]):
 
     Args:
         loop: Where the callbacks run.
-        on_hints: Gets at most 2,000 hints, oldest first.
+        on_hints: Gets at most 2,000 hints, oldest first; returns False if it knew all that they tell of.
         on_resync: Gets the reason why hints are missing.
     """
 
     def __init__(
         self,
         loop: asyncio.AbstractEventLoop,
-        on_hints: Callable[[list[Hint]], None],
+        on_hints: Callable[[list[Hint]], bool | None],
         on_resync: Callable[[str], None],
     ) -> None:
         self.lock = threading.Lock()
@@ -144,8 +144,9 @@ class Handover(Generic[Folder]):
             self._giving_up = self._loop.call_later(overdue - time.monotonic(), self._look_for_overdue)
         for reason in reasons:
             self._guard(partial(self._on_resync, reason))
-        if hints:
-            self._guard(partial(self._on_hints, hints))
+        if hints and self._guard(partial(self._on_hints, hints)) is False:
+            # Somebody writes here who need not be told: the next of that can wait, and wake nobody once for each change.
+            self._next_portion_at = self._loop.time() + SPACING_SECONDS
 
     def _look_for_overdue(self) -> None:
         self._giving_up = None
@@ -160,12 +161,13 @@ class Handover(Generic[Folder]):
             if waiting.folder is not None:
                 self._abandoned[waiting.folder] = waiting.departure.path
 
-    def _guard(self, callback: Callable[[], None]) -> None:
+    def _guard(self, callback: Callable[[], bool | None]) -> bool | None:
         try:
-            callback()
+            return callback()
         except Exception:
             # The receiver's mistake must not end the watching; what it missed it finds at its next look.
             logger.exception("The receiver of foreign changes failed")
+            return None
 
 
 def pause_after(hints: int) -> float:

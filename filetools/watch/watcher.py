@@ -48,7 +48,7 @@ class ForeignWatcher:
         root: Path,
         *,
         excluded: Excluded,
-        on_hints: Callable[[list[Hint]], None],
+        on_hints: Callable[[list[Hint]], bool | None],
         on_resync: Callable[[str], None],
         inventory: Inventory | None = None,
         loop: asyncio.AbstractEventLoop | None = None,
