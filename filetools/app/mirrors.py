@@ -6,14 +6,20 @@ import errno
 import os
 from functools import partial
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
+from filetools.deferred import deferred_imports
 from filetools.errors import InvalidArgumentError
-from filetools.journal import Journal, MirrorRow
 from filetools.paths import Workspace, WorkspacePath
 from filetools.settings import STATE_DIRECTORY
-from filetools.stores import FileStat, LateStore, LocalStore, Store
+from filetools.stores import LocalStore
 from filetools.sync import MARKER
+
+if TYPE_CHECKING:
+    from filetools.journal import Journal, MirrorRow
+    from filetools.stores import FileStat, LateStore, Store
+else:
+    deferred_imports(globals(), {"filetools.stores": "LateStore, Store"})
 
 MIRROR_NAME: Final = "mirror"
 ROOT_MOVED: Final = (

@@ -14,32 +14,45 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from filetools.app.mirrors import MIRROR_NAME, AddedMirrors, mirror_of, mirror_store, place_of, refuse_overlaps
-from filetools.app.notices import event_of
 from filetools.app.state import State, prepare_state, temporary_state
-from filetools.content import FactsCache
+from filetools.content.identity_cache import IdentityCache
 from filetools.deferred import deferred_imports
 from filetools.editors import Documents
 from filetools.errors import AccessDeniedError, DiskFullError, FileToolsError, InvalidArgumentError, NoStateError
 from filetools.events import EventBus
-from filetools.facade import Clerk, Feed, FileToolsFacade, KnownNames, Parts, Runner, WorkerPool, keep_aside
-from filetools.journal import Journal, SqliteJournal
+from filetools.facade import Clerk, Feed, FileToolsFacade, KnownNames, Parts, Runner, WorkerPool
+from filetools.journal import SqliteJournal
 from filetools.locks import LockTable
 from filetools.models import Actor, Durability, MirrorPolicy, Preset
 from filetools.paths import AnyPath, Workspace, WorkspacePath
 from filetools.paths.patterns import compile_patterns
-from filetools.permissions import Approvals, Gatekeeper, Notice, PermissionPolicy, RuleFile
+from filetools.permissions import Approvals, Gatekeeper, PermissionPolicy, RuleFile
 from filetools.search import IgnoreCache, stack_above
 from filetools.settings import Settings, load_settings
-from filetools.stores import LocalStore, Store
+from filetools.stores import LocalStore
 from filetools.sync import AttachedMirror, Recovery, SyncManager
 from filetools.versions import ReadTracker
-from filetools.watch import Bell, Excluded
-from filetools.watch.exclusion import is_left_out_below
+from filetools.watch import Bell
 
 if TYPE_CHECKING:
+    from filetools.app.notices import event_of
+    from filetools.facade import keep_aside
+    from filetools.journal import Journal
+    from filetools.permissions import Notice
+    from filetools.stores import Store
     from filetools.tools import registry
+    from filetools.watch import Excluded
+    from filetools.watch.exclusion import is_left_out_below
 else:
-    deferred_imports(globals(), {"filetools.tools": "registry"})
+    deferred_imports(
+        globals(),
+        {
+            "filetools.app.notices": "event_of",
+            "filetools.facade": "keep_aside",
+            "filetools.tools": "registry",
+            "filetools.watch.exclusion": "is_left_out_below",
+        },
+    )
 
 _log = logging.getLogger(__name__)
 
@@ -242,7 +255,7 @@ class Opening:
             recovery=Recovery(workspace, store, journal),
             gatekeeper=await self._gatekeeper(crew, state, settings, bus, journal),
             settings=settings,
-            facts=FactsCache(tick_ns=store.tick_ns),
+            facts=IdentityCache(tick_ns=store.tick_ns),
             tracker=ReadTracker(journal),
             documents=Documents(journal),
             crew=crew,

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     )
     from filetools.content.elision import left_out
     from filetools.content.ends import ends_like, split_lines, with_ends
-    from filetools.content.facts import ContentFacts, FactsCache, describe, inspect, text_of, version_of
+    from filetools.content.facts import ContentFacts, FactsCache, describe, inspect, text_of
     from filetools.content.file_patch import FileHunk, FilePatch, PatchLine
     from filetools.content.formats import TextFormat, decode, encode, format_as, format_named
     from filetools.content.kind import SAMPLE_BYTES, ContentKind, sniff
@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from filetools.content.ranges import read_byte_range, read_text_range
     from filetools.content.text_edits import TextEdit, apply_text_edits, composed, in_utf16, splice, tally_after
     from filetools.content.transforming import inverse, moved, transform
+    from filetools.content.version import version_of
     from filetools.content.whole import is_one_character, whole_start
     from filetools.content.window import Window
     from filetools.content.windows import read_lines
@@ -60,7 +61,7 @@ else:
             "insert_lines_in_bytes, joined, spliced",
             "filetools.content.elision": "left_out",
             "filetools.content.ends": "ends_like, split_lines, with_ends",
-            "filetools.content.facts": "ContentFacts, FactsCache, describe, inspect, text_of, version_of",
+            "filetools.content.facts": "ContentFacts, FactsCache, describe, inspect, text_of",
             "filetools.content.file_patch": "FileHunk, FilePatch, PatchLine",
             "filetools.content.formats": "TextFormat, decode, encode, format_as, format_named",
             "filetools.content.kind": "SAMPLE_BYTES, ContentKind, sniff",
@@ -74,6 +75,7 @@ else:
             "filetools.content.ranges": "read_byte_range, read_text_range",
             "filetools.content.text_edits": "TextEdit, apply_text_edits, composed, in_utf16, splice, tally_after",
             "filetools.content.transforming": "inverse, moved, transform",
+            "filetools.content.version": "version_of",
             "filetools.content.whole": "is_one_character, whole_start",
             "filetools.content.window": "Window",
             "filetools.content.windows": "read_lines",

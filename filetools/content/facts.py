@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import hashlib
+from typing import TypeAlias
 
 from filetools.content.formats import TextFormat, decode, format_as
 from filetools.content.identity_cache import IdentityCache
 from filetools.content.kind import SAMPLE_BYTES, ContentKind, binary_kind, sniff, sniff_unmarked
 from filetools.content.lines import tally
 from filetools.content.media import text_mime_type
+from filetools.content.version import version_of
 from filetools.dataclass import dataclass
-from filetools.models import VERSION_PREFIX, Newline
+from filetools.models import Newline
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,13 +34,8 @@ class ContentFacts:
     """How to decode and encode it; None if binary."""
 
 
-class FactsCache(IdentityCache[ContentFacts]):
-    """The facts of the files read last, by identity. Lives as long as the workspace is open; safe in every thread."""
-
-
-def version_of(content: bytes) -> str:
-    """Return the version of a file with these bytes: "sha256:" and the hash in lower-case hex."""
-    return VERSION_PREFIX + hashlib.sha256(content).hexdigest()
+FactsCache: TypeAlias = IdentityCache[ContentFacts]
+"""The facts of the files read last, by identity."""
 
 
 def inspect(content: bytes, *, name: str = "", encoding: str | None = None) -> tuple[ContentFacts, str | None]:

@@ -11,33 +11,39 @@ import secrets
 import time
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from filetools.content import (
-    TextEdit,
-    TextFormat,
-    apply_text_edits,
-    composed,
-    from_wire,
-    minimal_edits,
-    to_wire,
-    transform,
-    wire_text,
-)
 from filetools.dataclass import dataclass
+from filetools.deferred import deferred_imports
 from filetools.editors.open_text import OpenText, OpenTexts
-from filetools.editors.units import as_units, edits_as_units, edits_from_units, from_units
 from filetools.errors import BufferClosedError, ChangedMeanwhileError, InvalidArgumentError, ResyncRequiredError
-from filetools.journal import (
-    Document,
-    DocumentChange,
-    DocumentEdit,
-    EditReason,
-    Handle,
-    Journal,
-    NewDocument,
-)
+from filetools.journal import DocumentEdit, Handle, NewDocument
 from filetools.models import SYSTEM, Actor
+
+if TYPE_CHECKING:
+    from filetools.content import (
+        TextEdit,
+        TextFormat,
+        apply_text_edits,
+        composed,
+        from_wire,
+        minimal_edits,
+        to_wire,
+        transform,
+        wire_text,
+    )
+    from filetools.editors.units import as_units, edits_as_units, edits_from_units, from_units
+    from filetools.journal import Document, DocumentChange, EditReason, Journal
+else:
+    deferred_imports(
+        globals(),
+        {
+            "filetools.content": "TextEdit, apply_text_edits, composed, from_wire, minimal_edits, to_wire, "
+            "transform, wire_text",
+            "filetools.editors.units": "as_units, edits_as_units, edits_from_units, from_units",
+            "filetools.journal": "DocumentChange",
+        },
+    )
 
 LEASE_SECONDS: Final = 60.0
 """How long a handle lives without a message of its editor."""

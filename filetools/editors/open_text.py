@@ -4,12 +4,19 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from filetools.content import decode, encode, is_exact, minimal_edits, splice, version_of
+from filetools.content import version_of
 from filetools.dataclass import dataclass
+from filetools.deferred import deferred_imports
 from filetools.errors import EncodingError, VersionGoneError
-from filetools.journal import Document, HeadMovedError, Journal
+from filetools.journal import HeadMovedError
+
+if TYPE_CHECKING:
+    from filetools.content import decode, encode, is_exact, minimal_edits, splice
+    from filetools.journal import Document, Journal
+else:
+    deferred_imports(globals(), {"filetools.content": "decode, encode, is_exact, minimal_edits, splice"})
 
 MOST_TEXTS: Final = 64
 """Documents whose text and bytes are kept in memory."""

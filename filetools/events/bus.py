@@ -6,11 +6,12 @@ import asyncio
 import logging
 import threading
 from collections.abc import Awaitable
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from pyee.base import EventEmitter
 
 from filetools.dataclass import dataclass
+from filetools.deferred import deferred_imports
 from filetools.errors import InternalError, InvalidArgumentError
 from filetools.events.listeners import (
     BATCH_LIMIT_FACTOR,
@@ -22,8 +23,12 @@ from filetools.events.listeners import (
     is_async,
 )
 from filetools.events.queries import Responder, Responders
-from filetools.events.subscriptions import Route, Subscription, checked_pattern
-from filetools.events.types import Event
+
+if TYPE_CHECKING:
+    from filetools.events.subscriptions import Route, Subscription, checked_pattern
+    from filetools.events.types import Event
+else:
+    deferred_imports(globals(), {"filetools.events.subscriptions": "Route, checked_pattern"})
 
 logger = logging.getLogger(__name__)
 

@@ -270,6 +270,9 @@ class Clerk:
 
     async def _keep_documents(self) -> None:
         """Keep the text of editors that vanished, and catch up with files whose writer died before documents followed."""
+        await self._runner.news.tell()
+        if not self._parts.documents.open_keys:
+            return
         for document, version, author in await self._parts.crew.run(lambda: list(sweep_handles(self._parts))):
             self._parts.bus.publish(
                 events.BufferAbandoned(path=document.path, document=document.id, actor=author, kept_version=version)

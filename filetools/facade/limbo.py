@@ -14,8 +14,8 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
+from filetools.content import version_of
 from filetools.dataclass import dataclass
-from filetools.deferred import deferred_imports
 from filetools.errors import DiskFullError, FileToolsError, LockTimeoutError
 from filetools.facade.parts import Parts
 from filetools.journal import Change, HeadMovedError
@@ -23,10 +23,7 @@ from filetools.models import SYSTEM, ChangeRecord, Operation
 from filetools.paths import WorkspacePath
 
 if TYPE_CHECKING:
-    from filetools.content import version_of
     from filetools.stores import Displaced
-else:
-    deferred_imports(globals(), {"filetools.content": "version_of"})
 
 _log = logging.getLogger(__name__)
 _LIMBO_NAME: Final = re.compile(r".*/limbo/(\d+)-[0-9a-f]+")

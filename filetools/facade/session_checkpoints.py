@@ -8,13 +8,13 @@ import time
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
+from filetools.content import version_of
 from filetools.deferred import deferred_imports
 from filetools.errors import FileToolsError, WorkspaceGoneError
 from filetools.facade.runner import Runner
 from filetools.models import VERSION_PREFIX
 
 if TYPE_CHECKING:
-    from filetools.content import version_of
     from filetools.facade.snapshots import take
     from filetools.models import Actor
     from filetools.permissions import uncounted
@@ -22,7 +22,6 @@ else:
     deferred_imports(
         globals(),
         {
-            "filetools.content": "version_of",
             "filetools.facade.snapshots": "take",
             "filetools.permissions": "uncounted",
         },

@@ -6,11 +6,17 @@ import json
 import sqlite3
 import time
 from collections.abc import Sequence
-from typing import Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal
 
-from filetools.content import TextEdit, TextFormat
 from filetools.dataclass import dataclass
-from filetools.models import VERSION_PREFIX, Actor
+from filetools.deferred import deferred_imports
+from filetools.models import VERSION_PREFIX
+
+if TYPE_CHECKING:
+    from filetools.content import TextEdit, TextFormat
+    from filetools.models import Actor
+else:
+    deferred_imports(globals(), {"filetools.content": "TextFormat"})
 
 KEPT_EDITS: Final = 1000
 """Edits of one document that are kept, so that what was typed on an older text can be put on top of the newest."""

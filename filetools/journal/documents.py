@@ -9,10 +9,10 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Callable
-from typing import Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from filetools.content import TextEdit, TextFormat
 from filetools.dataclass import dataclass
+from filetools.deferred import deferred_imports
 from filetools.journal.contents import digest_of
 from filetools.journal.database import Database
 from filetools.journal.document_rows import (
@@ -27,8 +27,20 @@ from filetools.journal.document_rows import (
     remove_document,
     stored_text,
 )
-from filetools.journal.folders import bounds_below
-from filetools.models import Actor
+
+if TYPE_CHECKING:
+    from filetools.content import TextEdit, TextFormat
+    from filetools.journal.folders import bounds_below
+    from filetools.models import Actor
+else:
+    deferred_imports(
+        globals(),
+        {
+            "filetools.content": "TextEdit",
+            "filetools.journal.folders": "bounds_below",
+            "filetools.models": "Actor",
+        },
+    )
 
 T = TypeVar("T")
 

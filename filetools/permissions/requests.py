@@ -5,13 +5,19 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Mapping
-from typing import Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal
 
-from filetools.content import merge_keeping
 from filetools.dataclass import dataclass
+from filetools.deferred import deferred_imports
 from filetools.errors import InvalidArgumentError
-from filetools.models import Actor, Preset
+from filetools.models import Preset
 from filetools.paths import WorkspacePath
+
+if TYPE_CHECKING:
+    from filetools.content import merge_keeping
+    from filetools.models import Actor
+else:
+    deferred_imports(globals(), {"filetools.content": "merge_keeping", "filetools.models": "Actor"})
 
 ApprovalAnswer = Literal["allow", "allow_for_run", "deny", "merge"]
 Risk = Literal["low", "medium", "high"]

@@ -6,7 +6,7 @@ import os
 import time
 from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
-from typing import Final, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Final, Protocol, runtime_checkable
 
 from filetools.errors import (
     AbortedError,
@@ -20,7 +20,9 @@ from filetools.errors import (
 from filetools.models import EntryType
 from filetools.paths import WorkspacePath
 from filetools.search.folder import MIN_CACHED_NAMES, Folder, FolderCache, Identity, sorted_folder
-from filetools.stores.store import FileStat, ScanEntry
+
+if TYPE_CHECKING:
+    from filetools.stores.store import FileStat, ScanEntry
 
 Abort = Callable[[], bool]
 Facts = tuple[int, int]

@@ -9,7 +9,7 @@ import os
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import islice
-from typing import Final, Self
+from typing import TYPE_CHECKING, Final, Self
 
 from filetools.errors import AbortedError, AccessDeniedError
 from filetools.models import EntryType, Row
@@ -21,7 +21,9 @@ from filetools.search.folder import Folder, combined, is_ours, position_after, p
 from filetools.search.ignores import IgnoreCache, load_rules, stack_above
 from filetools.search.options import ListOptions
 from filetools.search.source import GONE, LOOK_EVERY, Abort, Listable, Source
-from filetools.stores.store import ScanEntry
+
+if TYPE_CHECKING:
+    from filetools.stores.store import ScanEntry
 
 MAX_KEPT: Final = 16
 """Most descriptors that a walk keeps; in deeper trees the upper folders are opened again."""

@@ -9,9 +9,10 @@ from contextlib import AbstractContextManager, suppress
 from dataclasses import replace
 from functools import partial
 from types import TracebackType
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from filetools.dataclass import dataclass
+from filetools.deferred import deferred_imports
 from filetools.errors import FileToolsError
 from filetools.paths import ROOT, Workspace, WorkspacePath
 from filetools.settings import STATE_DIRECTORY
@@ -19,7 +20,11 @@ from filetools.stores.beside import FolderNotes
 from filetools.stores.capabilities import Capabilities
 from filetools.stores.owners import Owner, new_foreign_name
 from filetools.stores.private import PrivateDirectory
-from filetools.stores.renaming import can_rename_between
+
+if TYPE_CHECKING:
+    from filetools.stores.renaming import can_rename_between
+else:
+    deferred_imports(globals(), {"filetools.stores.renaming": "can_rename_between"})
 
 READ_FLAGS: Final[int] = (
     os.O_RDONLY

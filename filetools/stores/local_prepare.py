@@ -8,15 +8,27 @@ import stat
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
+from filetools.deferred import deferred_imports
 from filetools.errors import StateDamagedError
 from filetools.paths import WorkspacePath
-from filetools.stores.attributes import copy_attributes
 from filetools.stores.linux import MISSING_CALL, O_TMPFILE
 from filetools.stores.local_disk import Explained, LocalDisk, Place, opened_file, opened_parent
-from filetools.stores.local_prepared import PreparedName, PreparedNameless, PreparedReplacement
-from filetools.stores.reading import to_file_stat
+
+if TYPE_CHECKING:
+    from filetools.stores.attributes import copy_attributes
+    from filetools.stores.local_prepared import PreparedName, PreparedNameless, PreparedReplacement
+    from filetools.stores.reading import to_file_stat
+else:
+    deferred_imports(
+        globals(),
+        {
+            "filetools.stores.attributes": "copy_attributes",
+            "filetools.stores.local_prepared": "PreparedName, PreparedNameless, PreparedReplacement",
+            "filetools.stores.reading": "to_file_stat",
+        },
+    )
 
 NEW_FILE_MODE: Final = 0o666
 """Less the umask, or as the folder's default ACL says."""

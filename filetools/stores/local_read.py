@@ -6,16 +6,28 @@ import errno
 import os
 from collections.abc import Iterator
 from functools import partial
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
+from filetools.deferred import deferred_imports
 from filetools.errors import FileToolsError, NotRegularFileError
 from filetools.models import EntryType
 from filetools.paths import Workspace, WorkspacePath
-from filetools.paths.names import is_state_name
 from filetools.stores.local_disk import Explained, opened_file, opened_parent
 from filetools.stores.owners import FOREIGN_NAME
-from filetools.stores.reading import read_stable, read_whole_now, to_facts, to_file_stat
-from filetools.stores.store import Facts, FileStat, ScanEntry
+
+if TYPE_CHECKING:
+    from filetools.paths.names import is_state_name
+    from filetools.stores.reading import read_stable, read_whole_now, to_facts, to_file_stat
+    from filetools.stores.store import Facts, FileStat, ScanEntry
+else:
+    deferred_imports(
+        globals(),
+        {
+            "filetools.paths.names": "is_state_name",
+            "filetools.stores.reading": "read_stable, read_whole_now, to_facts, to_file_stat",
+            "filetools.stores.store": "ScanEntry",
+        },
+    )
 
 
 class Disk(Protocol):

@@ -6,16 +6,18 @@ import asyncio
 from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from functools import lru_cache
-from typing import Any, Final, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
 
 from filetools.dataclass import dataclass
-from filetools.events import Event
-from filetools.journal import Journal
 from filetools.locks import LockTable
 from filetools.paths import WorkspacePath
 from filetools.settings import STATE_DIRECTORY
-from filetools.stores import Store
 from filetools.stores.owners import FOREIGN_NAME
+
+if TYPE_CHECKING:
+    from filetools.events import Event
+    from filetools.journal import Journal
+    from filetools.stores import Store
 
 T = TypeVar("T")
 

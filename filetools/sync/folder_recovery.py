@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from typing import TYPE_CHECKING
 
 from filetools.content import version_of
 from filetools.errors import (
@@ -17,10 +18,13 @@ from filetools.errors import (
     PathNotDirectoryError,
     PathNotFoundError,
 )
-from filetools.journal import Journal, Selection
+from filetools.journal import Selection
 from filetools.models import ChangeRecord, Operation
 from filetools.paths import Workspace, WorkspacePath
-from filetools.stores import Store
+
+if TYPE_CHECKING:
+    from filetools.journal import Journal
+    from filetools.stores import Store
 
 
 class FolderMoves:

@@ -10,14 +10,16 @@ from __future__ import annotations
 
 import threading
 from contextlib import suppress
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from filetools.errors import DirectoryNotFoundError, PathNotDirectoryError, PathNotFoundError, SyncFailedError
-from filetools.journal import MirrorRow
 from filetools.paths import ROOT, WorkspacePath
 from filetools.settings import STATE_DIRECTORY
-from filetools.stores import Store
 from filetools.sync.context import SyncContext
+
+if TYPE_CHECKING:
+    from filetools.journal import MirrorRow
+    from filetools.stores import Store
 
 MARKER: Final = WorkspacePath(f"{STATE_DIRECTORY}/mirror")
 _MOST_BYTES: Final = 1024

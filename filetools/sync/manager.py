@@ -15,16 +15,17 @@ from filetools import events
 from filetools.dataclass import dataclass
 from filetools.deferred import deferred_imports
 from filetools.errors import FileToolsError, InvalidArgumentError, SyncFailedError
-from filetools.events import Event
-from filetools.journal import Journal, MirrorRow
 from filetools.locks import LockTable
-from filetools.models import MirrorPolicy, MirrorStatus, SyncResult
+from filetools.models import MirrorPolicy, MirrorStatus
 from filetools.paths import WorkspacePath
-from filetools.stores import Store
 from filetools.sync.context import Runner, SyncContext, SyncTimes, leaving_out
 
 if TYPE_CHECKING:
+    from filetools.events import Event
     from filetools.events.activity import PauseReason
+    from filetools.journal import Journal, MirrorRow
+    from filetools.models import SyncResult
+    from filetools.stores import Store
     from filetools.sync import anticipation, carrying, catch_up, following, mirror_files, strict, synchronise
     from filetools.sync import mirror as mirrors
     from filetools.sync.actions import MirrorAction

@@ -5,16 +5,29 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from filetools.content import decode, diff_lines, inspect, sniff, split_lines
-from filetools.content.kind import SAMPLE_BYTES
-from filetools.content.myers import common_prefix, common_suffix
 from filetools.dataclass import dataclass
+from filetools.deferred import deferred_imports
 from filetools.errors import EncodingError, VersionGoneError
-from filetools.journal import History, Selection
-from filetools.models import ChangeRecord, Operation, RecordState
-from filetools.versions.lineage import lineage
+from filetools.journal import Selection
+
+if TYPE_CHECKING:
+    from filetools.content import decode, diff_lines, inspect, kind, split_lines
+    from filetools.content.myers import common_prefix, common_suffix
+    from filetools.journal import History
+    from filetools.models import ChangeRecord, Operation, RecordState
+    from filetools.versions.lineage import lineage
+else:
+    deferred_imports(
+        globals(),
+        {
+            "filetools.content": "decode, diff_lines, inspect, kind, split_lines",
+            "filetools.content.myers": "common_prefix, common_suffix",
+            "filetools.models": "Operation, RecordState",
+            "filetools.versions.lineage": "lineage",
+        },
+    )
 
 _BYTES_PER_LINE: Final = 200
 """What a line and its author take besides the text, about."""
@@ -235,11 +248,12 @@ class LineHistory:
             content = self._kept(version)
         except VersionGoneError:
             return None
-        kind = sniff(content[:SAMPLE_BYTES], complete=len(content) <= SAMPLE_BYTES, name=path)
-        if kind.format is None:
+        is_whole = len(content) <= kind.SAMPLE_BYTES
+        found = kind.sniff(content[: kind.SAMPLE_BYTES], complete=is_whole, name=path)
+        if found.format is None:
             return None
         try:
-            return decode(content, kind.format, path=path)
+            return decode(content, found.format, path=path)
         except EncodingError:
             return inspect(content, name=path)[1]
 

@@ -24,13 +24,13 @@ def as_nobody(folder: Path, act: Callable[[], None], *, groups: tuple[int, ...] 
         act: What to do; an exception fails the caller with its traceback.
         groups: Further groups of the child.
     """
+    # The child may be able to read neither the interpreter's own library nor ours.
+    codecs.lookup("ascii")
+    _import_everything()
     os.chown(folder, NOBODY, NOBODY)
     for parent in folder.parents:
         if parent.stat().st_uid == os.geteuid() and parent.stat().st_mode & 0o055 != 0o055 and len(parent.parts) > 2:
             parent.chmod(0o755)
-    # The child may be able to read neither the interpreter's own library nor ours.
-    codecs.lookup("ascii")
-    _import_everything()
     reader, writer = os.pipe()
     child = os.fork()
     if child == 0:

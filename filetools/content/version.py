@@ -1,0 +1,12 @@
+"""The version of a file: a hash of its bytes. Apart from what else is known of them, which takes long to load."""
+
+from __future__ import annotations
+
+import hashlib
+
+from filetools.models import VERSION_PREFIX
+
+
+def version_of(content: bytes) -> str:
+    """Return the version of a file with these bytes: "sha256:" and the hash in lower-case hex."""
+    return VERSION_PREFIX + hashlib.sha256(content).hexdigest()
