@@ -190,3 +190,12 @@ def test_reading_a_page_does_not_scan_the_text() -> None:
     text.looked = 0
     paged.window("page", 90, 1)
     assert text.looked <= 3 * 4000
+
+
+@given(st.text(alphabet="ab \r\n", max_size=60), st.integers(1, 9))
+def test_pages_of_ascii_end_where_those_of_any_text_would(text: str, size: int) -> None:
+    pages = PagedText(text, size)
+    # One letter more makes it a text like any other.
+    others = PagedText(f"{text}\u00e9", size)
+    starts = [pages.window("page", number, 1).text for number in range(1, pages.total_pages)]
+    assert starts == [others.window("page", number, 1).text for number in range(1, pages.total_pages)]
