@@ -1,9 +1,9 @@
 """The work that a call causes, counted: hops, system calls, syncs, commits and Python calls (goals 5 and 26).
 
-System calls and syncs come from strace, as the difference of two runs of a program of its own, one with twice the calls, so
-that opening and closing do not count. Background syncs of files are put off, so that only those are left that callers wait for;
-everything else is on: validation, locks, journal, mirror, watching and a listener. Hops are counted one call at a time, each
-followed by silence. All writers write different bytes: equal ones are kept once.
+System calls and syncs come from strace, in a program of its own, between two marks: opening and closing do not count, and what
+is done in the silence right after the calls does. Background syncs of files are put off, so that only those are left that
+callers wait for; everything else is on: validation, locks, journal, mirror, watching and a listener. Hops are counted one
+call at a time, each followed by silence. All writers write different bytes: equal ones are kept once.
 
 Usage: python -m benchmarks.bench_counts [CALLS]
 """
@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+import os
 import re
 import shutil
 import statistics
@@ -21,7 +22,7 @@ import tempfile
 import threading
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -30,7 +31,8 @@ from types import FrameType
 from typing import Any, Final
 
 import filetools
-from benchmarks.measure import Row, dose, print_heading, publish, text_of
+from benchmarks.measure import Row, dose, print_heading, publish, settle, text_of
+from filetools.facade.worker_pool import WorkerPool
 from filetools.models import Durability
 
 CHILD: Final = "--child"
@@ -42,7 +44,8 @@ SETTLED_SECONDS: Final = 0.05
 """Longer than a tick of the clock that stamps files: what is younger is hashed again by whoever reads it."""
 SYNCS_PUT_OFF: Final = 3600.0
 _SYNCS: Final = ("fsync", "fdatasync", "sync_file_range")
-_SUMMARY: Final = re.compile(r"^\s*[\d.]+\s+[\d.]+\s+\d+\s+(\d+)\s+(?:\d+\s+)?(\w+)$", re.MULTILINE)
+BEGIN, END = b"begin marked", b"end marked"
+_CALL: Final = re.compile(r"^\d+ +(\w+)\(", re.MULTILINE)
 _numbers = itertools.count()
 
 
@@ -96,37 +99,48 @@ async def repeat(files: filetools.FileToolsFacade, work: Work, times: int) -> No
 
 
 async def run_for_strace(work: Work, times: int) -> None:
+    """Do the work between two marks in the trace, when opening has come to rest."""
+    marks = os.open(os.devnull, os.O_WRONLY)
     async with opened(work, sync_after_seconds=SYNCS_PUT_OFF) as files:
+        await settle()
+        os.write(marks, BEGIN)
         await repeat(files, work, times)
-
-
-def traced(work: Work, times: int) -> Counter[str]:
-    """Return how often each system call was made."""
-    with tempfile.NamedTemporaryFile() as trace:
-        command = ["strace", "-f", "-c", "-o", trace.name, sys.executable, "-m", "benchmarks.bench_counts", CHILD]
-        given = [work.call, work.size, work.durability, work.tasks, times]
-        subprocess.run([*command, *map(str, given)], check=True, stdout=subprocess.DEVNULL)
-        found = _SUMMARY.findall(Path(trace.name).read_text(encoding="utf-8"))
-    return Counter({name: int(count) for count, name in found if name != "total"})
+        await asyncio.sleep(QUIET_SECONDS)
+        os.write(marks, END)
 
 
 def system_calls(work: Work, times: int) -> Counter[str]:
     """Return how often each system call is made in `times` calls of each task."""
-    found = traced(work, 2 * times)
-    found.subtract(traced(work, times))
-    return found
+    with tempfile.NamedTemporaryFile() as trace:
+        command = [
+            "strace",
+            "-f",
+            "-qq",
+            "-s",
+            "16",
+            "-o",
+            trace.name,
+            sys.executable,
+            "-m",
+            "benchmarks.bench_counts",
+            CHILD,
+        ]
+        given = [work.call, work.size, work.durability, work.tasks, times]
+        subprocess.run([*command, *map(str, given)], check=True, stdout=subprocess.DEVNULL)
+        text = Path(trace.name).read_text(encoding="utf-8", errors="replace")
+    between = text.partition(f'"{BEGIN.decode()}"')[2].rpartition(f'"{END.decode()}"')[0]
+    return Counter(_CALL.findall(between.rpartition("\n")[0]))
 
 
 def publish_system_calls(calls: int) -> None:
     """Print the rows that need strace."""
     for work, limit in (
         (Work("write", 1024), 90),
-        (Work("write", 65536, "relaxed"), 90),
         (Work("write", 65536), 90),
         (Work("read", 1024), 5),
         (Work("read", 65536), 5),
     ):
-        times = calls if work.call == "write" else 10 * calls
+        times = calls if work.call == "write" else 5 * calls
         found = system_calls(work, times)
         named: dict[str, float] = {name: found[name] / times for name in found}
         threads = named.pop("futex", 0.0)
@@ -154,20 +168,23 @@ def count_row(goal: str, name: str, value: float, limit: float | None = None) ->
 
 
 class Hops:
-    """Counts what is handed to the threads of any pool. Lives as long as the process."""
+    """Counts what is handed to the threads of pools. Lives as long as the process."""
 
     def __init__(self) -> None:
         self.made = 0
         self.works: Counter[str] = Counter()
-        self._submit: Callable[..., Future[Any]] = ThreadPoolExecutor.submit
-        hops = self
+        self._count(WorkerPool, "_start")
+        self._count(ThreadPoolExecutor, "submit")
 
-        def counted(pool: ThreadPoolExecutor, *args: Any, **options: Any) -> Future[Any]:
-            hops.made += 1
-            hops.works[_name(args[-1])] += 1
-            return hops._submit(pool, *args, **options)
+    def _count(self, pool: type, method: str) -> None:
+        hand_over = getattr(pool, method)
 
-        ThreadPoolExecutor.submit = counted  # type: ignore[method-assign,assignment]
+        def counted(of: object, work: Any, *args: Any, **options: Any) -> Any:
+            self.made += 1
+            self.works[_name(work)] += 1
+            return hand_over(of, work, *args, **options)
+
+        setattr(pool, method, counted)
 
     async def silence(self) -> None:
         """Wait until nothing has been handed over for a while: opening and watching are done."""
@@ -260,4 +277,4 @@ if __name__ == "__main__":
         of = Work(kind, int(size), "commit" if durability == "commit" else "relaxed", int(tasks))
         asyncio.run(run_for_strace(of, int(times)))
     else:
-        main(dose(50))
+        main(dose(40))

@@ -24,7 +24,7 @@ import filetools
 from benchmarks.measure import Act, as_act, compared, dose, interleaved, print_heading, publish, settle
 
 FOLDERS: Final = 100
-ROUNDS: Final = 5
+ROUNDS: Final = 3
 WORDS: Final = (
     "import", "return", "value", "handler", "self", "config", "error", "result", "items", "async", "def", "None",
 )  # fmt: skip

@@ -19,14 +19,14 @@ from typing import Any, Final
 
 import filetools
 from benchmarks.measure import Act, as_act, compared, dose, interleaved, print_heading, publish, settle
-from benchmarks.trees import tree
+from benchmarks.trees import put, tree
 
 FIRST: Final[dict[str, Any]] = {"recursive": True, "limit": 100}
 PAGE: Final = 1000
 PAGES_BEFORE: Final = 0.4
 """Part of the tree that lies before the page which is asked for by a cursor."""
 QUICK_ROUNDS: Final = 15
-SLOW_ROUNDS: Final = 5
+SLOW_ROUNDS: Final = 3
 
 
 def raw_sorted(root: Path) -> list[str]:
@@ -147,7 +147,7 @@ async def one_folder(count: int) -> None:
     with tempfile.TemporaryDirectory(prefix="bench-flat-") as folder:
         root = Path(folder)
         for number in range(count):
-            (root / f"file{number}.txt").touch()
+            put(f"{root}/file{number}.txt", b"")
         # Its name is one of those that nobody watches, so that nothing but the page is asked for; the folder has changed.
         extra = root / "changed.swp"
         async with filetools.open(root) as files:

@@ -32,10 +32,10 @@ from tests.support.node import FILE_SERVER, folder, node
 
 SIZES = {"64 KB": 65_536, "1 MB": 1_048_576}
 ECHO = "echo"
-CALLS = 30
+CALLS = 10
 REPOSITORY = Path(__file__).resolve().parent.parent
 OFFICIAL = folder(FILE_SERVER) / "node_modules" / FILE_SERVER.rpartition("@")[0] / "dist" / "index.js"
-STARTS = 15
+STARTS = 9
 HELLO = {
     "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "bench", "version": "1"},
 }  # fmt: skip
