@@ -83,16 +83,16 @@ def format_as(encoding: str, head: bytes) -> TextFormat:
     return TextFormat(encoding=exact, bom=mark if head.startswith(mark) else b"")
 
 
-def decode(content: bytes, text_format: TextFormat, *, path: str) -> str:
+def decode(content: bytes | memoryview, text_format: TextFormat, *, path: str) -> str:
     """Return the text of a whole file, without its byte-order mark, line ends untouched.
 
     Raises:
         EncodingError: The bytes are not text of this format; `details["position"]` is the byte of the file.
     """
-    skipped = len(text_format.bom) if text_format.bom and content.startswith(text_format.bom) else 0
-    body = content[skipped:] if skipped else content
+    mark = text_format.bom
+    skipped = len(mark) if mark and content[: len(mark)] == mark else 0
     try:
-        return body.decode(text_format.encoding)
+        return str(content[skipped:] if skipped else content, text_format.encoding)
     except UnicodeDecodeError as exc:
         raise undecodable(exc, text_format, path=path, position=skipped + exc.start) from exc
 

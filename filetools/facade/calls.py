@@ -21,7 +21,7 @@ from filetools.settings import Settings
 if TYPE_CHECKING:
     from filetools.facade.proposals import Act, Preview, Taken, conflict_proposal
     from filetools.models import Actor
-    from filetools.permissions import ApprovalDecision, Proposal
+    from filetools.permissions import ApprovalDecision
 else:
     deferred_imports(
         globals(),
@@ -102,11 +102,10 @@ class Calls:
             ToolBlockedError, ApprovalRequiredError, ApprovalDeniedError
             ChangedMeanwhileError: The files changed while a person was asked, each of three times.
         """
-        act = partial(Act, tool=tool, paths=paths, arguments=arguments, preview=preview, taken=taken)
-
-        async def describe() -> Proposal:
-            return await self._parts.crew.run(partial(act().propose, self._parts))
-
+        if not self._parts.gatekeeper.asked(tool, paths, self.actor, change=change):
+            return None
+        act = Act(tool=tool, paths=paths, arguments=arguments, preview=preview, taken=taken)
+        describe = partial(self._parts.crew.run, partial(act.propose, self._parts))
         for _ in range(MOST_QUESTIONS):
             authorise = self._parts.gatekeeper.authorise
             permit = await authorise(tool, paths, actor=self.actor, change=change, describe=describe)
@@ -114,7 +113,7 @@ class Calls:
                 return None
             digest = permit.proposal.digest
             if (await describe()).digest == digest:
-                return replace(permit, check=partial(act().require_allowed, self._parts, digest))
+                return replace(permit, check=partial(act.require_allowed, self._parts, digest))
         raise ChangedMeanwhileError(paths[0] if paths else ".", MOST_QUESTIONS)
 
     async def _ask_about_conflict(

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from filetools.events import FileRead
     from filetools.facade import batches, information, reading
     from filetools.facade.progress import Abort, Progress, beat_of
-    from filetools.facade.requests import OnLocked, ReadRequest, View
+    from filetools.facade.requests import WHOLE_FILE, OnLocked, ReadRequest, View
     from filetools.facade.streaming import stream
     from filetools.models import InfoResult, ListResult, ReadBatchResult, ReadResult, Row
 else:
@@ -26,11 +26,13 @@ else:
             "filetools.events": "FileRead",
             "filetools.facade": "batches, information, reading",
             "filetools.facade.progress": "beat_of",
-            "filetools.facade.requests": "ReadRequest",
+            "filetools.facade.requests": "WHOLE_FILE, ReadRequest",
             "filetools.facade.streaming": "stream",
         },
     )
 
+_OF_WHOLE_FILE: Final = (None, None, None, None, None, None, None, "flag", "auto")
+"""The options of most reads, which need no request of their own."""
 _BEING_WRITTEN: Final = "File is being modified by another operation. Please wait."
 
 
@@ -71,10 +73,12 @@ class ReadCalls(Calls):
             PathNotFoundError, PathIsDirectoryError, NotRegularFileError, FileTooLargeError, EncodingError,
             VersionGoneError, InvalidArgumentError, LockTimeoutError
         """
-        request = ReadRequest(
-            offset=offset, limit=limit, column=column, byte_offset=byte_offset, byte_count=byte_count, encoding=encoding,
-            version=version, on_locked=on_locked, view=view,
-        )  # fmt: skip
+        request = WHOLE_FILE
+        if (offset, limit, column, byte_offset, byte_count, encoding, version, on_locked, view) != _OF_WHOLE_FILE:
+            request = ReadRequest(
+                offset=offset, limit=limit, column=column, byte_offset=byte_offset, byte_count=byte_count,
+                encoding=encoding, version=version, on_locked=on_locked, view=view,
+            )  # fmt: skip
         where = self._runner.resolve(path)
         await self._authorise("read_file", [where], {}, change=False)
         stale = self._runner.is_being_written(where) and await self._is_stale(where, on_locked)

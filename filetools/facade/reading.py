@@ -33,10 +33,10 @@ from filetools.errors import (
 from filetools.facade.expected import full_version
 from filetools.facade.look import stat_version
 from filetools.facade.parts import Parts
-from filetools.facade.requests import ReadRequest
+from filetools.facade.requests import WHOLE_FILE, ReadRequest
 from filetools.models import Actor, ReadResult
 from filetools.paths import WorkspacePath
-from filetools.stores import FileStat, Reader
+from filetools.stores import Facts, Reader, Take
 
 NO_HOP_BYTES: Final = 256 * 1024
 """Largest file that is decoded on the event loop; above it the allocator alone would stall the loop."""
@@ -47,16 +47,11 @@ _LINE_INDEXES: Final = LineIndexCache()
 
 def read_now(parts: Parts, path: WorkspacePath, request: ReadRequest, actor: Actor) -> ReadResult | None:
     """Read a small file on the event loop, if that needs no waiting for a disk; else None."""
-    if not request.is_whole or parts.documents.is_dirty(parts.workspace.key(path)):
+    key = parts.workspace.key(path)
+    if not (request is WHOLE_FILE or request.is_whole) or parts.documents.is_dirty(key):
         return None
-    taken_ns = time.time_ns()
-    found = parts.store.read_now(path, min(NO_HOP_BYTES, parts.settings.max_read_bytes))
-    if found is None:
-        return None
-    content, stat = found
-    result = _whole(parts, path, content, stat, taken_ns)
-    parts.tracker.record_seen(actor, parts.workspace.key(path), result.version, content=content)
-    return result
+    limit = min(NO_HOP_BYTES, parts.settings.max_read_bytes)
+    return parts.store.read_now(path, limit, _whole_for(parts, path, key, actor))
 
 
 def read(parts: Parts, path: WorkspacePath, request: ReadRequest, actor: Actor) -> ReadResult:
@@ -72,27 +67,18 @@ def read(parts: Parts, path: WorkspacePath, request: ReadRequest, actor: Actor) 
         return _version(parts, path, request, request.version)
     if request.view != "disk" and (shown := _buffer(parts, path, request, actor)) is not None:
         return shown
-    reader = parts.store.open(path)
-    try:
-        is_part = request.is_lines or request.is_bytes
-        if reader.stat.size > parts.settings.max_read_bytes:
-            if not is_part:
-                raise FileTooLargeError(path, reader.stat.size, parts.settings.max_read_bytes)
-            return _part_of_large(parts, path, reader, request)
-    finally:
-        reader.close()
-    taken_ns = time.time_ns()
-    content, stat = parts.store.read(path, limit=parts.settings.max_read_bytes)
+    key, limit = parts.workspace.key(path), parts.settings.max_read_bytes
     if request.is_whole:
-        result = whole = _whole(parts, path, content, stat, taken_ns)
-    else:
-        facts, text = inspect(content, name=path, encoding=request.encoding)
-        whole = _result(path, facts, _shown(content, text), stat)
-        result = _part(whole, facts, content, request) if is_part else whole
-    parts.tracker.record_seen(
-        actor, parts.workspace.key(path), result.version,
-        content=content, is_whole=not is_part or result.content == whole.content, encoding=request.encoding,
-    )  # fmt: skip
+        return parts.store.read_lent(path, limit, _whole_for(parts, path, key, actor))
+    is_part = request.is_lines or request.is_bytes
+    if is_part and (part := _part_of_large(parts, path, request)) is not None:
+        return part
+    content, stat = parts.store.read(path, limit=limit)
+    facts, text = inspect(content, name=path, encoding=request.encoding)
+    whole = _result(path, facts, _shown(content, text), stat.modified_ns)
+    result = _part(whole, facts, content, request) if is_part else whole
+    is_whole = not is_part or result.content == whole.content
+    parts.tracker.record_seen(actor, key, result.version, content=content, is_whole=is_whole, encoding=request.encoding)
     return result
 
 
@@ -128,28 +114,37 @@ def _buffer(parts: Parts, path: WorkspacePath, request: ReadRequest, actor: Acto
     return result
 
 
-def _whole(parts: Parts, path: WorkspacePath, content: bytes, stat: FileStat, taken_ns: int) -> ReadResult:
-    facts = parts.facts.get(stat.identity)
-    if facts is None:
-        facts, text = inspect(content, name=path)
-        parts.facts.put(stat.identity, facts, taken_ns=taken_ns)
-    else:
-        text = None if facts.text_format is None else decode(content, facts.text_format, path=path)
-    return _result(path, facts, _shown(content, text), stat)
+def _whole_for(parts: Parts, path: WorkspacePath, key: str, actor: Actor) -> Take[ReadResult]:
+    """Return what makes a result of a file that is about to be read as a whole, and notes that the actor has seen it."""
+    taken_ns = time.time_ns()
+
+    def take(content: bytes | memoryview, found: Facts) -> ReadResult:
+        identity = found[:5]
+        facts = parts.facts.get(identity)
+        if facts is None:
+            content = bytes(content)
+            facts, text = inspect(content, name=path)
+            parts.facts.put(identity, facts, taken_ns=taken_ns)
+        else:
+            text = None if facts.text_format is None else decode(content, facts.text_format, path=path)
+        parts.tracker.record_seen(actor, key, facts.version, content=content)
+        return _result(path, facts, _shown(content, text), found[3])
+
+    return take
 
 
-def _shown(content: bytes, text: str | None) -> str:
+def _shown(content: bytes | memoryview, text: str | None) -> str:
     return base64.b64encode(content).decode("ascii") if text is None else text
 
 
-def _result(path: WorkspacePath, facts: ContentFacts, shown: str, stat: FileStat | None) -> ReadResult:
+def _result(path: WorkspacePath, facts: ContentFacts, shown: str, modified_ns: int | None) -> ReadResult:
     return ReadResult(
         path=path,
         content=shown,
         encoding="base64" if facts.is_binary else facts.encoding or "utf-8",
         size=facts.size,
         version=facts.version,
-        modified=None if stat is None else moment(stat.modified_ns),
+        modified=None if modified_ns is None else moment(modified_ns),
         total_lines=facts.total_lines,
         newline=facts.newline,
         bom=None if facts.is_binary else facts.bom,
@@ -184,7 +179,16 @@ def _part(whole: ReadResult, facts: ContentFacts, content: bytes, request: ReadR
     return whole.model_copy(update=part)
 
 
-def _part_of_large(parts: Parts, path: WorkspacePath, reader: Reader, request: ReadRequest) -> ReadResult:
+def _part_of_large(parts: Parts, path: WorkspacePath, request: ReadRequest) -> ReadResult | None:
+    """Return a part of a file that is never read as a whole; None if it is not as large as that."""
+    reader = parts.store.open(path)
+    try:
+        return _window_of(parts, path, reader, request) if reader.stat.size > parts.settings.max_read_bytes else None
+    finally:
+        reader.close()
+
+
+def _window_of(parts: Parts, path: WorkspacePath, reader: Reader, request: ReadRequest) -> ReadResult:
     stat = reader.stat
     source = _ReaderSource(reader)
     sample = reader.read_at(0, 8192)

@@ -69,6 +69,10 @@ class ReadRequest:
         return is_plain and not (self.is_lines or self.is_bytes)
 
 
+WHOLE_FILE: Final = ReadRequest()
+"""What most readers want."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AskedAbout:
     """What a person saw who allowed a write over unsaved text; the answer holds for that alone."""

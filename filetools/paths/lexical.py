@@ -45,10 +45,13 @@ def plain_path(given: AnyPath) -> str:
     Raises:
         InvalidArgumentError: It is none.
     """
+    if isinstance(given, str):
+        return given
     if isinstance(given, PurePath):
         return given.as_posix()
     # Bytes, too, are refused: a name that is no UTF-8 has no text.
-    text: object = os.fspath(given) if isinstance(given, os.PathLike) else given
+    other: object = given
+    text = os.fspath(other) if isinstance(other, os.PathLike) else other
     if not isinstance(text, str):
         raise InvalidArgumentError(f"A path is text or a pathlib.Path, not {type(given).__name__}")
     return text

@@ -197,12 +197,12 @@ class Workspace:
             raise self._explain_look(path, exc) from exc
         return _regular(descriptor, path)
 
-    def open_file_now(self, path: WorkspacePath) -> int | None:
-        """As `open_file`, for the event loop: never waits for a disk.
+    def open_file_now(self, path: WorkspacePath) -> tuple[int, os.stat_result] | None:
+        """As `open_file`, for the event loop: never waits for a disk, and the descriptor does not block either.
 
         Returns:
-            A descriptor, or None where a name on the way is not in memory, where the system cannot tell, or where the
-            reason of a failure would have to be looked up: `open_file` in a worker thread has the answer.
+            A descriptor with its facts, or None where a name on the way is not in memory, where the system cannot tell,
+            or where the reason of a failure would have to be looked up: `open_file` in a worker thread has the answer.
 
         Raises:
             PathNotFoundError, PathIsDirectoryError, NotRegularFileError
@@ -213,7 +213,7 @@ class Workspace:
             raise self.explain(path, exc) from exc
         except OSError:
             return None
-        return None if descriptor is None else _regular(descriptor, path)
+        return None if descriptor is None else (descriptor, _facts_of_regular(descriptor, path))
 
     def open_directory(self, path: WorkspacePath) -> int:
         """Open a directory for scanning, syncing, and as `dir_fd`; the root is allowed.
@@ -347,12 +347,18 @@ class Workspace:
         return self._resolver.obstacle(self.root_descriptor, path)
 
 
+def _facts_of_regular(descriptor: int, path: WorkspacePath) -> os.stat_result:
+    """Return the facts of a descriptor if it is a regular file's; close it and raise if not."""
+    found = os.fstat(descriptor)
+    if not stat.S_ISREG(found.st_mode):
+        os.close(descriptor)
+        raise wrong_kind(path, found.st_mode)
+    return found
+
+
 def _regular(descriptor: int, path: WorkspacePath) -> int:
     """Return the descriptor set to blocking if it is a regular file's; close it and raise if not."""
-    mode = os.fstat(descriptor).st_mode
-    if not stat.S_ISREG(mode):
-        os.close(descriptor)
-        raise wrong_kind(path, mode)
+    _facts_of_regular(descriptor, path)
     if fcntl is not None:
         # Flags of the opening other than the access mode: none is wanted any more.
         fcntl.fcntl(descriptor, fcntl.F_SETFL, 0)

@@ -92,9 +92,7 @@ class Gatekeeper:
             ApprovalDeniedError: A person said no.
             FileToolsError: `describe` failed, because the call could not be done anyway; or nothing can be changed.
         """
-        if change:
-            self.check_writable()
-        look = partial(self._asked, tool, paths or _WHOLE_TREE, actor, "change" if change else "read")
+        look = partial(self.asked, tool, paths, actor, change=change)
         while asked := look():
             # One question covers the call; the path that weighs most is the one named in it.
             first, reason = next((one for one in asked if one[1] == "protected"), asked[0])
@@ -117,12 +115,20 @@ class Gatekeeper:
         if self.refusal is not None:
             raise copy.copy(self.refusal)
 
-    def _asked(
-        self, tool: str, paths: Sequence[WorkspacePath], actor: Actor, operation: ToolOperation
+    def asked(
+        self, tool: str, paths: Sequence[WorkspacePath], actor: Actor, *, change: bool
     ) -> list[tuple[WorkspacePath, AskReason]]:
-        """Return the paths that a person must decide about, after looking at all of them for a block."""
+        """Return the paths that a person must decide about, after looking at all of them for a block.
+
+        Raises:
+            ToolBlockedError: The policy blocks it on one of the paths.
+            FileToolsError: Nothing can be changed.
+        """
+        if change:
+            self.check_writable()
+        operation: ToolOperation = "change" if change else "read"
         asked: list[tuple[WorkspacePath, AskReason]] = []
-        for path in paths:
+        for path in paths or _WHOLE_TREE:
             decision = self.policy.check(tool, path, actor=actor, operation=operation)
             if decision.needs_approval:
                 asked.append((path, "protected" if decision.reason == "protected" else "prompt"))

@@ -12,8 +12,8 @@ if TYPE_CHECKING:
     from filetools.stores.local import LocalStore
     from filetools.stores.memory import MemoryStore
     from filetools.stores.processes import is_alive, process_mark
-    from filetools.stores.reading import stat_of
-    from filetools.stores.store import Displaced, Facts, FileStat, Prepared, Reader, ScanEntry, Store
+    from filetools.stores.reading import facts_of, stat_of
+    from filetools.stores.store import Displaced, Facts, FileStat, Prepared, Reader, ScanEntry, Store, Take
 else:
     __getattr__, __dir__ = deferred(
         __name__,
@@ -25,8 +25,8 @@ else:
             "filetools.stores.local": "LocalStore",
             "filetools.stores.memory": "MemoryStore",
             "filetools.stores.processes": "is_alive, process_mark",
-            "filetools.stores.reading": "stat_of",
-            "filetools.stores.store": "Displaced, Facts, FileStat, Prepared, Reader, ScanEntry, Store",
+            "filetools.stores.reading": "facts_of, stat_of",
+            "filetools.stores.store": "Displaced, Facts, FileStat, Prepared, Reader, ScanEntry, Store, Take",
         },
     )
 
@@ -43,7 +43,9 @@ __all__ = [
     "Reader",
     "ScanEntry",
     "Store",
+    "Take",
     "examine_folder",
+    "facts_of",
     "is_alive",
     "left_behind",
     "process_mark",

@@ -8,7 +8,7 @@ from typing import Final
 
 from filetools.errors import FileToolsError, StateDamagedError, SyncFailedError, WorkspaceGoneError
 from filetools.paths import WorkspacePath
-from filetools.stores.store import Displaced, FileStat, Prepared, Reader, ScanEntry, Store
+from filetools.stores.store import Displaced, FileStat, Prepared, Reader, ScanEntry, Store, T, Take
 
 UNKNOWN_TICK_NS: Final = 20_000_000
 """Tick of a store that is not open: longer than that of any clock that stamps files."""
@@ -54,10 +54,14 @@ class LateStore:
         """As `Store.read`."""
         return self._opened().read(path, limit=limit)
 
-    def read_now(self, path: WorkspacePath, limit: int) -> tuple[bytes, FileStat] | None:
+    def read_now(self, path: WorkspacePath, limit: int, take: Take[T]) -> T | None:
         """As `Store.read_now`; None while there is no store, since opening one may block."""
         store = self._store
-        return None if store is None else store.read_now(path, limit)
+        return None if store is None else store.read_now(path, limit, take)
+
+    def read_lent(self, path: WorkspacePath, limit: int, take: Take[T]) -> T:
+        """As `Store.read_lent`."""
+        return self._opened().read_lent(path, limit, take)
 
     def open(self, path: WorkspacePath) -> Reader:
         """As `Store.open`."""

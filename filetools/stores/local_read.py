@@ -17,14 +17,14 @@ from filetools.stores.owners import FOREIGN_NAME
 
 if TYPE_CHECKING:
     from filetools.paths.names import is_state_name
-    from filetools.stores.reading import read_stable, read_whole_now, to_facts, to_file_stat
-    from filetools.stores.store import Facts, FileStat, ScanEntry
+    from filetools.stores.reading import Buffer, is_unchanged, read_from_start, read_stable, to_facts, to_file_stat
+    from filetools.stores.store import Facts, FileStat, ScanEntry, T, Take
 else:
     deferred_imports(
         globals(),
         {
             "filetools.paths.names": "is_state_name",
-            "filetools.stores.reading": "read_stable, read_whole_now, to_facts, to_file_stat",
+            "filetools.stores.reading": "Buffer, is_unchanged, read_from_start, read_stable, to_facts, to_file_stat",
             "filetools.stores.store": "ScanEntry",
         },
     )
@@ -63,22 +63,35 @@ class LocalReading:
         """
         workspace = self._disk.workspace
         with Explained(workspace, path):
-            content, found = read_stable(partial(opened_file, workspace, path), path=path, limit=limit)
+            opened = partial(opened_file, workspace, path)
+            content, found = read_stable(opened, path=path, limit=limit, read=read_from_start)
         return content, to_file_stat(found)
 
-    def read_now(self, path: WorkspacePath, limit: int) -> tuple[bytes, FileStat] | None:
-        """As `read`, but only if names and bytes are in memory and there are at most `limit` bytes; else None."""
+    def read_now(self, path: WorkspacePath, limit: int, take: Take[T]) -> T | None:
+        """As `Store.read_now`: only if names and bytes are in memory. Five system calls, and no copy of the bytes."""
         workspace = self._disk.workspace
-        descriptor = workspace.open_file_now(path)
-        if descriptor is None:
+        opened = workspace.open_file_now(path)
+        if opened is None:
             return None
-        try:
-            found = read_whole_now(descriptor, limit)
-        except OSError as exc:
-            raise workspace.explain(path, exc) from exc
-        finally:
-            os.close(descriptor)
-        return None if found is None else (found[0], to_file_stat(found[1]))
+        descriptor, found = opened
+        with Buffer() as buffer:
+            try:
+                content = None if found.st_size > limit else buffer.read_now(descriptor, found.st_size)
+                is_whole = content is not None and is_unchanged(found, os.fstat(descriptor))
+            except OSError as exc:
+                raise workspace.explain(path, exc) from exc
+            finally:
+                os.close(descriptor)
+            return take(content, to_facts(found)) if content is not None and is_whole else None
+
+    def read_lent(self, path: WorkspacePath, limit: int, take: Take[T]) -> T:
+        """As `Store.read_lent`."""
+        workspace = self._disk.workspace
+        with Buffer() as buffer:
+            with Explained(workspace, path):
+                opened = partial(opened_file, workspace, path)
+                content, found = read_stable(opened, path=path, limit=limit, read=buffer.read)
+            return take(content, to_facts(found))
 
     def read_link(self, path: WorkspacePath) -> bytes:
         """Return what a symbolic link points to, as it says it.

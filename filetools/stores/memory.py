@@ -20,7 +20,8 @@ from filetools.stores.checks import private_name, refuse_nesting
 from filetools.stores.memory_files import MemoryDisplaced, MemoryNewFile, MemoryReader, MemoryReplacement
 from filetools.stores.memory_tree import MemoryTree, Node, label, nodes_below
 from filetools.stores.owners import Owner, is_left_behind
-from filetools.stores.store import Displaced, FileStat, Prepared, Reader, ScanEntry
+from filetools.stores.reading import facts_of
+from filetools.stores.store import Displaced, FileStat, Prepared, Reader, ScanEntry, T, Take
 
 _NEW_FILE_MODE = 0o644
 
@@ -57,12 +58,18 @@ class MemoryReading:
                 raise FileTooLargeError(path, len(node.content), limit)
             return node.content, node.stat
 
-    def read_now(self, path: WorkspacePath, limit: int) -> tuple[bytes, FileStat] | None:
-        """As `read`, or None if the file has more than `limit` bytes."""
+    def read_now(self, path: WorkspacePath, limit: int, take: Take[T]) -> T | None:
+        """As `Store.read_now`."""
         try:
-            return self.read(path, limit=limit)
+            content, found = self.read(path, limit=limit)
         except FileTooLargeError:
             return None
+        return take(memoryview(content), facts_of(found))
+
+    def read_lent(self, path: WorkspacePath, limit: int, take: Take[T]) -> T:
+        """As `Store.read_lent`."""
+        content, found = self.read(path, limit=limit)
+        return take(memoryview(content), facts_of(found))
 
     def open(self, path: WorkspacePath) -> Reader:
         """Open a file for reading parts.

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import os
 import stat
-import threading
 import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from operator import attrgetter
-from typing import Final
+from typing import Final, TypeVar
 
 from filetools.errors import FileBusyError, FileTooLargeError
 from filetools.models import EntryType
@@ -18,11 +17,13 @@ from filetools.stores.store import Facts, FileStat
 
 READ_TRIES: Final = 5
 _FIRST_PAUSE_SECONDS: Final = 0.001
-_LARGEST_KEPT_BUFFER_BYTES: Final = 1024 * 1024
+KEPT_BUFFER_BYTES: Final = 1024 * 1024
+MOST_KEPT_BUFFERS: Final = 4
 STILL_SECONDS: Final = 0.05
 """How long a file is watched for changes where leases cannot tell."""
 _FORMATS: Final = {"file": stat.S_IFREG, "directory": stat.S_IFDIR, "symlink": stat.S_IFLNK, "other": 0}
-_kept = threading.local()
+_idle: Final[list[bytearray]] = []
+Content = TypeVar("Content", bytes, memoryview)
 
 
 def entry_type(mode: int) -> EntryType:
@@ -74,33 +75,6 @@ def is_unchanged(before: os.stat_result, after: os.stat_result) -> bool:
     )
 
 
-def read_stable(
-    opened: Callable[[], AbstractContextManager[int]], *, path: str, limit: int | None = None
-) -> tuple[bytes, os.stat_result]:
-    """Read a whole file that nobody writes meanwhile; opened again for each try, since it may be replaced.
-
-    Args:
-        opened: Gives a descriptor of the regular file for the time of a `with` block.
-        path: The file's name in errors.
-        limit: Largest size in bytes.
-
-    Raises:
-        FileTooLargeError: It has more than `limit` bytes.
-        FileBusyError: It changed during each of 5 tries.
-    """
-    for attempt in range(READ_TRIES):
-        if attempt:
-            time.sleep(_FIRST_PAUSE_SECONDS * 2**attempt)
-        with opened() as descriptor:
-            before = os.fstat(descriptor)
-            if limit is not None and before.st_size > limit:
-                raise FileTooLargeError(path, before.st_size, limit)
-            content = read_exactly(descriptor, 0, before.st_size)
-            if len(content) == before.st_size and is_unchanged(before, os.fstat(descriptor)):
-                return content, before
-    raise FileBusyError(path)
-
-
 def read_exactly(descriptor: int, offset: int, count: int) -> bytes:
     """Return `count` bytes from `offset`, fewer only at the end of the file."""
     content = os.pread(descriptor, count, offset)
@@ -115,28 +89,78 @@ def read_exactly(descriptor: int, offset: int, count: int) -> bytes:
     return b"".join(parts)
 
 
-def read_whole_now(descriptor: int, limit: int) -> tuple[bytes, os.stat_result] | None:
-    """Return a whole file if its bytes are in memory and nobody wrote meanwhile; else None."""
-    before = os.fstat(descriptor)
-    size = before.st_size
-    if size > limit:
-        return None
-    if not size:
-        return b"", before
-    with _buffer(size) as buffer:
-        if read_cached(descriptor, buffer) != size or not is_unchanged(before, os.fstat(descriptor)):
+def read_from_start(descriptor: int, size: int) -> bytes:
+    """Return the first bytes of a file."""
+    return read_exactly(descriptor, 0, size)
+
+
+class Buffer:
+    """Memory for one file at a time; that of small files is kept for the next one. Lives for a `with` block.
+
+    Fresh memory for each file costs as much as the reading: the kernel clears it page by page.
+    """
+
+    __slots__ = ("_memory",)
+
+    def __enter__(self) -> Buffer:
+        """Take memory that nobody uses."""
+        try:
+            self._memory = _idle.pop()
+        except IndexError:
+            self._memory = bytearray(KEPT_BUFFER_BYTES)  # which takes no room before it is filled
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Give it back."""
+        if len(_idle) < MOST_KEPT_BUFFERS:
+            _idle.append(self._memory)
+
+    def read(self, descriptor: int, size: int) -> memoryview:
+        """Return as many bytes from the start of a file, in this memory if they fit."""
+        if size <= KEPT_BUFFER_BYTES:
+            content = memoryview(self._memory)[:size]
+            if os.preadv(descriptor, [content], 0) == size:
+                return content
+        return memoryview(read_exactly(descriptor, 0, size))
+
+    def read_now(self, descriptor: int, size: int) -> memoryview | None:
+        """As `read`, but only what the kernel has in memory and fits; else None."""
+        if size > KEPT_BUFFER_BYTES:
             return None
-        return buffer.tobytes(), before
+        content = memoryview(self._memory)[:size]
+        return content if not size or read_cached(descriptor, content) == size else None
 
 
-def _buffer(size: int) -> memoryview:
-    """Return room for `size` bytes; clearing fresh memory each time would cost as much as the reading."""
-    if size > _LARGEST_KEPT_BUFFER_BYTES:
-        return memoryview(bytearray(size))
-    kept: bytearray | None = getattr(_kept, "buffer", None)
-    if kept is None or len(kept) < size:
-        kept = _kept.buffer = bytearray(max(size, 64 * 1024))
-    return memoryview(kept)[:size]
+def read_stable(
+    opened: Callable[[], AbstractContextManager[int]],
+    *,
+    path: str,
+    limit: int | None = None,
+    read: Callable[[int, int], Content],
+) -> tuple[Content, os.stat_result]:
+    """Read a whole file that nobody writes meanwhile; opened again for each try, since it may be replaced.
+
+    Args:
+        opened: Gives a descriptor of the regular file for the time of a `with` block.
+        path: The file's name in errors.
+        limit: Largest size in bytes.
+        read: Returns as many bytes from the start of a descriptor's file.
+
+    Raises:
+        FileTooLargeError: It has more than `limit` bytes.
+        FileBusyError: It changed during each of 5 tries.
+    """
+    for attempt in range(READ_TRIES):
+        if attempt:
+            time.sleep(_FIRST_PAUSE_SECONDS * 2**attempt)
+        with opened() as descriptor:
+            before = os.fstat(descriptor)
+            if limit is not None and before.st_size > limit:
+                raise FileTooLargeError(path, before.st_size, limit)
+            content = read(descriptor, before.st_size)
+            if len(content) == before.st_size and is_unchanged(before, os.fstat(descriptor)):
+                return content, before
+    raise FileBusyError(path)
 
 
 class LocalReader:

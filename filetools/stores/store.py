@@ -6,9 +6,9 @@ All methods are synchronous and may block; they are called from worker threads, 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import field
-from typing import Protocol, runtime_checkable
+from typing import Protocol, TypeAlias, TypeVar, runtime_checkable
 
 from filetools.dataclass import dataclass
 from filetools.models import EntryType
@@ -16,6 +16,9 @@ from filetools.paths import WorkspacePath
 
 Facts = tuple[int, int, int, int, int, int]
 """Device, inode, size, mtime, ctime and the system's mode, type included: what tells many entries from what they were."""
+T = TypeVar("T")
+Take: TypeAlias = Callable[[memoryview, Facts], T]
+"""What is done with the bytes of a file and its facts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,8 +163,23 @@ class Store(Protocol):
             FileTooLargeError: It has more than `limit` bytes.
         """
 
-    def read_now(self, path: WorkspacePath, limit: int) -> tuple[bytes, FileStat] | None:
-        """As `read`, but only if at most `limit` bytes come without waiting for a disk; else None. For the loop."""
+    def read_now(self, path: WorkspacePath, limit: int, take: Take[T]) -> T | None:
+        """Read a whole file if at most `limit` bytes come without waiting for a disk. For the loop.
+
+        Args:
+            path: A regular file.
+            limit: Largest size in bytes.
+            take: Gets the bytes and the file's facts; copies what it keeps, for the memory is used again after.
+
+        Returns:
+            What `take` returns; None if it was not called.
+
+        Raises:
+            PathNotFoundError, PathIsDirectoryError, NotRegularFileError
+        """
+
+    def read_lent(self, path: WorkspacePath, limit: int, take: Take[T]) -> T:
+        """As `read`, but the bytes are lent to `take`, as in `read_now`; returns what it returns."""
 
     def open(self, path: WorkspacePath) -> Reader:
         """Open a regular file for reading parts."""

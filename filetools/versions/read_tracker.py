@@ -16,6 +16,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterable
 from dataclasses import field, replace
 from itertools import accumulate, takewhile
+from operator import attrgetter
 from typing import Final, TypeAlias
 
 from filetools.content import version_of
@@ -36,6 +37,7 @@ BATCH_BYTES: Final = 8 * 1024 * 1024
 REFRESH_SECONDS: Final = 60.0
 """What is read again and again is recorded this often."""
 
+_without_time: Final = attrgetter("version", "base", "is_whole", "encoding")
 Rows: TypeAlias = dict[str, SeenVersion]
 """By version, the newest last; never changed in place."""
 _UNSEEN: Final = (Operation.CREATE_DIRECTORY, *WITHOUT_BYTES)
@@ -103,7 +105,7 @@ class ReadTracker:
         key: str,
         version: str,
         *,
-        content: bytes | None = None,
+        content: bytes | memoryview | None = None,
         is_whole: bool = True,
         encoding: str | None = None,
     ) -> None:
@@ -257,7 +259,12 @@ class ReadTracker:
                     self._actors.popitem(last=False)
 
     def _add(
-        self, actor: Actor, key: str, rows: tuple[SeenVersion, ...], version: str | None, content: bytes | None
+        self,
+        actor: Actor,
+        key: str,
+        rows: tuple[SeenVersion, ...],
+        version: str | None,
+        content: bytes | memoryview | None,
     ) -> None:
         """Add rows, the newest last; `version` is the text that the actor got to know, `content` its bytes."""
         owner = owner_of(actor)
@@ -272,7 +279,7 @@ class ReadTracker:
             self._put(owner, seen, key, added(former, rows))
             self._unsaved.extend((owner, key, row) for row in rows)
             if version is not None and content is not None and len(content) <= LARGEST_TEXT_BYTES:
-                self._hold(version, content)
+                self._hold(version, bytes(content))
 
     def _replace(self, owner: str, key: str, rows: Rows) -> None:
         """Have an actor know exactly these rows of a path."""
@@ -306,7 +313,9 @@ class ReadTracker:
             return [known for known in seen.paths if known.startswith(f"{key}/")]
 
     def _seen(self, owner: str) -> _Seen:
-        seen = self._actors.setdefault(owner, _Seen())
+        seen = self._actors.get(owner)
+        if seen is None:
+            seen = self._actors[owner] = _Seen()
         self._actors.move_to_end(owner)
         return seen
 
@@ -397,7 +406,3 @@ def _is_repeated(former: Rows, rows: tuple[SeenVersion, ...]) -> bool:
     newest = list(former.values())[-len(rows) :]
     is_same = list(map(_without_time, newest)) == list(map(_without_time, rows))
     return is_same and rows[-1].time - newest[-1].time < REFRESH_SECONDS
-
-
-def _without_time(row: SeenVersion) -> tuple[object, ...]:
-    return row.version, row.base, row.is_whole, row.encoding

@@ -129,8 +129,8 @@ def test_reads_on_the_loop_never_leave_the_root(tmp_path: Path, kind: Kind) -> N
     with raced(tree, "openat2") as (workspace, path):
 
         def read() -> None:
-            descriptor = workspace.open_file_now(path)
-            assert descriptor is None or read_all(descriptor) == INSIDE
+            opened = workspace.open_file_now(path)
+            assert opened is None or read_all(opened[0]) == INSIDE
 
         tally(dose(10_000) // len(KINDS) + 1, read)
 

@@ -357,9 +357,10 @@ def test_now_opens_what_is_in_memory(root: Path) -> None:
     workspace = Workspace.open(root, resolver="openat2")
     path = workspace.resolve("a/file")
     os.close(workspace.open_file(path))
-    descriptor = workspace.open_file_now(path)
-    assert descriptor is not None
-    assert os.get_blocking(descriptor)
+    opened = workspace.open_file_now(path)
+    assert opened is not None
+    descriptor, found = opened
+    assert (found.st_size, found) == (4, os.fstat(descriptor))
     assert os.read(descriptor, 10) == b"mine"
     os.close(descriptor)
     workspace.close()
@@ -467,11 +468,11 @@ def test_no_descriptor_is_leaked(root: Path, workspace: Workspace) -> None:
         path = workspace.resolve(raw_path)
         for call in (workspace.open_file, workspace.open_directory, workspace.open_parent, workspace.open_file_now):
             try:
-                descriptor = call(path)
+                opened = call(path)
             except FileToolsError:
                 continue
-            if descriptor is not None:
-                os.close(descriptor)
+            if opened is not None:
+                os.close(opened if isinstance(opened, int) else opened[0])
         try:
             workspace.stat(path)
         except SymlinkNotAllowedError:

@@ -16,8 +16,19 @@ from filetools.errors import (
     PathNotFoundError,
 )
 from filetools.paths import ROOT, WorkspacePath
-from filetools.stores import ScanEntry
-from tests.support.store_worlds import BELOW_FILE, BELOW_MISSING, DEEP, FILE, FOLDER, MISSING, OTHER, World, exchanged
+from filetools.stores import Facts, ScanEntry, facts_of
+from tests.support.store_worlds import (
+    BELOW_FILE,
+    BELOW_MISSING,
+    DEEP,
+    FILE,
+    FOLDER,
+    MISSING,
+    OTHER,
+    World,
+    copied,
+    exchanged,
+)
 
 
 @pytest.mark.parametrize(
@@ -54,23 +65,44 @@ def test_read_returns_bytes_and_facts(world: World) -> None:
 def test_an_empty_file_reads_as_no_bytes(world: World) -> None:
     world.save("empty", b"")
     assert world.store.read(WorkspacePath("empty"), limit=0)[0] == b""
-    assert world.store.read_now(WorkspacePath("empty"), 0) in (None, world.store.read(WorkspacePath("empty")))
+    empty = (b"", facts_of(world.store.read(WorkspacePath("empty"))[1]))
+    assert world.store.read_now(WorkspacePath("empty"), 0, copied) in (None, empty)
+    assert world.store.read_lent(WorkspacePath("empty"), 0, copied) == empty
 
 
 def test_read_now_gives_nothing_rather_than_a_part(world: World) -> None:
-    assert world.store.read_now(FILE, 2) is None
+    assert world.store.read_now(FILE, 2, copied) is None
 
 
-def test_read_now_equals_read(world: World) -> None:
-    world.store.read(FILE)
-    found = world.store.read_now(FILE, 3)
+def test_what_is_lent_is_what_is_read(world: World) -> None:
+    content, stat = world.store.read(FILE)
+    assert world.store.read_lent(FILE, 3, copied) == (content, facts_of(stat))
     # A system without cached opening answers None, which is no failure.
-    assert found is None or found == world.store.read(FILE)
+    assert world.store.read_now(FILE, 3, copied) in (None, (content, facts_of(stat)))
+
+
+def test_more_than_the_limit_is_not_lent(world: World) -> None:
+    with pytest.raises(FileTooLargeError) as caught:
+        world.store.read_lent(FILE, 2, copied)
+    assert caught.value.details == {"size": 3, "limit": 2}
+
+
+def test_a_missing_file_is_not_lent(world: World) -> None:
+    with pytest.raises(PathNotFoundError):
+        world.store.read_lent(MISSING, 10, copied)
+
+
+def test_what_a_borrower_raises_passes(world: World) -> None:
+    def fail(content: memoryview, facts: Facts) -> None:
+        raise KeyError(content.nbytes)
+
+    with pytest.raises(KeyError):
+        world.store.read_lent(FILE, 10, fail)
 
 
 def test_read_now_of_a_missing_file_never_returns_bytes(world: World) -> None:
     try:
-        found = world.store.read_now(MISSING, 10)
+        found = world.store.read_now(MISSING, 10, copied)
     except PathNotFoundError:
         return
     assert found is None

@@ -23,7 +23,17 @@ from filetools.errors import (
 from filetools.paths import ROOT, Workspace, WorkspacePath
 from filetools.stores import LocalStore, ScanEntry
 from filetools.stores.local_prepare import MAX_NAMELESS, refuse_unwritable
-from tests.support.store_worlds import BELOW_MISSING, DEEP, FILE, FOLDER, OTHER, LocalWorld, exchanged, make_world
+from tests.support.store_worlds import (
+    BELOW_MISSING,
+    DEEP,
+    FILE,
+    FOLDER,
+    OTHER,
+    LocalWorld,
+    copied,
+    exchanged,
+    make_world,
+)
 
 LINK = WorkspacePath("link")
 PIPE = WorkspacePath("pipe")
@@ -199,7 +209,7 @@ def test_pipes_are_refused_at_once_and_can_be_removed(native: LocalWorld) -> Non
     store = native.store  # a call that opened the pipe as a file would hang until the time limit of the test
     for act in (
         lambda: store.read(PIPE),
-        lambda: store.read_now(PIPE, 10),
+        lambda: store.read_now(PIPE, 10, copied),
         lambda: store.open(PIPE),
         lambda: store.prepare(PIPE, b"x", new=False),
         lambda: store.set_mode(PIPE, 0o600),

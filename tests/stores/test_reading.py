@@ -7,8 +7,9 @@ import sys
 
 import pytest
 
-from filetools.stores.reading import read_exactly
-from tests.support.store_worlds import FILE, OTHER, LocalWorld
+from filetools.stores import Facts
+from filetools.stores.reading import KEPT_BUFFER_BYTES, MOST_KEPT_BUFFERS, _idle, read_exactly
+from tests.support.store_worlds import FILE, OTHER, LocalWorld, copied
 
 HALF = 2 * 1024 * 1024
 
@@ -21,18 +22,39 @@ def test_read_now_of_a_file_half_in_memory_never_gives_a_part(native: LocalWorld
         file.flush()
         os.fsync(file.fileno())
         os.posix_fadvise(file.fileno(), HALF, HALF, os.POSIX_FADV_DONTNEED)
-    found = native.store.read_now(OTHER, 2 * HALF)
+    found = native.store.read_now(OTHER, 2 * HALF, copied)
     # The system need not drop what it is advised to drop; a part is wrong in any case.
     assert found is None or found[0] == content
     assert native.store.read(OTHER)[0] == content
 
 
-def test_read_now_returns_bytes_that_later_reads_do_not_change(native: LocalWorld) -> None:
+def test_memory_is_lent_to_one_reader_at_a_time(native: LocalWorld) -> None:
     native.save(OTHER, b"other")
-    found = [native.store.read_now(path, 100) for path in (FILE, OTHER, FILE)]
-    if None in found:
-        pytest.skip("this system opens nothing from memory alone")
-    assert [pair[0] for pair in found if pair] == [b"one", b"other", b"one"]
+    inner: list[bytes] = []
+
+    def take(content: memoryview, _: Facts) -> bytes:
+        if not inner:
+            inner.append(b"")
+            inner.append(native.store.read_lent(OTHER, 100, copied)[0])
+        return bytes(content)
+
+    assert [native.store.read_lent(FILE, 100, take), inner[1]] == [b"one", b"other"]
+    assert native.store.read_lent(OTHER, 100, take) == b"other"
+
+
+@pytest.mark.parametrize("size", [KEPT_BUFFER_BYTES, KEPT_BUFFER_BYTES + 1])
+def test_files_of_any_size_are_lent(native: LocalWorld, size: int) -> None:
+    content = os.urandom(size)
+    native.save(OTHER, content)
+    assert native.store.read_lent(OTHER, size, copied)[0] == content
+
+
+def test_memory_that_is_kept_for_reading_does_not_grow(native: LocalWorld) -> None:
+    def nested(depth: int) -> int:
+        return native.store.read_lent(FILE, 100, lambda content, _: nested(depth - 1) if depth else content.nbytes)
+
+    assert nested(20) == 3
+    assert len(_idle) <= MOST_KEPT_BUFFERS
 
 
 def test_an_open_reader_tells_a_write_into_the_file_itself(native: LocalWorld) -> None:

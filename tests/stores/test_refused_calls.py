@@ -21,7 +21,7 @@ store = LocalStore(workspace, private_directory=root / ".filetools", capabilitie
 at = workspace.resolve
 store.prepare(at("new"), b"new", new=True).exchange()
 out = store.prepare(at("file.txt"), b"two", new=False).exchange()
-said = [store.read_now(at("file.txt"), 9) is not None, out.read().decode(), out.is_being_written()]
+said = [store.read_now(at("file.txt"), 9, lambda content, facts: True) is True, out.read().decode(), out.is_being_written()]
 out.put_back()
 said += [store.read(at("file.txt"))[0].decode(), out.read().decode()]
 out.discard()

@@ -11,6 +11,7 @@ import pytest
 from filetools.errors import FileToolsError
 from filetools.paths import Workspace, WorkspacePath
 from filetools.stores import LocalStore
+from tests.support.store_worlds import copied
 from tests.support.swapper import INSIDE, OUTSIDE, Kind, Swapper, can_exchange, dose, plant
 
 TRIES = 100
@@ -39,7 +40,7 @@ def create_and_remove(store: LocalStore, path: WorkspacePath) -> None:
 
 
 def look(store: LocalStore, path: WorkspacePath) -> None:
-    for content in (store.read(path)[0], (store.read_now(path, 1000) or (INSIDE,))[0]):
+    for content in (store.read(path)[0], (store.read_now(path, 1000, copied) or (INSIDE,))[0]):
         assert content == INSIDE
     reader = store.open(path)
     assert reader.read_at(0, 1000) == INSIDE

@@ -19,7 +19,7 @@ from typing import Final, Literal, TypeVar
 
 from filetools.errors import FileToolsError
 from filetools.paths import WorkspacePath
-from filetools.stores.store import Displaced, FileStat, Prepared, Reader, ScanEntry, Store
+from filetools.stores.store import Displaced, FileStat, Prepared, Reader, ScanEntry, Store, Take
 
 Moment = Literal["before", "after", "half"]
 T = TypeVar("T")
@@ -261,8 +261,11 @@ class FaultyStore:
     def read(self, path: WorkspacePath, *, limit: int | None = None) -> tuple[bytes, FileStat]:
         return self._run("read", path, lambda: self.inner.read(path, limit=limit))
 
-    def read_now(self, path: WorkspacePath, limit: int) -> tuple[bytes, FileStat] | None:
-        return self._run("read_now", path, lambda: self.inner.read_now(path, limit))
+    def read_now(self, path: WorkspacePath, limit: int, take: Take[T]) -> T | None:
+        return self._run("read_now", path, lambda: self.inner.read_now(path, limit, take))
+
+    def read_lent(self, path: WorkspacePath, limit: int, take: Take[T]) -> T:
+        return self._run("read", path, lambda: self.inner.read_lent(path, limit, take))
 
     def open(self, path: WorkspacePath) -> Reader:
         return FaultyReader(self._run("open", path, lambda: self.inner.open(path)), self.plan, self.name, path)

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Final, Protocol
 
 from filetools.paths import Workspace, WorkspacePath
-from filetools.stores import Capabilities, Displaced, LocalStore, MemoryStore, Store
+from filetools.stores import Capabilities, Displaced, Facts, LocalStore, MemoryStore, Store
 from tests.support.faulty import FaultyStore, Plan
 
 NO_CAPABILITIES: Final = Capabilities(exchange=False, no_replace=False, tmpfile=False, leases=False)
@@ -31,6 +31,11 @@ DEEP: Final = WorkspacePath("folder/deep.txt")
 MISSING: Final = WorkspacePath("missing.txt")
 BELOW_MISSING: Final = WorkspacePath("missing/file.txt")
 BELOW_FILE: Final = WorkspacePath("file.txt/below.txt")
+
+
+def copied(content: memoryview, facts: Facts) -> tuple[bytes, Facts]:
+    """Keep what a store lends."""
+    return bytes(content), facts
 
 
 class World(Protocol):

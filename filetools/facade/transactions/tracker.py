@@ -77,13 +77,18 @@ class TransactionTracker(ReadTracker):
             self._outer.record_reported(actor, key, step.version)
 
     def _add(
-        self, actor: Actor, key: str, rows: tuple[SeenVersion, ...], version: str | None, content: bytes | None
+        self,
+        actor: Actor,
+        key: str,
+        rows: tuple[SeenVersion, ...],
+        version: str | None,
+        content: bytes | memoryview | None,
     ) -> None:
         former = self._rows(owner_of(actor), key)
         if not self._is_changed(key):
             self._outer._add(actor, key, rows, version, content)
         elif version is not None and content is not None:
-            self._own_texts[version] = content
+            self._own_texts[version] = bytes(content)
         self._own[key] = added(former, rows)
 
     def _replace(self, owner: str, key: str, rows: Rows) -> None:

@@ -15,7 +15,8 @@ from filetools.errors import (
 from filetools.facade.transactions.overlay import Overlay
 from filetools.facade.transactions.states import Folder, Original, Written
 from filetools.paths import WorkspacePath
-from filetools.stores import FileStat, Reader, ScanEntry
+from filetools.stores import FileStat, Reader, ScanEntry, Take, facts_of
+from filetools.stores.store import T
 
 
 class OverlayStore:
@@ -57,9 +58,14 @@ class OverlayStore:
             self._check(path, found, stat)
             return content, stat
 
-    def read_now(self, path: WorkspacePath, limit: int) -> tuple[bytes, FileStat] | None:
+    def read_now(self, path: WorkspacePath, limit: int, take: Take[T]) -> T | None:
         """Return None: the overlay may have to wait for its lock."""
         return None
+
+    def read_lent(self, path: WorkspacePath, limit: int, take: Take[T]) -> T:
+        """As `read`, but the bytes are lent to `take`."""
+        content, stat = self.read(path, limit=limit)
+        return take(memoryview(content), facts_of(stat))
 
     def open(self, path: WorkspacePath) -> Reader:
         """Open a file for reading parts; raises as `read`."""
