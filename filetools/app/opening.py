@@ -190,7 +190,8 @@ class Opening:
         # From here on everything is built: what is closed before this uses it, what is closed after is used by nobody.
         self._stack.push_async_callback(crew.seal)
         actor = Actor(kind="agent", id=f"actor-{secrets.token_hex(4)}")
-        self._stack.push_async_callback(partial(_forget_actor, parts, actor))
+        parts.tracker.end_with_process(actor)
+        self._stack.push_async_callback(partial(_forget_ephemeral, parts))
         runner, feed = Runner(parts), Feed(parts)
         clerk = Clerk(runner, feed, bell, state.directory)
         runner.on_told = clerk.note_written
@@ -328,7 +329,7 @@ def _left_out_of_looks(store: Store, settings: Settings) -> Excluded:
     return is_left_out
 
 
-async def _forget_actor(parts: Parts, actor: Actor) -> None:
-    """Forget what the actor of one opening knew: its random name never comes back, and its texts need not be kept."""
+async def _forget_ephemeral(parts: Parts) -> None:
+    """Forget what actors knew whose random names never come back: their texts need not be kept."""
     with suppress(FileToolsError):
-        await parts.crew.run(partial(parts.tracker.forget_actor, actor))
+        await parts.crew.run(parts.tracker.forget_ephemeral)

@@ -82,7 +82,12 @@ class FileToolsFacade(ReadCalls, SearchCalls, BodyCalls, TreeCalls, HistoryCalls
         self._tools: ToolCaller | None = None
 
     def for_actor(
-        self, actor: Actor, *, require_version: bool | None = None, on_conflict: OnConflict | None = None
+        self,
+        actor: Actor,
+        *,
+        require_version: bool | None = None,
+        on_conflict: OnConflict | None = None,
+        ephemeral: bool = False,
     ) -> FileToolsFacade:
         """Return a facade of the same workspace whose calls belong to another actor.
 
@@ -92,7 +97,11 @@ class FileToolsFacade(ReadCalls, SearchCalls, BodyCalls, TreeCalls, HistoryCalls
                 whose callers may share one actor; None is as here.
             on_conflict: What its writes and edits of one file do about unsaved text where a call says nothing: as in
                 `write_file`; None is as here.
+            ephemeral: Whether no other process can be this actor, because its name was made up for this one. What it has
+                read is then forgotten when the workspace closes.
         """
+        if ephemeral:
+            self._parts.tracker.end_with_process(actor)
         require = self._require_version if require_version is None else require_version
         usual = on_conflict or self._on_conflict
         return FileToolsFacade(

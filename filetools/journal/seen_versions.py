@@ -68,8 +68,8 @@ class SeenVersions(Protocol):
     def save(self, changes: Iterable[tuple[str, str, SeenVersion | None]]) -> None:
         """Keep (owner, key, row) in this order; None for a row drops all that was kept of the path."""
 
-    def forget(self, owner: str) -> None:
-        """Drop all rows of an actor."""
+    def forget(self, owners: Iterable[str]) -> None:
+        """Drop all rows of some actors."""
 
 
 class SqliteSeenVersions:
@@ -107,10 +107,10 @@ class SqliteSeenVersions:
             # Unsynced: after a power cut an actor knows less, and a stale write is refused instead of merged.
             self._database.write(partial(_save, changes), durable=False)
 
-    def forget(self, owner: str) -> None:
-        """Drop all rows of an actor."""
-        statement = "DELETE FROM seen_versions WHERE owner = ?"
-        self._database.write(lambda connection: connection.execute(statement, (owner,)), durable=False)
+    def forget(self, owners: Iterable[str]) -> None:
+        """Drop all rows of some actors."""
+        statement, arguments = "DELETE FROM seen_versions WHERE owner = ?", [(owner,) for owner in owners]
+        self._database.write(lambda connection: connection.executemany(statement, arguments), durable=False)
 
 
 def _save(changes: list[tuple[str, str, SeenVersion | None]], connection: sqlite3.Connection) -> None:

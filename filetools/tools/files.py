@@ -145,7 +145,12 @@ class Files(Protocol):
         """Runs of agents on this workspace."""
 
     def for_actor(
-        self, actor: Actor, *, require_version: bool | None = None, on_conflict: OnConflict | None = None
+        self,
+        actor: Actor,
+        *,
+        require_version: bool | None = None,
+        on_conflict: OnConflict | None = None,
+        ephemeral: bool = False,
     ) -> Files:
         """Return the same workspace for another actor, with or without the need to name the versions that it replaces."""
 

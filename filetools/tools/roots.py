@@ -133,9 +133,12 @@ class Roots:
             if _starts_with(form, segments):
                 yield root
 
-    def for_actor(self, actor: Actor, *, on_conflict: OnConflict | None = None) -> Roots:
+    def for_actor(self, actor: Actor, *, on_conflict: OnConflict | None = None, ephemeral: bool = False) -> Roots:
         """Return the same folders for another actor, perhaps one who has a person decide about unsaved text."""
-        known = {id(files): files.for_actor(actor, on_conflict=on_conflict) for files in self._workspaces()}
+        known = {
+            id(files): files.for_actor(actor, on_conflict=on_conflict, ephemeral=ephemeral)
+            for files in self._workspaces()
+        }
         return Roots([replace(root, files=known[id(root.files)]) for root in self._roots])
 
     async def recall(self) -> None:

@@ -5,7 +5,8 @@ A version is *seen* when its actor read it, sent it, or made it out of the text 
 no knowledge of others' lines. The base of a path is what its newest row stands for.
 
 Rows live in memory and reach the journal within a second, or when the workspace closes; so do texts that nothing else
-keeps. A base whose text is gone cannot be merged on, and a write that needs it is refused rather than guessed at.
+keeps, if another process can be their reader. The others stay in memory, since nobody else can ever write on them. A base
+whose text is gone cannot be merged on, and a write that needs it is refused rather than guessed at.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from __future__ import annotations
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import field, replace
 from itertools import accumulate, takewhile
 from operator import attrgetter
@@ -32,6 +33,8 @@ LARGEST_TEXT_BYTES: Final = 1024 * 1024
 """Larger texts are not kept for seen versions alone."""
 MOST_TEXT_BYTES: Final = 256 * 1024 * 1024
 """Texts that wait in memory to be kept; beyond it those not used longest go."""
+MOST_HELD_BYTES: Final = 32 * 1024 * 1024
+"""Texts that stay in memory; beyond it those not used longest are kept in the journal, too."""
 BATCH_BYTES: Final = 8 * 1024 * 1024
 """Bytes of texts that one `save` keeps, the newest first; the rest waits for the next."""
 REFRESH_SECONDS: Final = 60.0
@@ -82,6 +85,30 @@ class _Seen:
             self.changed[key] = change
 
 
+class _Texts(OrderedDict[str, bytes]):
+    """Texts by version, the one not used longest first."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.size = 0
+        """Bytes of all."""
+
+    def hold(self, version: str, content: bytes) -> None:
+        self.release(version)
+        self[version] = content
+        self.size += len(content)
+
+    def release(self, version: str) -> None:
+        self.size -= len(self.pop(version, b""))
+
+    def beyond(self, limit: int) -> Iterator[tuple[str, bytes]]:
+        """Take out those not used longest until the rest is of at most so many bytes."""
+        while self.size > limit:
+            version, content = self.popitem(last=False)
+            self.size -= len(content)
+            yield version, content
+
+
 class ReadTracker:
     """What the actors of one workspace have seen. Lives as long as it is open; safe in every thread."""
 
@@ -90,14 +117,14 @@ class ReadTracker:
         self._lock = threading.RLock()
         self._actors: OrderedDict[str, _Seen] = OrderedDict()
         self._unsaved: list[tuple[str, str, SeenVersion | None]] = []
-        self._texts: OrderedDict[str, bytes] = OrderedDict()
-        self._text_bytes = 0
+        self._ephemeral: set[str] = set()
+        self._held, self._waiting = _Texts(), _Texts()
         self._saving = threading.Lock()
 
     @property
     def is_new(self) -> bool:
         """Whether there is anything to save."""
-        return bool(self._texts or self._unsaved)
+        return bool(self._waiting or self._unsaved)
 
     def record_seen(
         self,
@@ -181,10 +208,15 @@ class ReadTracker:
         for known in self._below(actor, key):
             self.forget(actor, known)
 
-    def forget_actor(self, actor: Actor) -> None:
-        """Have the journal forget an actor that nobody can be again; call it in a worker thread, after the last `save`."""
-        if owner_of(actor) in self._actors:
-            self._journal.seen_versions.forget(owner_of(actor))
+    def end_with_process(self, actor: Actor) -> None:
+        """Take an actor for one that no other process can be: its texts need not leave the memory of this one."""
+        self._ephemeral.add(owner_of(actor))
+
+    def forget_ephemeral(self) -> None:
+        """Have the journal forget the actors that nobody can be again; call it in a worker thread, after the last `save`."""
+        known = [owner for owner in self._ephemeral if owner in self._actors]
+        if known:
+            self._journal.seen_versions.forget(known)
 
     def move(self, actor: Actor, key: str, new_key: str) -> None:
         """Carry what an actor knew of a path to where it has moved it itself; what it knew of the target is replaced."""
@@ -231,7 +263,7 @@ class ReadTracker:
             VersionGoneError: They are not kept.
         """
         with self._lock:
-            content = self._texts.get(version)
+            content = self._held.get(version, self._waiting.get(version))
         if content is None:
             return self._journal.contents.get(version)
         if version_of(content) != version:
@@ -253,7 +285,7 @@ class ReadTracker:
                 raise
             with self._lock:
                 for version in texts:
-                    self._release(version)
+                    self._waiting.release(version)
                 busy = {owner for owner, _, _ in self._unsaved}
                 while len(self._actors) > MOST_ACTORS and next(iter(self._actors)) not in busy:
                     self._actors.popitem(last=False)
@@ -279,7 +311,7 @@ class ReadTracker:
             self._put(owner, seen, key, added(former, rows))
             self._unsaved.extend((owner, key, row) for row in rows)
             if version is not None and content is not None and len(content) <= LARGEST_TEXT_BYTES:
-                self._hold(version, bytes(content))
+                self._hold(owner, version, bytes(content))
 
     def _replace(self, owner: str, key: str, rows: Rows) -> None:
         """Have an actor know exactly these rows of a path."""
@@ -371,19 +403,16 @@ class ReadTracker:
                     seen.tell(each, change)
 
     def _batch(self) -> dict[str, bytes]:
-        sizes = accumulate(map(len, reversed(self._texts.values())))
-        newest = zip(reversed(self._texts.items()), sizes, strict=True)
+        sizes = accumulate(map(len, reversed(self._waiting.values())))
+        newest = zip(reversed(self._waiting.items()), sizes, strict=True)
         return dict(item for item, _ in takewhile(lambda one: one[1] <= BATCH_BYTES, newest))
 
-    def _hold(self, version: str, content: bytes) -> None:
-        self._release(version)
-        self._texts[version] = content
-        self._text_bytes += len(content)
-        while self._text_bytes > MOST_TEXT_BYTES:
-            self._release(next(iter(self._texts)))
-
-    def _release(self, version: str) -> None:
-        self._text_bytes -= len(self._texts.pop(version, b""))
+    def _hold(self, owner: str, version: str, content: bytes) -> None:
+        (self._held if owner in self._ephemeral else self._waiting).hold(version, content)
+        for former, its_content in self._held.beyond(MOST_HELD_BYTES):
+            self._waiting.hold(former, its_content)
+        for _ in self._waiting.beyond(MOST_TEXT_BYTES):
+            pass
 
 
 def owner_of(actor: Actor) -> str:

@@ -10,9 +10,10 @@ import pytest
 import filetools
 from filetools import Actor, Edit
 from filetools.facade import FileToolsFacade
-from filetools.versions import read_tracker
+from filetools.versions import owner_of, read_tracker
 from tests.support.facade_worker import RELAXED
 
+BOB = Actor(kind="agent", id="bob", session="s")
 TEN_LINES = "".join(f"line {number}\n" for number in range(1, 11))
 
 
@@ -450,8 +451,52 @@ async def test_texts_that_were_read_are_kept_in_batches_of_bounded_size(
 
         monkeypatch.setattr(contents, "keep_read", counted)
         for number in range(5):
-            await files.read_file(f"{number}.txt")
+            await files.for_actor(BOB).read_file(f"{number}.txt")
         while tracker.is_new:
             await files._parts.crew.run(tracker.save)
         assert sum(batches) == 5000
         assert max(batches) <= 2500
+
+
+async def test_another_process_merges_on_what_its_actor_has_read_in_this_one(tmp_path: Path) -> None:
+    """As after the end of this one, however it ends."""
+    (tmp_path / "a.txt").write_text(TEN_LINES)
+    async with filetools.open(tmp_path, settings=RELAXED) as one, filetools.open(tmp_path, settings=RELAXED) as other:
+        await one.for_actor(BOB).read_file("a.txt")
+        await one._parts.crew.run(one._parts.tracker.save)
+        (tmp_path / "a.txt").write_text(changed(TEN_LINES, 2, "person"))
+        result = await other.for_actor(BOB).write_file("a.txt", changed(TEN_LINES, 9, "bob"))
+    assert result.merged
+    assert (tmp_path / "a.txt").read_text() == changed(changed(TEN_LINES, 2, "person"), 9, "bob")
+
+
+@pytest.mark.parametrize("most_held", [2**20, 500])
+async def test_what_an_actor_reads_that_ends_with_the_process_is_merged_on_and_stays_in_memory_while_it_fits(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, most_held: int
+) -> None:
+    monkeypatch.setattr(read_tracker, "MOST_HELD_BYTES", most_held)
+    names = [f"{number}.txt" for number in range(20)]
+    for name in names:
+        (tmp_path / name).write_text(name + TEN_LINES)
+    async with filetools.open(tmp_path, settings=RELAXED) as files:
+        for name in names:
+            await files.read_file(name)
+        await files._parts.crew.run(files._parts.tracker.save)
+        kept = list((tmp_path / ".filetools/blobs").iterdir())
+        held = files._parts.tracker._held
+        assert (len(kept), len(held)) == ((0, 20) if most_held > 500 else (14, 6))
+        assert held.size == sum(map(len, held.values())) <= most_held
+        for name in names:
+            (tmp_path / name).write_text(name + changed(TEN_LINES, 2, "person"))
+            assert (await files.write_file(name, name + changed(TEN_LINES, 9, "agent"))).merged
+
+
+async def test_what_an_ephemeral_actor_has_seen_is_forgotten_at_the_end(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text(TEN_LINES)
+    alice = Actor(kind="agent", id="alice", session="process-1")
+    async with filetools.open(tmp_path, settings=RELAXED) as files:
+        await files.for_actor(alice, ephemeral=True).read_file("a.txt")
+        await files.for_actor(BOB).read_file("a.txt")
+    async with filetools.open(tmp_path, settings=RELAXED) as files:
+        rows = files._parts.journal.seen_versions
+        assert (len(rows.of(owner_of(alice))), len(rows.of(owner_of(BOB)))) == (0, 1)

@@ -233,7 +233,12 @@ class MemoryFiles:
         return [event.name for event in self.events]
 
     def for_actor(
-        self, actor: Actor, *, require_version: bool | None = None, on_conflict: OnConflict | None = None
+        self,
+        actor: Actor,
+        *,
+        require_version: bool | None = None,
+        on_conflict: OnConflict | None = None,
+        ephemeral: bool = False,
     ) -> MemoryFiles:
         require = self.require_version if require_version is None else require_version
         return MemoryFiles(self.tree, actor, self.bus, self.settings, require_version=require)

@@ -72,7 +72,8 @@ class TransactionTracker(ReadTracker):
         if not rows:
             return
         if step.decision is not None and step.decision.sent is not None:
-            self._outer._hold(step.decision.sent.version, step.decision.sent.content)
+            sent = step.decision.sent
+            self._outer._hold(owner_of(actor), sent.version, sent.content)
         if step.version not in rows:
             self._outer.record_reported(actor, key, step.version)
 

@@ -96,7 +96,10 @@ class Callers:
         )
         # Where an agent's text meets unsaved text, whoever sits at an editor decides.
         files = self._files.for_actor(
-            actor, require_version=False, on_conflict="merge" if is_person else "ask_if_attended"
+            actor,
+            require_version=False,
+            on_conflict="merge" if is_person else "ask_if_attended",
+            ephemeral=not told,
         )
         # Without the process: a client that names no session comes back to its results after a restart.
         owner = json.dumps(["http", actor.kind, actor.id, told])

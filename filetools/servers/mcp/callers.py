@@ -81,7 +81,10 @@ class Callers:
             # Callers may share a session without knowing of each other: what one saw must not justify another's overwrite.
             # The tools of a dialect cannot name a version; there what the session saw must do.
             files = self._files.for_actor(
-                actor, require_version=self._options.dialect is None, on_conflict=usual_conflict(request, self._options)
+                actor,
+                require_version=self._options.dialect is None,
+                on_conflict=usual_conflict(request, self._options),
+                ephemeral=self._options.session is None and actor.session == self._process,
             )
             self._known[who] = (
                 files,

@@ -96,7 +96,11 @@ class RootedCallers:
         who = (client_of(request), self.session(request))
         if who not in self._known or self._known[who][0] is not served:
             actor = Actor(kind=self._options.kind, id=who[0], session=who[1])
-            roots = served.for_actor(actor, on_conflict=usual_conflict(request, self._options))
+            roots = served.for_actor(
+                actor,
+                on_conflict=usual_conflict(request, self._options),
+                ephemeral=self._options.session is None and who[1] == self._process,
+            )
             registry = self._dialect.registry(roots=roots, tools=self._tools, log=self._log)
             self._known[who] = served, registry
         self._known.move_to_end(who)
