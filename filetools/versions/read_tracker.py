@@ -14,9 +14,8 @@ from __future__ import annotations
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import field, replace
-from itertools import accumulate, takewhile
 from operator import attrgetter
 from typing import Final, TypeAlias
 
@@ -26,17 +25,12 @@ from filetools.errors import VersionGoneError
 from filetools.journal import DIRECTORY_REMOVALS, MOST_SEEN, MOST_SEEN_OF_PATH, Journal, SeenVersion
 from filetools.models import WITHOUT_BYTES, Actor, ChangedFile, ChangeRecord, Operation, RecordState
 from filetools.paths import WorkspacePath
+from filetools.versions.read_texts import ReadTexts
 
 MOST_ACTORS: Final = 1000
 """Actors in memory; the one silent longest is read from the journal when it comes back."""
 LARGEST_TEXT_BYTES: Final = 1024 * 1024
 """Larger texts are not kept for seen versions alone."""
-MOST_TEXT_BYTES: Final = 256 * 1024 * 1024
-"""Texts that wait in memory to be kept; beyond it those not used longest go."""
-MOST_HELD_BYTES: Final = 32 * 1024 * 1024
-"""Texts that stay in memory; beyond it those not used longest are kept in the journal, too."""
-BATCH_BYTES: Final = 8 * 1024 * 1024
-"""Bytes of texts that one `save` keeps, the newest first; the rest waits for the next."""
 REFRESH_SECONDS: Final = 60.0
 """What is read again and again is recorded this often."""
 
@@ -85,30 +79,6 @@ class _Seen:
             self.changed[key] = change
 
 
-class _Texts(OrderedDict[str, bytes]):
-    """Texts by version, the one not used longest first."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.size = 0
-        """Bytes of all."""
-
-    def hold(self, version: str, content: bytes) -> None:
-        self.release(version)
-        self[version] = content
-        self.size += len(content)
-
-    def release(self, version: str) -> None:
-        self.size -= len(self.pop(version, b""))
-
-    def beyond(self, limit: int) -> Iterator[tuple[str, bytes]]:
-        """Take out those not used longest until the rest is of at most so many bytes."""
-        while self.size > limit:
-            version, content = self.popitem(last=False)
-            self.size -= len(content)
-            yield version, content
-
-
 class ReadTracker:
     """What the actors of one workspace have seen. Lives as long as it is open; safe in every thread."""
 
@@ -118,13 +88,13 @@ class ReadTracker:
         self._actors: OrderedDict[str, _Seen] = OrderedDict()
         self._unsaved: list[tuple[str, str, SeenVersion | None]] = []
         self._ephemeral: set[str] = set()
-        self._held, self._waiting = _Texts(), _Texts()
+        self._texts = ReadTexts()
         self._saving = threading.Lock()
 
     @property
     def is_new(self) -> bool:
         """Whether there is anything to save."""
-        return bool(self._waiting or self._unsaved)
+        return self._texts.is_waiting or bool(self._unsaved)
 
     def record_seen(
         self,
@@ -263,7 +233,7 @@ class ReadTracker:
             VersionGoneError: They are not kept.
         """
         with self._lock:
-            content = self._held.get(version, self._waiting.get(version))
+            content = self._texts.get(version)
         if content is None:
             return self._journal.contents.get(version)
         if version_of(content) != version:
@@ -274,7 +244,7 @@ class ReadTracker:
         """Write what is new to the journal; call it in a worker thread."""
         with self._saving:
             with self._lock:
-                texts, rows = self._batch(), self._unsaved
+                texts, rows = self._texts.batch(), self._unsaved
                 self._unsaved = []
             try:
                 self._journal.contents.keep_read(texts)
@@ -284,8 +254,7 @@ class ReadTracker:
                     self._unsaved[:0] = rows
                 raise
             with self._lock:
-                for version in texts:
-                    self._waiting.release(version)
+                self._texts.release(texts)
                 busy = {owner for owner, _, _ in self._unsaved}
                 while len(self._actors) > MOST_ACTORS and next(iter(self._actors)) not in busy:
                     self._actors.popitem(last=False)
@@ -402,17 +371,8 @@ class ReadTracker:
                 if record.number > seen.covered.get(each, 0):
                     seen.tell(each, change)
 
-    def _batch(self) -> dict[str, bytes]:
-        sizes = accumulate(map(len, reversed(self._waiting.values())))
-        newest = zip(reversed(self._waiting.items()), sizes, strict=True)
-        return dict(item for item, _ in takewhile(lambda one: one[1] <= BATCH_BYTES, newest))
-
     def _hold(self, owner: str, version: str, content: bytes) -> None:
-        (self._held if owner in self._ephemeral else self._waiting).hold(version, content)
-        for former, its_content in self._held.beyond(MOST_HELD_BYTES):
-            self._waiting.hold(former, its_content)
-        for _ in self._waiting.beyond(MOST_TEXT_BYTES):
-            pass
+        self._texts.hold(version, content, in_memory=owner in self._ephemeral)
 
 
 def owner_of(actor: Actor) -> str:

@@ -10,7 +10,7 @@ import pytest
 import filetools
 from filetools import Actor, Edit
 from filetools.facade import FileToolsFacade
-from filetools.versions import owner_of, read_tracker
+from filetools.versions import owner_of, read_texts
 from tests.support.facade_worker import RELAXED
 
 BOB = Actor(kind="agent", id="bob", session="s")
@@ -437,7 +437,7 @@ async def test_who_deletes_or_moves_a_folder_is_not_surprised_that_its_files_are
 async def test_texts_that_were_read_are_kept_in_batches_of_bounded_size(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(read_tracker, "BATCH_BYTES", 2500)
+    monkeypatch.setattr(read_texts, "BATCH_BYTES", 2500)
     for number in range(5):
         (tmp_path / f"{number}.txt").write_text(f"{number}" * 1000)
     async with filetools.open(tmp_path, settings=RELAXED) as files:
@@ -474,7 +474,7 @@ async def test_another_process_merges_on_what_its_actor_has_read_in_this_one(tmp
 async def test_what_an_actor_reads_that_ends_with_the_process_is_merged_on_and_stays_in_memory_while_it_fits(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, most_held: int
 ) -> None:
-    monkeypatch.setattr(read_tracker, "MOST_HELD_BYTES", most_held)
+    monkeypatch.setattr(read_texts, "MOST_HELD_BYTES", most_held)
     names = [f"{number}.txt" for number in range(20)]
     for name in names:
         (tmp_path / name).write_text(name + TEN_LINES)
@@ -483,7 +483,7 @@ async def test_what_an_actor_reads_that_ends_with_the_process_is_merged_on_and_s
             await files.read_file(name)
         await files._parts.crew.run(files._parts.tracker.save)
         kept = list((tmp_path / ".filetools/blobs").iterdir())
-        held = files._parts.tracker._held
+        held = files._parts.tracker._texts._held
         assert (len(kept), len(held)) == ((0, 20) if most_held > 500 else (14, 6))
         assert held.size == sum(map(len, held.values())) <= most_held
         for name in names:

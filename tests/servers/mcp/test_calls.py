@@ -201,6 +201,15 @@ async def test_the_session_of_a_call_is_the_one_it_names(root: Path) -> None:
     assert {actor.kind for actor in records.values()} == {"agent"}
 
 
+async def test_what_was_read_is_written_down_for_sessions_that_can_come_back_alone(root: Path) -> None:
+    async with opened_door(root) as (client, files):
+        await client.call_tool("read_file", {"path": "src/app.py"})
+        await client.call_tool("read_file", {"path": "notes.md"}, meta=session("s1"))
+        await files._parts.crew.run(files._parts.tracker.save)
+        kept = [place.name for place in (root / ".filetools/blobs").iterdir()]
+    assert kept == [version_of(b"notes\n").removeprefix("sha256:")]
+
+
 async def test_an_editor_acts_for_a_person_only_if_the_operator_says_so(root: Path) -> None:
     async with opened_door(root, is_editor=True) as (client, files):
         await text(client, "buffer_open", path="notes.md")
