@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from filetools.events import FileRead
     from filetools.facade import batches, information, reading
     from filetools.facade.progress import Abort, Progress, beat_of
-    from filetools.facade.requests import WHOLE_FILE, OnLocked, ReadRequest, View
+    from filetools.facade.requests import OnLocked, ReadRequest, View, whole_file
     from filetools.facade.streaming import stream
     from filetools.models import InfoResult, ListResult, ReadBatchResult, ReadResult, Row
 else:
@@ -26,7 +26,7 @@ else:
             "filetools.events": "FileRead",
             "filetools.facade": "batches, information, reading",
             "filetools.facade.progress": "beat_of",
-            "filetools.facade.requests": "WHOLE_FILE, ReadRequest",
+            "filetools.facade.requests": "ReadRequest, whole_file",
             "filetools.facade.streaming": "stream",
         },
     )
@@ -73,7 +73,7 @@ class ReadCalls(Calls):
             PathNotFoundError, PathIsDirectoryError, NotRegularFileError, FileTooLargeError, EncodingError,
             VersionGoneError, InvalidArgumentError, LockTimeoutError
         """
-        request = WHOLE_FILE
+        request = whole_file()
         if (offset, limit, column, byte_offset, byte_count, encoding, version, on_locked, view) != _OF_WHOLE_FILE:
             request = ReadRequest(
                 offset=offset, limit=limit, column=column, byte_offset=byte_offset, byte_count=byte_count,

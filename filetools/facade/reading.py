@@ -33,7 +33,7 @@ from filetools.errors import (
 from filetools.facade.expected import full_version
 from filetools.facade.look import stat_version
 from filetools.facade.parts import Parts
-from filetools.facade.requests import WHOLE_FILE, ReadRequest
+from filetools.facade.requests import ReadRequest
 from filetools.models import Actor, ReadResult
 from filetools.paths import WorkspacePath
 from filetools.stores import Facts, Reader, Take
@@ -48,7 +48,7 @@ _LINE_INDEXES: Final = LineIndexCache()
 def read_now(parts: Parts, path: WorkspacePath, request: ReadRequest, actor: Actor) -> ReadResult | None:
     """Read a small file on the event loop, if that needs no waiting for a disk; else None."""
     key = parts.workspace.key(path)
-    if not (request is WHOLE_FILE or request.is_whole) or parts.documents.is_dirty(key):
+    if not request.is_whole or parts.documents.is_dirty(key):
         return None
     limit = min(NO_HOP_BYTES, parts.settings.max_read_bytes)
     return parts.store.read_now(path, limit, _whole_for(parts, path, key, actor))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 from typing import Final, Literal, get_args
 
 from filetools.content import Edit
@@ -69,8 +70,10 @@ class ReadRequest:
         return is_plain and not (self.is_lines or self.is_bytes)
 
 
-WHOLE_FILE: Final = ReadRequest()
-"""What most readers want."""
+@cache
+def whole_file() -> ReadRequest:
+    """Return what most readers want: all of it, whatever else is going on."""
+    return ReadRequest()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
