@@ -18,7 +18,7 @@ import pytest
 import filetools
 from filetools import Actor
 from filetools.facade import FileToolsFacade
-from filetools.facade.parts import Crew
+from filetools.facade.worker_pool import WorkerPool
 from filetools.journal.database import Database
 from filetools.models import ReadResult
 from tests.support.crashing import QUIET
@@ -99,14 +99,14 @@ async def test_what_is_in_memory_and_small_is_read_without_a_hop(
         read_at_once(files, "a.txt") if not hops else await files.read_file("a.txt")
         counted = 0
         reader = asyncio.current_task()
-        start = Crew.start
+        start = WorkerPool.start
 
-        def count(crew: Crew, work: Callable[[], Any]) -> Any:
+        def count(pool: WorkerPool, work: Callable[[], Any]) -> Any:
             nonlocal counted
             counted += asyncio.current_task() is reader
-            return start(crew, work)
+            return start(pool, work)
 
-        monkeypatch.setattr(Crew, "start", count)
+        monkeypatch.setattr(WorkerPool, "start", count)
         for _ in range(READS):
             await files.read_file("a.txt")
         # One of them may have met another program's renaming.
