@@ -1,0 +1,146 @@
+"""What writing costs, in counts: hops, callbacks of the loop, transactions, queries, function calls and system calls."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import shutil
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+import filetools
+from filetools.facade import FileToolsFacade, WorkerPool
+from filetools.journal.readers import Readers
+from filetools.journal.writer import Writer
+from tests.support.crashing import QUIET
+from tests.support.step_count import steps_in_all_threads
+
+WRITES: Final = 20
+PATH: Final = "one/two/a.txt"
+FUNCTION_CALLS: Final = 2000
+"""Of a write of 1 KB with a mirror, those of C included."""
+SYSTEM_CALLS: Final = 150
+"""The same, without waits of threads; a third of them write the pages of the journal."""
+PROGRAM: Final = f"""
+import asyncio, os, sys, filetools
+from pathlib import Path
+async def main():
+    root = Path(sys.argv[1])
+    settings = {{"watch": False, "sync_after_seconds": 3600.0, "durability": "relaxed"}}
+    async with filetools.open(root, mirror=root.parent / "mirror", settings=settings) as files:
+        await files.write_file("{PATH}", "x" * 1024)
+        await asyncio.sleep(0.3)
+        os.write(1, b"begin")
+        for number in range({WRITES}):
+            await files.write_file("{PATH}", f"{{number:1024}}")
+        os.write(1, b"end")
+asyncio.run(main())
+"""
+
+
+class Counts:
+    """Counts what is counted, between `clear` and the look at it."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.found: Counter[str] = Counter()
+        for kind, name in ((WorkerPool, "_put"), (Writer, "transact"), (Readers, "row"), (Readers, "rows")):
+            monkeypatch.setattr(kind, name, self._counted(f"{kind.__name__}.{name}", getattr(kind, name)))
+        monkeypatch.setattr(asyncio.events.Handle, "_run", self._counted("callbacks", asyncio.events.Handle._run))
+
+    def _counted(self, name: str, method: Callable[..., Any]) -> Callable[..., Any]:
+        def counted(*arguments: Any, **options: Any) -> Any:
+            self.found[name] += 1
+            return method(*arguments, **options)
+
+        return counted
+
+
+async def write_often(files: FileToolsFacade, times: int = WRITES) -> None:
+    for number in range(times):
+        await files.write_file(PATH, f"{number} of {times}")
+
+
+@pytest.mark.parametrize("mirrored", [False, True])
+async def test_a_write_is_one_hop_and_one_transaction_and_asks_the_journal_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mirrored: bool
+) -> None:
+    (tmp_path / "root").mkdir()
+    mirror = tmp_path / "mirror" if mirrored else None
+    async with filetools.open(tmp_path / "root", mirror=mirror, settings=QUIET) as files:
+        await write_often(files)
+        await asyncio.sleep(0.3)  # the marks of these writes, and the keeper's first round, are none of their costs
+        counts = Counts(monkeypatch)
+        await write_often(files)
+        during = counts.found.copy()
+        await asyncio.sleep(0.3)
+        monkeypatch.undo()
+        # A busy machine's keeper may have been late with a round, or with what actors have seen.
+        assert during["WorkerPool._put"] - WRITES in range(5)
+        assert during["Writer.transact"] - WRITES in range(3)
+        assert during["Readers.row"] + during["Readers.rows"] < WRITES / 2
+        # Of each hop the waking of the loop, the end of the work, and the step of the task that waits for it.
+        assert during["callbacks"] <= 3 * WRITES + 30
+        # One for the marks of the last write.
+        assert counts.found["Writer.transact"] - WRITES <= 4
+        assert counts.found["WorkerPool._put"] - WRITES <= 8
+
+
+async def test_a_write_follows_the_journal_where_another_process_may_have_moved_on(tmp_path: Path) -> None:
+    async with (
+        filetools.open(tmp_path, settings=QUIET) as here,
+        filetools.open(tmp_path, settings=QUIET) as there,
+    ):
+        await here.write_file(PATH, "one")
+        before = await here.read_file(PATH)
+        await there.write_file(PATH, "two")
+        with pytest.raises(filetools.FileToolsError) as refused:
+            await here.write_file(PATH, "three", expected_version=before.version)
+        assert refused.value.code == "VERSION_MISMATCH"
+        assert (await here.write_file(PATH, "two")).version == (await there.read_file(PATH)).version
+        await there.delete_file(PATH)
+        newcomer = here.for_actor(filetools.Actor(kind="agent", id="newcomer"))
+        assert (await newcomer.write_file(PATH, "four")).created
+        ann = there.for_actor(filetools.Actor(kind="editor", id="ann"))
+        opened = await ann.buffers.open(PATH)
+        await ann.buffers.change(opened.handle, buffer_version=1, text="typed")
+        with pytest.raises(filetools.FileToolsError) as unsaved:
+            await newcomer.write_file(PATH, "five")
+        assert unsaved.value.code == "EDIT_CONFLICT"
+
+
+def test_a_write_calls_few_functions(tmp_path: Path) -> None:
+    def calls(times: int) -> int:
+        async def write() -> None:
+            root = tmp_path / str(times)
+            async with filetools.open(root / "root", mirror=root / "mirror", settings=QUIET) as files:
+                await write_often(files, times)
+
+        (tmp_path / str(times) / "root").mkdir(parents=True)
+        return steps_in_all_threads(write)
+
+    calls(5)  # what is imported and compiled at first is none of their costs
+    few, many = 20, 120
+    assert (calls(many) - calls(few)) / (many - few) < FUNCTION_CALLS
+
+
+@pytest.mark.skipif(sys.platform != "linux" or shutil.which("strace") is None, reason="strace counts the system calls")
+def test_a_write_makes_few_system_calls(tmp_path: Path) -> None:
+    root, trace = tmp_path / "root", tmp_path / "trace"
+    root.mkdir()
+    command = ["strace", "-f", "-qq", "-o", str(trace), sys.executable, "-c", PROGRAM, str(root)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=100)
+    if "ptrace" in done.stderr.lower():
+        pytest.skip("strace is not permitted here")
+    assert done.returncode == 0, done.stderr
+    text = trace.read_text("utf-8", "replace")
+    marked = text[text.index('"begin"') : text.index('"end"')]
+    calls = Counter(re.findall(r"^\d+ +(\w+)\(", marked, re.MULTILINE))
+    assert sum(calls.values()) - calls["futex"] < SYSTEM_CALLS * WRITES
+    assert calls["utimensat"] == 0, "nobody else listens, so nobody is signalled"
+    assert calls["fsync"] + calls["fdatasync"] == 0
