@@ -17,7 +17,7 @@ from filetools.paths import WorkspacePath
 from filetools.stores.checks import private_name, refuse_other_kinds
 from filetools.stores.linux import sync_descriptor
 from filetools.stores.local_disk import READ_FLAGS, Explained, LocalDisk, Opened, Place
-from filetools.stores.reading import is_open_for_writing, read_from_start, read_stable, to_file_stat
+from filetools.stores.reading import is_open_for_writing, read_stable, to_file_stat
 from filetools.stores.removal import remove_place
 from filetools.stores.renaming import exchange, rename_without_replacing
 from filetools.stores.store import FileStat
@@ -68,7 +68,7 @@ class LocalDisplaced:
         """
         refuse_other_kinds(self._stat.type, self._path)
         with Explained(self._disk.workspace, self._path):
-            return read_stable(lambda: Opened(self._open), path=self._path, read=read_from_start)[0]
+            return read_stable(lambda: Opened(self._open), path=self._path)[0]
 
     def is_being_written(self) -> bool:
         """Whether some process still has it open for writing."""

@@ -17,14 +17,14 @@ from filetools.stores.owners import FOREIGN_NAME
 
 if TYPE_CHECKING:
     from filetools.paths.names import is_state_name
-    from filetools.stores.reading import Buffer, is_unchanged, read_from_start, read_stable, to_facts, to_file_stat
+    from filetools.stores.reading import Buffer, is_unchanged, read_stable, read_stable_by, to_facts, to_file_stat
     from filetools.stores.store import Facts, FileStat, ScanEntry, T, Take
 else:
     deferred_imports(
         globals(),
         {
             "filetools.paths.names": "is_state_name",
-            "filetools.stores.reading": "Buffer, is_unchanged, read_from_start, read_stable, to_facts, to_file_stat",
+            "filetools.stores.reading": "Buffer, is_unchanged, read_stable, read_stable_by, to_facts, to_file_stat",
             "filetools.stores.store": "ScanEntry",
         },
     )
@@ -63,8 +63,7 @@ class LocalReading:
         """
         workspace = self._disk.workspace
         with Explained(workspace, path):
-            opened = partial(opened_file, workspace, path)
-            content, found = read_stable(opened, path=path, limit=limit, read=read_from_start)
+            content, found = read_stable(partial(opened_file, workspace, path), path=path, limit=limit)
         return content, to_file_stat(found)
 
     def read_now(self, path: WorkspacePath, limit: int, take: Take[T]) -> T | None:
@@ -90,7 +89,7 @@ class LocalReading:
         with Buffer() as buffer:
             with Explained(workspace, path):
                 opened = partial(opened_file, workspace, path)
-                content, found = read_stable(opened, path=path, limit=limit, read=buffer.read)
+                content, found = read_stable_by(buffer.read, opened, path=path, limit=limit)
             return take(content, to_facts(found))
 
     def read_link(self, path: WorkspacePath) -> bytes:

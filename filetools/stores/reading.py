@@ -89,11 +89,6 @@ def read_exactly(descriptor: int, offset: int, count: int) -> bytes:
     return b"".join(parts)
 
 
-def read_from_start(descriptor: int, size: int) -> bytes:
-    """Return the first bytes of a file."""
-    return read_exactly(descriptor, 0, size)
-
-
 class Buffer:
     """Memory for one file at a time; that of small files is kept for the next one. Lives for a `with` block.
 
@@ -132,19 +127,26 @@ class Buffer:
 
 
 def read_stable(
+    opened: Callable[[], AbstractContextManager[int]], *, path: str, limit: int | None = None
+) -> tuple[bytes, os.stat_result]:
+    """Read a whole file that nobody writes meanwhile; see `read_stable_by`."""
+    return read_stable_by(lambda descriptor, size: read_exactly(descriptor, 0, size), opened, path=path, limit=limit)
+
+
+def read_stable_by(
+    read: Callable[[int, int], Content],
     opened: Callable[[], AbstractContextManager[int]],
     *,
     path: str,
-    limit: int | None = None,
-    read: Callable[[int, int], Content],
+    limit: int | None,
 ) -> tuple[Content, os.stat_result]:
     """Read a whole file that nobody writes meanwhile; opened again for each try, since it may be replaced.
 
     Args:
+        read: Returns as many bytes from the start of a descriptor's file.
         opened: Gives a descriptor of the regular file for the time of a `with` block.
         path: The file's name in errors.
         limit: Largest size in bytes.
-        read: Returns as many bytes from the start of a descriptor's file.
 
     Raises:
         FileTooLargeError: It has more than `limit` bytes.
