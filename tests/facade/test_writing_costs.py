@@ -75,20 +75,26 @@ async def test_a_write_is_one_hop_and_one_transaction_and_asks_the_journal_nothi
     async with filetools.open(tmp_path / "root", mirror=mirror, settings=QUIET) as files:
         await write_often(files)
         await asyncio.sleep(0.3)  # the marks of these writes, and the keeper's first round, are none of their costs
-        counts = Counts(monkeypatch)
+        # The keeper of a busy machine may come between; of several rounds the least is what the writes cost.
+        rounds = [await counted(files, monkeypatch) for _ in range(3)]
+    least = {name: min(found[name] for found, _ in rounds) for name in rounds[0][0]}
+    assert least["WorkerPool._put"] == least["Writer.transact"] == WRITES
+    assert least.get("Readers.row", 0) + least.get("Readers.rows", 0) == 0
+    # Of each hop the waking of the loop, the end of the work, and the step of the task that waits for it.
+    assert least["callbacks"] <= 3 * WRITES + 10
+    # One for the marks of the last write.
+    assert min(after["Writer.transact"] for _, after in rounds) <= 1
+    assert min(after["WorkerPool._put"] for _, after in rounds) <= 2
+
+
+async def counted(files: FileToolsFacade, monkeypatch: pytest.MonkeyPatch) -> tuple[Counter[str], Counter[str]]:
+    """Return what some writes cost, and the silence after them."""
+    with monkeypatch.context() as patch:
+        counts = Counts(patch)
         await write_often(files)
         during = counts.found.copy()
         await asyncio.sleep(0.3)
-        monkeypatch.undo()
-        # A busy machine's keeper may have been late with a round, or with what actors have seen.
-        assert during["WorkerPool._put"] - WRITES in range(5)
-        assert during["Writer.transact"] - WRITES in range(3)
-        assert during["Readers.row"] + during["Readers.rows"] < WRITES / 2
-        # Of each hop the waking of the loop, the end of the work, and the step of the task that waits for it.
-        assert during["callbacks"] <= 3 * WRITES + 30
-        # One for the marks of the last write.
-        assert counts.found["Writer.transact"] - WRITES <= 4
-        assert counts.found["WorkerPool._put"] - WRITES <= 8
+        return during, counts.found - during
 
 
 async def test_a_write_follows_the_journal_where_another_process_may_have_moved_on(tmp_path: Path) -> None:
