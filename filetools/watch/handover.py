@@ -60,6 +60,8 @@ class Handover(Generic[Folder]):
         self._reasons: list[str] = []
         self._waiting: dict[int, _Waiting[Folder]] = {}
         self._abandoned: dict[Folder, str] = {}
+        self.is_idle = False
+        """Whether the last portion told nothing that its receiver did not know."""
         self._is_scheduled = False
         self._is_closed = False
         self._next_portion_at = float("-inf")
@@ -144,8 +146,9 @@ class Handover(Generic[Folder]):
             self._giving_up = self._loop.call_later(overdue - time.monotonic(), self._look_for_overdue)
         for reason in reasons:
             self._guard(partial(self._on_resync, reason))
-        if hints and self._guard(partial(self._on_hints, hints)) is False:
-            # Somebody writes here who need not be told: the next of that can wait, and wake nobody once for each change.
+        # What only its receiver has done need not be told: the next of that can wait, and wake nobody once for each change.
+        self.is_idle = bool(hints) and self._guard(partial(self._on_hints, hints)) is False
+        if self.is_idle:
             self._next_portion_at = self._loop.time() + SPACING_SECONDS
 
     def _look_for_overdue(self) -> None:

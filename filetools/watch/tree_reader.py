@@ -15,7 +15,7 @@ from watchdog.observers.inotify_c import InotifyConstants, InotifyEvent, Inotify
 
 from filetools.watch.backend import Task
 from filetools.watch.folders import Folder
-from filetools.watch.handover import Handover
+from filetools.watch.handover import SPACING_SECONDS, Handover
 from filetools.watch.watched_tree import (
     ATTRIBUTES,
     DELETE,
@@ -91,6 +91,9 @@ class TreeReader(InotifyFD):
                 self._has_overflowed = False
                 self._handover.resync("overflow")
             self._handover.send()
+            if self._handover.is_idle:
+                # Each waking takes the interpreter from whoever writes here.
+                self.stopped_event.wait(SPACING_SECONDS)
 
     def on_queue_overflow(self) -> None:
         """Note that events are missing; called by InotifyFD."""

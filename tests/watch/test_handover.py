@@ -173,3 +173,20 @@ async def test_an_unpaired_departure_wakes_the_loop_only_when_its_time_is_over(m
     assert handover._giving_up is not None
     assert handover._giving_up.when() > asyncio.get_running_loop().time() + 3000
     handover._giving_up.cancel()
+
+
+async def test_the_watching_thread_may_rest_only_while_its_receiver_knows_all_it_tells() -> None:
+    got: list[str] = []
+
+    def receive(hints: list[Hint]) -> bool:
+        got.extend(hint.path for hint in hints)
+        return any(hint.path.startswith("foreign") for hint in hints)
+
+    handover: Handover[str] = Handover(asyncio.get_running_loop(), receive, lambda reason: None)
+    for path, is_idle in (("own", True), ("foreign", False), ("own again", True), ("foreign again", False)):
+        with handover.lock:
+            handover.hints.change(path)
+        in_thread(handover.send)
+        await until(lambda path=path: path in got)  # type: ignore[misc]
+        assert handover.is_idle is is_idle
+    handover.close()
