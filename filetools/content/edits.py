@@ -206,7 +206,6 @@ def _check(edits: Sequence[Edit]) -> None:
 def _found(text: str, edit: Edit, number: int, path: str | None) -> tuple[list[tuple[int, int]], str, str]:
     """Return where an edit stands, what is to stand there, and in what the text was another, if it was."""
     found = matches_of(edit.old, text)
-    lines = lines_at(text, [start for start, _ in found]) if len(found) != edit.count else []
     what = f"The old text of edit {number}"
     if not found and (edit.count == 1 or edit.replace_all):
         meant = meant_by(edit.old, edit.new, text)
@@ -216,6 +215,7 @@ def _found(text: str, edit: Edit, number: int, path: str | None) -> tuple[list[t
         raise EditNotFoundError(path, f"{what} was not found", closest=closest_region(edit.old, text), number=number)
     if edit.replace_all or len(found) == edit.count:
         return found, edit.new, ""
+    lines = lines_at(text, [start for start, _ in found])
     if len(found) < edit.count:
         said = f"{what} was found {len(found)} times instead of {edit.count}"
         raise EditNotFoundError(path, said, lines=lines, number=number)

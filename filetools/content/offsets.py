@@ -34,20 +34,15 @@ def is_exact(encoding: str) -> bool:
     return encoding in _LEAST_BYTES
 
 
-def byte_spans(content: bytes, text: str, encoding: str, head: int, spans: Sequence[tuple[int, int]]) -> list[ByteSpan]:
-    """Return the bytes of spans of a text.
+def byte_spans(content: bytes, encoding: str, head: int, spans: Sequence[tuple[int, int]]) -> list[ByteSpan]:
+    """Return the bytes of spans of a text, as they can be replaced.
 
     Args:
         content: All bytes of the file.
-        text: What they say, without byte-order mark.
         encoding: Name of the codec, as in `TextFormat`.
         head: Size of the byte-order mark in the content.
         spans: Start and end, in characters, of each; in order, not overlapping.
     """
-    if is_exact(encoding):
-        least = _LEAST_BYTES[encoding]
-        is_even = len(content) - head == least * len(text)
-        return list(_measured_spans(text, encoding, head, spans, each=least if is_even else None))
     cuts = _Cuts(content, encoding, head)
     found = []
     for start, end in spans:
@@ -57,15 +52,16 @@ def byte_spans(content: bytes, text: str, encoding: str, head: int, spans: Seque
     return found
 
 
-def _measured_spans(
-    text: str, encoding: str, head: int, spans: Sequence[tuple[int, int]], *, each: int | None
-) -> Iterator[ByteSpan]:
-    """Yield the bytes of spans; `each` is the size of every character, if they have all the same."""
-    place, offset = 0, head
-    for start, end in spans:
-        start_byte = offset + (each * (start - place) if each else len(text[place:start].encode(encoding)))
-        place, offset = end, start_byte + (each * (end - start) if each else len(text[start:end].encode(encoding)))
-        yield ByteSpan(start=start_byte, end=offset, first=start, last=end)
+def even_size(encoding: str, characters: int, size: int) -> int | None:
+    """Return how many bytes each character of a text has; None if they differ.
+
+    Args:
+        encoding: A codec that `is_exact`.
+        characters: How many characters the text has.
+        size: How many bytes it has.
+    """
+    least = _LEAST_BYTES[encoding]
+    return least if size == least * characters else None
 
 
 class _Cuts:

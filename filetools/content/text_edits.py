@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from filetools.content.formats import TextFormat, decode, encode
 from filetools.content.lines import tally
-from filetools.content.offsets import ByteSpan, byte_spans, is_exact
+from filetools.content.offsets import ByteSpan, byte_spans, even_size, is_exact
 from filetools.dataclass import dataclass
 from filetools.errors import EncodingError
 from filetools.models import Newline
@@ -60,6 +60,8 @@ def composed(first: Sequence[TextEdit], second: Sequence[TextEdit]) -> list[Text
 
     What `second` removes of `first`'s new text vanishes; edits that come to touch become one.
     """
+    if not first:
+        return list(_touching_as_one(second))
     left = list(_pieces(first))[::-1]
     taken: list[_Piece] = []
     place = 0
@@ -111,11 +113,13 @@ def splice(content: bytes, text: str, text_format: TextFormat, edits: Sequence[T
     if not edits:
         return content
     head = len(text_format.bom) if content.startswith(text_format.bom) else 0
-    spans = byte_spans(content, text, text_format.encoding, head, [(edit.start, edit.end) for edit in edits])
     bare = TextFormat(encoding=text_format.encoding, bom=b"")
     try:
+        if is_exact(bare.encoding):
+            return b"".join(_exact_parts(content, text, bare, edits, head, path))
+        spans = byte_spans(content, bare.encoding, head, [(edit.start, edit.end) for edit in edits])
         new = _joined(content, text, bare, list(zip(edits, spans, strict=True)), path)
-        is_right = is_exact(bare.encoding) or decode(new, text_format, path=path) == apply_text_edits(text, edits)
+        is_right = decode(new, text_format, path=path) == apply_text_edits(text, edits)
     except EncodingError:
         # Said again for the whole text, so that the position is one in the text the caller knows.
         encode(apply_text_edits(text, edits), text_format, path=path)
@@ -123,6 +127,22 @@ def splice(content: bytes, text: str, text_format: TextFormat, edits: Sequence[T
     if not is_right:
         raise EncodingError(path, text_format.encoding, "the new text would change the characters beside it")
     return new
+
+
+def _exact_parts(
+    content: bytes, text: str, bare: TextFormat, edits: Sequence[TextEdit], head: int, path: str
+) -> Iterator[bytes]:
+    """Yield the parts of a file after edits, in a codec whose bytes can be cut between any two characters."""
+    encoding = bare.encoding
+    each = even_size(encoding, len(text), len(content) - head)
+    place, offset, kept = 0, head, 0
+    for edit in edits:
+        offset += each * (edit.start - place) if each else len(text[place : edit.start].encode(encoding))
+        yield content[kept:offset]
+        yield encode(edit.text, bare, path=path)
+        offset += each * (edit.end - edit.start) if each else len(text[edit.start : edit.end].encode(encoding))
+        place, kept = edit.end, offset
+    yield content[kept:]
 
 
 def _joined(
@@ -149,6 +169,19 @@ def _grown_together(placed: Sequence[tuple[TextEdit, ByteSpan]]) -> Iterator[lis
             yield group
             group = [one]
     yield group
+
+
+def _touching_as_one(edits: Sequence[TextEdit]) -> Iterator[TextEdit]:
+    last: TextEdit | None = None
+    for edit in edits:
+        if last is not None and edit.start == last.end:
+            last = TextEdit(last.start, edit.end, last.text + edit.text)
+            continue
+        if last is not None and (last.text or last.start < last.end):
+            yield last
+        last = edit
+    if last is not None and (last.text or last.start < last.end):
+        yield last
 
 
 _Piece = tuple[int, int, str | None]

@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any, Literal
+from typing import Any, Literal, TypeAlias
+
+from pydantic import SkipValidation
 
 from filetools.models.result import Result
 from filetools.models.words import EntryType, MirrorStatus, Newline
+
+Hunks: TypeAlias = SkipValidation[list[dict[str, Any]]]
+"""Hunks of a structured patch as JSON. A worker makes them; going through them once more would hold up the loop."""
 
 
 class ReadResult(Result):
@@ -66,7 +71,7 @@ class WriteResult(Result):
     """Version of the file, where unsaved text makes `version`, that of what a read returns now, another one."""
     merged: bool = False
     """Whether the sent text was merged with what others had written meanwhile; then `version` is of the merged text."""
-    foreign: list[dict[str, Any]] = []
+    foreign: Hunks = []
     """After a merge, the hunks that the file has and the sent text has not."""
     newline: Newline | None = None
     number: int | None = None
@@ -84,7 +89,7 @@ class EditResult(Result):
     replaced_version: str
     counts: list[int] = []
     """How many matches each edit replaced."""
-    structured_patch: list[dict[str, Any]]
+    structured_patch: Hunks
     """Hunks of oldStart, oldLines, newStart, newLines and lines."""
     dry_run: bool = False
     unchanged: bool = False
@@ -104,7 +109,7 @@ class PatchedFile(Result):
     kind: Literal["add", "delete", "update", "move"]
     old_path: str | None = None
     version: str | None = None
-    structured_patch: list[dict[str, Any]] = []
+    structured_patch: Hunks = []
 
 
 class PatchResult(Result):

@@ -16,6 +16,7 @@ import filetools
 from filetools import Actor, Edit
 from filetools.content import inspect
 from filetools.facade.editing import TextChange, edits_change, insertion
+from filetools.models import EditResult
 from filetools.paths import WorkspacePath
 from tests.facade.test_loop_stays_free import CALLS
 from tests.support.crashing import QUIET
@@ -120,6 +121,13 @@ async def test_an_edit_works_on_texts_in_a_worker_alone(tmp_path: Path) -> None:
             worked = {name: met for name, met in threads.items() if name.startswith("filetools.content.")}
     assert {"filetools.content.edits.apply_edits", "filetools.content.diff.patch_of_edits"} <= worked.keys()
     assert {name for name, met in worked.items() if here in met} == set()
+
+
+def test_a_result_takes_the_hunks_as_they_are() -> None:
+    hunks: list[dict[str, Any]] = [{"oldStart": 1, "oldLines": 0, "newStart": 1, "newLines": 1, "lines": ["+new"]}]
+    made = EditResult(path="f", version="b", replaced_version="a", structured_patch=hunks)
+    assert made.structured_patch is hunks
+    assert made.to_dict()["structured_patch"] == hunks
 
 
 @pytest.mark.parametrize("end", ["\n", "\r\n"], ids=["LF", "CRLF"])
