@@ -24,7 +24,7 @@ from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from types import FrameType
@@ -47,6 +47,8 @@ _SYNCS: Final = ("fsync", "fdatasync", "sync_file_range")
 BEGIN, END = b"begin marked", b"end marked"
 _CALL: Final = re.compile(r"^\d+ +(\w+)\(", re.MULTILINE)
 _numbers = itertools.count()
+_standing: dict[int, int] = {}
+"""Number of the text that stands in the file of each task."""
 
 
 @dataclass(frozen=True)
@@ -54,13 +56,13 @@ class Work:
     """What is done many times: by some tasks at once, each at a file of its own."""
 
     call: str
-    """"write" or "read"."""
+    """"write", "edit" or "read"; an edit needs a former call of its task."""
     size: int
     durability: Durability = "commit"
     tasks: int = 1
 
     def __str__(self) -> str:
-        door = "read" if self.call == "read" else f"dual write, {self.durability}"
+        door = "read" if self.call == "read" else f"dual {self.call}, {self.durability}"
         crowd = "" if self.tasks == 1 else f", {self.tasks} at once"
         return f"{LABELS[self.size]} {door}{crowd}"
 
@@ -74,7 +76,7 @@ async def opened(work: Work, **settings: Any) -> AsyncIterator[filetools.FileToo
         async with filetools.open(root, mirror=mirror, durability=work.durability, settings=settings) as files:
             files.on("file:*", lambda event: None)
             for task in range(work.tasks):
-                await files.write_file(f"{task}.txt", text_of(work.size, next(_numbers)))
+                await call(files, replace(work, call="write"), task)
             await asyncio.sleep(SETTLED_SECONDS)
             await repeat(files, work, 2)
             yield files
@@ -84,8 +86,13 @@ async def call(files: filetools.FileToolsFacade, work: Work, task: int = 0) -> N
     """Do it once."""
     if work.call == "read":
         await files.read_file(f"{task}.txt")
+        return
+    number = next(_numbers)
+    if work.call == "edit":
+        await files.edit_file(f"{task}.txt", old=f"{_standing[task]:015d}\n", new=f"{number:015d}\n")
     else:
-        await files.write_file(f"{task}.txt", text_of(work.size, next(_numbers)))
+        await files.write_file(f"{task}.txt", text_of(work.size, number))
+    _standing[task] = number
 
 
 async def repeat(files: filetools.FileToolsFacade, work: Work, times: int) -> None:
@@ -137,10 +144,11 @@ def publish_system_calls(calls: int) -> None:
     for work, limit in (
         (Work("write", 1024), 90),
         (Work("write", 65536), 90),
+        (Work("edit", 65536), 90),
         (Work("read", 1024), 5),
         (Work("read", 65536), 5),
     ):
-        times = calls if work.call == "write" else 5 * calls
+        times = 5 * calls if work.call == "read" else calls
         found = system_calls(work, times)
         named: dict[str, float] = {name: found[name] / times for name in found}
         threads = named.pop("futex", 0.0)
@@ -218,7 +226,13 @@ def _name(work: Any) -> str:
 async def publish_hops(calls: int) -> None:
     """Print the rows of hops, with what it is that is handed over."""
     hops = Hops()
-    for work in (Work("write", 1024), Work("write", 65536, "relaxed"), Work("write", 65536), Work("read", 65536)):
+    for work in (
+        Work("write", 1024),
+        Work("write", 65536, "relaxed"),
+        Work("write", 65536),
+        Work("edit", 65536),
+        Work("read", 65536),
+    ):
         async with opened(work, sync_after_seconds=SYNCS_PUT_OFF) as files:
             await hops.silence()
             _, idle = await hops.of(partial(asyncio.sleep, 0), calls)
@@ -249,7 +263,7 @@ def publish_python_calls(calls: int) -> None:
             counted = 0
             await repeat(files, one, calls)
 
-    for one in (Work("write", 65536, "relaxed"), Work("read", 65536)):
+    for one in (Work("write", 65536, "relaxed"), Work("edit", 65536, "relaxed"), Work("read", 65536)):
         threading.setprofile(count)
         sys.setprofile(count)
         try:
