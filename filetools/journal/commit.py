@@ -6,10 +6,13 @@ transaction and a refused one leaves no trace in it.
 
 from __future__ import annotations
 
+import json
 import sqlite3
 import time
-from collections.abc import Sequence
-from typing import Final
+from collections.abc import Sequence, Set
+from dataclasses import field
+from itertools import groupby
+from typing import Any, Final
 
 from filetools.dataclass import dataclass
 from filetools.journal.changes import DIRECTORY_REMOVALS, Change, HeadMovedError, Relation, View
@@ -24,18 +27,27 @@ from filetools.journal.folders import (
     return_document,
     return_heads,
 )
-from filetools.journal.rows import INSERT_RECORD, NEVER_IN_FILE, UPSERT_HEAD, record_of, record_row
+from filetools.journal.rows import INSERT_NUMBERED, INSERT_RECORD, NEVER_IN_FILE, UPSERT_HEAD, record_of, record_row
 from filetools.journal.tree_index import follow_folders
 from filetools.journal.undone import discount, refresh_undone, targets_between
 from filetools.models import WITHOUT_BYTES, Actor, ChangeRecord, Operation
 
 _TAKING_AWAY: Final = (Operation.DELETE, Operation.MOVE, *DIRECTORY_REMOVALS)
 _ARRIVALS: Final = (Operation.CREATE, Operation.MOVE)
+_PLAIN: Final = (Operation.CREATE, Operation.MODIFY, Operation.DELETE, Operation.FOUND)
 _HEADLESS: Final = (*DIRECTORY_REMOVALS, Operation.CREATE_DIRECTORY, *WITHOUT_BYTES)
+_NEWEST_REMOVAL: Final = (
+    "SELECT max(number) FROM records INDEXED BY records_of_folders"
+    " WHERE operation IN ('delete_directory', 'move_directory')"
+)
 _COMPARE: Final = (
-    "SELECT (SELECT number FROM heads WHERE key = ?1), (SELECT max(number) FROM records INDEXED BY records_of_folders"
-    " WHERE operation IN ('delete_directory', 'move_directory')), documents.id, documents.version"
+    f"SELECT (SELECT number FROM heads WHERE key = ?1), documents.id, documents.version, ({_NEWEST_REMOVAL})"
     " FROM (SELECT 1) LEFT JOIN documents ON documents.key = ?1"
+)
+_COMPARE_ALL: Final = (
+    "SELECT wanted.value, heads.number, documents.id, documents.version, records.synced FROM json_each(?) AS wanted"
+    " LEFT JOIN heads ON heads.key = wanted.value LEFT JOIN documents ON documents.key = wanted.value"
+    " LEFT JOIN records ON records.number = heads.number"
 )
 _REMOVALS_SINCE: Final = (
     "SELECT key, old_key FROM records INDEXED BY records_of_folders WHERE number > ? AND state != 'aborted'"
@@ -83,38 +95,104 @@ class Recorder:
         Raises:
             HeadMovedError: A view does not hold any more; nothing was changed.
         """
-        for change in draft.changes:
-            _compare(connection, change)
-        now = time.time()
-        batch = _next_number(connection) if len(draft.changes) > 1 else None
-        on_the_way = _takes_back(draft.changes)
-        related: set[int] = set()
-        records = []
+        unsynced = _compare_all(connection, draft.changes)
         # Of every mirror, whoever has it attached: a process that knows nothing of it adds to its backlog, too.
         mirrors = [place for (place,) in connection.execute("SELECT place FROM mirrors")]
-        for change in draft.changes:
-            synced = _synced(connection, change)
-            row = record_row(change, draft.actor, now=now, batch=batch, opening=self._opening, synced=synced)
-            number = connection.execute(INSERT_RECORD, row).lastrowid
-            assert number is not None
-            if change.between is not None:
-                connection.execute("INSERT INTO spans VALUES (?, ?, ?)", (number, *change.between))
-            if change.before is not None:
-                self._contents.replaced(connection, change.before, number)
-            if change.after is not None:
-                self._contents.record(connection, change.content, change.after, number)
-            _move_heads(connection, change, number)
-            if change.document is not None:
-                apply_to_document(connection, change.document, draft.actor, number)
-            for relation in _relations(change, on_the_way):
-                connection.execute(_RELATE, (number, relation.kind, relation.number))
-                related.add(relation.number)
-            _add_to_backlogs(connection, change, number, mirrors)
-            records.append(record_of(change, draft.actor, now=now, batch=batch, number=number))
-        related |= _set_back(connection, draft.changes)
-        if related:
-            refresh_undone(connection, related)
+        work = _Work(
+            connection=connection,
+            actor=draft.actor,
+            now=time.time(),
+            batch=_next_number(connection) if len(draft.changes) > 1 else None,
+            on_the_way=_takes_back(draft.changes),
+            mirrors=mirrors,
+            unsynced=unsynced,
+        )
+        records: list[ChangeRecord] = []
+        for is_plain, changes in groupby(draft.changes, lambda change: _is_plain(change, work)):
+            several = list(changes)
+            if is_plain and len({change.key for change in several}) == len(several) > 1:
+                records += self._record_plain(work, several)
+            else:
+                records += [self._record_one(work, change) for change in several]
+        work.related |= _set_back(connection, draft.changes)
+        if work.related:
+            refresh_undone(connection, work.related)
         return tuple(records)
+
+    def _record_one(self, work: _Work, change: Change) -> ChangeRecord:
+        connection = work.connection
+        synced = _synced(connection, change)
+        row = record_row(change, work.actor, now=work.now, batch=work.batch, opening=self._opening, synced=synced)
+        number = connection.execute(INSERT_RECORD, row).lastrowid
+        assert number is not None
+        if change.between is not None:
+            connection.execute("INSERT INTO spans VALUES (?, ?, ?)", (number, *change.between))
+        if change.before is not None:
+            self._contents.replaced(connection, [(change.before, number)])
+        if change.after is not None:
+            self._contents.record(connection, change.content, change.after, number)
+        _move_heads(connection, change, number)
+        if change.document is not None:
+            apply_to_document(connection, change.document, work.actor, number)
+        for relation in _relations(change, work.on_the_way):
+            connection.execute(_RELATE, (number, relation.kind, relation.number))
+            work.related.add(relation.number)
+        _add_to_backlogs(connection, change, number, work.mirrors)
+        return record_of(change, work.actor, now=work.now, batch=work.batch, number=number)
+
+    def _record_plain(self, work: _Work, changes: Sequence[Change]) -> list[ChangeRecord]:
+        """Record many plain changes with one statement for each table."""
+        connection, actor, now, batch = work.connection, work.actor, work.now, work.batch
+        numbered = list(enumerate(changes, _next_number(connection)))
+        rows = [
+            (number, *record_row(
+                change, actor, now=now, batch=batch, opening=self._opening,
+                synced=int(change.external and change.key not in work.unsynced),
+            ))
+            for number, change in numbered
+        ]  # fmt: skip
+        connection.executemany(INSERT_NUMBERED, rows)
+        self._contents.replaced(
+            connection, [(one.before, number) for number, one in numbered if one.before is not None]
+        )
+        self._contents.record_all(
+            connection, [(one.content, one.after, number) for number, one in numbered if one.after is not None]
+        )
+        connection.executemany(UPSERT_HEAD, [_head_of(change, number) for number, change in numbered])
+        lacking = [(one.key, one.path, number) for number, one in numbered if one.operation is not Operation.FOUND]
+        for mirror in work.mirrors:
+            connection.executemany(_ADD_TO_BACKLOG, [(mirror, *values) for values in lacking])
+        return [record_of(change, actor, now=now, batch=batch, number=number) for number, change in numbered]
+
+
+@dataclass(slots=True, kw_only=True)
+class _Work:
+    """One draft while it is recorded."""
+
+    connection: sqlite3.Connection
+    actor: Actor
+    now: float
+    batch: int | None
+    on_the_way: tuple[Relation, ...]
+    mirrors: Sequence[str]
+    unsynced: Set[str]
+    """Keys of plain changes on top of what is not synced."""
+    related: set[int] = field(default_factory=set)
+    """Records that changes of the draft take back, or stop taking back."""
+
+
+def _is_plain(change: Change, work: _Work) -> bool:
+    """Whether all that a change does is that a file has other bytes, or none."""
+    return (
+        change.operation in _PLAIN
+        and (change.after is not None or change.operation is Operation.DELETE)
+        and change.view is not None
+        and change.between is None
+        and change.document is None
+        and change.compensates is None
+        and change.returning is None
+        and not (change.aside or change.buffered or change.relations or work.on_the_way)
+    )
 
 
 def _takes_back(changes: Sequence[Change]) -> tuple[Relation, ...]:
@@ -141,6 +219,30 @@ def _set_back(connection: sqlite3.Connection, changes: Sequence[Change]) -> set[
     return related
 
 
+def _compare_all(connection: sqlite3.Connection, changes: Sequence[Change]) -> Set[str]:
+    """Refuse a draft whose views do not hold any more.
+
+    Returns:
+        The keys of changes of files on top of what is not synced, where there are several changes.
+    """
+    if len(changes) == 1:
+        _compare(connection, changes[0])
+        return frozenset()
+    views = {change.key: change for change in changes if change.view is not None and change.operation in _PLAIN}
+    for change in changes:
+        if views.get(change.key) is not change:
+            _compare(connection, change)
+        elif change.document is not None and not is_at(connection, change.document):
+            raise HeadMovedError(change.path)
+    (newest_removal,) = connection.execute(_NEWEST_REMOVAL).fetchone()
+    unsynced = set()
+    for key, *found, synced in connection.execute(_COMPARE_ALL, (json.dumps([*views]),)):
+        _compare_found(connection, views[key].path, key, views[key].view, found, newest_removal)
+        if synced == 0:
+            unsynced.add(key)
+    return unsynced
+
+
 def _compare(connection: sqlite3.Connection, change: Change) -> None:
     if change.view is not None:
         _compare_view(connection, change.path, change.key, change.view)
@@ -163,10 +265,23 @@ def _is_another_folder(connection: sqlite3.Connection, change: Change) -> bool:
 
 
 def _compare_view(connection: sqlite3.Connection, path: str, key: str, view: View) -> None:
-    found, newest_removal, *opened = connection.execute(_COMPARE, (key,)).fetchone()
-    expected = view.head.number if view.head is not None else None
-    document = [None, None] if view.document is None else [view.document.id, view.document.version]
-    if found != expected or view.blocked or opened != document:
+    *found, newest_removal = connection.execute(_COMPARE, (key,)).fetchone()
+    _compare_found(connection, path, key, view, found, newest_removal)
+
+
+def _compare_found(
+    connection: sqlite3.Connection,
+    path: str,
+    key: str,
+    view: View | None,
+    found: Sequence[Any],
+    newest_removal: int | None,
+) -> None:
+    """Refuse if head and document of a key are others than in a view, or a folder above has gone since."""
+    assert view is not None
+    head = None if view.head is None else view.head.number
+    document = (None, None) if view.document is None else (view.document.id, view.document.version)
+    if view.blocked or tuple(found) != (head, *document):
         raise HeadMovedError(path)
     if newest_removal is None or newest_removal <= view.position:
         return
@@ -214,7 +329,7 @@ def _move_heads(connection: sqlite3.Connection, change: Change, number: int) -> 
         # What stands there has bytes that nobody knows: the next look finds it as one that was never recorded.
         connection.execute("DELETE FROM heads WHERE key = ?", (change.key,))
     else:
-        _put_head(connection, change, number)
+        connection.execute(UPSERT_HEAD, _head_of(change, number))
     if change.old_key is not None:
         move_document(connection, change)
     if change.old_key is not None and change.old_key != change.key:
@@ -222,11 +337,11 @@ def _move_heads(connection: sqlite3.Connection, change: Change, number: int) -> 
         connection.execute(UPSERT_HEAD, gone)
 
 
-def _put_head(connection: sqlite3.Connection, change: Change, number: int) -> None:
+def _head_of(change: Change, number: int) -> tuple[Any, ...]:
+    """Return the values of `UPSERT_HEAD` for the head that a change makes."""
     digest = None if change.after is None else digest_of(change.after)
-    applied = int(change.applied)
     mode = None if digest is None else change.mode  # of what went, the record has it
-    connection.execute(UPSERT_HEAD, (change.key, change.path, digest, change.size, mode, number, applied))
+    return (change.key, change.path, digest, change.size, mode, number, int(change.applied))
 
 
 def _abort(connection: sqlite3.Connection, number: int) -> None:

@@ -155,9 +155,20 @@ class SqliteContents:
                 self._blobs.put(digest.hex(), content)
             connection.execute(_KEEP, (digest, len(content), number, None))
 
-    def replaced(self, connection: sqlite3.Connection, version: str, number: int) -> None:
-        """Note inside a commit that the record `number` replaces content that no record has used before."""
-        connection.execute("UPDATE contents SET used = ? WHERE hash = ? AND used = 0", (number, digest_of(version)))
+    def record_all(self, connection: sqlite3.Connection, used: Iterable[tuple[bytes | None, str, int]]) -> None:
+        """As `record`, for many contents with their versions and records at once."""
+        small: list[Values] = []
+        for content, version, number in used:
+            if content is None or len(content) > LARGEST_ROW_BYTES:
+                self.record(connection, content, version, number)
+            else:
+                small.append((digest_of(version), len(content), number, content))
+        connection.executemany(_KEEP, small)
+
+    def replaced(self, connection: sqlite3.Connection, versions: Iterable[tuple[str, int]]) -> None:
+        """Note inside a commit that records, by number, replace contents that no record has used before."""
+        values = [(number, digest_of(version)) for version, number in versions]
+        connection.executemany("UPDATE contents SET used = ? WHERE hash = ? AND used = 0", values)
 
     def _read_blob(self, version: str, digest: bytes) -> bytes:
         try:

@@ -228,12 +228,7 @@ class History(Protocol):
         """Return the changes below a folder before a record, oldest first; moves out of it included."""
 
     def folder_change(self, keys: Sequence[str], *, below: int | None = None) -> ChangeRecord | None:
-        """Return the newest deletion of a folder of these keys, or move to such a key or away from it.
-
-        Args:
-            keys: Lock keys of folders.
-            below: Only records with a smaller number.
-        """
+        """Return the newest deletion of a folder of these keys, or move to such a key or away from it, before a record."""
 
     def removals_since(self, number: int) -> list[ChangeRecord]:
         """Return the records that moved or deleted folders after this number, oldest first, also those not applied yet."""
@@ -321,6 +316,9 @@ class Journal(Protocol):
 
     def view(self, key: str) -> View:
         """Return what is known of a path now, for a commit to compare."""
+
+    def views(self, keys: Iterable[str]) -> dict[str, View]:
+        """Return what is known of many paths now, all of one moment, by key."""
 
     def commit(self, changes: Sequence[Change], actor: Actor) -> tuple[ChangeRecord, ...]:
         """Record changes in one transaction, durable on return as the durability of the journal says.

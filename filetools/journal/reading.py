@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator
+import json
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from typing import Final
+from typing import Any, Final
 
 from filetools.journal.changes import Head, HeadFacts, View
 from filetools.journal.contents import version_from
@@ -19,13 +20,20 @@ from filetools.journal.tree_index import HEAD_FACTS
 from filetools.models import ChangeRecord
 
 PAGE_HEADS: Final = 1000
-_VIEW: Final = (
-    "SELECT (SELECT coalesce(max(number), 0) FROM records),"
+_VIEW_COLUMNS: Final = (
+    "(SELECT coalesce(max(number), 0) FROM records),"
     " EXISTS (SELECT 1 FROM records INDEXED BY records_moving"
     " WHERE state = 'pending' AND operation IN ('delete_directory', 'move_directory')),"
     " heads.path, heads.version, heads.size, heads.mode, heads.number, heads.applied,"
     f" {DOCUMENT_COLUMNS}"
+)
+_VIEW: Final = (
+    f"SELECT {_VIEW_COLUMNS}"
     " FROM (SELECT 1) LEFT JOIN heads ON heads.key = ?1 LEFT JOIN documents ON documents.key = ?1"
+)
+_VIEWS: Final = (
+    f"SELECT wanted.value, {_VIEW_COLUMNS} FROM json_each(?) AS wanted"
+    " LEFT JOIN heads ON heads.key = wanted.value LEFT JOIN documents ON documents.key = wanted.value"
 )
 _MOVING: Final = (
     "SELECT number, key, old_key FROM records INDEXED BY records_moving"
@@ -47,7 +55,15 @@ class SqliteReading:
 
     def view(self, key: str) -> View:
         """Return what is known of a path now, for a commit to compare."""
-        position, is_moving, path, version, size, mode, number, applied, *opened = self._database.row(_VIEW, (key,))
+        return self._view_from(key, self._database.row(_VIEW, (key,)))
+
+    def views(self, keys: Iterable[str]) -> dict[str, View]:
+        """Return what is known of many paths now, all of one moment."""
+        rows = self._database.rows(_VIEWS, (json.dumps([*keys]),))
+        return {key: self._view_from(key, row) for key, *row in rows}
+
+    def _view_from(self, key: str, row: Sequence[Any]) -> View:
+        position, is_moving, path, version, size, mode, number, applied, *opened = row
         blocked = bool(is_moving) and self._is_below_moving(key)
         document = None if opened[0] is None else document_from(opened)
         if number is None:

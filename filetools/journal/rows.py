@@ -37,6 +37,7 @@ FIXED_COLUMNS: Final = ", ".join(Fixed._fields)
 INSERT_RECORD: Final = (
     f"INSERT INTO records ({FIXED_COLUMNS}, checksum, state, synced) VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"
 )
+INSERT_NUMBERED: Final = INSERT_RECORD.replace("records (", "records (number, ").replace("VALUES (", "VALUES (?,")
 RECORD_COLUMNS: Final = f"number, state, checksum, {FIXED_COLUMNS}"
 SELECT_RECORD: Final = f"SELECT {RECORD_COLUMNS} FROM records"
 UPSERT_HEAD: Final = (

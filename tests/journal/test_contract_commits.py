@@ -14,12 +14,14 @@ from tests.support.journals import version as v
 
 
 def refused(journal: Journal, *changes: Change) -> None:
-    """Commit in vain, and see that nothing of it is there."""
+    """Commit in vain, alone and among others, and see that nothing of it is there."""
     journal.mirrors.register("m")
-    before = everything(journal, changes)
-    with pytest.raises(HeadMovedError):
-        journal.commit(changes, ALICE)
-    assert everything(journal, changes) == before
+    others = draft(journal, "other 1", b"other 1"), draft(journal, "other 2", b"other 2")
+    for together in (changes, (others[0], *changes, others[1])):
+        before = everything(journal, together)
+        with pytest.raises(HeadMovedError):
+            journal.commit(together, ALICE)
+        assert everything(journal, together) == before
 
 
 def everything(journal: Journal, changes: tuple[Change, ...]) -> tuple[object, ...]:
@@ -188,6 +190,17 @@ def test_several_changes_form_one_transaction(journal: Journal) -> None:
     journal.marks.applied(record.number for record in records)
     journal.marks.flush()
     assert journal.records(since=first - 1) == [replace(record, state=RecordState.APPLIED) for record in records]
+
+
+def test_the_views_of_many_paths_are_those_of_each(journal: Journal) -> None:
+    put(journal, "a", b"1")
+    put(journal, "b", b"2", noted=False)
+    put(journal, "c", b"3")
+    put(journal, "c", None)
+    journal.commit([delete_folder(journal, "d")], ALICE)
+    keys = ["a", "b", "c", "d", "d/e", "ä/\"'\\", "nowhere"]
+    assert journal.views(keys) == {key: journal.view(key) for key in keys}
+    assert journal.views([]) == {}
 
 
 def test_a_change_alone_is_of_no_transaction(journal: Journal) -> None:

@@ -23,6 +23,7 @@ def act(journal: SqliteJournal, name: str) -> object:
     key = "d0/f0"
     acts: dict[str, Callable[[], object]] = {
         "view": lambda: journal.view(key),
+        "views": lambda: journal.views([key, "n0", "nowhere"]),
         "commit": lambda: journal.commit([draft(journal, key, b"new")], ALICE),
         "commit several": lambda: journal.commit([draft(journal, f"n{index}", b"n") for index in range(3)], ALICE),
         "marks": lambda: note(journal, journal.position()),
@@ -51,7 +52,8 @@ def act(journal: SqliteJournal, name: str) -> object:
 
 
 HOT = [
-    "view", "commit", "commit several", "marks", "pending", "unsynced", "unsettled", "synced", "is pending", "compensate",
+    "view", "views", "commit", "commit several", "marks", "pending", "unsynced", "unsettled", "synced", "is pending",
+    "compensate",
     "page", "newest", "newest of one", "page of one", "foreign", "positions", "heads below", "folder move",
     "folder deletion", "contents", "backlog", "maintain",
 ]  # fmt: skip
@@ -119,9 +121,9 @@ def test_ten_times_the_records_cost_no_more_steps(journals: tuple[SqliteJournal,
 
 SCANS_OF_FEW = (
     "records_pending", "records_moving", "records_unsynced", "sqlite_sequence", "CONSTANT ROW", "(subquery",
-    "SCAN approvals", "SCAN approval_processes", "SCAN mirrors",
+    "SCAN approvals", "SCAN approval_processes", "SCAN mirrors", "SCAN wanted",
 )  # fmt: skip
-"""What is scanned as a whole because it only ever holds a few rows."""
+"""What is scanned as a whole because it only ever holds a few rows, or those that the caller names."""
 
 
 def plan(connection: sqlite3.Connection, statement: str) -> list[str]:
@@ -157,3 +159,19 @@ def test_a_lone_commit_asks_few_statements(journals: tuple[SqliteJournal, Sqlite
     with watched(journal) as (statements, _):
         journal.view("few")
     assert len(statements) == 1
+
+
+def test_many_changes_ask_as_few_questions_as_few(journals: tuple[SqliteJournal, SqliteJournal]) -> None:
+    journal = journals[0]
+    journal.marks.flush()
+    questions = []
+    for count in (3, 300):
+        changes = [
+            draft(journal, f"q{count}/{index}", b"%d" % index, external=True, applied=True) for index in range(count)
+        ]
+        with watched(journal) as (statements, _):
+            journal.views([change.key for change in changes])
+            journal.commit(changes, ALICE)
+        questions.append([text for text in statements if text.startswith("SELECT")])
+    # The views; then the newest folder that went, heads and documents, mirrors, twice the newest number.
+    assert len(questions[0]) == len(questions[1]) == 6, questions[0]
