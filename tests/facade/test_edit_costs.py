@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import sys
 import threading
 from collections.abc import Callable, Iterator, Sized
@@ -14,8 +15,11 @@ import pytest
 
 import filetools
 from filetools import Actor, Edit
-from filetools.content import inspect
+from filetools.content import TextFormat, encode, inspect
+from filetools.editors import OpenText
 from filetools.facade.editing import TextChange, edits_change, insertion
+from filetools.facade.writing import UTF_8
+from filetools.journal import Document
 from filetools.models import EditResult
 from filetools.paths import WorkspacePath
 from tests.facade.test_loop_stays_free import CALLS
@@ -121,6 +125,22 @@ async def test_an_edit_works_on_texts_in_a_worker_alone(tmp_path: Path) -> None:
             worked = {name: met for name, met in threads.items() if name.startswith("filetools.content.")}
     assert {"filetools.content.edits.apply_edits", "filetools.content.diff.patch_of_edits"} <= worked.keys()
     assert {name for name, met in worked.items() if here in met} == set()
+
+
+@pytest.mark.parametrize("text_format", [UTF_8, TextFormat(encoding="utf-16-le", bom=codecs.BOM_UTF16_LE)])
+def test_the_steps_of_saving_a_document_do_not_grow_with_its_text(text_format: TextFormat) -> None:
+    def steps(lines: int) -> int:
+        before = text_of(lines)
+        after = before.replace("line 7\n", "seven\n").replace("END", "FIN")
+        document = Document(
+            id="d", key="f", path="f", version=2, base="b", text_format=text_format, is_dirty=True, parents=()
+        )
+        base = encode(before, text_format, path="f")
+        opened = OpenText(document=document, text=after, base=base, base_text=before)
+        assert opened.to_bytes() == encode(after, text_format, path="f")
+        return steps_of(opened.to_bytes)
+
+    assert steps(10_000) == steps(100)
 
 
 def test_a_result_takes_the_hunks_as_they_are() -> None:
