@@ -12,7 +12,7 @@ from typing import Final, TypeVar
 
 from filetools.errors import FileBusyError, FileTooLargeError
 from filetools.models import EntryType
-from filetools.stores.linux import lease_refused, read_cached
+from filetools.stores.linux import lease_refused, read_cached, read_into
 from filetools.stores.store import Facts, FileStat
 
 READ_TRIES: Final = 5
@@ -114,7 +114,7 @@ class Buffer:
         """Return as many bytes from the start of a file, in this memory if they fit."""
         if size <= KEPT_BUFFER_BYTES:
             content = memoryview(self._memory)[:size]
-            if os.preadv(descriptor, [content], 0) == size:
+            if read_into(descriptor, content) == size:
                 return content
         return memoryview(read_exactly(descriptor, 0, size))
 

@@ -49,6 +49,14 @@ def test_files_of_any_size_are_lent(native: LocalWorld, size: int) -> None:
     assert native.store.read_lent(OTHER, size, copied)[0] == content
 
 
+@pytest.mark.parametrize("call", [None, lambda *_: 1])
+def test_a_file_is_lent_whole_where_the_call_is_missing_or_gives_a_part(
+    native: LocalWorld, monkeypatch: pytest.MonkeyPatch, call: object
+) -> None:
+    monkeypatch.setattr("filetools.stores.linux._PREADV", call)
+    assert native.store.read_lent(FILE, 100, copied)[0] == b"one"
+
+
 def test_memory_that_is_kept_for_reading_does_not_grow(native: LocalWorld) -> None:
     def nested(depth: int) -> int:
         return native.store.read_lent(FILE, 100, lambda content, _: nested(depth - 1) if depth else content.nbytes)
