@@ -9,6 +9,7 @@ from filetools.content.identity_cache import IdentityCache
 from filetools.content.kind import SAMPLE_BYTES, ContentKind, binary_kind, sniff, sniff_unmarked
 from filetools.content.lines import tally
 from filetools.content.media import text_mime_type
+from filetools.content.signatures import signature_of
 from filetools.content.version import version_of
 from filetools.dataclass import dataclass
 from filetools.models import Newline
@@ -69,6 +70,8 @@ def inspect(content: bytes, *, name: str = "", encoding: str | None = None) -> t
 
 def text_of(content: bytes, *, name: str = "") -> str | None:
     """Return the text of a whole file as `inspect` finds it; None if it is binary."""
+    if content.isascii() and b"\0" not in content and signature_of(content[:SAMPLE_BYTES]) is None:
+        return str(content, "ascii")  # most texts, without the steps of finding out what they are
     return _read(content, sniff(content[:SAMPLE_BYTES], complete=len(content) <= SAMPLE_BYTES, name=name), name)[1]
 
 

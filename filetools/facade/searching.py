@@ -67,7 +67,8 @@ def _unsaved(parts: Parts, path: WorkspacePath) -> Unsaved:
 
         return text
 
-    below = documents.below(key)
-    dirty = [document for document in (own, *below) if document is not None and document.is_dirty]
+    dirty = documents.unsaved_below(key)
+    if own is not None and own.is_dirty:
+        dirty.append(own)
     texts = {document.key: (document.path, text_of(document.id)) for document in dirty}
     return Unsaved(texts=texts, key=parts.workspace.key)

@@ -105,9 +105,10 @@ class SqliteDocuments:
         """Return every open document, without its text."""
         return [document_from(row) for row in self._database.rows(_DOCUMENTS)]
 
-    def below(self, key: str) -> list[Document]:
-        """Return the open documents below a folder."""
-        rows = self._database.rows(f"{_DOCUMENTS} WHERE documents.key >= ? AND documents.key < ?", bounds_below(key))
+    def unsaved_below(self, key: str) -> list[Document]:
+        """Return the documents below a folder that have unsaved text."""
+        where = "WHERE dirty AND documents.key >= ? AND documents.key < ?"
+        rows = self._database.rows(f"{_DOCUMENTS} {where}", bounds_below(key))
         return [document_from(row) for row in rows]
 
     def text(self, document_id: str) -> tuple[Document, str] | None:

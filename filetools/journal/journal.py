@@ -108,8 +108,8 @@ class Documents(Protocol):
     def all(self) -> list[Document]:
         """Return every open document, without its text."""
 
-    def below(self, key: str) -> list[Document]:
-        """Return the open documents below a folder."""
+    def unsaved_below(self, key: str) -> list[Document]:
+        """Return the documents below a folder that have unsaved text."""
 
     def text(self, document_id: str) -> tuple[Document, str] | None:
         """Return a document and its text, both of one moment; None if it is closed."""

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from filetools.content import SAMPLE_BYTES, ContentFacts, TextFormat, encode, inspect, version_of
+from filetools.content import SAMPLE_BYTES, ContentFacts, TextFormat, encode, inspect, text_of, version_of
 from filetools.errors import EncodingError, InvalidArgumentError
 
 WORDS = b"words in a row\n" * 1000
@@ -121,6 +121,16 @@ def test_text_of_any_content_gives_back_its_bytes(content: bytes, padding: int) 
     assert (text is None) == facts.is_binary == (facts.text_format is None)
     if text is not None and facts.text_format is not None:
         assert encode(text, facts.text_format, path="a") == content
+
+
+@given(
+    st.sampled_from([b"", b"%PDF-1.4\n", b"\x89PNG", codecs.BOM_UTF8, b"PK\x03\x04", b"GIF89a"]),
+    st.binary(max_size=50) | st.text(max_size=50).map(str.encode) | st.text("a\0\x01\r\n").map(str.encode),
+    st.sampled_from([b"", b"a" * 9000, b"a" * 9000 + b"\0", b"a" * 9000 + b"\xff"]),
+)  # fmt: skip
+def test_the_text_alone_is_that_of_the_facts(head: bytes, body: bytes, tail: bytes) -> None:
+    content = head + body + tail
+    assert text_of(content) == inspect(content)[1]
 
 
 def test_random_data_is_binary() -> None:

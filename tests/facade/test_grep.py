@@ -14,6 +14,7 @@ from filetools.errors import ApprovalRequiredError, ToolBlockedError
 from filetools.facade import FileToolsFacade
 from filetools.facade.searching import grep
 from filetools.models import GrepResult
+from filetools.paths import ROOT
 from filetools.permissions import Rule
 from filetools.search import GrepOptions
 from tests.support.crashing import QUIET, grow
@@ -151,7 +152,7 @@ async def test_a_search_asks_for_the_documents_of_its_files_alone(tmp_path: Path
         files = opened.for_actor(EDITOR)
         grow(tmp_path, dict.fromkeys([f"d/{number}.txt" for number in range(40)] + ["a.txt"], b"saved\n"))
         documents = files._parts.journal.documents
-        for method in ("all", "below"):
+        for method in ("all", "unsaved_below"):
             real = getattr(documents, method)
 
             def counted(*arguments: str, _real: Callable[..., list[object]] = real) -> list[object]:
@@ -172,5 +173,11 @@ async def test_a_search_asks_for_the_documents_of_its_files_alone(tmp_path: Path
                     assert [match.origin for match in found.matches] == origins
                 seen.append(sum(rows))
         assert seen == [0, 0]
+        for number in range(10):  # others that are open, and saved, are no rows either
+            handle = await files.buffers.open(f"d/{number}.txt")
+            await files.buffers.save(handle.handle)
+        everywhere = GrepOptions(pattern="unsaved")
+        grep(files._parts, EDITOR, ROOT, everywhere, None, abort=lambda: False)
+        assert rows[-1] == 30
         assert (await files.grep_files("unsaved", path="d", limit=1000)).total == 40
-        assert (await files.grep_files("unsaved", limit=1000)).total == 40
+        assert [each.origin for each in (await files.grep_files("unsaved", limit=1000)).matches].count("buffer") == 30

@@ -155,9 +155,17 @@ def test_documents_below_a_moved_folder_move_with_it(journal: Journal) -> None:
     put(journal, "d/a", b"1")
     inside, beside = opened(journal, "d/a"), opened(journal, "da")
     journal.commit([move_folder(journal, "d", "e")], ALICE)
-    assert {document.key: document.path for document in journal.documents.all()} == {"e/a": "e/a", "da": "da"}
-    assert journal.documents.below("e") == [replace(inside, key="e/a", path="e/a")]
-    assert beside.key == "da"
+    moved = {document.key: document for document in journal.documents.all()}
+    assert moved == {"e/a": replace(inside, key="e/a", path="e/a"), "da": beside}
+
+
+def test_of_the_documents_below_a_folder_those_with_unsaved_text_are_found(journal: Journal) -> None:
+    inside, saved, beside, top = (opened(journal, key) for key in ("d/a", "d/b", "da", "d"))
+    for document in (inside, beside, top):
+        journal.documents.advance(typed(document, "two\n"), ANN)
+    journal.documents.advance(typed(saved, "two\n", dirty=False), ANN)
+    assert [document.key for document in journal.documents.unsaved_below("d")] == ["d/a"]
+    assert {document.key for document in journal.documents.unsaved_below("")} == {"d/a", "da", "d"}
 
 
 def test_what_a_document_builds_on_is_never_forgotten(relaxed: SqliteJournal) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import codecs
 import itertools
 import os
+import random
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -20,7 +21,7 @@ from filetools.paths import ROOT, WorkspacePath
 from filetools.search import GrepOptions, Ripgrep, Unsaved, find_ripgrep, grep_page
 from filetools.search.contents import candidates as quick
 from filetools.search.contents.candidates import Candidates
-from filetools.search.contents.expression import expression_of, flags_of, needles_of
+from filetools.search.contents.expression import expression_of, flags_of, needles_of, net_of_needles
 from filetools.search.contents.matcher import Matcher
 from filetools.search.contents.reading import FileReader
 from filetools.search.contents.syntax import read_pattern
@@ -56,7 +57,7 @@ GREAT = [
 
 @pytest.fixture(params=ENGINES)
 def engine(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
-    monkeypatch.setattr(quick, "FIRST_BATCH", 1)  # so that ripgrep is asked about small trees, too
+    monkeypatch.setattr(quick, "FIRST_FILES", 0)  # so that ripgrep is asked about small trees, too
     return str(request.param)
 
 
@@ -309,21 +310,41 @@ TEXTS = st.text(st.sampled_from("abkK\u212aßéü世 -_0{\t\r\n"), max_size=30)
 @pytest.mark.skipif(PROGRAM is None, reason="needs ripgrep")
 @settings(max_examples=120, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(pattern=PATTERNS, texts=st.lists(TEXTS, min_size=3, max_size=3), ignore_case=st.booleans(), multiline=st.booleans(),
-       encoding=st.sampled_from(["utf-8", "utf-16", "utf-16-be", "latin-1"]))  # fmt: skip
+       mode=st.sampled_from(["content", "files", "count"]), held=st.sampled_from([0, 1]),
+       encoding=st.sampled_from(["utf-8", "utf-8-sig", "utf-16", "utf-16-be", "utf-32", "utf-32-le", "latin-1"]))  # fmt: skip
 def test_ripgrep_changes_no_result(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, pattern: str, texts: list[str], ignore_case: bool, multiline: bool,
-    encoding: str,
+    mode: str, held: int, encoding: str,
 ) -> None:  # fmt: skip
-    monkeypatch.setattr(quick, "FIRST_BATCH", 1)
+    monkeypatch.setattr(quick, "FIRST_FILES", 0)
+    monkeypatch.setattr(
+        Candidates, "held", held
+    )  # 1: the text is in most files, and the whole expression is asked about
     store = open_store(tmp_path)
     try:
         for number, text in enumerate(texts):
             (tmp_path / f"f{number}").write_bytes(text.encode(encoding, "replace"))
-        options: dict[str, Any] = {"ignore_case": ignore_case, "multiline": multiline, "output_mode": "count"}
+        options: dict[str, Any] = {"ignore_case": ignore_case, "multiline": multiline, "output_mode": mode}
         assert grep(store, "ripgrep", pattern, **options) == grep(store, "alone", pattern, **options)
     finally:
         store.close()
         store.workspace.close()
+
+
+@settings(max_examples=300, deadline=None)
+@given(pattern=PATTERNS, text=TEXTS, ignore_case=st.booleans())
+def test_lines_that_are_counted_are_those_that_are_found(pattern: str, text: str, ignore_case: bool) -> None:
+    plain = text.replace("\r\n", "\n").replace("\r", "\n")
+    with Matcher(read_pattern(pattern, ignore_case=ignore_case)) as matcher:
+        assert matcher.count(plain, "text") == len(matcher.find(plain, "text", most=99)) // 2
+
+
+def test_lines_beyond_one_window_are_counted_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("filetools.search.contents.matcher.MAX_WINDOW", 10)
+    text = "a needle and a needle\n\nneedle\n" * 50 + "needle"
+    for pattern in ("needle", "^", "$", "[^x]*"):
+        with Matcher(read_pattern(pattern)) as matcher:
+            assert matcher.count(text, "text") == len(matcher.find(text, "text", most=999)) // 2
 
 
 @settings(max_examples=300, deadline=None)
@@ -340,6 +361,21 @@ def test_a_line_matches_exactly_if_the_expression_does(pattern: str, text: str, 
     if needles_of(read):
         searched = [line.lower() if ignore_case else line for line in lines]
         assert all(any(needle.decode() in searched[number] for needle in needles_of(read)) for number in expected)
+
+
+@settings(max_examples=300, deadline=None)
+@given(needle=st.text(st.characters(min_codepoint=1, max_codepoint=126, exclude_characters="\r\n"), min_size=1, max_size=5),
+       around=st.text(max_size=3), ignore_case=st.booleans(), seed=st.randoms(),
+       encoding=st.sampled_from(["utf-8", "utf-16-le", "utf-16-be", "utf-32-le", "utf-32-be", "utf-16"]))  # fmt: skip
+def test_what_ripgrep_is_asked_about_a_text_fits_it_in_every_encoding(
+    needle: str, around: str, ignore_case: bool, seed: random.Random, encoding: str
+) -> None:
+    needles = needles_of(read_pattern(needle, literal=True, ignore_case=ignore_case))
+    text = "".join(seed.choice((each.upper(), each.lower())) for each in needle) if ignore_case else needle
+    content = (around + text + around).encode(encoding, "replace")
+    if needles:
+        asked = net_of_needles(needles, ignore_case=ignore_case).replace("(?-u:", "(?:").encode()
+        assert re.search(asked, content)
 
 
 @given(text=st.text(max_size=40).filter(lambda text: text and not {"\n", "\r"} & set(text)))

@@ -260,9 +260,8 @@ def refuse_unsaved_below(parts: Parts, folder: WorkspacePath, key: str) -> None:
     Raises:
         EditConflictError: It has; names the document.
     """
-    for document in parts.journal.documents.below(key):
-        if document.is_dirty:
-            raise unsaved_error(document.path, document.version, f"and lies in {folder}")
+    for document in parts.journal.documents.unsaved_below(key):
+        raise unsaved_error(document.path, document.version, f"and lies in {folder}")
 
 
 def keep_unsaved(parts: Parts, seen: Look, decision: Decision) -> None:

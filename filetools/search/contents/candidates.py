@@ -9,42 +9,65 @@ from __future__ import annotations
 import os
 import subprocess
 import sysconfig
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import suppress
 from itertools import islice
 from pathlib import Path
 from shutil import which
 from typing import Final
 
-from filetools.search.contents.expression import net_of
+from filetools.search.contents.expression import net_of, net_of_needles
 from filetools.search.contents.syntax import Pattern
 
-FIRST_BATCH: Final = 256
-"""Files asked about at first: a page that is soon full needs no more."""
+FIRST_FILES: Final = 512
+"""Files that are searched without asking: a page that is soon full needs no more, and they show whether asking pays."""
+SECOND_BATCH: Final = 2_048
 LARGEST_BATCH: Final = 8_192
+MOST_PASSING: Final = 0.3
+"""Part of the first files up to which asking pays; each file that passes is read twice."""
 MOST_ARGUMENT_BYTES: Final = 512 * 1024
 """Well below what a command line may hold."""
 BATCH_SECONDS: Final = 20.0
 """Longest time for one batch; then its files are read without asking."""
+LOOK_SECONDS: Final = 0.05
+"""How often it is looked whether the caller wants to stop."""
+_OPTIONS: Final = (
+    "--no-config", "--files-with-matches", "--null", "--text", "--encoding", "none", "--no-messages", "--no-ignore",
+    "--hidden", "--color", "never", "--threads", "2",
+)  # fmt: skip
 _WIDE: Final = r"(?-u:\x00|\xff\xfe|\xfe\xff)"
 """What every text in UTF-16 or UTF-32 has, which is read even so."""
 
+MustRead = Callable[[Sequence[str]], set[str]]
+
 
 class Candidates:
-    """Lets every file pass."""
+    """Lets every file pass. Lives for one page of a search, which keeps count of what it finds."""
 
-    def of(self, files: Iterator[tuple[str, bool]], pattern: Pattern, needles: tuple[bytes, ...]) -> Iterator[str]:
+    held = 0
+    """Files so far with one of the needles in them."""
+    matched = 0
+    """Files so far with a match."""
+
+    def of(
+        self, files: Iterator[str], pattern: Pattern, needles: tuple[bytes, ...], *, must_read: MustRead,
+        check: Callable[[], None],
+    ) -> Generator[str, None, None]:  # fmt: skip
         """Yield the paths of those files, in their order, that may hold a match.
 
         Args:
-            files: Paths, and whether each has unsaved text, which only this process knows.
+            files: Paths.
             pattern: What is searched for.
             needles: Texts of which each match holds one.
+            must_read: Returns those of some paths that are yielded whatever the bytes of their files are.
+            check: Called while others work; raises if the caller wants to stop.
         """
-        return (path for path, _ in files)
+        yield from files
 
 
 class Ripgrep(Candidates):
-    """Asks ripgrep about many files at once; lives for one page of a search.
+    """Asks ripgrep about many files at once.
 
     Args:
         program: Path of ripgrep.
@@ -55,42 +78,96 @@ class Ripgrep(Candidates):
         self._program = program
         self._root = root
 
-    def of(self, files: Iterator[tuple[str, bool]], pattern: Pattern, needles: tuple[bytes, ...]) -> Iterator[str]:
+    def of(
+        self, files: Iterator[str], pattern: Pattern, needles: tuple[bytes, ...], *, must_read: MustRead,
+        check: Callable[[], None],
+    ) -> Generator[str, None, None]:  # fmt: skip
         """Yield the paths that may hold a match."""
-        if needles:
-            # Looking for a text in bytes that are at hand is as quick as asking.
-            yield from (path for path, _ in files)
+        yield from islice(files, FIRST_FILES)
+        question = self._question(pattern, needles)
+        if question is None:
+            yield from files
             return
-        first = list(islice(files, FIRST_BATCH))
-        yield from (path for path, _ in first)
-        size, net = FIRST_BATCH, net_of(pattern)
-        while batch := _batch(files, size):
-            found = self._asked([path for path, _ in batch], net, multiline=pattern.multiline)
-            yield from (path for path, is_unsaved in batch if is_unsaved or found is None or path in found)
-            size = min(4 * size, LARGEST_BATCH)
-
-    def _asked(self, paths: list[str], net: str, *, multiline: bool) -> set[str] | None:
-        """Return those paths that may hold a match; None if that cannot be told."""
-        options = ["--no-config", "--files-with-matches", "--null", "--text", "--encoding", "none", "--no-messages"]
-        options += ["--no-ignore", "--hidden", "--color", "never", *(["--multiline"] if multiline else [])]
-        command = [self._program, *options, "-e", net, "-e", _WIDE, "--", *(f"./{path}" for path in paths)]
+        child, batch = None, _batch(files, SECOND_BATCH)
         try:
-            done = subprocess.run(
-                command, cwd=self._root, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
-                timeout=BATCH_SECONDS, check=False,
-            )  # fmt: skip
-        except (OSError, ValueError, subprocess.SubprocessError):
+            child = self._asked(question, batch)
+            while batch:
+                # While ripgrep works, the walk goes on; while its answer is read, it works on the next batch.
+                read_anyway = must_read(batch)
+                if read_anyway:  # among them are files that ripgrep would read for minutes
+                    child.close()
+                    child = self._asked(question, [path for path in batch if path not in read_anyway])
+                following = _batch(files, LARGEST_BATCH)
+                found = child.answer(check)
+                child = self._asked(question, following)
+                yield from (path for path in batch if found is None or path in found or path in read_anyway)
+                batch = following
+        finally:
+            if child is not None:
+                child.close()
+
+    def _asked(self, question: Sequence[str], paths: Sequence[str]) -> _Child:
+        names = [f"./{path}" for path in paths]
+        return _Child([self._program, *_OPTIONS, *question, "--", *names] if names else (), self._root)
+
+    def _question(self, pattern: Pattern, needles: tuple[bytes, ...]) -> Sequence[str] | None:
+        """Return the expressions to ask about, as options; None if most files would pass."""
+        most = FIRST_FILES * MOST_PASSING
+        if needles and self.held <= most:
+            return ("-e", net_of_needles(needles, ignore_case=pattern.ignore_case))
+        if self.matched <= most:
+            return (*(("--multiline",) if pattern.multiline else ()), "-e", net_of(pattern), "-e", _WIDE)
+        return None
+
+
+class _Child:
+    """Ripgrep at work on one batch; closes itself with its answer."""
+
+    def __init__(self, command: Sequence[str], root: Path) -> None:
+        self._process: subprocess.Popen[bytes] | None = None
+        if not command:
+            return
+        with suppress(OSError, ValueError):
+            self._process = subprocess.Popen(
+                command, cwd=root, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+            )
+
+    def answer(self, check: Callable[[], None]) -> set[str] | None:
+        """Return those paths that may hold a match; None if that cannot be told."""
+        process, deadline = self._process, time.monotonic() + BATCH_SECONDS
+        if process is None:
             return None
+        try:
+            output = _output(process, check, deadline)
+        finally:
+            self.close()
         # 0 and 1 say whether anything was found; 2 that a file, or the whole expression, could not be searched.
-        if done.returncode not in (0, 1):
+        if output is None or process.returncode not in (0, 1):
             return None
-        return {os.fsdecode(name)[2:] for name in done.stdout.split(b"\0")}
+        return {os.fsdecode(name)[2:] for name in output.split(b"\0")}
+
+    def close(self) -> None:
+        """End it, if it has not ended."""
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait()
+            if self._process.stdout is not None:
+                self._process.stdout.close()
 
 
-def _batch(files: Iterator[tuple[str, bool]], size: int) -> list[tuple[str, bool]]:
+def _output(process: subprocess.Popen[bytes], check: Callable[[], None], deadline: float) -> bytes | None:
+    while time.monotonic() < deadline:
+        try:
+            return process.communicate(timeout=LOOK_SECONDS)[0]
+        except subprocess.TimeoutExpired:
+            check()
+    return None
+
+
+def _batch(files: Iterator[str], size: int) -> list[str]:
     found, length = [], 0
-    for path, is_unsaved in islice(files, size):
-        found.append((path, is_unsaved))
+    for path in islice(files, size):
+        found.append(path)
         length += len(path) * 4 + 16
         if length > MOST_ARGUMENT_BYTES:
             break

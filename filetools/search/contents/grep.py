@@ -20,7 +20,7 @@ from filetools.paths import WorkspacePath
 from filetools.paths.names import escaped
 from filetools.search.contents.candidates import Candidates
 from filetools.search.contents.lines import by_line, described, numbered
-from filetools.search.contents.matcher import Matcher, plain_lines
+from filetools.search.contents.matcher import MAX_COUNTED, Matcher, plain_lines
 from filetools.search.contents.options import GrepOptions
 from filetools.search.contents.reading import FileReader
 from filetools.search.contents.unsaved import Unsaved, merged, place_of, without_file
@@ -31,7 +31,6 @@ from filetools.search.walk import OrderedWalk, is_addressable
 ROWS: Final = 512
 """Entries taken from the walk at a time."""
 MOST_WARNINGS: Final = 20
-MOST_COUNTED: Final = 1_000_000
 _START_AGAIN: Final = "Pass next_cursor with the arguments of the first page, or leave it out to start again."
 
 Looked = Callable[[int], None]
@@ -129,36 +128,47 @@ class _Page:
         with ExitStack() as stack:
             stack.enter_context(self._matcher)
             self._reader = stack.enter_context(FileReader(self._store, self._options.max_file_bytes))
-            for path in self._candidates.of(self._files(stack), self._matcher.pattern, self._matcher.needles):
+            found = self._candidates.of(
+                self._files(stack), self._matcher.pattern, self._matcher.needles, must_read=self._must_read,
+                check=self._source.check,
+            )  # fmt: skip
+            stack.callback(found.close)
+            for path in found:
                 self._source.check()
                 self._search(path)
                 if self._is_full:
                     break
         return self._result()
 
-    def _files(self, stack: ExitStack) -> Iterator[tuple[str, bool]]:
-        """Yield the paths to be searched, in order, and whether each has unsaved text."""
+    def _must_read(self, paths: Sequence[str]) -> set[str]:
+        """Return the files whose bytes do not matter: their text is elsewhere, or they are too large, which is told."""
+        unsaved = set(filter(self._unsaved.has, paths)) if self._unsaved.texts else set()
+        return unsaved | self._reader.larger(paths)
+
+    def _files(self, stack: ExitStack) -> Iterator[str]:
+        """Yield the paths to be searched, in order."""
         facts = None if self._path.is_root else self._store.stat(self._path)
         is_unsaved = self._unsaved.has(self._path)
         if facts is None and not self._path.is_root and not is_unsaved:
             raise PathNotFoundError(self._path)
         if is_unsaved or (facts is not None and facts.type == "file"):
             self._below = self._searched = 1
-            yield str(self._path), is_unsaved
+            yield str(self._path)
             return
         if facts is not None and facts.type not in ("directory", "file"):
             raise NotRegularFileError(self._path)
+        globs, is_withheld, looked = self._globs, self._is_withheld, self.looked
         for path, kind, _ in self._walked(stack):
             if kind != "file":
                 continue
             self._below += 1
-            if self._globs and not any(glob.matches(path) for glob in self._globs):
+            if globs and not any(glob.matches(path) for glob in globs):
                 continue
-            if self._is_withheld is None or not self._is_withheld(WorkspacePath(path)):
+            if is_withheld is None or not is_withheld(WorkspacePath(path)):
                 self._searched += 1
-                if self.looked is not None:
-                    self.looked(self._searched)
-                yield path, self._unsaved.has(path)
+                if looked is not None:
+                    looked(self._searched)
+                yield path
 
     def _walked(self, stack: ExitStack) -> Iterator[Row]:
         listing = self._options.listing()
@@ -179,17 +189,21 @@ class _Page:
             return
         skipped = self._skipped_lines(path)
         mode = self._options.output_mode
-        most = 1 if mode == "files" else MOST_COUNTED
+        most = 1 if mode == "files" else MAX_COUNTED
         every = self._options.only_matching
         if mode == "content" and not skipped and not every:
             most = self._options.limit + 1 - len(self._rows)
-        spans = self._matcher.find(text, path, most=most, every=every)
-        if not spans:
+        if mode == "count" and not every and not self._options.multiline:
+            spans, count = [], self._matcher.count(text, path)
+        else:
+            spans = self._matcher.find(text, path, most=most, every=every)
+            count = len(spans) // 2
+        if not count:
             return
+        self._candidates.matched += 1
         shown = path if is_addressable(path) else escaped(path)
         if mode != "content":
-            count = {} if mode == "files" else {"count": len(spans) // 2}
-            self._add({"path": shown, "origin": origin, **count}, path, 0)
+            self._add({"path": shown, "origin": origin, **({} if mode == "files" else {"count": count})}, path, 0)
             return
         if every:
             self._add_matched(text, spans, path, {"path": shown, "origin": origin}, skipped)
@@ -220,7 +234,7 @@ class _Page:
         if self._unsaved.has(path) and (unsaved := self._unsaved.text(path)) is not None:
             return plain_lines(unsaved), "buffer"
         try:
-            content = self._reader.read(WorkspacePath(path))
+            content = self._reader.read(path)
         except (FileTooLargeError, AccessDeniedError) as error:
             self._warn(error)
             return None, "disk"
@@ -229,7 +243,8 @@ class _Page:
         # In UTF-16 and UTF-32 every ASCII character has a NUL beside it, or the text begins with a mark.
         if content is None or not (self._matcher.may_match(content) or _may_be_wide(content)):
             return None, "disk"
-        text = text_of(content, name=path)
+        self._candidates.held += 1
+        text = text_of(content)
         if text is None and self._options.all:
             text = content.decode("latin-1").translate(_CONTROLS)
         return None if text is None else plain_lines(text), "disk"

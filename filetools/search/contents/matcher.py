@@ -20,6 +20,8 @@ MIN_WINDOW: Final = 4_096
 MAX_MEASURED: Final = 1_048_576
 """Longer texts are not measured line by line: that alone would hold the interpreter."""
 MAX_SIZE: Final = 20_000
+MAX_COUNTED: Final = 1_000_000
+"""Most lines of a file that are counted."""
 FILE_SECONDS: Final = 5.0
 """Longest time for one file in a process of its own."""
 
@@ -41,8 +43,10 @@ class Matcher:
         if self._size > MAX_SIZE:
             raise InvalidArgumentError(f"The pattern is too large: with counts multiplied out {self._size} places")
         self._expression = expression_of(pattern.root)
-        self._search = re.compile(self._expression, flags_of(pattern)).search
+        self._flags = flags_of(pattern)
+        self._search = re.compile(self._expression, self._flags).search
         self._is_fixed = ways_of(pattern.root, 1) == ways_of(pattern.root, 2)
+        self._least_steps = self._size * ways_of(pattern.root, 1)
         self._abort = abort
         self._limit_seconds = limit_seconds
         self._process: MatchingProcess | None = None
@@ -93,6 +97,27 @@ class Matcher:
             return self._started().find(text, what, multiline=self.pattern.multiline, most=most, every=every)
         return spans
 
+    def count(self, text: str, what: str) -> int:
+        """Return in how many lines of a text the pattern matches; not for patterns over several lines.
+
+        Raises:
+            CallTimeoutError, AbortedError: As for `find`.
+        """
+        window = self._window(text) if text else None
+        if window is None:
+            return len(self.find(text, what, most=MAX_COUNTED)) // 2
+        # Whatever follows a match in its line goes along, and the line end must, so that each line counts once.
+        lines = re.compile(f"(?:{self._expression}).*\\n()", self._flags).findall
+        text = text if text.endswith("\n") else f"{text}\n"
+        found, position = 0, 0
+        while position < len(text):
+            stop = text.find("\n", min(position + window, len(text) - 1)) + 1
+            if stop - position > 2 * MAX_WINDOW:
+                return len(self._started().find(text, what, multiline=False, most=MAX_COUNTED)) // 2
+            found += len(lines(text, position, stop))
+            position = stop
+        return found
+
     def _found_here(self, text: str, window: int, most: int, every: bool) -> list[int] | None:
         """Return the spans of a text, searched in windows of whole lines; None if one has too long a line."""
         multiline, end = self.pattern.multiline, len(text)
@@ -118,7 +143,7 @@ class Matcher:
             return None
         else:
             longest = len(text) if self.pattern.multiline else max(map(len, text.split("\n")))
-        steps = self._size * ways_of(self.pattern.root, longest)
+        steps = self._least_steps if self._is_fixed else self._size * ways_of(self.pattern.root, longest)
         least = len(text) if self.pattern.multiline else MIN_WINDOW if self._is_fixed else longest
         if steps * least > MAX_STEPS:
             return None
@@ -127,7 +152,7 @@ class Matcher:
     def _started(self) -> MatchingProcess:
         if self._process is None:
             self._process = MatchingProcess(
-                self._expression, flags_of(self.pattern), limit_seconds=self._limit_seconds, abort=self._abort
+                self._expression, self._flags, limit_seconds=self._limit_seconds, abort=self._abort
             )
         return self._process
 

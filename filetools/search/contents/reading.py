@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 import stat
+from collections.abc import Iterable
 from types import TracebackType
 from typing import Final, Self
 
-from filetools.errors import AccessDeniedError, FileTooLargeError
+from filetools.errors import AccessDeniedError, FileTooLargeError, FileToolsError
 from filetools.paths import WorkspacePath
 from filetools.search.source import Listable, OpensDirectories
 
@@ -40,23 +41,21 @@ class FileReader:
         """Close the folder that is open."""
         self._leave()
 
-    def read(self, path: WorkspacePath) -> bytes | None:
+    def read(self, path: str) -> bytes | None:
         """Return a file's content; None if it is gone, or something else by now.
 
         Raises:
             FileTooLargeError, AccessDeniedError
         """
         if self._local is None:
-            return self._store.read(path, limit=self._limit_bytes)[0]
+            return self._store.read(WorkspacePath(path), limit=self._limit_bytes)[0]
         folder, _, name = path.rpartition("/")
         if folder != self._folder:
-            self._leave()
-            self._descriptor = self._local.open_directory(WorkspacePath(folder))
-            self._folder = folder
+            self._enter(self._local, folder)
         try:
             descriptor = os.open(name, _FILE_FLAGS, dir_fd=self._descriptor)
         except PermissionError as exc:
-            raise AccessDeniedError(path) from exc
+            raise AccessDeniedError(WorkspacePath(path)) from exc
         except OSError:
             return None
         try:
@@ -64,12 +63,36 @@ class FileReader:
         finally:
             os.close(descriptor)
 
-    def _content(self, descriptor: int, path: WorkspacePath) -> bytes | None:
+    def larger(self, paths: Iterable[str]) -> set[str]:
+        """Return those files that have more bytes than are read, as far as that can be told."""
+        found = set()
+        for path in paths:
+            try:
+                if self._local is None:
+                    facts = self._store.stat(WorkspacePath(path))
+                    size = 0 if facts is None else facts.size
+                else:
+                    folder, _, name = path.rpartition("/")
+                    if folder != self._folder:
+                        self._enter(self._local, folder)
+                    size = os.stat(name, dir_fd=self._descriptor, follow_symlinks=False).st_size
+            except (OSError, FileToolsError):
+                continue
+            if size > self._limit_bytes:
+                found.add(path)
+        return found
+
+    def _enter(self, local: OpensDirectories, folder: str) -> None:
+        self._leave()
+        self._descriptor = local.open_directory(WorkspacePath(folder))
+        self._folder = folder
+
+    def _content(self, descriptor: int, path: str) -> bytes | None:
         found = os.fstat(descriptor)
         if not stat.S_ISREG(found.st_mode):
             return None
         if found.st_size > self._limit_bytes:
-            raise FileTooLargeError(path, found.st_size, self._limit_bytes)
+            raise FileTooLargeError(WorkspacePath(path), found.st_size, self._limit_bytes)
         content = os.read(descriptor, found.st_size + 1)
         if len(content) == found.st_size:
             return content
