@@ -9,6 +9,7 @@ Usage: python -m benchmarks.bench_growth [RECORDS [FILES]]    (1,000,000 and 100
 from __future__ import annotations
 
 import asyncio
+import os
 import subprocess
 import sys
 import tempfile
@@ -21,7 +22,7 @@ from typing import Any, Final
 
 import filetools
 from benchmarks.measure import Act, compared, dose, interleaved, print_heading, publish, settle, text_of, timed
-from benchmarks.trees import FILE, grow
+from benchmarks.trees import FILE, SHARED_VARIABLE, grow, put, shared_tree
 from filetools.content import version_of
 from filetools.journal import Change, SqliteJournal
 from filetools.models import EXTERNAL, Operation
@@ -31,6 +32,8 @@ SIZES: Final = (1_000, 10_000, 100_000, 1_000_000)
 LIMIT: Final = 1.5
 """How much dearer the largest may be before growth is more than noise and deeper indexes."""
 BATCH: Final = 1_000
+CHANGED: Final = 100
+"""Files on which the records of a filled journal are."""
 ROUNDS: Final = 9
 CALLS: Final = 10
 FILL: Final = "--fill"
@@ -42,26 +45,47 @@ _numbers = count()
 
 
 def fill_journal(root: Path, records: int) -> None:
-    """Record changes as another program's, half of them of a thousand paths, half of paths that occur once."""
+    """Record what another program did: half are changes of files that are there, half make a file and take it away.
+
+    In the end the journal says of every path what is on the disk, so that a look at the tree finds nothing new.
+    """
+    paths = [f"changed/{number}.txt" for number in range(CHANGED)]
     journal = SqliteJournal(root / ".filetools", durability="relaxed")
     for start in range(0, records, BATCH):
-        journal.commit([_settled(number) for number in range(start, start + BATCH)], EXTERNAL)
-        journal.checkpoint()
+        journal.commit([_settled(number, paths) for number in range(start, start + BATCH)], EXTERNAL)
+        if start % (20 * BATCH) == 0:
+            journal.checkpoint()
     assert journal.position() >= records
     journal.close()
+    (root / "changed").mkdir()
+    last = {
+        path: number for number in range(max(0, records - 4 * CHANGED), records) if (path := _changed(number, paths))
+    }
+    for path, number in last.items():
+        put(f"{root}/{path}", b"content %d" % number)
 
 
-def _settled(number: int) -> Change:
-    key, content = f"old/{number % 1000 if number % 2 else number}.txt", b"content %d" % number
+def _changed(number: int, paths: Sequence[str]) -> str | None:
+    return paths[(number // 4 * 2 + number % 2) % CHANGED] if number % 4 > 1 else None
+
+
+def _settled(number: int, paths: Sequence[str]) -> Change:
+    path, content, operation = _changed(number, paths), b"content %d" % number, Operation.MODIFY
+    if path is None:
+        path = f"once/{number // 4}.txt"
+        operation = Operation.DELETE if number % 4 else Operation.CREATE
+    is_there = operation is not Operation.DELETE
     return Change(
-        operation=Operation.MODIFY, path=WorkspacePath(key), key=key, after=version_of(content), content=content,
-        size=len(content), applied=True, external=True,
+        operation=operation, path=WorkspacePath(path), key=path, after=version_of(content) if is_there else None,
+        content=content if is_there else None, size=len(content) if is_there else None, mode=0o644 if is_there else None,
+        applied=True, external=True,
     )  # fmt: skip
 
 
 async def make(root: Path, files: int, records: int) -> None:
-    """Make a root with so many files, and a journal with so many records."""
-    grow(root, files)
+    """Make a root with so many files, unless it is there, and a journal with so many records."""
+    if not root.exists():
+        grow(root, files)
     async with filetools.open(root, settings={"watch": False, **KEPT}):
         pass  # makes the state directory
     fill_journal(root, records)
@@ -116,16 +140,32 @@ async def publish_growth(what: str, calls: dict[int, Calls]) -> None:
         )  # fmt: skip
 
 
+def prepared_root(records: int, shared: Path) -> Path:
+    """Return where in a folder for all `run.py` has a root with so many records made beforehand."""
+    return shared / f"records{records}"
+
+
+def filled(root: Path, records: int) -> list[str]:
+    """Return the command that makes a small root with so many records."""
+    return [sys.executable, "-m", "benchmarks.bench_growth", FILL, str(root), str(records)]
+
+
 async def by_records_and_files(folder: Path, most_records: int, most_files: int) -> None:
     records = {size: folder / f"records{size}" for size in SIZES if size <= most_records}
     files = {size: folder / f"files{size}" for size in SIZES if size <= most_files}
-    command = [sys.executable, "-m", "benchmarks.bench_growth", FILL, str(records[max(records)]), str(max(records))]
-    with subprocess.Popen(command) as filling:
-        for size in sorted(records)[:-1]:
-            await make(records[size], SIZES[0], size)
-        for size, root in files.items():
-            await make(root, size, SIZES[0])
-    assert filling.returncode == 0
+    largest, shared = max(records), os.environ.get(SHARED_VARIABLE)
+    if shared:
+        files[max(files)] = shared_tree(Path(shared), max(files))
+    prepared = prepared_root(largest, Path(shared or folder))
+    filling = None if prepared.exists() else subprocess.Popen(filled(records[largest], largest))
+    for size in sorted(records)[:-1]:
+        await make(records[size], SIZES[0], size)
+    for size, root in files.items():
+        await make(root, size, SIZES[0])
+    if filling is None:
+        records[largest] = prepared
+    elif filling.wait():
+        raise SystemExit("the largest journal was not filled")
     for what, roots in (("records", records), ("files", files)):
         async with opened(roots) as found:
             await publish_growth(what, {size: calls_of(each) for size, each in found.items()})

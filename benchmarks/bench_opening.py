@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import filetools
-from benchmarks.bench_listing import whole
+from benchmarks.bench_listing import walked, whole
 from benchmarks.measure import Times, compared, dose, print_heading, publish, settle, text_of, timed
 from benchmarks.stalls import publish_worst
 from benchmarks.trees import FILE, tree
@@ -120,6 +120,7 @@ async def measure_stalls_of_trees(root: Path, files: int) -> None:
         await settle()
         calls: dict[str, Callable[[], Awaitable[Any]]] = {
             "pages of 1,000 of the whole tree": partial(whole, opened),
+            "walk over the whole tree": partial(walked, opened),
             "search of names": partial(opened.search_files, "*.none"),
             "grep": partial(opened.grep_files, "needle_in_hay"),
         }

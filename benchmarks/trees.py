@@ -1,9 +1,13 @@
-"""Large trees. `run.py` names a folder in which benchmarks share the largest, which takes longest to make."""
+"""Large trees. `run.py` names a folder in which benchmarks share the largest, which takes longest to make.
+
+Usage: python -m benchmarks.trees ROOT FILES    (makes one)
+"""
 
 from __future__ import annotations
 
 import os
 import shutil
+import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -39,7 +43,7 @@ TEXTS: Final = 9_000
 def tree(files: int) -> Iterator[Path]:
     """Give a root with so many files in nested folders: the shared one, or one that is removed at the end."""
     shared = os.environ.get(SHARED_VARIABLE)
-    root = Path(shared or tempfile.mkdtemp(prefix="bench-tree-")) / f"tree{files}"
+    root = shared_tree(Path(shared or tempfile.mkdtemp(prefix="bench-tree-")), files)
     try:
         if not root.exists():
             grow(root, files)
@@ -47,6 +51,11 @@ def tree(files: int) -> Iterator[Path]:
     finally:
         if not shared:
             shutil.rmtree(root.parent)
+
+
+def shared_tree(folder: Path, files: int) -> Path:
+    """Return where a tree of so many files lies in a folder for all."""
+    return folder / f"tree{files}"
 
 
 def grow(root: Path, files: int) -> None:
@@ -75,3 +84,7 @@ def put(path: str, content: bytes) -> None:
     if content:
         os.write(descriptor, content)
     os.close(descriptor)
+
+
+if __name__ == "__main__":
+    grow(Path(sys.argv[1]), int(sys.argv[2]))
