@@ -33,7 +33,7 @@ from rich.table import Table
 from benchmarks import plots
 from benchmarks.machine import file_system_of
 from benchmarks.measure import text_of
-from benchmarks.page import BEGIN, END, PICTURES, made_by_peers
+from benchmarks.page import BEGIN, END, PEERS_PICTURE, PICTURES, made_by_peers
 from benchmarks.peer_layers import EDITORS, FILE, FILES, FOLDER, NEEDLE, NEEDLES
 from filetools.distribution import installed_version
 from tests.support import node
@@ -67,7 +67,8 @@ FILE_BYTES: Final = 10_000
 """Of each file that is searched."""
 TURNS: Final = 5
 """Rounds; one more warms up. In each, the layers take turns."""
-PAGES: Final = tuple(REPOSITORY / name for name in ("docs/comparison.md", "README.md", "docs/performance.md"))
+PERFORMANCE: Final = REPOSITORY / "docs" / "performance.md"
+PAGES: Final = (REPOSITORY / "docs" / "comparison.md", REPOSITORY / "README.md", PERFORMANCE)
 PICTURE: Final = REPOSITORY / "docs" / PICTURES / "peers.svg"
 RESULTS: Final = REPOSITORY / "benchmarks" / "results" / "peers.json"
 
@@ -321,19 +322,22 @@ async def main() -> int:
     if len(there) < len(found) or any(len(cells) < len(_COLUMNS) for cells in counted_rows):
         console.print("Not all could be measured: the documents stay as they are.")
         return 1
-    write(section(counted_rows, timed_rows))
+    pictures = {name: {there[layer]: each[layer] for layer in there} for name, each in seconds.items()}
+    write(section(counted_rows, timed_rows), has_picture=plots.draw_peers(pictures, PICTURE))
     RESULTS.parent.mkdir(exist_ok=True)
     plain = {"on": f"{datetime.now(UTC):%Y-%m-%d}", "layers": there, "counts": counts, "seconds": seconds}
     RESULTS.write_text(json.dumps(plain, indent=1) + "\n", encoding="utf-8")
-    plots.draw_peers({name: {there[layer]: each[layer] for layer in there} for name, each in seconds.items()}, PICTURE)
     return 0
 
 
-def write(told: str) -> None:
+def write(told: str, *, has_picture: bool) -> None:
     """Put what is told of a run into the documents, in place of that of the last one."""
     for page in PAGES:
         before = page.read_text(encoding="utf-8")
-        page.write_text(before.replace(f"{BEGIN}{made_by_peers(before)}{END}", f"{BEGIN}{told}{END}"), encoding="utf-8")
+        after = before.replace(f"{BEGIN}{made_by_peers(before)}{END}", f"{BEGIN}{told}{END}")
+        if has_picture and page == PERFORMANCE and PEERS_PICTURE not in after:
+            after = after.replace(END, f"{END}{PEERS_PICTURE}")
+        page.write_text(after, encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -26,13 +26,13 @@ GOALS: Final[dict[int, str]] = {
     11: "A whole tree of 100,000 files: at most 1.4 x scandir and sort; with .gitignore at most 1.1 x `rg --files`",
     12: "Searching 100 MB in 10,000 files: at most 1.4 x rg; without rg at most 3 x",
     13: "Events: at most 2 µs to one listener, 0.8 ms to 100; a hung listener adds nothing to a write",
-    14: "A change by another program is told after at most 1 ms (median) and 5 ms (p99); of 10,000 none is missed, at 15,000/s",
+    14: "Foreign changes: told after at most 1 ms (median) and 5 ms (p99); of 10,000 none is missed, at 15,000/s",
     15: "Watching 10,000 folders: in the background, at most 1.3 x watchdog; no call waits for it",
     16: "A file of 1 GB: first and last 100 lines within 5 ms; middle at most 1.3 x raw skip, then 5 ms; 16 MB of memory",
     17: "Descriptors: made from 10 MB in at most 1.5 x one SHA-256; any page within 100 µs; at most 15 % above the text",
     18: "MCP: 64 KB and 1 MB at most 1.2 x an echo tool of the same SDK",
-    19: "The event loop stands still for at most 25 ms in any call on 100,000 files or 10 MB",
-    20: "64 reads at once at the rate of the hop floor; 16 dual writes at most 2.9 x (relaxed) and 3.5 x (commit) of it",
+    19: "The event loop: stands still for at most 25 ms in any call on 100,000 files or 10 MB",
+    20: "Many at once: 64 reads at the rate of the hop floor; 16 dual writes at most 2.9 x (relaxed) and 3.5 x (commit) of it",
     21: "Starting: import within 150 ms and 8 x a bare interpreter's processor time; `--version` 10 x, `ls` 20 x; `mcp` 1.5 x"
     " the official server; a root of 100,000 files opens within 50 ms; 100 pending entries are recovered within 1 s",
     22: "Logs: 100 MiB collected in at most 3 x a bare parse, in 64 MiB; metadata of 1,000 records within 20 ms; 1,000 messages"
@@ -40,8 +40,8 @@ GOALS: Final[dict[int, str]] = {
     23: "Git state of 10,000 files: at most 0.85 x four calls of git, one after the other",
     24: "Growth: what a call costs does not depend on the size of the tree, of the journal, or of what does not concern it",
     25: "Checkpoints of 10,000 and of 100,000 files: the first at most 1.0 x `git add -A`; of nothing new 1.5 x `git status`",
-    26: "A write is one hop, one more in the background, and at most 90 system calls; a read no hop and at most 5; reading"
-    " makes nothing durable",
+    26: "The work of a call: a write is one hop, one more in the background, and at most 90 system calls; a read no hop and at"
+    " most 5; reading makes nothing durable",
 }  # fmt: skip
 REASONS: Final[dict[int, str]] = {}
 """Why a goal is missed, as measured, and what was tried; the page shows it beside the goal's rows."""

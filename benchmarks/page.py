@@ -11,6 +11,8 @@ from benchmarks.measure import Row, shown
 PICTURES: Final = "pictures/performance"
 """Where the plots lie, from the page."""
 BEGIN, END = "<!-- Made by `make bench-peers`; do not edit. -->\n", "<!-- The end of it. -->\n"
+PEERS_PICTURE: Final = f"\n![Milliseconds a call, of filetools and of its peers]({PICTURES}/peers.svg)\n"
+"""What follows the second mark once there is a plot of the peers."""
 NO_PEERS: Final = "\nNo run yet: `make bench-peers` writes it here.\n\n"
 NO_REASON: Final = "Why it is missed is not written down yet."
 HEAD: Final = """# Performance
@@ -66,7 +68,7 @@ def text(rows: Sequence[Row], facts: Mapping[str, str], drawn: Sequence[str], pe
     parts += [_picture(name, words) for name, words in (("goals.svg", "Each goal: value by limit"),) if name in drawn]
     parts += ["## Goals\n", _overview(rows)]
     parts += [_section(goal, rows) for goal in GOALS]
-    parts += ["## Peers\n", f"{BEGIN}{peers or NO_PEERS}{END}"]
+    parts += ["## Peers\n", f"{BEGIN}{peers or NO_PEERS}{END}{PEERS_PICTURE if 'peers.svg' in drawn else ''}"]
     if "sizes.svg" in drawn:
         parts += ["## Cost by size\n", _picture("sizes.svg", "Microseconds a call by size of the file, with the floor")]
     if "growth.svg" in drawn:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -38,13 +39,16 @@ def draw_peers(seconds: Mapping[str, Mapping[str, float | None]], place: Path) -
     from matplotlib import pyplot
 
     columns = 4
-    figure, grid = pyplot.subplots(-(-len(seconds) // columns), columns, figsize=(12, 5.5), squeeze=False, sharey=True)
+    known = [taken * 1000 for peers in seconds.values() for taken in peers.values() if taken is not None]
+    figure, grid = pyplot.subplots(
+        -(-len(seconds) // columns), columns, figsize=(12, 5.5), squeeze=False, sharex=True, sharey=True
+    )
     for axes, (call, peers) in zip(grid.flat, seconds.items(), strict=False):
-        for number, taken in enumerate(reversed(list(peers.values()))):
+        for number, (name, taken) in enumerate(reversed(list(peers.items()))):
             if taken is not None:
-                axes.barh(number, taken * 1000, left=0, color=OURS if number >= len(peers) - 2 else FLOOR, height=0.6)
+                axes.barh(number, taken * 1000, color=OURS if name.startswith("filetools") else FLOOR, height=0.6)
         axes.set_yticks(range(len(peers)), list(reversed(list(peers))))
-        axes.set(xscale="log", title=call)
+        axes.set(xscale="log", xlim=(min(known) / 2, max(known) * 2), title=call)
     for axes in grid[-1]:
         axes.set_xlabel("ms a call, median")
     _hide(grid.flat[len(seconds) :])
@@ -124,7 +128,7 @@ def _grid(
 
     if not plots:
         return None
-    columns = min(3, len(plots))
+    columns = math.ceil(math.sqrt(len(plots)))
     lines = -(-len(plots) // columns)
     figure, grid = pyplot.subplots(lines, columns, figsize=(4 * columns, 3 * lines), squeeze=False)
     for axes, (title, found) in zip(grid.flat, sorted(plots.items()), strict=False):
@@ -156,7 +160,7 @@ def _save(figure: Figure, place: Path) -> None:
 
     figure.tight_layout()
     place.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(place, format="svg", metadata={"Date": None, "Creator": None})
+    figure.savefig(place, format="svg", metadata={"Date": None, "Creator": None}, bbox_inches="tight")
     pyplot.close(figure)
     # The drawing library ends lines with blanks.
     text = "\n".join(part.rstrip() for part in place.read_text(encoding="utf-8").splitlines())

@@ -135,7 +135,8 @@ def keep(rows: list[measure.Row], facts: Mapping[str, str], *, results: Path = R
     results.mkdir(parents=True, exist_ok=True)
     plain = {"run": facts, "rows": [{**dataclasses.asdict(row), "is_met": row.is_met} for row in rows]}
     (results / "rows.json").write_text(json.dumps(plain, indent=1) + "\n", encoding="utf-8")
-    drawn = plots.draw(rows, shown_at.parent / page.PICTURES)
+    pictures = shown_at.parent / page.PICTURES
+    drawn = [*plots.draw(rows, pictures), *(each.name for each in pictures.glob("peers.svg"))]
     before = shown_at.read_text(encoding="utf-8") if shown_at.exists() else ""
     shown_at.write_text(page.text(rows, facts, drawn, page.made_by_peers(before)), encoding="utf-8")
 
