@@ -1,4 +1,4 @@
-"""Contents too large for the database: one file a version, named by its hash, complete or absent."""
+"""Contents too large for a segment: one file a version, named by its hash, complete or absent."""
 
 from __future__ import annotations
 
@@ -33,10 +33,7 @@ class BlobFolder:
             StateDamagedError: Something else stands in its place.
             OSError: It cannot be made.
         """
-        with suppress(FileExistsError):
-            directory.mkdir(mode=0o700)
-        if not stat.S_ISDIR(directory.lstat().st_mode):
-            raise StateDamagedError(f"{directory.name} is not a directory")
+        make_private_folder(directory)
         self._directory = directory
         self._durable = durable
 
@@ -48,18 +45,13 @@ class BlobFolder:
         if self._durable:
             sync_directory(self._directory)
 
-    def put_unsynced(self, name: str, content: bytes) -> None:
-        """Store `content` under `name`, not durable: after a power cut it may be gone, or other bytes may stand there."""
-        if not (self._directory / name).exists():
-            self._write(self._directory / name, content, durable=False)
-
     def get(self, name: str) -> bytes:
         """Return a blob's bytes.
 
         Raises:
             OSError: There is none of that name, or it cannot be read.
         """
-        with open(_open_regular(self._directory / name), "rb") as file:
+        with open(open_regular(self._directory / name), "rb") as file:
             return file.read()
 
     def has(self, name: str, size: int) -> bool:
@@ -72,7 +64,7 @@ class BlobFolder:
     def intact_size(self, name: str) -> int | None:
         """Return the size of a blob whose bytes have its hash; None for any other."""
         try:
-            with open(_open_regular(self._directory / name), "rb") as file:
+            with open(open_regular(self._directory / name), "rb") as file:
                 is_intact = hashlib.file_digest(file, "sha256").hexdigest() == name
                 return file.tell() if is_intact else None
         except (FileToolsError, OSError):
@@ -106,7 +98,7 @@ class BlobFolder:
         # It may be another writer's of this instant, or a relaxed journal's, so that nobody has synced it yet; and a
         # power cut may have left a renamed but unwritten file. So it is read and synced before it is relied on.
         try:
-            descriptor = _open_regular(target)
+            descriptor = open_regular(target)
         except FileNotFoundError:
             return False
         with open(descriptor, "rb") as file:
@@ -118,15 +110,13 @@ class BlobFolder:
                 os.fsync(descriptor)
         return True
 
-    def _write(self, target: Path, content: bytes, *, durable: bool = True) -> None:
+    def _write(self, target: Path, content: bytes) -> None:
         temporary = self._directory / f"new-{os.getpid()}-{secrets.token_hex(8)}"
         descriptor = os.open(temporary, _NEW, 0o600)
         try:
             try:
-                view = memoryview(content)
-                while view:
-                    view = view[os.write(descriptor, view) :]
-                if self._durable and durable:
+                write_all(descriptor, content)
+                if self._durable:
                     os.fsync(descriptor)
             finally:
                 os.close(descriptor)
@@ -143,6 +133,26 @@ class BlobFolder:
             return 0.0
 
 
+def make_private_folder(directory: Path) -> None:
+    """Make a folder that only its owner may enter, if it is missing.
+
+    Raises:
+        StateDamagedError: Something else stands in its place.
+        OSError: It cannot be made.
+    """
+    with suppress(FileExistsError):
+        directory.mkdir(mode=0o700)
+    if not stat.S_ISDIR(directory.lstat().st_mode):
+        raise StateDamagedError(f"{directory.name} is not a directory")
+
+
+def write_all(descriptor: int, content: bytes) -> None:
+    """Write all bytes of content where the file stands."""
+    view = memoryview(content)
+    while view:
+        view = view[os.write(descriptor, view) :]
+
+
 def sync_directory(directory: Path) -> None:
     """Make the names in a directory durable; does nothing where directories cannot be synced (Windows)."""
     if os.name == "nt":
@@ -154,8 +164,14 @@ def sync_directory(directory: Path) -> None:
         os.close(descriptor)
 
 
-def _open_regular(place: Path) -> int:
-    descriptor = os.open(place, _OLD)
+def open_regular(place: Path, flags: int = _OLD) -> int:
+    """Return a descriptor of a regular file.
+
+    Raises:
+        StateDamagedError: Something else stands in its place.
+        OSError: There is none, or it cannot be opened.
+    """
+    descriptor = os.open(place, flags)
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
         raise StateDamagedError(f"{place.name[:12]} among the kept contents is not a regular file")

@@ -1,4 +1,4 @@
-"""Where the bytes of versions are kept: small ones in the journal's database, large ones in files beside it.
+"""Where the bytes of versions are kept: in the journal's database, in segments beside it, or in a file each, by their size.
 
 What is kept for a snapshot is deflated first, where that pays: a row whose bytes are fewer than its `size` is. What a commit
 keeps is not, so that no call waits for it. `size` is always that of the content, and so is what retention counts.
@@ -9,36 +9,42 @@ from __future__ import annotations
 import hashlib
 import sqlite3
 import zlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from typing import Final
 
 from filetools.errors import FileToolsError, VersionGoneError
 from filetools.journal.blobs import BlobFolder
 from filetools.journal.database import Database
+from filetools.journal.readers import Row
+from filetools.journal.segments import LARGEST_ENTRY_BYTES, Place
 from filetools.journal.translation import TRANSLATED
 from filetools.models import VERSION_PREFIX
 
 LARGEST_ROW_BYTES: Final = 128 * 1024
-"""Contents above this size go into files, so that the write-ahead file and its checkpoints stay small."""
+"""Contents above this size go into segments, so that the write-ahead file and its checkpoints stay small."""
 SLICE_BYTES: Final = 512 * 1024
 """Bytes of contents written in one transaction, so that commits wait a few milliseconds at most."""
+MOST_APPENDED_BYTES: Final = 16 * 1024 * 1024
+"""Bytes that a commit appends to a segment while everybody else waits; of more, all are appended in portions before."""
 MOST_LOOKED_UP: Final = 1000
 """Versions that are looked up one by one; of more, all that is kept is read."""
 DEFLATE_LEVEL: Final = 1
 """Twice as fast as zlib's own choice, and text comes out a twentieth to a tenth larger."""
 _KEEP: Final = (
-    "INSERT INTO contents (hash, size, used, bytes) VALUES (?, ?, ?, ?)"
+    "INSERT INTO contents (hash, size, used, bytes, segment, start) VALUES (?, ?, ?, ?, ?, ?)"
     # The bytes again, which repairs a damaged row and costs nothing where they are the same.
-    " ON CONFLICT (hash) DO UPDATE SET used = max(used, excluded.used), bytes = excluded.bytes"
+    " ON CONFLICT (hash) DO UPDATE SET used = max(used, excluded.used), bytes = excluded.bytes,"
+    " segment = excluded.segment, start = excluded.start"
 )
-_KEEP_READ: Final = "INSERT OR IGNORE INTO contents (hash, size, used, bytes) VALUES (?, ?, ?, NULL)"
+_GET: Final = "SELECT bytes, size, segment, start FROM contents WHERE hash = ?"
+_KNOWN: Final = "SELECT 1 FROM contents WHERE hash = ?"
 VERSION_TEXT: Final = f"CASE WHEN version IS NOT NULL THEN '{VERSION_PREFIX}' || lower(hex(version)) END"
 """Gives the column `version` as text, for queries of so many rows that it matters."""
 UNSYNCED: Final = -1
 """Value of `used` for texts that somebody read and no record needs: nobody has synced them, and they are the first to go."""
-IS_BLOB: Final = "typeof(bytes) = 'null'"
-"""Whether content is in a file. `bytes IS NULL` would say the same, after reading all of the bytes."""
+IS_BLOB: Final = "typeof(bytes) = 'null' AND segment IS NULL"
+"""Whether content is in a file of its own. `bytes IS NULL` would say the same, after reading all of the bytes."""
 IS_FREE: Final = (
     # A file that was only found needs its bytes for a snapshot alone.
     "NOT EXISTS (SELECT 1 FROM heads WHERE heads.version = contents.hash AND heads.number > 0)"
@@ -54,7 +60,11 @@ IS_FREE: Final = (
 """Whether nothing but records of the past needs a row of contents; takes the time since when a base counts, in seconds."""
 _TOUCH: Final = "UPDATE contents SET used = ? WHERE hash = ?"
 
-Values = tuple[bytes, int, int, bytes]
+_STORED: Final = f"size, {IS_BLOB}, segment, start"
+"""What tells whether content is still there."""
+_PLACE: Final = "SELECT segment, start FROM contents WHERE hash = ? AND segment IS NOT NULL AND used >= 0"
+Portion = list[tuple[str, bytes, bytes]]
+"""Version, bytes, and the bytes that a row gets."""
 
 
 class SqliteContents:
@@ -62,33 +72,42 @@ class SqliteContents:
 
     def __init__(self, database: Database, blobs: BlobFolder) -> None:
         self._database = database
+        self._segments = database.segments
         self._blobs = blobs
 
     def get(self, version: str) -> bytes:
         """Return the bytes of a version, verified against its hash."""
         digest = digest_of(version)
-        row = self._database.row("SELECT bytes, size FROM contents WHERE hash = ?", (digest,))
-        if row is None:
-            raise VersionGoneError(None, version)
-        content = inflated(*row) if row[0] is not None else self._read_blob(version, digest)
-        if hashlib.sha256(content).digest() != digest:
-            raise VersionGoneError(None, version)
-        return bytes(content)
+        row = self._database.row(_GET, (digest,))
+        while row is not None:
+            content = self._read(digest, *row)
+            if content is not None and hashlib.sha256(content).digest() == digest:
+                return bytes(content)
+            # They may have been given another place since the row was read.
+            former, row = row, self._database.row(_GET, (digest,))
+            if row == former:
+                break
+        raise VersionGoneError(None, version)
 
     def has(self, version: str) -> bool:
         """Whether the bytes of a version are kept; those that nobody has synced do not count."""
         digest = digest_of(version)
-        row = self._database.row(f"SELECT size, {IS_BLOB} FROM contents WHERE hash = ? AND used >= 0", (digest,))
-        if row is None:
-            return False
-        size, is_blob = row
-        return not is_blob or self._blobs.has(digest.hex(), size)
+        row = self._database.row(f"SELECT {_STORED} FROM contents WHERE hash = ? AND used >= 0", (digest,))
+        return row is not None and self._is_there(digest, *row)
 
     def put(self, content: bytes, version: str) -> None:
-        """Make large content durable ahead of its commit; small content does nothing here."""
-        if len(content) > LARGEST_ROW_BYTES:
+        """Make content durable ahead of its commit that gets a file of its own; other content does nothing here."""
+        if len(content) > LARGEST_ENTRY_BYTES:
             with TRANSLATED:
                 self._blobs.put(digest_of(version).hex(), content)
+
+    def put_ahead(self, contents: Mapping[str, bytes]) -> None:
+        """Store ahead of a commit, by version, what would keep others waiting behind the gate."""
+        for version, content in contents.items():
+            self.put(content, version)
+        appended = {version: content for version, content in contents.items() if _is_entry(content)}
+        if sum(map(len, appended.values())) > MOST_APPENDED_BYTES:
+            self.keep_all(appended)
 
     def keep(self, content: bytes, version: str) -> None:
         """Keep bytes that no record refers to, until retention takes them as the oldest."""
@@ -99,23 +118,13 @@ class SqliteContents:
         """As `keep`, for several versions at once, and deflated; durable with the next commit."""
         for version, content in contents.items():
             self.put(content, version)
-        # Large ones are recorded as in a commit: their files must still be there, behind the gate.
-        small = {version: content for version, content in contents.items() if len(content) <= LARGEST_ROW_BYTES}
-        large = {version: content for version, content in contents.items() if version not in small}
-        for rows in _portions((digest_of(version), content) for version, content in small.items()):
-            self._database.write(partial(_keep_rows, rows), durable=False)
-
-        def work(connection: sqlite3.Connection) -> None:
-            for version, content in large.items():
-                self.record(connection, content, version, 0)
-
-        if large:
-            self._database.write(work, durable=False)
+        for portion in _portions(contents, deflated):
+            self._database.write(partial(self._keep_portion, portion), durable=False)
 
     def missing(self, versions: Iterable[str]) -> set[str]:
         """Return those of these versions whose bytes are not kept."""
         versions = set(versions)
-        query = f"SELECT hash, size, {IS_BLOB} FROM contents WHERE used >= 0"
+        query = f"SELECT hash, {_STORED} FROM contents WHERE used >= 0"
         if len(versions) > MOST_LOOKED_UP:
             rows = self._database.rows(query)
         else:
@@ -124,23 +133,18 @@ class SqliteContents:
                 for version in versions
                 if (row := self._database.row(f"{query} AND hash = ?", (digest_of(version),))) is not None
             ]
-        kept = {digest for digest, size, is_blob in rows if not is_blob or self._blobs.has(digest.hex(), size)}
+        kept = {digest for digest, *stored in rows if self._is_there(digest, *stored)}
         return {version for version in versions if digest_of(version) not in kept}
 
     def keep_read(self, texts: Mapping[str, bytes]) -> None:
-        """Keep texts that actors have read, by version, all at once and unsynced; what is kept already is not kept twice.
-
-        The bytes go into files, so that writers wait for a few rows only.
-        """
-        known = "SELECT 1 FROM contents WHERE hash = ?"
-        digests = {digest_of(version): content for version, content in texts.items()}
-        new = {digest: content for digest, content in digests.items() if not self._database.row(known, (digest,))}
-        if new:
-            with TRANSLATED:
-                for digest, content in new.items():
-                    self._blobs.put_unsynced(digest.hex(), content)
-            rows = [(digest, len(content), UNSYNCED) for digest, content in new.items()]
-            self._database.write(lambda connection: connection.executemany(_KEEP_READ, rows), durable=False)
+        """Keep texts that actors have read, by version, all at once and unsynced; what is kept already is not kept twice."""
+        new = {
+            version: text
+            for version, text in texts.items()
+            if len(text) <= LARGEST_ENTRY_BYTES and self._database.row(_KNOWN, (digest_of(version),)) is None
+        }
+        for portion in _portions(new, bytes):
+            self._database.write(partial(self._append_read, portion), durable=False)
 
     def record(self, connection: sqlite3.Connection, content: bytes | None, version: str, number: int) -> None:
         """Note inside a commit that the record `number` uses content, and keep it if it is given."""
@@ -148,21 +152,27 @@ class SqliteContents:
         if content is None:
             connection.execute(_TOUCH, (number, digest))
         elif len(content) <= LARGEST_ROW_BYTES:
-            connection.execute(_KEEP, (digest, len(content), number, content))
+            connection.execute(_KEEP, (digest, len(content), number, content, None, None))
+        elif _is_entry(content):
+            found = connection.execute(_PLACE, (digest,)).fetchone()
+            place = None if found is None else Place(*found)
+            if place is None or not self._segments.holds(place, content):
+                place = self._segments.append(connection, digest, content)
+            connection.execute(_KEEP, (digest, len(content), number, None, *place))
         else:
             # Put before the gate; retention may have removed it in between, and cannot now.
             if not self._blobs.has(digest.hex(), len(content)):
                 self._blobs.put(digest.hex(), content)
-            connection.execute(_KEEP, (digest, len(content), number, None))
+            connection.execute(_KEEP, (digest, len(content), number, None, None, None))
 
     def record_all(self, connection: sqlite3.Connection, used: Iterable[tuple[bytes | None, str, int]]) -> None:
         """As `record`, for many contents with their versions and records at once."""
-        small: list[Values] = []
+        small: list[Row] = []
         for content, version, number in used:
             if content is None or len(content) > LARGEST_ROW_BYTES:
                 self.record(connection, content, version, number)
             else:
-                small.append((digest_of(version), len(content), number, content))
+                small.append((digest_of(version), len(content), number, content, None, None))
         connection.executemany(_KEEP, small)
 
     def replaced(self, connection: sqlite3.Connection, versions: Iterable[tuple[str, int]]) -> None:
@@ -170,11 +180,39 @@ class SqliteContents:
         values = [(number, digest_of(version)) for version, number in versions]
         connection.executemany("UPDATE contents SET used = ? WHERE hash = ? AND used = 0", values)
 
-    def _read_blob(self, version: str, digest: bytes) -> bytes:
+    def _keep_portion(self, portion: Portion, connection: sqlite3.Connection) -> None:
+        small: list[Row] = []
+        for version, content, stored in portion:
+            if len(content) > LARGEST_ROW_BYTES:
+                self.record(connection, content, version, 0)
+            else:
+                small.append((digest_of(version), len(content), 0, stored, None, None))
+        connection.executemany(_KEEP, small)
+
+    def _append_read(self, portion: Portion, connection: sqlite3.Connection) -> None:
+        for version, text, _ in portion:
+            digest = digest_of(version)
+            if connection.execute(_KNOWN, (digest,)).fetchone() is None:
+                place = self._segments.append(connection, digest, text, is_synced=False)
+                connection.execute(_KEEP, (digest, len(text), UNSYNCED, None, *place))
+
+    def _is_there(self, digest: bytes, size: int, is_blob: bool, segment: int | None, start: int | None) -> bool:
+        if segment is not None and start is not None:
+            return self._segments.has(Place(segment, start), size)
+        return not is_blob or self._blobs.has(digest.hex(), size)
+
+    def _read(
+        self, digest: bytes, stored: bytes | None, size: int, segment: int | None, start: int | None
+    ) -> bytes | None:
+        """Return what stands where a row says, intact or not; None if that cannot be read."""
+        if stored is not None:
+            return inflated(stored, size)
         try:
+            if segment is not None and start is not None:
+                return self._segments.read(Place(segment, start), size)
             return self._blobs.get(digest.hex())
-        except (FileToolsError, OSError) as exc:
-            raise VersionGoneError(None, version) from exc
+        except (FileToolsError, OSError):
+            return None
 
 
 def deflated(content: bytes) -> bytes:
@@ -193,22 +231,24 @@ def inflated(stored: bytes, size: int) -> bytes:
         return stored
 
 
-def _keep_rows(rows: list[Values], connection: sqlite3.Connection) -> None:
-    connection.executemany(_KEEP, rows)
-
-
-def _portions(contents: Iterable[tuple[bytes, bytes]]) -> Iterator[list[Values]]:
-    """Yield rows of contents, by digest, in as many as one transaction writes."""
-    rows: list[Values] = []
+def _portions(contents: Mapping[str, bytes], packed: Callable[[bytes], bytes]) -> Iterator[Portion]:
+    """Yield as many contents at a time as one transaction writes; `packed` makes the bytes of a row."""
+    portion: Portion = []
     held = 0
-    for digest, content in contents:
-        rows.append((digest, len(content), 0, deflated(content)))
-        held += len(rows[-1][-1])
+    for version, content in contents.items():
+        stored = packed(content) if len(content) <= LARGEST_ROW_BYTES else content
+        portion.append((version, content, stored))
+        held += len(stored)
         if held >= SLICE_BYTES:
-            yield rows
-            rows, held = [], 0
-    if rows:
-        yield rows
+            yield portion
+            portion, held = [], 0
+    if portion:
+        yield portion
+
+
+def _is_entry(content: bytes) -> bool:
+    """Whether content belongs into a segment."""
+    return LARGEST_ROW_BYTES < len(content) <= LARGEST_ENTRY_BYTES
 
 
 def digest_of(version: str) -> bytes:

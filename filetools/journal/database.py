@@ -22,6 +22,7 @@ from filetools.journal.opening import file_id, refuse_damage
 from filetools.journal.position import PositionNote
 from filetools.journal.readers import Arguments, Readers, Row
 from filetools.journal.reserve import Reserve
+from filetools.journal.segments import SegmentFolder
 from filetools.journal.translation import TRANSLATED, translated
 from filetools.journal.writer import CHECKPOINT_BYTES, Writer
 from filetools.models import Durability
@@ -55,6 +56,8 @@ class Database:
         self.reserve = Reserve(directory)
         """Room for what makes room."""
         with TRANSLATED:
+            self.segments = SegmentFolder(directory / "segments", durable=durability == "commit")
+            """Large contents, which transactions append to."""
             self.gate = Gate(directory, timeout_seconds=timeout_seconds)
             try:
                 with self.gate:
@@ -138,7 +141,8 @@ class Database:
         while True:
             try:
                 return self._writer.transact(work, durable=durable)
-            except (sqlite3.Error, OSError) as exc:
+            except sqlite3.Error as exc:
+                # An OSError comes from contents beside the database, which would take all of that room.
                 if has_restarted or not isinstance(translated(exc), DiskFullError) or not may_use_reserve():
                     raise
             if not self.reserve.shrink():
@@ -195,7 +199,7 @@ class Database:
     def _open_writer(self, directory: Path, durability: Durability) -> Writer:
         try:
             refuse_damage(directory, self.position.at_opening)
-            return Writer(directory, durability)
+            return Writer(directory, durability, self.segments)
         except BaseException:
             self.position.close()
             raise

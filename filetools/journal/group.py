@@ -1,8 +1,8 @@
 """Group commit by leader: the first thread to arrive commits for all that wait, with one sync.
 
-While the leader waits for the gate and the disk, later callers queue; it takes along whoever has come before its
-transaction begins, and hands the lead to the first of those who came after. So sixteen waiting writers cost a few
-syncs, not sixteen, and a lone writer waits for nobody.
+While the leader waits for the gate and the disk, later callers queue; it takes along whoever has come before it is done
+recording, and hands the lead to the first of those who came after. So sixteen waiting writers cost a few syncs, not
+sixteen, and a lone writer waits for nobody. Large contents of a group are synced together, too, before the journal.
 """
 
 from __future__ import annotations
@@ -111,11 +111,11 @@ class GroupCommit:
 
     def _record(self, own: _Ticket, group: list[_Ticket]) -> list[Records | Exception]:
         def together(connection: sqlite3.Connection) -> tuple[list[Records | Exception], Set[int]]:
-            with self._lock:
-                group.extend(self._waiting)
-                self._waiting.clear()
             noted = self._notes.write(connection)
-            return [self._try(connection, ticket.draft) for ticket in group], noted
+            outcomes = [self._try(connection, ticket.draft) for ticket in group]
+            while latest := self._take_waiting(group):
+                outcomes += [self._try(connection, ticket.draft) for ticket in latest]
+            return outcomes, noted
 
         try:
             outcomes, noted = self._database.write(
@@ -131,6 +131,13 @@ class GroupCommit:
             outcomes, noted = [self._record_alone(ticket.draft) for ticket in group], frozenset()
         self._committed(outcomes, noted)
         return outcomes
+
+    def _take_waiting(self, group: list[_Ticket]) -> list[_Ticket]:
+        """Take along who has come meanwhile."""
+        with self._lock:
+            latest, self._waiting = self._waiting, []
+        group.extend(latest)
+        return latest
 
     def _try(self, connection: sqlite3.Connection, draft: Draft) -> Records | Exception:
         try:

@@ -49,7 +49,7 @@ class Contents(Protocol):
         """Keep texts that actors have read, by version, all at once and unsynced, until retention takes them first."""
 
     def put(self, content: bytes, version: str) -> None:
-        """Make large content durable ahead of the commit that refers to it; small content travels in the commit."""
+        """Make very large content durable ahead of the commit that refers to it; other content travels in the commit."""
 
 
 class Backlog(Protocol):

@@ -30,6 +30,7 @@ from filetools.journal.salvage import (
     is_intact,
 )
 from filetools.journal.schema import migrate
+from filetools.journal.segments import SegmentFolder
 from filetools.journal.translation import TRANSLATED
 from filetools.journal.undone import note_all_undone
 from filetools.journal.walfile import goes_on_after_damage, is_header_damaged
@@ -102,10 +103,14 @@ def _rebuild(directory: Path, fresh: Path) -> Rescue:
     with closing(connect_to_empty(fresh)) as target:
         target.execute("BEGIN IMMEDIATE")
         migrate(target)
-        blobs = BlobFolder(directory / "blobs", durable=True)
+        blobs, segments = (
+            BlobFolder(directory / "blobs", durable=True),
+            SegmentFolder(directory / "segments", durable=True),
+        )
         removed, is_whole = _copy(directory, target)
         if not is_whole or _newest(target) < reached:
             _carve(directory, target)
+        _take_entries(target, segments)
         _take_blobs(target, blobs)
         rescue = _settle(target, reached, removed)
         target.execute("COMMIT")
@@ -137,7 +142,7 @@ def _carve(directory: Path, target: sqlite3.Connection) -> None:
     """Add what the pages hold beyond that; heads that could be read may be older than records that could not."""
     with closing(Pages(directory)) as pages:
         _insert(target, "records", COLUMNS["records"], carved_records(pages))
-        _insert(target, "contents", COLUMNS["contents"], carved_contents(pages))
+        _insert(target, "contents", "hash, size, used, bytes", carved_contents(pages))
     heads = heads_from_records(target)
     read = dict(target.execute("SELECT key, number FROM heads").fetchall())
     stale = [(row[0],) for row in heads if row[5] > read.get(row[0], row[5])]
@@ -155,8 +160,19 @@ def _insert(target: sqlite3.Connection, table: str, columns: str, rows: Iterable
     target.executemany(f"INSERT OR IGNORE INTO {table} ({columns}) VALUES ({marks})", rows)
 
 
+def _take_entries(target: sqlite3.Connection, segments: SegmentFolder) -> None:
+    """Have rows tell where the intact entries of segments are, whether they did before or not."""
+    target.execute("UPDATE contents SET segment = NULL, start = NULL")
+    put = (
+        "INSERT INTO contents (hash, size, used, segment, start) VALUES (?, ?, 0, ?, ?) ON CONFLICT (hash)"
+        " DO UPDATE SET segment = excluded.segment, start = excluded.start WHERE typeof(bytes) = 'null'"
+    )
+    for digest, size, place in segments.intact_entries():
+        target.execute(put, (digest, size, *place))
+
+
 def _take_blobs(target: sqlite3.Connection, blobs: BlobFolder) -> None:
-    """Keep large contents whose file is there and has its hash, whether a row told of it or not."""
+    """Keep contents whose file is there and has its hash, whether a row told of it or not; others that had one go."""
     told = {digest.hex() for (digest,) in target.execute(f"SELECT hash FROM contents WHERE {IS_BLOB}").fetchall()}
     standing = {name: size for name in blobs.names() if (size := blobs.intact_size(name)) is not None}
     lost = [(bytes.fromhex(name),) for name in told if name not in standing]
@@ -174,7 +190,7 @@ def _settle(target: sqlite3.Connection, reached: int, removed: int | None) -> Re
     target.execute("UPDATE heads SET applied = 1")
     target.execute(
         "UPDATE contents SET used = coalesce((SELECT max(number) FROM records WHERE after = contents.hash), used)"
-        f" WHERE used = 0 AND {IS_BLOB}"
+        " WHERE used = 0 AND typeof(bytes) = 'null'"
     )
     counts = [
         target.execute(f"SELECT count(*) FROM {table}").fetchone()[0] for table in ("records", "contents", "heads")

@@ -17,7 +17,7 @@ from filetools.journal.rows import RECORD_COLUMNS, Fixed, lenient_text, record_f
 Row = tuple[Any, ...]
 COLUMNS: Final = {
     "records": f"{RECORD_COLUMNS}, synced",
-    "contents": "hash, size, used, bytes",
+    "contents": "hash, size, used, bytes, segment, start",
     "heads": "key, path, version, size, mode, number, applied",
     "debts": "mirror, key, path, number, tries",
     "mirrors": "place, identity, root",  # without the position: each is compared as a whole
@@ -56,7 +56,7 @@ _KEYS: Final = {
     "runs": ("key",),
 }
 _OF_EVERY_SCHEMA: Final = ("records", "contents", "heads", "debts")
-"""Tables that have always been as they are: where one of them is not seen, the schema itself is damaged."""
+"""Tables that have always been there: where one of them is not seen, the schema itself is damaged."""
 _RECORD_VALUES: Final = len(Fixed._fields) + 4
 _TIME: Final = Fixed._fields.index("time")
 
@@ -139,11 +139,11 @@ def is_intact(table: str, row: Row) -> bool:
 def _columns_there(source: sqlite3.Connection, table: str) -> str:
     """Return which columns of a table can be taken over; a journal of an earlier schema lacks some, or all."""
     columns = COLUMNS[table]
-    if table in _OF_EVERY_SCHEMA:
-        return columns
     try:
         there = {row[1] for row in source.execute(f"PRAGMA table_info({table})")}
     except sqlite3.DatabaseError:
+        return columns
+    if not there and table in _OF_EVERY_SCHEMA:
         return columns
     return ", ".join(column for column in columns.split(", ") if column in there)
 
@@ -160,8 +160,10 @@ def carved_records(pages: Pages) -> Iterator[Row]:
 
 
 def carved_contents(pages: Pages) -> Iterator[tuple[Value, ...]]:
-    """Yield the contents found in raw pages whose bytes have their hash; large ones prove themselves as files."""
-    return (row for _, row in pages.rows(4) if _is_content(row) and row[3] is not None)
+    """Yield the contents found in raw pages whose bytes have their hash; those beside the database prove themselves."""
+    # Rows of an earlier schema have no place in a segment.
+    found = (row for columns in (4, 6) for _, row in pages.rows(columns))
+    return (row[:4] for row in found if _is_content(row) and row[3] is not None)
 
 
 def heads_from_records(target: sqlite3.Connection) -> list[Row]:
@@ -199,7 +201,7 @@ def _is_record(row: Row) -> bool:
 
 
 def _is_content(row: Row) -> bool:
-    digest, size, used, content = row
+    digest, size, used, content = row[:4]
     if not isinstance(digest, bytes) or len(digest) != 32 or not isinstance(size, int) or not isinstance(used, int):
         return False
     return content is None or (

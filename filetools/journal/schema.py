@@ -248,6 +248,12 @@ MIGRATIONS: Final[tuple[tuple[str, ...], ...]] = (
         "ALTER TABLE document_edits ADD COLUMN change_id TEXT",
         "CREATE INDEX document_edits_of_name ON document_edits (id, change_id) WHERE change_id IS NOT NULL",
     ),
+    (
+        # Where an entry of a segment begins that has the bytes.
+        "ALTER TABLE contents ADD COLUMN segment INTEGER",
+        "ALTER TABLE contents ADD COLUMN start INTEGER",
+        "CREATE INDEX contents_of_segment ON contents (segment, start, size) WHERE segment IS NOT NULL",
+    ),
 )
 
 SCHEMA_VERSION: Final = len(MIGRATIONS)

@@ -94,9 +94,9 @@ class SqliteJournal(SqliteReading):
 
     def commit(self, changes: Sequence[Change], actor: Actor) -> tuple[ChangeRecord, ...]:
         """Record changes in one transaction, together with whoever else waits to commit."""
-        for change in changes:
-            if change.content is not None and change.after is not None and len(change.content) > LARGEST_ROW_BYTES:
-                self.contents.put(change.content, change.after)
+        large = [one for one in changes if one.content is not None and len(one.content) > LARGEST_ROW_BYTES]
+        if large:
+            self.contents.put_ahead({one.after: one.content for one in large if one.after and one.content})
         return self._group.commit(Draft(changes=changes, actor=actor))
 
     def others_position(self) -> int:

@@ -82,7 +82,7 @@ HARMS: dict[str, Harm] = {
     "another page size": another_page_size,
     **{
         f"a file for {name}": instead(name, Path.touch)
-        for name in ("blobs", "locks", "tmp", "limbo", "trash", "beside")
+        for name in ("blobs", "locks", "segments", "tmp", "limbo", "trash", "beside")
     },
     **{f"a folder for {name}": instead(name, Path.mkdir) for name in ("gate", "gate.waiting", "position")},
     **{f"a link for {name}": instead(name, lambda place: place.symlink_to("a")) for name in ("gate", "locks", "tmp")},

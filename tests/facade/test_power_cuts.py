@@ -57,6 +57,8 @@ def test_nothing_acknowledged_is_lost_torn_or_taken_for_a_strangers(kind: str, c
             {"lost", "torn", "adopted"},
             marks=pytest.mark.skipif(DOSE < 100, reason="takes hundreds of cuts, since folders are synced at once"),
         ),
+        ("segments are not synced", {"lost", "torn", "adopted"}),
+        ("names of segments are not synced", {"lost", "torn", "adopted"}),
         ("moved folders are not synced", {"lost", "torn", "not undone"}),
         ("torn files are saves", {"torn", "adopted"}),
     ],

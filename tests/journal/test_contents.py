@@ -16,10 +16,11 @@ from filetools.errors import StateDamagedError, VersionGoneError
 from filetools.journal import SqliteJournal
 from filetools.journal.blobs import YOUNG_SECONDS, BlobFolder
 from filetools.journal.contents import LARGEST_ROW_BYTES, inflated
+from filetools.journal.segments import LARGEST_ENTRY_BYTES
 from tests.support.journals import damage, put
 from tests.support.journals import version as v
 
-LARGE = os.urandom(LARGEST_ROW_BYTES + 1)
+LARGE = os.urandom(LARGEST_ENTRY_BYTES + 1)
 LARGE_NAME = v(LARGE).removeprefix("sha256:")
 
 

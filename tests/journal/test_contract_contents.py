@@ -12,10 +12,11 @@ from filetools.errors import VersionGoneError
 from filetools.journal import Journal
 from filetools.journal.contents import LARGEST_ROW_BYTES
 from filetools.journal.database import Database
+from filetools.journal.segments import LARGEST_ENTRY_BYTES
 from tests.support.journals import ALICE, OpenJournal, draft, put
 from tests.support.journals import version as v
 
-SIZES = [0, 1, 5000, LARGEST_ROW_BYTES, LARGEST_ROW_BYTES + 1, 1_000_000]
+SIZES = [0, 1, 5000, LARGEST_ROW_BYTES, LARGEST_ROW_BYTES + 1, 1_000_000, LARGEST_ENTRY_BYTES, LARGEST_ENTRY_BYTES + 1]
 
 
 def test_an_unknown_version_is_gone(journal: Journal) -> None:
@@ -34,7 +35,7 @@ def test_bytes_of_any_size_come_back(open_journal: OpenJournal, size: int) -> No
     assert open_journal().contents.get(v(content)) == content
 
 
-@pytest.mark.parametrize("size", [3, LARGEST_ROW_BYTES + 1])
+@pytest.mark.parametrize("size", [3, LARGEST_ROW_BYTES + 1, LARGEST_ENTRY_BYTES + 1])
 def test_bytes_are_kept_without_a_record(journal: Journal, size: int) -> None:
     content = os.urandom(size)
     journal.contents.keep(content, v(content))
@@ -42,8 +43,9 @@ def test_bytes_are_kept_without_a_record(journal: Journal, size: int) -> None:
     assert journal.position() == 0
 
 
-def test_large_bytes_put_ahead_belong_to_nobody_before_the_commit(journal: Journal) -> None:
-    content = os.urandom(LARGEST_ROW_BYTES + 1)
+@pytest.mark.parametrize("size", [LARGEST_ROW_BYTES + 1, LARGEST_ENTRY_BYTES + 1])
+def test_large_bytes_put_ahead_belong_to_nobody_before_the_commit(journal: Journal, size: int) -> None:
+    content = os.urandom(size)
     journal.contents.put(content, v(content))
     assert not journal.contents.has(v(content))
     put(journal, "a", content)
@@ -87,6 +89,7 @@ def test_texts_that_were_read_are_kept_together_and_nothing_is_synced(
         return write(database, work, durable=durable, **options)
 
     monkeypatch.setattr(os, "fsync", synced.append)
+    monkeypatch.setattr(os, "fdatasync", synced.append)
     monkeypatch.setattr(Database, "write", counted)
     journal.contents.keep_read(texts)
     journal.contents.keep_read(texts)

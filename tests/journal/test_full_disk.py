@@ -9,7 +9,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
 
@@ -103,6 +103,35 @@ def test_a_full_disk_has_room_for_deletions_and_their_marks_and_for_nothing_else
     journal = SqliteJournal(small_disk)
     assert (small_disk / "reserve").stat().st_size == RESERVE_BYTES
     journal.close()
+
+
+@pytest.mark.parametrize("small_disk", ["3m"], indirect=True)
+def test_the_room_that_is_held_back_is_not_for_contents_beside_the_database(small_disk: Path) -> None:
+    with closing(SqliteJournal(small_disk)) as journal:
+        put(journal, "a", b"1")
+        fill(small_disk)
+        found = draft(journal, "a", LARGE, external=True, applied=True)
+        with pytest.raises(DiskFullError):
+            journal.commit([found, draft(journal, "a", None, before=found.after)], ALICE)
+        assert (small_disk / "reserve").stat().st_size == RESERVE_BYTES
+        assert all(place.stat().st_size == 0 for place in (small_disk / "segments").iterdir())
+        put(journal, "a", None)
+
+
+@pytest.mark.parametrize("small_disk", ["3m"], indirect=True)
+def test_bytes_without_room_for_their_rows_are_cut_off_again(small_disk: Path) -> None:
+    with closing(SqliteJournal(small_disk)) as journal:
+        put(journal, "a", LARGE)
+        segment = small_disk / "segments/1"
+        before = segment.stat().st_size
+        journal._database._writer.restart_wal()
+        fill(small_disk, 204_800)
+        with pytest.raises(DiskFullError):
+            put(journal, "b", LARGE[::-1], noted=False)
+        assert (segment.stat().st_size, journal.position()) == (before, 1)
+        make_room(small_disk)
+        put(journal, "b", LARGE[::-1])
+        assert journal.contents.get(v(LARGE[::-1])) == LARGE[::-1]
 
 
 def test_everybody_in_a_group_is_told(small_disk: Path) -> None:

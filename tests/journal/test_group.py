@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import sqlite3
 import threading
 import time
 from collections.abc import Callable
@@ -15,12 +16,14 @@ import pytest
 
 from filetools.errors import LockTimeoutError, StateDamagedError
 from filetools.journal import HeadMovedError, SqliteJournal
+from filetools.journal.commit import Draft, Recorder
 from filetools.journal.gate import Gate
 from filetools.journal.notes import Notes
 from filetools.models import ChangeRecord
 from tests.support.journals import ALICE, draft, put, traced, worker
 from tests.support.journals import version as v
 
+MB = 1024 * 1024
 needs_strace = pytest.mark.skipif(shutil.which("strace") is None, reason="strace counts the syncs")
 
 
@@ -30,17 +33,20 @@ def syncs_between(trace: str, start: str, end: str) -> int:
 
 
 @needs_strace
-@pytest.mark.parametrize(("durability", "syncs"), [("commit", 10), ("relaxed", 0)])
-def test_a_lone_commit_costs_one_sync_or_none(state: Path, tmp_path: Path, durability: str, syncs: int) -> None:
-    trace = traced(state, tmp_path / "trace", "commit", durability, "11", "300")
-    # The first commit of a write-ahead file syncs its header, too.
+@pytest.mark.parametrize(("durability", "size", "syncs"), [("commit", 300, 10), ("commit", MB, 20), ("relaxed", MB, 0)])
+def test_a_lone_commit_costs_one_sync_and_one_more_if_it_is_large_or_none(
+    state: Path, tmp_path: Path, durability: str, size: int, syncs: int
+) -> None:
+    trace = traced(state, tmp_path / "trace", "commit", durability, "11", str(size))
+    # The first commit of a write-ahead file syncs its header, too, and the first of a segment its name.
     assert syncs_between(trace, "committed 1\\n", "committed 11\\n") == syncs
 
 
 @needs_strace
-def test_sixteen_waiting_writers_share_their_syncs(state: Path, tmp_path: Path) -> None:
-    trace = traced(state, tmp_path / "trace", "group", "16", "20")
-    assert syncs_between(trace, "begin", "end") / (16 * 20) <= 0.25
+@pytest.mark.parametrize(("each", "size"), [(20, 2), (6, MB)])
+def test_sixteen_waiting_writers_share_their_syncs(state: Path, tmp_path: Path, each: int, size: int) -> None:
+    trace = traced(state, tmp_path / "trace", "group", "16", str(each), str(size))
+    assert syncs_between(trace, "begin", "end") / (16 * each) <= 0.25
 
 
 class Crowd:
@@ -66,6 +72,33 @@ class Crowd:
             outcomes = [future.exception() or future.result() for future in futures]
         self._gate.close()
         return outcomes
+
+
+def test_who_comes_while_the_leader_records_is_taken_along(
+    relaxed: SqliteJournal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    drafts = [draft(relaxed, f"f{index}", b"%d" % index) for index in range(6)]
+    coming = {"f0": drafts[1:3], "f2": drafts[3:]}
+    record, group = Recorder.record, relaxed._group
+
+    def recorded(recorder: Recorder, connection: sqlite3.Connection, one: Draft) -> tuple[ChangeRecord, ...]:
+        for later in coming.pop(one.changes[0].path, []):
+            arrived = len(group._waiting)
+            pool.submit(relaxed.commit, [later], ALICE)
+            deadline = time.monotonic() + 60
+            while len(group._waiting) == arrived and time.monotonic() < deadline:
+                threading.Event().wait(0.001)
+        return record(recorder, connection, one)
+
+    commits: list[str] = []
+    relaxed._database._writer._connection.set_trace_callback(
+        lambda statement: commits.append(statement) if statement == "COMMIT" else None
+    )
+    monkeypatch.setattr(Recorder, "record", recorded)
+    with ThreadPoolExecutor(6) as pool:
+        relaxed.commit([drafts[0]], ALICE)
+    assert len(list(relaxed.heads_below(""))) == 6
+    assert commits == ["COMMIT"]
 
 
 def test_a_refused_draft_does_not_disturb_the_others(state: Path, relaxed: SqliteJournal) -> None:

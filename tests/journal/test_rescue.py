@@ -17,6 +17,7 @@ from filetools.journal import Rescue, SnapshotRow, SqliteJournal, examine_journa
 from filetools.journal.contents import LARGEST_ROW_BYTES
 from filetools.journal.salvage import COLUMNS, ReadableRows
 from filetools.journal.schema import SCHEMA_VERSION
+from filetools.journal.segments import LARGEST_ENTRY_BYTES
 from filetools.models import RecordState
 from tests.support.journals import ALICE, at_older_schema, damage, draft, move_folder, put, worker
 from tests.support.journals import version as v
@@ -188,16 +189,24 @@ def test_no_number_comes_twice(state: Path) -> None:
     journal.close()
 
 
-def test_large_contents_are_saved_by_their_files_alone_and_only_if_they_are_whole(state: Path) -> None:
-    filled(state, 100).close()
-    empty(state)
-    name = v(large(49)).removeprefix("sha256:")
-    damage(state / "blobs" / name, 5)
+@pytest.mark.parametrize("size", [LARGEST_ENTRY_BYTES, LARGEST_ENTRY_BYTES + 1])
+@pytest.mark.parametrize("harm", [empty, lambda state: None])
+def test_large_contents_are_saved_by_their_files_alone_and_only_if_they_are_whole(
+    state: Path, size: int, harm: Callable[[Path], None]
+) -> None:
+    contents = [os.urandom(size) for _ in range(2)]
+    with closing(SqliteJournal(state, durability="relaxed")) as journal:
+        for content in contents:
+            put(journal, "a", content)
+    harm(state)
+    is_entry = size <= LARGEST_ENTRY_BYTES
+    damage(state / "segments/1" if is_entry else state / "blobs" / v(contents[0]).removeprefix("sha256:"), 2000)
     assert rescue_journal(state, state / "aside").contents == 1
-    journal = SqliteJournal(state)
-    assert journal.contents.get(v(large(99))) == large(99)
-    assert not journal.contents.has(v(large(49)))
-    journal.close()
+    with closing(SqliteJournal(state)) as journal:
+        assert journal.contents.get(v(contents[1])) == contents[1]
+        assert not journal.contents.has(v(contents[0]))
+        put(journal, "a", contents[0])
+        assert [journal.contents.get(v(content)) for content in contents] == contents
 
 
 def test_pending_changes_are_told_and_no_recovery_touches_their_files(state: Path) -> None:

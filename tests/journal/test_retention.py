@@ -13,10 +13,11 @@ from filetools.errors import VersionGoneError
 from filetools.journal import SeenVersion, SnapshotRow, SqliteJournal, retention
 from filetools.journal.birth import PAGE_BYTES
 from filetools.journal.blobs import YOUNG_SECONDS
-from filetools.journal.contents import LARGEST_ROW_BYTES, digest_of
+from filetools.journal.contents import digest_of
 from filetools.journal.database import IDLE_BYTES
 from filetools.journal.retention import LIVE_SECONDS, MOST_FREE_PAGES, SLICE, Limits, Retained, Retention
 from filetools.journal.schema import MIGRATIONS, SCHEMA_VERSION
+from filetools.journal.segments import LARGEST_ENTRY_BYTES
 from filetools.journal.totals import count_records, sum_contents
 from tests.support.journals import ALICE, draft, move_folder, put
 from tests.support.journals import version as v
@@ -141,9 +142,9 @@ def test_bytes_without_a_record_are_the_oldest(relaxed: SqliteJournal) -> None:
 
 
 def test_large_contents_go_with_their_files(state: Path, relaxed: SqliteJournal) -> None:
-    contents = [os.urandom(LARGEST_ROW_BYTES + 1) for _ in range(4)]
+    contents = [os.urandom(LARGEST_ENTRY_BYTES + 1) for _ in range(4)]
     written(relaxed, *contents)
-    keep(relaxed, contents=2 * LARGEST_ROW_BYTES + 10_000)
+    keep(relaxed, contents=2 * LARGEST_ENTRY_BYTES + 100_000)
     assert kept(relaxed, contents) == [False, False, True, True]
     assert {place.name for place in (state / "blobs").iterdir()} == {
         v(content).removeprefix("sha256:") for content in contents[2:]
@@ -220,8 +221,7 @@ def test_totals_are_right_without_counting(relaxed: SqliteJournal) -> None:
 
 
 def test_orphaned_files_go_once_they_are_old(state: Path, relaxed: SqliteJournal) -> None:
-    content = os.urandom(LARGEST_ROW_BYTES + 1)
-    orphan, young = os.urandom(LARGEST_ROW_BYTES + 1), os.urandom(LARGEST_ROW_BYTES + 1)
+    content, orphan, young = (os.urandom(LARGEST_ENTRY_BYTES + 1) for _ in range(3))
     written(relaxed, content)
     for each in (orphan, young):
         relaxed.contents.put(each, v(each))

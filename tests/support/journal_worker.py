@@ -80,18 +80,18 @@ def hold(state: Path) -> None:
     say("left")
 
 
-def commit(state: Path, durability: Durability, commits: str, size: str) -> None:
-    """Commit so often, for ever if 0, and say each number after its commit."""
+def commit(state: Path, durability: Durability, commits: str, size: str, prefix: str = "f") -> None:
+    """Commit so often, for ever if 0, at paths that begin like this, and say each number after its commit."""
     journal = SqliteJournal(state, durability=durability)
     say("ready")
     done = 0
     while done < int(commits) or commits == "0":
-        record = save(journal, f"f{done % 7}", os.urandom(int(size)))
+        record = save(journal, f"{prefix}{done % 7}", os.urandom(int(size)))
         done += 1
         say("committed", record.number)
 
 
-def group(state: Path, threads: str, each: str) -> None:
+def group(state: Path, threads: str, each: str, size: str) -> None:
     """Commit in many threads at once."""
     journal = SqliteJournal(state)
     save(journal, "warm", b"up")
@@ -99,8 +99,8 @@ def group(state: Path, threads: str, each: str) -> None:
 
     def work(name: str) -> None:
         barrier.wait()
-        for turn in range(int(each)):
-            save(journal, name, b"%d" % turn)
+        for _ in range(int(each)):
+            save(journal, name, os.urandom(int(size)))
 
     workers = [threading.Thread(target=work, args=(f"t{index}",)) for index in range(int(threads))]
     for thread in workers:
@@ -125,12 +125,25 @@ def outlive(state: Path) -> None:
     journal.close()
 
 
+def forget(state: Path, size: str, retention_bytes: str) -> None:
+    """Have retention take what it may, of a few versions of one file, and what a dead process has left."""
+    journal = SqliteJournal(state)
+    for _ in range(4):
+        journal.marks.synced([save(journal, "a", os.urandom(int(size))).number])
+    with (state / "segments/1").open("ab") as file:
+        file.write(os.urandom(100_000))
+    say("begin")
+    journal.maintain(retention_bytes=int(retention_bytes), retention_records=10**9)
+    say("end")
+
+
 TASKS: dict[str, Callable[..., None]] = {
     "count": count,
     "hold": hold,
     "commit": commit,
     "group": group,
     "outlive": outlive,
+    "forget": forget,
 }
 
 

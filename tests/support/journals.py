@@ -143,7 +143,18 @@ def worker(state: Path, *arguments: str) -> Iterator[Worker]:
 def traced(state: Path, trace: Path, *arguments: str, inject: str | None = None) -> str:
     """Run a task under strace; returns the trace of its syncs and of what it said."""
     options = ["-e", f"inject={inject}"] if inject else []
-    command = ["strace", "-f", "-qq", "-s", "80", "-o", str(trace), "-e", "trace=fsync,fdatasync,write", *options]
+    command = [
+        "strace",
+        "-f",
+        "-qq",
+        "-s",
+        "80",
+        "-o",
+        str(trace),
+        "-e",
+        "trace=fsync,fdatasync,write,fallocate,ftruncate,unlink",
+        *options,
+    ]
     program = [sys.executable, "-m", "tests.support.journal_worker", str(state), *arguments]
     subprocess.run([*command, *program], check=True, cwd=REPOSITORY, stdout=subprocess.DEVNULL)
     return trace.read_text()

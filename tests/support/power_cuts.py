@@ -26,6 +26,7 @@ import filetools
 from filetools.errors import EditConflictError
 from filetools.facade import FileToolsFacade, syncer
 from filetools.facade.steps import folders
+from filetools.journal import segments
 from filetools.journal.writer import Writer
 from filetools.models import Actor, ChangeRecord
 from filetools.sync import recovery
@@ -57,6 +58,8 @@ BUGS: Final[dict[str, Callable[[], object]]] = {
     "no sync of folders above": lambda: setattr(filetools.stores.LocalStore, "_sync_names", lambda self, folder: None),
     "marked without a sync": lambda: setattr(syncer, "_sync", lambda parts, path: None),
     "the journal is not synced": lambda: setattr(Writer, "_use", _without_sync),
+    "segments are not synced": lambda: setattr(segments, "_sync_bytes", lambda descriptor: None),
+    "names of segments are not synced": lambda: setattr(segments, "sync_directory", lambda directory: None),
     "moved folders are not synced": lambda: setattr(folders, "sync_names", lambda parts, *paths: None),
     "torn files are saves": lambda: setattr(recovery, "is_left_by_power_cut", lambda found, versions: False),
 }

@@ -1,0 +1,143 @@
+"""Processes that die at every step of appending to a segment: what was acknowledged is there, and nothing is torn."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+from typing import Any, NoReturn
+
+import pytest
+
+from filetools.journal import SqliteJournal, segments
+from filetools.journal.contents import LARGEST_ROW_BYTES
+from filetools.journal.segments import end_of
+from tests.support.journals import ALICE, draft, put
+from tests.support.journals import version as v
+
+SIZE = LARGEST_ROW_BYTES + 1
+FIRST, SECOND, THIRD, FOURTH, FIFTH, SIXTH = (bytes([number]) * SIZE for number in range(6))
+STAGES: list[dict[str, bytes | None]] = [
+    {"a": FIRST},
+    {"b": SECOND, "c": THIRD},
+    {"a": FOURTH},
+    {"b": THIRD},
+    {"d": FIFTH},
+    {"b": None, "c": None, "d": None},
+]
+"""What is committed together; the first before anybody dies."""
+STEPS = ("open", "lseek", "write", "ftruncate", "fdatasync", "fsync", "unlink")
+"""Calls of the operating system that appending and giving back consist of."""
+
+
+class Steps:
+    """Counts steps that change segments, and the database's commits, and dies at one of them."""
+
+    def __init__(self, state: Path, dies_at: int, *, half: bool) -> None:
+        self.names: list[str] = []
+        self._place = str(state / "segments")
+        self._dies_at = dies_at
+        self._half = half
+        for name in STEPS:
+            setattr(os, name, self._stepping(getattr(os, name), name))
+
+    def watch(self, journal: SqliteJournal) -> None:
+        connection = journal._database._writer._connection
+        connection.set_trace_callback(lambda statement: self._step("commit") if statement == "COMMIT" else None)
+
+    def _stepping(self, call: Callable[..., Any], name: str) -> Callable[..., Any]:
+        def stepping(target: Any, *arguments: Any, **options: Any) -> Any:
+            path = os.readlink(f"/proc/self/fd/{target}") if isinstance(target, int) else str(target)
+            if path.startswith(self._place):
+                half = arguments[0][: len(arguments[0]) // 2] if name == "write" and self._half else None
+                self._step(name, None if half is None else lambda: call(target, half))
+            return call(target, *arguments, **options)
+
+        return stepping
+
+    def _step(self, name: str, before: Callable[[], object] | None = None) -> None:
+        self.names.append(name)
+        if len(self.names) == self._dies_at:
+            if before is not None:
+                before()
+            os._exit(0)
+
+
+def work(state: Path, steps: Callable[[], Steps], say: Callable[[str], object]) -> None:
+    """Append to one segment and another, and give back one of them and an end of the other; say what was done."""
+    pytest.MonkeyPatch().setattr(segments, "SEGMENT_BYTES", 2 * SIZE)
+    watching = steps()
+    journal = SqliteJournal(state)
+    watching.watch(journal)
+    for stage in STAGES[1:]:
+        journal.commit([draft(journal, path, content) for path, content in stage.items()], ALICE)
+        say("committed")
+    tidy(journal)
+    say(",".join(watching.names))
+
+
+def tidy(journal: SqliteJournal) -> None:
+    """Have everything given back that may go."""
+    journal.marks.applied(record.number for record in journal.marks.pending())
+    journal.marks.flush()
+    journal.marks.synced(record.number for record in journal.marks.unsynced())
+    journal.maintain(retention_bytes=0, retention_records=10**9)
+
+
+def heads(journal: SqliteJournal) -> dict[str, bytes]:
+    return {path: journal.contents.get(version) for path, version in journal.heads_below("")}
+
+
+def after(stages: int) -> dict[str, bytes]:
+    """Return the files after so many stages."""
+    files: dict[str, bytes | None] = {}
+    for stage in STAGES[:stages]:
+        files |= stage
+    return {path: content for path, content in files.items() if content is not None}
+
+
+def die(state: Path, dies_at: int, half: bool, writing: int) -> NoReturn:
+    signal.alarm(60)
+    try:
+        work(state, lambda: Steps(state, dies_at, half=half), lambda said: os.write(writing, f"{said}\n".encode()))
+    finally:
+        os._exit(0)
+
+
+def said_before_dying(state: Path, dies_at: int, *, half: bool = False) -> list[str]:
+    """Prepare a journal, have another process work on it and die, and return what it said."""
+    state.mkdir()
+    with closing(SqliteJournal(state)) as journal:
+        put(journal, "a", FIRST)
+    reading, writing = os.pipe()
+    child = os.fork()
+    if child == 0:
+        os.close(reading)
+        die(state, dies_at, half, writing)
+    os.close(writing)
+    with os.fdopen(reading) as pipe:
+        said = pipe.read().split()
+    os.waitpid(child, 0)
+    return said
+
+
+def test_whenever_a_process_dies_what_it_acknowledged_is_whole_and_all_goes_on(tmp_path: Path) -> None:
+    steps = said_before_dying(tmp_path / "whole", 0)[-1].split(",")
+    assert {*steps} == {*STEPS, "commit"}
+    moments = [(at, False) for at, _ in enumerate(steps, 1)]
+    moments += [(at, True) for at, name in enumerate(steps, 1) if name == "write"]
+    for dies_at, half in moments:
+        state = tmp_path / f"{dies_at}-{half}"
+        said = said_before_dying(state, dies_at, half=half)
+        with closing(SqliteJournal(state)) as journal:
+            found = heads(journal)
+            committed = said.count("committed")
+            assert found in (after(1 + committed), after(2 + committed)), (steps[dies_at - 1], dies_at, half)
+            put(journal, "e", SIXTH)
+            tidy(journal)
+            assert heads(journal) == {**found, "e": SIXTH}
+        kept = len({v(content) for content in (*found.values(), SIXTH)})
+        on_disk = sum(place.stat().st_blocks * 512 for place in (state / "segments").iterdir())
+        assert on_disk <= kept * end_of(0, SIZE) + 16_384, (steps[dies_at - 1], dies_at, half)
