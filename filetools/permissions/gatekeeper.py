@@ -148,7 +148,7 @@ class Gatekeeper:
         if self._rule_file is None or self._run is None:
             return
         saved = await self._run(self._rule_file.read)
-        self.policy.use_rules(saved.to_rules())
+        self.policy.use_rules(saved.rules)
         self.policy.everything.since = saved.allow_everything_since
         self._chosen_preset = saved.preset
         if saved.preset is not None and not preset_given:
@@ -200,6 +200,6 @@ class Gatekeeper:
 
     async def _keep(self, preset: Preset | None, rules: tuple[Rule, ...], since: float | None) -> None:
         if self._rule_file is not None and self._run is not None:
-            rule_file, saved = self._rule_file, SavedPermissions.of(preset, rules, since)
-            await self._run(lambda: rule_file.write(saved))
+            saved = SavedPermissions(preset=preset, rules=rules, allow_everything_since=since)
+            await self._run(partial(self._rule_file.write, saved))
         self._chosen_preset = preset

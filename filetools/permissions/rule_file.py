@@ -7,46 +7,26 @@ import json
 import os
 import tempfile
 from pathlib import Path
-from typing import Final, Literal
+from typing import Any, Final, get_args
 
-from pydantic import BaseModel, ConfigDict, ValidationError
-
+from filetools.dataclass import dataclass
 from filetools.errors import InvalidArgumentError, StateDamagedError, StateTooNewError, StorageFailedError
 from filetools.models import Preset
-from filetools.permissions.rules import Level, Rule
+from filetools.permissions.rules import Rule
 
 SCHEMA: Final = 1
 
 
-class _SavedRule(BaseModel):
-    model_config = ConfigDict(extra="forbid", strict=True, defer_build=True)
-
-    tool: str
-    path: str
-    level: Level
-
-
-class SavedPermissions(BaseModel):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SavedPermissions:
     """What outlives a restart; trust for a run does not."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, defer_build=True)
-
-    format: Literal[1] = SCHEMA
     preset: Preset | None = None
     """The preset a person chose last; a preset given at opening goes before it."""
-    rules: list[_SavedRule] = []
+    rules: tuple[Rule, ...] = ()
+    """In their order."""
     allow_everything_since: float | None = None
     """When "allow everything" was switched on, in seconds since the epoch."""
-
-    @classmethod
-    def of(cls, preset: Preset | None, rules: tuple[Rule, ...], since: float | None) -> SavedPermissions:
-        """Return the form of these decisions that is saved."""
-        saved = [_SavedRule.model_validate(rule.to_dict()) for rule in rules]
-        return cls(preset=preset, rules=saved, allow_everything_since=since)
-
-    def to_rules(self) -> tuple[Rule, ...]:
-        """Return the saved rules in their order."""
-        return tuple(Rule(tool=rule.tool, path=rule.path, level=rule.level) for rule in self.rules)
 
 
 class RuleFile:
@@ -73,18 +53,9 @@ class RuleFile:
         except OSError as exc:
             raise StateDamagedError(f"{self._path.name} cannot be read ({exc.strerror})") from exc
         try:
-            return self._understood(text)
-        except (ValidationError, InvalidArgumentError, ValueError, RecursionError) as exc:
+            return _understood(json.loads(text))
+        except (InvalidArgumentError, ValueError, RecursionError) as exc:
             raise StateDamagedError(f"{self._path.name} is not a list of permissions") from exc
-
-    def _understood(self, text: bytes) -> SavedPermissions:
-        plain = json.loads(text)
-        found = plain.get("format") if isinstance(plain, dict) else None
-        if isinstance(found, int) and found > SCHEMA:
-            raise StateTooNewError(found, SCHEMA)
-        saved = SavedPermissions.model_validate_json(text)
-        saved.to_rules()
-        return saved
 
     def write(self, saved: SavedPermissions) -> None:
         """Replace the file; after a crash it is the old or the new one.
@@ -92,7 +63,11 @@ class RuleFile:
         Raises:
             StorageFailedError: It could not be written; the old one stands.
         """
-        text = json.dumps(saved.model_dump(mode="json"), indent=2, ensure_ascii=False).encode() + b"\n"
+        rules = [rule.to_dict() for rule in saved.rules]
+        plain = {
+            "format": SCHEMA, "preset": saved.preset, "rules": rules, "allow_everything_since": saved.allow_everything_since,
+        }  # fmt: skip
+        text = json.dumps(plain, indent=2, ensure_ascii=False).encode() + b"\n"
         try:
             self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             self._replace(text)
@@ -113,6 +88,37 @@ class RuleFile:
                 os.unlink(temporary)
             raise
         _sync_directory(self._path.parent)
+
+
+def _understood(plain: Any) -> SavedPermissions:
+    """Return what a file says; whatever has another form is refused by a ValueError."""
+    form = plain.get("format", SCHEMA) if isinstance(plain, dict) else None
+    if type(form) is int and form > SCHEMA:
+        raise StateTooNewError(form, SCHEMA)
+    found = _fields(plain, {"format", "preset", "rules", "allow_everything_since"})
+    preset, since, rules = found.get("preset"), found.get("allow_everything_since"), found.get("rules", [])
+    is_right = (
+        type(form) is int
+        and preset in (None, *get_args(Preset))
+        and (since is None or type(since) in (int, float))
+        and isinstance(rules, list)
+    )
+    if not is_right or form != SCHEMA:
+        raise ValueError("fields of another type")
+    return SavedPermissions(preset=preset, rules=tuple(map(_rule, rules)), allow_everything_since=since)
+
+
+def _rule(plain: Any) -> Rule:
+    found = _fields(plain, {"tool", "path", "level"})
+    if len(found) != 3 or not all(isinstance(value, str) for value in found.values()):
+        raise ValueError("no rule")
+    return Rule(**found)
+
+
+def _fields(plain: Any, known: set[str]) -> dict[str, Any]:
+    if not isinstance(plain, dict) or not plain.keys() <= known:
+        raise ValueError("no table of known fields")
+    return plain
 
 
 def _sync_directory(directory: Path) -> None:

@@ -25,7 +25,20 @@ RULES = (Rule(tool="delete_*", path="docs/**", level="block"), Rule(tool="write_
         '{"format": 1, "preset": "everything"}',
         '{"format": 1, "rules": [{"tool": "", "path": "**", "level": "block"}]}',
         '{"format": 1, "rules": [{"tool": "x", "path": "**", "level": "maybe"}]}',
+        '{"format": 1, "rules": [{"tool": "x", "path": "**"}]}',
+        '{"format": 1, "rules": [{"tool": "x", "path": "**", "level": "block", "more": ""}]}',
+        '{"format": 1, "rules": [{"tool": 1, "path": "**", "level": "block"}]}',
+        '{"format": 1, "rules": [["x", "**", "block"]]}',
+        '{"format": 1, "rules": {}}',
+        '{"format": 1, "rules": null}',
+        '{"format": true}',
+        '{"format": "1"}',
+        '{"format": null}',
+        '{"format": 1, "preset": 1}',
+        '{"format": 1, "preset": []}',
         '{"format": 1, "surprise": 1}',
+        '{"format": 1, "allow_everything_since": true}',
+        '{"format": 1, "allow_everything_since": []}',
         '{"format": 1, "allow_everything_since": "yesterday"}',
         "[" * 100_000,
     ],
@@ -63,10 +76,9 @@ def test_no_file_means_nothing_saved(tmp_path: Path) -> None:
 
 def test_what_is_written_is_read(tmp_path: Path) -> None:
     path = tmp_path / "state" / "permissions.json"
-    saved = SavedPermissions.of("guarded", RULES, 12.5)
+    saved = SavedPermissions(preset="guarded", rules=RULES, allow_everything_since=12.5)
     RuleFile(path).write(saved)
     assert RuleFile(path).read() == saved
-    assert RuleFile(path).read().to_rules() == RULES
     assert json.loads(path.read_text())["rules"][0] == {"tool": "delete_*", "path": "docs/**", "level": "block"}
 
 
