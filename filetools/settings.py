@@ -7,19 +7,23 @@ No file that a tool could write is ever a source.
 from __future__ import annotations
 
 import os
-import tomllib
 import unicodedata
 from collections.abc import Iterable, Mapping
-from difflib import get_close_matches
+from dataclasses import fields
 from fnmatch import fnmatchcase
+from functools import cache
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, get_type_hints
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
-
+from filetools.dataclass import dataclass
 from filetools.errors import InvalidArgumentError
 from filetools.models import STATE_DIRECTORY as STATE_DIRECTORY
 from filetools.models import Durability, MirrorPolicy, Preset
+
+if TYPE_CHECKING:  # pydantic is needed where somebody has set something
+    from pydantic import BaseModel, Field
+
+    _Kind = type["Settings"] | type["DescriptorSettings"]
 
 MIB: Final = 1024 * 1024
 ENVIRONMENT_PREFIX: Final = "FILETOOLS_"
@@ -56,18 +60,65 @@ PROTECTED_PATHS: Final = (
 )
 
 
-class DescriptorSettings(BaseModel):
-    """How long texts become descriptors; the table `[file_descriptor]`."""
+def _check(settings: Settings | DescriptorSettings) -> None:
+    given = {each.name: getattr(settings, each.name) for each in fields(settings)}
+    for name, value in _checked(type(settings), given).items():
+        object.__setattr__(settings, name, value)
 
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, defer_build=True)
+
+def _checked(kind: _Kind, given: Mapping[str, Any], sources: Mapping[str, str] | None = None) -> dict[str, Any]:
+    """Return values of settings as they are kept.
+
+    Args:
+        kind: Whose they are.
+        given: By name.
+        sources: Where each comes from, to be told of what is wrong.
+
+    Raises:
+        InvalidArgumentError: A name is unknown, or a value is wrong.
+    """
+    defaults = {each.name: each.default for each in fields(kind)}
+    doubtful = {
+        name: value for name, value in given.items() if name not in defaults or not _is_right(value, defaults[name])
+    }
+    if not doubtful:
+        return dict(given)
+    from pydantic import ValidationError
+
+    try:
+        found = _models()[kind].model_validate(doubtful)
+    except ValidationError as exc:
+        first = exc.errors(include_url=False)[0]
+        place = [*(["file_descriptor"] if kind is DescriptorSettings else []), *map(str, first["loc"])]
+        name = place[0] if place else "settings"
+        source = "" if sources is None else f" from {sources.get(name, 'argument')}"
+        raise InvalidArgumentError(f"Setting {'.'.join(place)!r}{source}: {first['msg']}") from exc
+    kept = {name: getattr(found, name) for name in doubtful}
+    if "file_descriptor" in kept:
+        kept["file_descriptor"] = DescriptorSettings(**dict(kept["file_descriptor"]))
+    return {**given, **kept}
+
+
+def _is_right(value: object, default: object) -> bool:
+    """Whether a value is the default, or of a type that has no wrong values."""
+    return value is default or (type(value) is type(default) and isinstance(value, bool | DescriptorSettings))
+
+
+@dataclass(frozen=True, kw_only=True)
+class DescriptorSettings:
+    """How long texts become descriptors; the table `[file_descriptor]`.
+
+    Raises:
+        InvalidArgumentError: A value has the wrong type, or is out of range.
+    """
 
     enabled: bool = False
     """Whether long results become descriptors wherever there are tools to read them."""
-    default_page_size: int = Field(default=4000, gt=0)
+    default_page_size: Annotated[int, Field(gt=0)] = 4000
     """Most characters of a page."""
-    max_direct_output_chars: int = Field(default=8000, gt=0)
+    max_direct_output_chars: Annotated[int, Field(gt=0)] = 8000
     """Longest text of a result that stays as it is, in characters."""
-    max_input_chars: int = Field(default=8000, gt=0)
+    max_input_chars: Annotated[int, Field(gt=0)] = 8000
     """Longest input of a person that stays as it is, in characters."""
     page_user_input: bool = True
     """Whether longer input of a person becomes a descriptor."""
@@ -75,23 +126,20 @@ class DescriptorSettings(BaseModel):
     """Whether what a model marks with `<ref id="…">` is kept."""
     body: Literal["auto", "xml"] = "auto"
     """"auto": frames quote texts as they are; "xml": escaped."""
-    max_bytes: int = Field(default=256 * MIB, gt=0)
+    max_bytes: Annotated[int, Field(gt=0)] = 256 * MIB
     """Longest text, and most of all texts, in bytes; beyond it those used least recently go."""
 
-    @model_validator(mode="before")
-    @classmethod
-    def _name_what_was_meant(cls, given: Any) -> Any:
-        for name in given if isinstance(given, Mapping) else ():
-            if name not in cls.model_fields:
-                near = get_close_matches(str(name), cls.model_fields, n=1) or [", ".join(cls.model_fields)]
-                raise ValueError(f"unknown key {name!r}; did you mean {near[0]!r}?")
-        return given
+    def __post_init__(self) -> None:
+        _check(self)
 
 
-class Settings(BaseModel):
-    """Every knob of an opened workspace; immutable once built."""
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    """Every knob of an opened workspace; immutable once built.
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    Raises:
+        InvalidArgumentError: A value has the wrong type, or is out of range.
+    """
 
     durability: Durability = "commit"
     """"commit": an acknowledged change survives a power cut; "relaxed": it survives a crash of the process."""
@@ -109,43 +157,43 @@ class Settings(BaseModel):
     """Whether links that stay inside the root are followed; otherwise every link is refused."""
     hard_links: Literal["refuse", "break"] = "refuse"
     """A file with names outside the root is not replaced; with "break", any written name gets a file of its own."""
-    lock_timeout_seconds: float = Field(default=30.0, gt=0)
+    lock_timeout_seconds: Annotated[float, Field(gt=0)] = 30.0
     """Longest wait for the locks of one call."""
-    max_read_bytes: int = Field(default=10 * MIB, gt=0)
+    max_read_bytes: Annotated[int, Field(gt=0)] = 10 * MIB
     """Largest file that is read whole."""
-    max_write_bytes: int = Field(default=1024 * MIB, gt=0)
+    max_write_bytes: Annotated[int, Field(gt=0)] = 1024 * MIB
     """Largest file that is written."""
-    mirror_wait_seconds: float = Field(default=0.25, ge=0)
+    mirror_wait_seconds: Annotated[float, Field(ge=0)] = 0.25
     """How long a call waits for an eventual mirror before leaving it behind."""
-    mirror_probe_seconds: float = Field(default=5.0, gt=0)
+    mirror_probe_seconds: Annotated[float, Field(gt=0)] = 5.0
     """First pause before a mirror that missed is tried again; doubles up to a minute."""
     watch: bool = True
     """Whether foreign changes are watched for while the workspace is open."""
-    max_foreign_bytes: int = Field(default=64 * MIB, ge=0)
+    max_foreign_bytes: Annotated[int, Field(ge=0)] = 64 * MIB
     """Foreign changes of larger files are recorded without keeping their bytes."""
-    snapshot_max_file_bytes: int = Field(default=16 * MIB, ge=0)
+    snapshot_max_file_bytes: Annotated[int, Field(ge=0)] = 16 * MIB
     """Largest file whose bytes a checkpoint keeps; larger ones are in it by their hash alone, and named in the result."""
-    snapshot_max_bytes: int = Field(default=1024 * MIB, ge=0)
+    snapshot_max_bytes: Annotated[int, Field(ge=0)] = 1024 * MIB
     """Bytes that one checkpoint adds at most to what is kept already; what is beyond is in it by its hash alone."""
     auto_checkpoint: Literal["session", "off"] = "off"
     """"session": before the first change of each session a checkpoint is made; the last 20 such ones are kept."""
-    retention_bytes: int = Field(default=1024 * MIB, ge=0)
+    retention_bytes: Annotated[int, Field(ge=0)] = 1024 * MIB
     """Bytes of versions that are kept; beyond it the oldest go first, except what is still needed."""
-    retention_records: int = Field(default=1_000_000, ge=0)
+    retention_records: Annotated[int, Field(ge=0)] = 1_000_000
     """Records that are kept; the oldest go first."""
-    retention_seconds: float | None = Field(default=None, gt=0)
+    retention_seconds: Annotated[float | None, Field(gt=0)] = None
     """Age at which records go; None keeps them as long as the other limits allow."""
-    sync_after_seconds: float = Field(default=1.0, ge=0)
+    sync_after_seconds: Annotated[float, Field(ge=0)] = 1.0
     """Pause after which files already covered by the journal are synced themselves."""
-    worker_threads: int = Field(default=16, ge=1, le=256)
+    worker_threads: Annotated[int, Field(ge=1, le=256)] = 16
     """Threads for file work, and so the calls that can be at work at once."""
-    tool_timeout_seconds: float = Field(default=30.0, gt=0, le=600)
+    tool_timeout_seconds: Annotated[float, Field(gt=0, le=600)] = 30.0
     """Time limit of a tool call; waiting for locks and people is not counted."""
-    approval_wait_seconds: float = Field(default=50.0, ge=0)
+    approval_wait_seconds: Annotated[float, Field(ge=0)] = 50.0
     """How long a call waits for a person before it fails with APPROVAL_REQUIRED; the request stays open longer."""
-    max_text_lines: int = Field(default=2000, ge=1)
+    max_text_lines: Annotated[int, Field(ge=1)] = 2000
     """Most lines that a model gets at once of a text; it goes on reading where it was cut."""
-    max_text_characters: int = Field(default=50_000, ge=1)
+    max_text_characters: Annotated[int, Field(ge=1)] = 50_000
     """Most characters that a model gets at once of a text."""
     allow_roots: tuple[str, ...] = ()
     """Folders outside the workspace that the tools of the group `context` may look into, besides registered projects."""
@@ -153,6 +201,9 @@ class Settings(BaseModel):
     """Whether agents are told once of instruction files below the root, when they first read or list there."""
     file_descriptor: DescriptorSettings = DescriptorSettings()
     """What becomes of longer texts, where descriptors are switched on."""
+
+    def __post_init__(self) -> None:
+        _check(self)
 
     def is_prose(self, path: str) -> bool:
         """Whether a file is prose by its name, whatever the case of its letters; the last pattern that matches says."""
@@ -194,28 +245,58 @@ def load_settings(
     layers.append(("environment", _from_environment(variables)))
     layers.append(("argument", {name: value for name, value in (arguments or {}).items() if value is not None}))
     merged: dict[str, Any] = {}
-    sources = dict.fromkeys(Settings.model_fields, "default")
+    sources = dict.fromkeys((each.name for each in fields(Settings)), "default")
     for source, values in layers:
         merged.update(values)
         sources.update(dict.fromkeys(values, source))
-    return _validated(merged, sources), sources
+    return Settings(**_checked(Settings, merged, sources)), sources
 
 
-def _validated(values: Mapping[str, Any], sources: Mapping[str, str]) -> Settings:
-    try:
-        return Settings.model_validate(dict(values))
-    except ValidationError as exc:
-        first = exc.errors()[0]
-        name = str(first["loc"][0]) if first["loc"] else "settings"
-        raise InvalidArgumentError(f"Setting {name!r} from {sources.get(name, 'argument')}: {first['msg']}") from exc
+def descriptor_settings(table: Mapping[str, Any]) -> DescriptorSettings:
+    """Return the settings that a table says.
+
+    Raises:
+        InvalidArgumentError: A key is unknown (names the nearest), or a value is wrong.
+    """
+    return DescriptorSettings(**_checked(DescriptorSettings, table))
+
+
+@cache
+def _models() -> Mapping[_Kind, type[BaseModel]]:
+    """Return what pydantic checks values by."""
+    from pydantic import ConfigDict, Field, create_model, model_validator
+
+    def rows(kind: _Kind, **others: Any) -> dict[str, Any]:
+        types = {**get_type_hints(kind, {**globals(), "Field": Field}, include_extras=True), **others}
+        return {each.name: (types[each.name], each.default) for each in fields(kind)}
+
+    names: dict[str, Any] = {"names": model_validator(mode="before")(_known_keys)}
+    strict = ConfigDict(extra="forbid", strict=True)
+    table = create_model("DescriptorSettings", __config__=strict, __validators__=names, **rows(DescriptorSettings))
+    whole = create_model("Settings", __config__=ConfigDict(extra="forbid"), **rows(Settings, file_descriptor=table))
+    return {DescriptorSettings: table, Settings: whole}
+
+
+def _known_keys(table: Any) -> Any:
+    from difflib import get_close_matches
+
+    known = [each.name for each in fields(DescriptorSettings)]
+    for key in table if isinstance(table, Mapping) else ():
+        if key not in known:
+            near = get_close_matches(str(key), known, n=1) or [", ".join(known)]
+            raise ValueError(f"unknown key {key!r}; did you mean {near[0]!r}?")
+    return table
 
 
 def _read_toml(path: Path) -> Mapping[str, Any]:
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
+        text = path.read_text(encoding="utf-8")
+        import tomllib  # where there is a file
+
+        return tomllib.loads(text)
     except FileNotFoundError:
         return {}
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as exc:
+    except (OSError, ValueError) as exc:  # what is no UTF-8 or no TOML is a ValueError
         raise InvalidArgumentError(f"Cannot read {path.name} of the settings: {exc}") from exc
 
 
@@ -260,9 +341,9 @@ def environment_of_run(session: str) -> dict[str, str]:
 
 def _from_environment(variables: Mapping[str, str]) -> Mapping[str, Any]:
     found: dict[str, Any] = {}
-    for name, field in Settings.model_fields.items():
-        text = variables.get(ENVIRONMENT_PREFIX + name.upper())
+    for field in fields(Settings):
+        name, text = field.name, variables.get(ENVIRONMENT_PREFIX + field.name.upper())
         if text is not None:
-            is_list = "tuple" in str(field.annotation)
+            is_list = "tuple" in str(field.type)
             found[name] = tuple(part.strip() for part in text.split(",") if part.strip()) if is_list else text
     return found

@@ -109,10 +109,9 @@ def open_workspace(
     if journal is not None:
         raise InvalidArgumentError("This version keeps its journal in the state directory only; leave journal out")
     given: dict[str, Any] = {"durability": durability, "mirror_policy": mirror_policy, "permissions": permissions}
-    if isinstance(settings, Settings):
-        given = {**settings.model_dump(), **{name: value for name, value in given.items() if value is not None}}
-    elif settings is not None:
-        given = {**settings, **{name: value for name, value in given.items() if value is not None}}
+    if settings is not None:
+        known = vars(settings) if isinstance(settings, Settings) else settings
+        given = {**known, **{name: value for name, value in given.items() if value is not None}}
     place = Path(os.path.abspath(root))
     state = None if state_dir is None else Path(os.path.abspath(state_dir))
     copy = None if mirror is None else mirror_of(mirror)
@@ -220,8 +219,8 @@ class Opening:
         crew.check_root = workspace.check_alive
         store = await self._closing(crew, partial(self._open_store, workspace, state.private))
         # What goes with the opening need not outlast a power cut.
-        kept = settings if state.refusal is None else settings.model_copy(update={"durability": "relaxed"})
-        journal = await self._closing(crew, partial(self._open_journal, state.directory, kept, bell))
+        durability = settings.durability if state.refusal is None else "relaxed"
+        journal = await self._closing(crew, partial(self._open_journal, state.directory, settings, durability, bell))
         locks = LockTable(state.directory / "locks", timeout_seconds=settings.lock_timeout_seconds)
         self._stack.push_async_callback(locks.aclose)
         added = AddedMirrors(journal, self._root, self._state_directory)
@@ -265,10 +264,10 @@ class Opening:
             ),
         )
 
-    def _open_journal(self, directory: Path, settings: Settings, bell: Bell) -> Journal:
+    def _open_journal(self, directory: Path, settings: Settings, durability: Durability, bell: Bell) -> Journal:
         return SqliteJournal(
             directory,
-            durability=settings.durability,
+            durability=durability,
             timeout_seconds=settings.lock_timeout_seconds,
             on_visible=bell.ring,
             on_committed=bell.ring_for_others,

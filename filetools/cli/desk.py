@@ -6,6 +6,7 @@ import logging
 import signal
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final, NoReturn, TypeVar
 
@@ -233,7 +234,7 @@ class Desk:
 
         settings, sources = self.settings()
         if not watch and sources["watch"] == "default":
-            settings = settings.model_copy(update={"watch": False})
+            settings = replace(settings, watch=False)
         options = self.options
         return open_workspace(
             self.workplace.root, mirror=options.mirror, state_dir=options.state_dir, settings=settings, create=create

@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from pydantic import ValidationError
-
 from filetools.dataclass import dataclass
 from filetools.errors import InvalidArgumentError
-from filetools.settings import DescriptorSettings
+from filetools.settings import DescriptorSettings, descriptor_settings
 
 SWITCHES: Final = ("read_fd", "fd_to_file", "search_fd")
 """Tools of which one must be there for descriptors to be of use."""
@@ -38,13 +36,7 @@ def configured(config: Mapping[str, Any]) -> Configuration:
     given = config.get("file_descriptor")
     tools = config.get("tools")
     enabled = tools.get("enabled") if isinstance(tools, Mapping) else None
-    try:
-        settings = DescriptorSettings.model_validate(given or {})
-    except ValidationError as exc:
-        first = exc.errors(include_url=False)[0]
-        where = ".".join(["file_descriptor", *(str(part) for part in first["loc"])])
-        raise InvalidArgumentError(f"{where}: {first['msg']}") from exc
-    return checked(settings, enabled or (), is_given=bool(given))
+    return checked(descriptor_settings(given or {}), enabled or (), is_given=bool(given))
 
 
 def checked(settings: DescriptorSettings, tools: Sequence[str], *, is_given: bool) -> Configuration:

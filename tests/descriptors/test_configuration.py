@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from dataclasses import asdict
 
 import pytest
 
@@ -58,8 +59,9 @@ def test_a_page_over_the_direct_limit_gives_a_warning() -> None:
 
 
 def test_the_defaults_are_those_of_llmproc() -> None:
-    assert DescriptorSettings().model_dump(exclude={"body", "max_bytes"}) == {
-        "enabled": False, "default_page_size": 4000, "max_direct_output_chars": 8000, "max_input_chars": 8000,
+    assert asdict(DescriptorSettings(body="auto", max_bytes=1)) == {
+        "body": "auto", "max_bytes": 1, "enabled": False,
+        "default_page_size": 4000, "max_direct_output_chars": 8000, "max_input_chars": 8000,
         "page_user_input": True, "enable_references": False,
     }  # fmt: skip
 

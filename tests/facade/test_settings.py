@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+import textwrap
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import filetools
-from filetools.settings import load_settings, session_logs_folder
+from filetools.settings import DescriptorSettings, load_settings, session_logs_folder
 from tests.support.crashing import QUIET, grow
 from tests.support.opened import outcome_of, refused
 
@@ -42,6 +46,43 @@ async def test_a_value_out_of_range_is_refused_by_name(tmp_path: Path, name: str
         load_settings({name: value}, environment={})
     assert repr(name) in caught.value.message
     assert "argument" in caught.value.message
+
+
+@pytest.mark.parametrize(
+    ("given", "named"),
+    [
+        ({"permissions": "everything"}, "'permissions'"),
+        ({"watch": "perhaps"}, "'watch'"),
+        ({"retention_seconds": 0}, "'retention_seconds'"),
+        ({"file_descriptor": {"max_bytes": 0}}, "'file_descriptor.max_bytes'"),
+        ({"file_descriptor": {"page_size": 9}}, "did you mean 'default_page_size'"),
+    ],
+)
+def test_settings_made_by_a_program_are_checked(given: dict[str, Any], named: str) -> None:
+    with pytest.raises(filetools.errors.InvalidArgumentError, match=named):
+        filetools.Settings(**given)
+
+
+def test_settings_keep_what_their_types_say() -> None:
+    settings = filetools.Settings(lock_timeout_seconds=5, exclude=["a"], file_descriptor={"max_bytes": 9})  # type: ignore[arg-type]
+    kept = (settings.lock_timeout_seconds, settings.exclude, settings.file_descriptor)
+    assert kept == (5.0, ("a",), DescriptorSettings(max_bytes=9))
+    assert isinstance(settings.lock_timeout_seconds, float)
+    assert replace(settings) == settings != filetools.Settings()
+
+
+def test_what_nobody_has_set_needs_no_check_by_pydantic(tmp_path: Path) -> None:
+    program = """
+        import sys
+        from dataclasses import replace
+        from filetools.settings import load_settings
+        settings, _ = load_settings({}, environment={})
+        replace(settings, watch=False)
+        print("pydantic" in sys.modules, replace(settings, durability="relaxed").durability, "pydantic" in sys.modules)
+    """
+    run = [sys.executable, "-c", textwrap.dedent(program)]
+    done = subprocess.run(run, capture_output=True, text=True, check=True, cwd=tmp_path)
+    assert done.stdout.split() == ["False", "relaxed", "True"]
 
 
 def test_each_source_wins_over_the_one_before(tmp_path: Path) -> None:
@@ -81,7 +122,7 @@ async def test_no_tool_can_write_the_settings(tmp_path: Path) -> None:
 async def test_whole_settings_may_be_given_and_arguments_win_over_them(tmp_path: Path) -> None:
     settings = filetools.Settings(**QUIET, permissions="ask", max_write_bytes=9)
     async with filetools.open(tmp_path, settings=settings, permissions="allow") as files:
-        assert files.settings == settings.model_copy(update={"permissions": "allow"})
+        assert files.settings == replace(settings, permissions="allow")
 
 
 async def test_one_thread_is_enough(tmp_path: Path) -> None:

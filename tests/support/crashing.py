@@ -12,7 +12,7 @@ from typing import Any
 from filetools.app import Opening
 from filetools.facade import FileToolsFacade
 from filetools.journal import Change, Journal, SqliteJournal
-from filetools.models import Actor, ChangeRecord
+from filetools.models import Actor, ChangeRecord, Durability
 from filetools.paths import Workspace
 from filetools.settings import Settings
 from filetools.stores import Store
@@ -54,9 +54,9 @@ class CrashingOpening(Opening):
     def _open_store(self, workspace: Workspace, private_directory: Path) -> Store:
         return FaultyStore(super()._open_store(workspace, private_directory), self._plan)
 
-    def _open_journal(self, directory: Path, settings: Settings, bell: Bell) -> Journal:
+    def _open_journal(self, directory: Path, settings: Settings, durability: Durability, bell: Bell) -> Journal:
         journal = FaultyJournal(
-            directory, durability=settings.durability, on_visible=bell.ring, on_committed=bell.ring_for_others
+            directory, durability=durability, on_visible=bell.ring, on_committed=bell.ring_for_others
         )
         journal.plan = self._plan
         return journal

@@ -10,10 +10,9 @@ import inspect
 import itertools
 import json
 from collections.abc import Callable, Iterator
+from dataclasses import fields
 from pathlib import Path
 from typing import Any, Final
-
-from pydantic import BaseModel
 
 from filetools import errors, settings
 from filetools.errors import FileToolsError
@@ -60,12 +59,12 @@ def settings_page() -> str:
     return _page("Settings", rows, about)
 
 
-def _fields_of(kind: type[BaseModel]) -> Iterator[str]:
+def _fields_of(kind: type[Settings | DescriptorSettings]) -> Iterator[str]:
     docs = _field_docstrings(kind)
     yield from ("| Setting | Default | Meaning |", "| --- | --- | --- |")
-    for name, field in kind.model_fields.items():
-        shown = "see below" if isinstance(field.default, BaseModel) else _shown(field.default)
-        yield f"| `{name}` | {shown} | {docs.get(name, '')} |"
+    for field in fields(kind):
+        shown = "see below" if isinstance(field.default, DescriptorSettings) else _shown(field.default)
+        yield f"| `{field.name}` | {shown} | {docs.get(field.name, '')} |"
 
 
 def modules_page() -> str:
@@ -136,7 +135,7 @@ def _error_classes() -> Iterator[type[FileToolsError]]:
             yield value
 
 
-def _field_docstrings(model: type[BaseModel]) -> dict[str, str]:
+def _field_docstrings(model: type[Settings | DescriptorSettings]) -> dict[str, str]:
     tree = ast.parse(inspect.getsource(settings))
     body = next(node.body for node in tree.body if isinstance(node, ast.ClassDef) and node.name == model.__name__)
     found: dict[str, str] = {}

@@ -24,7 +24,6 @@ from filetools.cli.terminal import (
     print_table,
     printable,
 )
-from filetools.settings import Settings
 
 if TYPE_CHECKING:
     from filetools.app import Check, Health, Repair, Rescue
@@ -197,15 +196,15 @@ def _print_row(sign: str, style: str, name: str, text: str, remedy: str | None =
 
 def _show_settings(desk: Desk) -> None:
     values, sources = desk.settings()
-    plain = values.model_dump(mode="json")
+    plain = asdict(values)
     if desk.options.as_json:
-        told = {name: {"value": plain[name], "source": sources[name]} for name in Settings.model_fields}
+        told = {name: {"value": plain[name], "source": sources[name]} for name in plain}
         print_json({"success": True, "data": told})
         return
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
     for heading in ("setting", "value", "source"):
         table.add_column(heading, header_style="dim", overflow="fold", no_wrap=heading == "setting")
-    for name in Settings.model_fields:
+    for name in plain:
         shown = _shown(plain[name])
         style = "" if sources[name] == "default" else "bold"
         table.add_row(name, Text(printable(shown), style=style), Text(sources[name], style=style or "dim"))
@@ -214,7 +213,7 @@ def _show_settings(desk: Desk) -> None:
 
 def _shown(value: object) -> str:
     """Return a setting as one writes it, in the environment or in settings.toml."""
-    if isinstance(value, list):
+    if isinstance(value, tuple):
         return ", ".join(map(str, value))
     if isinstance(value, bool):
         return str(value).lower()

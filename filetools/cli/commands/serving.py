@@ -141,7 +141,7 @@ def named(tools: str | None) -> tuple[str, ...] | None:
 def allowing(settings: Settings, allow_roots: Sequence[str] | None) -> Settings:
     """Return settings by which the tools of the group `context` may look into further folders."""
     wanted = (*settings.allow_roots, *(os.path.abspath(os.path.expanduser(each)) for each in allow_roots or ()))
-    return settings.model_copy(update={"allow_roots": wanted})
+    return replace(settings, allow_roots=wanted)
 
 
 def _leave(received: signal.Signals | None) -> NoReturn:
@@ -191,4 +191,4 @@ def _settings(desk: Desk, root: Path, dialect: Dialect | None, permissions: Pres
     settings, sources = Desk(replace(desk.options, root=root)).settings(permissions=permissions)
     usual = {} if dialect is None else dialect.settings
     wanted = {name: value for name, value in usual.items() if sources[name] == "default"}
-    return settings.model_copy(update=wanted)
+    return replace(settings, **wanted)

@@ -125,7 +125,7 @@ def _settings(desk: Desk, root: Path, permissions: Preset | None, *, is_attended
     """Return the settings, and whether agents ask because a person is there and nobody has named a preset."""
     settings, sources = Desk(replace(desk.options, root=root)).settings(permissions=permissions)
     must_ask = is_attended and sources["permissions"] == "default"
-    return settings.model_copy(update={"permissions": "ask"}) if must_ask else settings, must_ask
+    return replace(settings, permissions="ask") if must_ask else settings, must_ask
 
 
 def _announce(

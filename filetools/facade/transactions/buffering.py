@@ -171,7 +171,7 @@ def inner_parts(parts: Parts, overlay: Overlay, tracker: TransactionTracker) -> 
         bus=EventBus(),
         views=RememberedViews(),
         # What further names a file has is asked at the exit, under their locks.
-        settings=parts.settings.model_copy(update={"hard_links": "break"}),
+        settings=replace(parts.settings, hard_links="break"),
     )
 
 
