@@ -11,7 +11,7 @@ from typer.core import TyperCommand
 from typer.main import get_group
 
 from filetools.cli.commands import COMMANDS
-from filetools.cli.help_page import PagedGroup, taken_as_typed
+from filetools.cli.help_page import PagedGroup, checked_if_needed
 
 
 class Commands(Mapping[str, Any]):
@@ -43,8 +43,8 @@ class CommandGroup(PagedGroup):
         self.commands: Any = Commands()
 
     def get_params(self, ctx: Any) -> list[Any]:
-        """Return the parameters; those of a line that a shell completes stay as they are typed."""
-        return taken_as_typed(super().get_params(ctx)) if ctx.resilient_parsing else super().get_params(ctx)
+        """Return the parameters."""
+        return checked_if_needed(super().get_params(ctx), ctx)
 
     def list_commands(self, ctx: Any) -> list[str]:
         """Return the names of the commands."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Iterable
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from typer.core import TyperArgument, TyperCommand, TyperGroup, TyperOption
@@ -34,8 +35,8 @@ class PagedCommand(TyperCommand):
     """A command with such a page; its examples are its epilog, one a line."""
 
     def get_params(self, ctx: Any) -> list[Any]:
-        """Return the parameters; those of a line that a shell completes stay as they are typed."""
-        return taken_as_typed(super().get_params(ctx)) if ctx.resilient_parsing else super().get_params(ctx)
+        """Return the parameters."""
+        return checked_if_needed(super().get_params(ctx), ctx)
 
     def collect_usage_pieces(self, ctx: Any) -> list[str]:
         """Return what follows the name of the command in its usage."""
@@ -100,11 +101,24 @@ def _print_examples(epilog: str | None) -> None:
         STDOUT.print(rich_text.Text(f"{' ' * _INDENT}{example}"))
 
 
-def taken_as_typed(params: list[Any]) -> list[Any]:
-    """Return parameters whose values stay texts: for what they are meant to be typer asks pydantic, which loads slowly."""
+def checked_if_needed(params: list[Any], ctx: Any) -> list[Any]:
+    """Return parameters that check what may be wrong only: for each of them typer asks pydantic, which loads slowly.
+
+    Those of a line that a shell completes stay as they are typed.
+    """
     for each in params:
-        vars(each)["process_value"] = lambda _, value: value
+        vars(each)["process_value"] = (
+            (lambda _, value: value) if ctx.resilient_parsing else partial(_checked_if_needed, each)
+        )
     return params
+
+
+def _checked_if_needed(param: Any, ctx: Any, value: Any) -> Any:
+    is_text = isinstance(value, str) and param.type_descriptor.annotation is str
+    if not is_text and (value is not None or param.required):
+        return type(param).process_value(param, ctx, value)
+    known = () if value is None and (param.multiple or param.nargs == -1) else value
+    return known if param.callback is None else param.callback(ctx, param, known)
 
 
 def summary(description: str | None) -> str:

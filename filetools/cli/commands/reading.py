@@ -6,6 +6,7 @@ import base64
 import codecs
 import shlex
 import sys
+from collections import defaultdict
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
@@ -34,6 +35,8 @@ if TYPE_CHECKING:
 
 _PANEL: Final = "Files"
 _PAGE: Final = 1000
+_STYLES: Final = defaultdict(lambda: ("", ""), directory=("/", "bold blue"), symlink=("@", "cyan"))
+"""What follows a name of a type, and the style of the name."""
 _MARKS: Final = (
     ("utf-32-le", codecs.BOM_UTF32_LE),
     ("utf-32-be", codecs.BOM_UTF32_BE),
@@ -110,9 +113,16 @@ def ls(
 
     # Nobody sits at a pipe to ask for more; whoever names a page gets that page.
     goes_on = all_pages or (limit is None and cursor is None and not STDOUT.is_terminal)
+    # Rows need no models of their results, which take as long to load as everything else.
+    is_plain = goes_on and cursor is None and not (STDOUT.is_terminal or long or desk.options.as_json)
 
     async def work(files: FileToolsFacade) -> None:
         where, following = desk.path(path), cursor
+        if is_plain:
+            walk = files.walk_files(where) if recursive else files.walk_files(where, max_depth=1, all=True)
+            async for rows in walk:
+                sys.stdout.write("".join(f"{printable(path)}{_STYLES[kind][0]}\n" for path, kind, _ in rows))
+            return
         while True:
             page = await files.list_files(
                 where, recursive=recursive, limit=limit or _PAGE, cursor=following, details=long
@@ -168,7 +178,7 @@ def _show_page(page: ListResult, *, long: bool) -> None:
 
 
 def _name(entry: Entry) -> tuple[tuple[str, str], tuple[str, str]]:
-    end, style = {"directory": ("/", "bold blue"), "symlink": ("@", "cyan")}.get(entry.type, ("", ""))
+    end, style = _STYLES[entry.type]
     return (printable(entry.path), style), (end, "dim")
 
 
