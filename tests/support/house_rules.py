@@ -40,6 +40,7 @@ LEVEL: Final = {unit: level for level, units in enumerate(FLOORS) for unit in un
 SIDEWAYS: Final[Mapping[tuple[str, str], str]] = {
     ("models", "dataclass"): "its records are made like all others",
     ("models", "deferred"): "its many results are imported when they are used",
+    ("settings", "dataclass"): "they are records, made like all others",
     ("settings", "errors"): "a bad setting is an error with a code, like any other",
     ("settings", "models"): "the choices of settings are words of the shared vocabulary",
     ("__main__", "cli"): "it is the door of the command line and holds nothing else",
