@@ -58,7 +58,7 @@ def measure(store: LocalStore, root: Path, label: str, content: bytes, calls: in
         ("create and remove", lambda: create(store, content), lambda: raw_create(live.with_name("new"), content)),
         ("read", lambda: store.read(_FILE), lambda: raw_read(live, len(content))),
     ]
-    if all(store.read_now(_FILE, len(content)) is not None for _ in range(100)):
+    if all(store.read_now(_FILE, len(content), lambda taken, _: len(taken)) is not None for _ in range(100)):
         rows.append(("read_now", lambda: read_now(store, content), lambda: raw_read(live, len(content))))
     for name, ours, raw in rows:
         report(f"{name} {label}", *interleaved(ours, raw, calls))
@@ -82,9 +82,8 @@ def create(store: LocalStore, content: bytes) -> None:
 
 def read_now(store: LocalStore, content: bytes) -> None:
     """Read from memory; anything but the whole file voids the row."""
-    found = store.read_now(_FILE, len(content))
-    assert found is not None
-    assert len(found[0]) == len(content)
+    found = store.read_now(_FILE, len(content), lambda taken, _: len(taken))
+    assert found == len(content)
 
 
 def raw_exchange(folder: int, content: bytes) -> None:

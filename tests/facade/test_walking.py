@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator
 from pathlib import Path
 from typing import Any
 
@@ -109,6 +109,7 @@ async def test_portions_grow_up_to_a_bound_and_give_each_entry_once(wide: FileTo
 async def test_no_directory_stays_open_when_a_walk_is_left_early(wide: FileToolsFacade) -> None:
     before = len(os.listdir("/proc/self/fd"))
     walk = wide.walk_files()
+    assert isinstance(walk, AsyncGenerator)
     await anext(walk)
     await anext(walk)
     assert len(os.listdir("/proc/self/fd")) > before
@@ -129,6 +130,10 @@ async def test_a_walk_opens_each_folder_once_and_looks_at_no_file(
 ) -> None:
     calls: Counter[str] = Counter()
 
+    def counted_as_addressable(path: str) -> bool:
+        calls[f"regex {path}"] += 1
+        return True
+
     def count(owner: Any, name: str) -> None:
         real = getattr(owner, name)
 
@@ -147,9 +152,7 @@ async def test_a_walk_opens_each_folder_once_and_looks_at_no_file(
             for owner, name in ((os, "scandir"), (os, "stat"), (listing, "escaped")):
                 count(owner, name)
             count(ListResult, "model_validate")
-            monkeypatch.setattr(
-                "filetools.search.walk.is_addressable", lambda path: calls.update([f"regex {path}"]) or True
-            )
+            monkeypatch.setattr("filetools.search.walk.is_addressable", counted_as_addressable)
             calls.clear()
             rows = await walked(files)
             monkeypatch.undo()
