@@ -52,9 +52,9 @@ def realpath_and_open(root: str, name: str) -> None:
 
 
 def close_now(workspace: Workspace) -> None:
-    descriptor = workspace.open_file_now(workspace.resolve(PATH))
-    assert descriptor is not None
-    os.close(descriptor)
+    found = workspace.open_file_now(workspace.resolve(PATH))
+    assert found is not None
+    os.close(found[0])
 
 
 def print_opening(root: Path) -> None:
