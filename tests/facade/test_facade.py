@@ -76,7 +76,7 @@ async def test_every_call_takes_a_path_of_pathlib(files: FileToolsFacade, name: 
 def test_every_call_with_a_path_is_tried() -> None:
     """A new call that takes a path belongs into the table above."""
     tried = {name.partition(" ")[0] for name in CALLS}
-    elsewhere = {"open_file", "stream_file", "glob_files", "follow_pages", "change_text"}  # tried below
+    elsewhere = {"open_file", "stream_file", "glob_files", "follow_pages", "change_text", "walk_files"}  # tried below
     for name in dir(FileToolsFacade):
         words = getattr(getattr(FileToolsFacade, name), "__annotations__", {})
         if not name.startswith("_") and {"path", "paths", "source"} & set(words):
@@ -88,6 +88,7 @@ async def test_blocks_streams_and_folders_take_one_too(files: FileToolsFacade, t
     async with files.open_file(path) as opened:
         assert opened.size == 8
     assert [chunk async for chunk in files.stream_file(path)] == [b"one\ntwo\n"]
+    assert [row async for rows in files.walk_files(path.parent) for row in rows if row[0].endswith(path.name)] != []
     assert [entry.path for entry in (await files.glob_files("*.txt", path=Path("docs"))).entries] == ["docs/a.txt"]
     assert (await files.list_files(Path())).total == 2
     async with files.transaction() as tx:
