@@ -44,7 +44,7 @@ SETTLED_SECONDS: Final = 0.05
 """Longer than a tick of the clock that stamps files: what is younger is hashed again by whoever reads it."""
 SYNCS_PUT_OFF: Final = 3600.0
 _SYNCS: Final = ("fsync", "fdatasync", "sync_file_range")
-BEGIN, END = b"begin marked", b"end marked"
+IDLE, BEGIN, END = "idle marked", "begin marked", "end marked"
 _CALL: Final = re.compile(r"^\d+ +(\w+)\(", re.MULTILINE)
 _numbers = itertools.count()
 _standing: dict[int, int] = {}
@@ -106,37 +106,55 @@ async def repeat(files: filetools.FileToolsFacade, work: Work, times: int) -> No
 
 
 async def run_for_strace(work: Work, times: int) -> None:
-    """Do the work between two marks in the trace, when opening has come to rest."""
-    marks = os.open(os.devnull, os.O_WRONLY)
+    """Do the work between two marks in the trace, when opening has come to rest; reads have a mark after each."""
+    null = os.open(os.devnull, os.O_WRONLY)
+
+    def mark(name: str) -> None:
+        os.write(null, name.encode())
+
     async with opened(work, sync_after_seconds=SYNCS_PUT_OFF) as files:
         await settle()
-        os.write(marks, BEGIN)
-        await repeat(files, work, times)
+        mark(IDLE)
         await asyncio.sleep(QUIET_SECONDS)
-        os.write(marks, END)
+        mark(BEGIN)
+        if work.call == "read":
+            for _ in range(times):
+                await call(files, work)
+                mark(BEGIN)
+        else:
+            await repeat(files, work, times)
+            await asyncio.sleep(QUIET_SECONDS)
+        mark(END)
 
 
-def system_calls(work: Work, times: int) -> Counter[str]:
-    """Return how often each system call is made in `times` calls of each task."""
+def system_calls(work: Work, times: int) -> dict[str, float]:
+    """Return how often each system call is made for one call, of those of all tasks.
+
+    Of reads it is the median, because what is done once a second, for all calls together, is none of theirs; but every sync
+    counts.
+    """
     with tempfile.NamedTemporaryFile() as trace:
-        command = [
-            "strace",
-            "-f",
-            "-qq",
-            "-s",
-            "16",
-            "-o",
-            trace.name,
-            sys.executable,
-            "-m",
-            "benchmarks.bench_counts",
-            CHILD,
-        ]
+        command = f"strace -f -qq -s 16 -o {trace.name} {sys.executable} -m benchmarks.bench_counts {CHILD}".split()
         given = [work.call, work.size, work.durability, work.tasks, times]
         subprocess.run([*command, *map(str, given)], check=True, stdout=subprocess.DEVNULL)
         text = Path(trace.name).read_text(encoding="utf-8", errors="replace")
-    between = text.partition(f'"{BEGIN.decode()}"')[2].rpartition(f'"{END.decode()}"')[0]
-    return Counter(_CALL.findall(between.rpartition("\n")[0]))
+    if work.call == "read":
+        each = [calls_in(part) for part in text.split(f'"{BEGIN}"')[1:-1]]
+        usual = {name: float(statistics.median(one[name] for one in each)) for name in set().union(*each)}
+        return usual | {name: sum(one[name] for one in each) / times for name in _SYNCS}
+    idle, busy = calls_between(text, IDLE, BEGIN), calls_between(text, BEGIN, END)
+    busy.subtract(idle)  # the silence is not the calls' own
+    return {name: busy[name] / (times * work.tasks) for name in busy}
+
+
+def calls_between(trace: str, first: str, last: str) -> Counter[str]:
+    """Count the system calls after one mark and before another."""
+    return calls_in(trace.partition(f'"{first}"')[2].partition(f'"{last}"')[0])
+
+
+def calls_in(part: str) -> Counter[str]:
+    """Count the system calls in what follows a mark; the last one makes the next mark."""
+    return Counter(_CALL.findall(part.rpartition("\n")[0]))
 
 
 def publish_system_calls(calls: int) -> None:
@@ -149,8 +167,7 @@ def publish_system_calls(calls: int) -> None:
         (Work("read", 65536), 5),
     ):
         times = 5 * calls if work.call == "read" else calls
-        found = system_calls(work, times)
-        named: dict[str, float] = {name: found[name] / times for name in found}
+        named = system_calls(work, times)
         threads = named.pop("futex", 0.0)
         count_row("26", f"{work}: system calls, without waits of threads", sum(named.values()), limit)
         count_row("-", "  … waits of threads (futex)", threads)
@@ -167,7 +184,7 @@ def publish_system_calls(calls: int) -> None:
         (Work("write", 1024 * 1024, tasks=WRITERS), 0.25, calls // 10),
     ):
         found = system_calls(work, max(1, times))
-        syncs = sum(found[name] for name in _SYNCS) / (max(1, times) * work.tasks)
+        syncs = sum(found.get(name, 0.0) for name in _SYNCS)
         count_row("5", f"{work}: syncs a call", syncs, most_syncs)
 
 

@@ -10,6 +10,9 @@ from xml.etree import ElementTree
 
 import pytest
 
+from benchmarks.bench_counts import BEGIN as BEGIN_MARK
+from benchmarks.bench_counts import END as END_MARK
+from benchmarks.bench_counts import calls_between
 from benchmarks.goals import GOALS, REASONS, summary, verdict
 from benchmarks.measure import Row, Unit
 from benchmarks.page import BEGIN, END, NO_REASON, PICTURES
@@ -143,3 +146,18 @@ def test_the_page_in_the_documents_is_one_of_these() -> None:
 
 def test_every_benchmark_that_make_bench_runs_is_there() -> None:
     assert {f"bench_{name}.py" for name in DOSES} <= {path.name for path in HERE.glob("bench_*.py")}
+
+
+def test_calls_between_two_marks_of_a_trace_are_counted_once_each() -> None:
+    trace = """\
+7  read(3, "x", 1) = 1
+7  write(5, "begin marked", 12) = 12
+7  openat2(4, "a", {}, 24) = 6
+8  futex(0x1, FUTEX_WAIT <unfinished ...>
+7  close(6) = 0
+8  <... futex resumed>) = 0
+7  write(5, "end marked", 10) = 10
+7  close(5) = 0
+"""
+
+    assert calls_between(trace, BEGIN_MARK, END_MARK) == {"openat2": 1, "futex": 1, "close": 1}
