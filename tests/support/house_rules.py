@@ -27,8 +27,8 @@ FLOORS: Final[tuple[tuple[str, ...], ...]] = (
     ("stores", "locks", "journal", "events", "permissions"),
     ("sync", "versions", "editors", "watch", "search", "descriptors", "project", "sessions"),
     ("facade",),
-    ("tools", "adapters"),
-    ("app",),
+    ("tools",),
+    ("app", "adapters"),
     ("servers",),
     ("cli", "__main__"),
     (TOP,),
@@ -76,6 +76,7 @@ LENT: Final[Mapping[tuple[str, str], str]] = {
 """Modules that may import another unit's package all the same, each with its reason."""
 
 AT_HOME: Final[Mapping[str, frozenset[str]]] = {
+    "adapters": frozenset({"agents", "deepagents", "langchain_core", "pydantic_ai"}),
     "cli": frozenset({"typer", "rich", "platformdirs"}),
     "servers": frozenset({"anyio", "mcp", "mcp_types", "fastapi", "starlette", "uvicorn"}),
 }

@@ -9,9 +9,8 @@ from typing import Annotated, Any, Final
 
 from pydantic import Field
 
-from filetools.errors import InvalidArgumentError
 from filetools.models import Entry
-from filetools.paths.patterns import is_glob
+from filetools.paths.patterns import glob_below, is_glob
 from filetools.tools.arguments import Parameters
 from filetools.tools.clipping import TextLimits, clipped
 from filetools.tools.dialects.claude_code.places import GROUP, located, own_hints
@@ -26,7 +25,6 @@ MOST_COMPARED: Final = 20_000
 """Files among which the newest are looked for."""
 _PAGE: Final = 1000
 _WILD: Final = re.compile(r"[*?\[]")
-_LETTER: Final = re.compile(r"\w")
 
 
 class Glob(Parameters):
@@ -83,20 +81,7 @@ async def _from_root(context: ToolContext, pattern: str, place: Place) -> str:
     if pattern.startswith("/"):
         fixed = _WILD.split(pattern, maxsplit=1)[0].rpartition("/")[0]
         place, pattern = await located(context, fixed), f".{pattern[len(fixed) :]}"
-    if ".." in pattern.split("/"):
-        raise InvalidArgumentError("A pattern cannot have '..' segments; give the folder as path")
-    # A pattern without slash is compared with names at any depth, one with a slash with whole paths.
-    below = "" if "/" not in pattern else f"{_literal(place.path)}/"
-    return _as_glob(below + pattern.removeprefix("./"))
-
-
-def _literal(path: str) -> str:
-    return _WILD.sub(r"[\g<0>]", path)
-
-
-def _as_glob(pattern: str) -> str:
-    """Return a pattern that is a glob: one without wildcards would stand for any part of a path."""
-    return pattern if is_glob(pattern) else _LETTER.sub(r"[\g<0>]", pattern, count=1)
+    return glob_below(place.path, pattern)
 
 
 async def _found(

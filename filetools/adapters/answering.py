@@ -1,0 +1,46 @@
+"""What adapters say of failures, and how they answer callers that wait in another thread."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from typing import Any, TypeVar
+
+from filetools.errors import FileToolsError, WorkspaceGoneError
+from filetools.tools import FILE_TOOLS, TextLimits, failure_envelope, shown_failure
+from filetools.tools.offered import Names, Offered
+from filetools.tools.registry import OWN_NAMES
+
+T = TypeVar("T")
+
+
+def telling(**called: str) -> Callable[[FileToolsError], str]:
+    """Return what says an error in the words of a framework: its sentence, a hint, and what is needed to repair the call.
+
+    Args:
+        called: What the framework calls our tools, by our names; hints leave out the others.
+    """
+    tools = {called[tool.name]: tool for tool in FILE_TOOLS if tool.name in called}
+    offered = Offered(tools, OWN_NAMES, Names(called=called))
+
+    def told(error: FileToolsError) -> str:
+        offered.rephrase(error, "")
+        return shown_failure(failure_envelope(error), TextLimits()).text
+
+    return told
+
+
+def wait_on(loop: asyncio.AbstractEventLoop, call: Coroutine[Any, Any, T]) -> T:
+    """Run a call on the loop of an adapter, for a thread that waits for its end.
+
+    Raises:
+        RuntimeError: This is the thread of the loop, which would wait for itself.
+        WorkspaceGoneError: The loop has ended, and the workspace with it.
+    """
+    is_own = asyncio._get_running_loop() is loop
+    if not is_own and not loop.is_closed():
+        return asyncio.run_coroutine_threadsafe(call, loop).result()
+    call.close()
+    if is_own:
+        raise RuntimeError("This would block the event loop of the workspace: await the async twin of this call")
+    raise WorkspaceGoneError("its event loop has ended")

@@ -1,0 +1,56 @@
+"""LangChain: our tools as `StructuredTool`s."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable
+from typing import Any
+
+from filetools.adapters.answering import wait_on
+from filetools.distribution import require_extra
+from filetools.facade import FileToolsFacade
+from filetools.tools import FILE_TOOLS, AnyTool, ToolRegistry, chosen
+
+require_extra("langchain", __name__, "langchain_core")
+
+from langchain_core.tools import StructuredTool, ToolException
+
+
+def langchain_tools(files: FileToolsFacade, wanted: Iterable[str] = ("core",)) -> list[StructuredTool]:
+    """Return tools for one agent; called on the workspace's event loop, they live as long as the workspace is open.
+
+    A call that fails is a `ToolMessage` with the status "error", for the model. `invoke` is for other threads than that of
+    the loop.
+
+    Args:
+        files: The agent's own facade: `files.for_actor(…)`.
+        wanted: Groups and names of tools.
+
+    Raises:
+        InvalidArgumentError: There is no group and no tool of a name.
+    """
+    registry, loop = ToolRegistry(files), asyncio.get_running_loop()
+    return [_structured(registry, tool, loop) for tool in chosen(FILE_TOOLS, wanted)]
+
+
+def _structured(registry: ToolRegistry, tool: AnyTool, loop: asyncio.AbstractEventLoop) -> StructuredTool:
+    async def call(**arguments: Any) -> str | list[dict[str, Any]]:
+        seen = registry.show(tool.name, await registry.call(tool.name, arguments))
+        if seen.is_error:
+            raise ToolException(seen.text)
+        if seen.media is None or seen.media.kind != "image":
+            return seen.text
+        image = {"type": "image", "base64": seen.media.data, "mime_type": seen.media.mime_type}
+        return [{"type": "text", "text": seen.text}, image] if seen.text else [image]
+
+    def wait(**arguments: Any) -> str | list[dict[str, Any]]:
+        return wait_on(loop, call(**arguments))
+
+    return StructuredTool(
+        name=tool.name,
+        description=tool.description,
+        args_schema=tool.definition()["input_schema"],
+        coroutine=call,
+        func=wait,
+        handle_tool_error=True,
+    )

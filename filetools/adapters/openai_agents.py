@@ -1,0 +1,83 @@
+"""OpenAI Agents: an editor for `ApplyPatchTool`, and our tools as `FunctionTool`s."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from filetools.distribution import require_extra
+from filetools.facade import FileToolsFacade
+from filetools.tools import FILE_TOOLS, ToolRegistry, chosen
+from filetools.tools.dialects import APPLY_PATCH
+from filetools.tools.exports import answer, openai_responses_tools
+
+require_extra("openai-agents", __name__, "agents")
+
+from agents import ApplyPatchOperation, ApplyPatchResult, FunctionTool, ToolOutputImage, ToolOutputText
+from agents.tool_context import ToolContext
+
+
+class FileToolsEditor:
+    """An `ApplyPatchEditor` for one agent; lives as long as the workspace is open. Each operation is all or nothing.
+
+    Args:
+        files: The agent's own facade: `files.for_actor(…)`.
+    """
+
+    def __init__(self, files: FileToolsFacade) -> None:
+        self._tools = APPLY_PATCH.registry(files)
+
+    async def create_file(self, operation: ApplyPatchOperation) -> ApplyPatchResult:
+        """Make a new file."""
+        return await self._apply(operation)
+
+    async def update_file(self, operation: ApplyPatchOperation) -> ApplyPatchResult:
+        """Change what stands in a file now, and move it if the operation says where to."""
+        return await self._apply(operation)
+
+    async def delete_file(self, operation: ApplyPatchOperation) -> ApplyPatchResult:
+        """Delete a file."""
+        return await self._apply(operation)
+
+    async def _apply(self, asked: ApplyPatchOperation) -> ApplyPatchResult:
+        operation = {"type": asked.type, "path": asked.path, "diff": asked.diff, "move_to": asked.move_to}
+        [tool] = self._tools.names()
+        seen = self._tools.show(tool, await self._tools.call(tool, {"operation": operation}))
+        return ApplyPatchResult(status="failed" if seen.is_error else "completed", output=seen.text)
+
+
+def function_tools(files: FileToolsFacade, wanted: Iterable[str] = ("core",)) -> list[FunctionTool]:
+    """Return tools for one agent; they live as long as the workspace is open. A call that fails says so to the model.
+
+    Args:
+        files: The agent's own facade: `files.for_actor(…)`.
+        wanted: Groups and names of tools.
+
+    Raises:
+        InvalidArgumentError: There is no group and no tool of a name.
+    """
+    registry = ToolRegistry(files)
+    return [_function(registry, each) for each in openai_responses_tools(chosen(FILE_TOOLS, wanted))]
+
+
+def _function(registry: ToolRegistry, definition: dict[str, Any]) -> FunctionTool:
+    name = definition["name"]
+
+    async def invoke(context: ToolContext[Any], arguments: str) -> Any:
+        call = {"type": "function_call", "call_id": context.tool_call_id, "name": name, "arguments": arguments}
+        output = (await answer(registry, call))["output"]
+        return output if isinstance(output, str) else [_block(each) for each in output]
+
+    return FunctionTool(
+        name=name,
+        description=definition["description"],
+        params_json_schema=definition["parameters"],
+        on_invoke_tool=invoke,
+        strict_json_schema=definition["strict"],
+    )
+
+
+def _block(block: dict[str, Any]) -> ToolOutputText | ToolOutputImage:
+    if block["type"] == "input_text":
+        return ToolOutputText(text=block["text"])
+    return ToolOutputImage(image_url=block["image_url"], detail=block["detail"])
