@@ -29,6 +29,7 @@ _HEADS: Final = {
     "update_file": "*** Update File: ",
     "delete_file": "*** Delete File: ",
 }
+_MOVE: Final = "*** Move to: "
 _KINDS: Final = {"create_file": "add", "update_file": "update", "delete_file": "delete"}
 _MARKS: Final = {"add": "A", "delete": "D", "update": "M", "move": "M"}
 _NUMBERED: Final = re.compile(r"@@ -\d+(?:,\d+)? \+\d+(?:,\d+)? @@.*")
@@ -40,6 +41,7 @@ class Operation(Parameters):
     type: Literal["create_file", "update_file", "delete_file"]
     path: str
     diff: str | None = None
+    move_to: Annotated[str | None, Field(description="Of update_file: the new path")] = None
 
 
 class ApplyPatch(Parameters):
@@ -87,7 +89,9 @@ def patch_of(operation: Operation) -> str:
         InvalidArgumentError: It has no diff, or its diff is about other files than its path.
     """
     path = operation.path
-    if any(ord(character) < 32 for character in path):
+    if operation.move_to is not None and operation.type != "update_file":
+        raise InvalidArgumentError("Only update_file takes move_to", path=path)
+    if any(ord(character) < 32 for character in f"{path}{operation.move_to or ''}"):
         raise InvalidArgumentError("The path of an operation cannot hold control characters")
     if operation.type == "delete_file":
         return _codex(operation, [])
@@ -120,6 +124,9 @@ def _created(operation: Operation, lines: Sequence[str]) -> str:
 def _updated(operation: Operation, lines: Sequence[str]) -> str:
     if not any(_NUMBERED.fullmatch(line) for line in lines):
         return _codex(operation, lines)
+    unnumbered = ["@@" if _NUMBERED.fullmatch(line) else line for line in lines]
+    if operation.move_to is not None:
+        return _codex(operation, unnumbered)
     numbered = "\n".join(
         (f"--- {quoted_name(f'a/{operation.path}')}", f"+++ {quoted_name(f'b/{operation.path}')}", *lines, "")
     )
@@ -127,19 +134,20 @@ def _updated(operation: Operation, lines: Sequence[str]) -> str:
         parse_patch(numbered)
     except InvalidArgumentError:
         # Models miscount lines; the old lines say where a hunk stands, too.
-        return _codex(operation, ["@@" if _NUMBERED.fullmatch(line) else line for line in lines])
+        return _codex(operation, unnumbered)
     return numbered
 
 
 def _whole(operation: Operation, patch: str) -> str:
     files = parse_patch(patch)
-    if [(file.kind, file.path, file.move_to) for file in files] != [(_KINDS[operation.type], operation.path, None)]:
+    if [(file.kind, file.path, file.move_to) for file in files] != [(_KINDS[operation.type], operation.path, operation.move_to)]:
         raise InvalidArgumentError("The diff of an operation is about other files than its path", path=operation.path)
     return patch
 
 
 def _codex(operation: Operation, lines: Sequence[str]) -> str:
-    return "\n".join((_BEGIN, f"{_HEADS[operation.type]}{operation.path}", *lines, _END, ""))
+    moved = [] if operation.move_to is None else [f"{_MOVE}{operation.move_to}"]
+    return "\n".join((_BEGIN, f"{_HEADS[operation.type]}{operation.path}", *moved, *lines, _END, ""))
 
 
 def _named(file: PatchedFile) -> str:
