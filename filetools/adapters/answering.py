@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable, Coroutine
 from typing import Any, TypeVar
 
-from filetools.errors import FileToolsError, WorkspaceGoneError
+from filetools.errors import FileToolsError
 from filetools.tools import FILE_TOOLS, TextLimits, failure_envelope, shown_failure
 from filetools.tools.offered import Names, Offered
 from filetools.tools.registry import OWN_NAMES
@@ -34,13 +34,9 @@ def wait_on(loop: asyncio.AbstractEventLoop, call: Coroutine[Any, Any, T]) -> T:
     """Run a call on the loop of an adapter, for a thread that waits for its end.
 
     Raises:
-        RuntimeError: This is the thread of the loop, which would wait for itself.
-        WorkspaceGoneError: The loop has ended, and the workspace with it.
+        RuntimeError: The loop has ended, or this is its own thread, which would wait for itself.
     """
-    is_own = asyncio._get_running_loop() is loop
-    if not is_own and not loop.is_closed():
-        return asyncio.run_coroutine_threadsafe(call, loop).result()
-    call.close()
-    if is_own:
-        raise RuntimeError("This would block the event loop of the workspace: await the async twin of this call")
-    raise WorkspaceGoneError("its event loop has ended")
+    if loop.is_closed() or asyncio._get_running_loop() is loop:
+        call.close()
+        raise RuntimeError("The workspace's event loop must run in another thread; on it, await the async twin of this call")
+    return asyncio.run_coroutine_threadsafe(call, loop).result()

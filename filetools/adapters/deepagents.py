@@ -11,7 +11,7 @@ from filetools.adapters.answering import telling, wait_on
 from filetools.adapters.whole_files import WholeFiles
 from filetools.content import count_lines
 from filetools.distribution import require_extra
-from filetools.errors import FileToolsError, InvalidArgumentError, InvalidPathError
+from filetools.errors import FileToolsError, InvalidArgumentError, InvalidPathError, PathTraversalError
 from filetools.facade import FileToolsFacade
 from filetools.models import Entry
 from filetools.paths.patterns import glob_below
@@ -31,6 +31,7 @@ _CODES: Final = {
     IsADirectoryError: wire.IS_DIRECTORY,
     PermissionError: wire.PERMISSION_DENIED,
     InvalidPathError: wire.INVALID_PATH,
+    PathTraversalError: wire.INVALID_PATH,
 }
 _told = telling(
     read_file="read_file", write_file="write_file", edit_file="edit_file", list_files="ls", search_files="glob",
@@ -90,8 +91,7 @@ class FileToolsBackend(wire.BackendProtocol):
             return wire.ReadResult(error=f"Line offset {offset} exceeds file length ({found.total_lines} lines)")
         if lines and not limit:
             return wire.ReadResult(file_data=wire.FileData(content="", encoding="utf-8"), no_lines_requested=True)
-        text = found.content.replace("\r\n", "\n").replace("\r", "\n")
-        data, end = wire.FileData(content=text, encoding="utf-8"), offset + lines
+        data, end = wire.FileData(content=_lf(found.content), encoding="utf-8"), offset + lines
         window = (found.total_lines, offset + 1, end, end if found.truncated else None) if lines else ()
         return wire.ReadResult(None, data, *window)
 
@@ -104,8 +104,8 @@ class FileToolsBackend(wire.BackendProtocol):
         self, file_path: str, old_string: str, new_string: str, replace_all: bool = False
     ) -> wire.EditResult:
         """Replace a text in what stands there now."""
-        path = _inside(file_path)
-        made = await self._files.edit_file(path, old=old_string, new=new_string, replace_all=replace_all)
+        old, new = _lf(old_string), _lf(new_string)
+        made = await self._files.edit_file(_inside(file_path), old=old, new=new, replace_all=replace_all)
         return wire.EditResult(path=file_path, occurrences=sum(made.counts))
 
     async def _delete(self, file_path: str) -> wire.DeleteResult:
@@ -176,6 +176,10 @@ def _inside(path: str | None) -> str:
     if path is not None and not path.startswith("/"):
         raise InvalidPathError(path, "it must begin with '/', the root of the workspace")
     return "" if path is None else path.strip("/")
+
+
+def _lf(text: str) -> str:
+    return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
 def _info(entry: Entry) -> wire.FileInfo:

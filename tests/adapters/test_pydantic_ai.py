@@ -1,22 +1,259 @@
-"""The adapter of pydantic-ai, by the framework's own suite and over its own file tools."""
+"""The adapter of pydantic-ai: by the framework's own suite, over its own file tools, and with what goes wrong."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+import asyncio
+import codecs
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import filetools
+from tests.adapters.conftest import PICTURE, UNDECODABLE, World
 
 pytest.importorskip("pydantic_ai")
 
-from filetools.adapters.pydantic_ai import FileToolsWorkspace
+from pydantic_ai.exceptions import ModelRetry
+from pydantic_ai.workspaces import (
+    SupportsCommands,
+    SupportsFilesystem,
+    SupportsRealpath,
+    WorkspaceBackend,
+    WorkspaceError,
+    WorkspaceRef,
+    WorkspaceUnavailableError,
+)
 from pydantic_ai.workspaces.conformance import WorkspaceBackendSuite
+
+from filetools.adapters.pydantic_ai import FileToolsWorkspace
 
 
 class TestTheSuiteOfTheFramework(WorkspaceBackendSuite):
+    """Rules about commands are skipped by the suite: this workspace runs none. Nor does it make or destroy its folder."""
+
     @pytest.fixture
-    async def backend(self, tmp_path: Path) -> AsyncIterator[FileToolsWorkspace]:
+    def can_detect_exit_with_inherited_output_pipes(self) -> bool:
+        return False  # this rule would wait 30 s before it finds that there are no commands
+
+    @pytest.fixture
+    async def make(self, tmp_path: Path) -> AsyncIterator[Callable[[], FileToolsWorkspace]]:
         async with filetools.open(tmp_path) as files:
-            yield FileToolsWorkspace(files.for_actor(filetools.Actor(kind="agent", id="alice")))
+            yield lambda: FileToolsWorkspace(files.for_actor(filetools.Actor(kind="agent", id="alice")))
+
+    @pytest.fixture
+    def backend(self, make: Callable[[], FileToolsWorkspace]) -> FileToolsWorkspace:
+        return make()
+
+    @pytest.fixture
+    def attach_backend(self, make: Callable[[], FileToolsWorkspace]) -> Callable[[WorkspaceRef], FileToolsWorkspace]:
+        return lambda ref: make()
+
+
+@pytest.fixture
+def workspace(world: World) -> FileToolsWorkspace:
+    return FileToolsWorkspace(world.files)
+
+
+@pytest.fixture
+def at(world: World) -> Callable[[str], str]:
+    return lambda name: str(world.root / name)
+
+
+At = Callable[[str], str]
+
+
+async def test_it_is_what_the_framework_asks_for(workspace: FileToolsWorkspace) -> None:
+    kinds = (WorkspaceBackend, SupportsFilesystem, SupportsRealpath, SupportsCommands)
+    assert [isinstance(workspace, kind) for kind in kinds] == [True, True, True, False]
+
+
+@pytest.mark.parametrize(
+    ("name", "kind", "words"),
+    [
+        ("../outside.txt", ValueError, "ABSOLUTE_PATH"),
+        ("missing.txt", FileNotFoundError, "Check the path with list_directory or find_files."),
+        ("folder", IsADirectoryError, "list_directory shows what is there"),
+        ("notes.txt/below", NotADirectoryError, "NOT_A_DIRECTORY"),
+        ("large.txt", ValueError, "FILE_TOO_LARGE"),
+    ],
+)
+async def test_what_cannot_be_read_is_the_frameworks_own_error_with_our_hint(
+    workspace: FileToolsWorkspace, at: At, name: str, kind: type[Exception], words: str
+) -> None:
+    with pytest.raises(kind) as caught:
+        await workspace.read_bytes(at(name))
+    assert not isinstance(caught.value, filetools.FileToolsError)
+    assert words in str(caught.value)
+    assert caught.value.__suppress_context__
+
+
+async def test_a_write_is_merged_from_the_version_that_was_read(
+    world: World, workspace: FileToolsWorkspace, at: At
+) -> None:
+    text = await workspace.read_bytes(at("notes.txt"))
+    await world.other.edit_file("notes.txt", old="three", new="THREE")
+    await workspace.write_bytes(at("notes.txt"), text.replace(b"one", b"ONE"))
+    assert (world.root / "notes.txt").read_bytes() == b"ONE\ntwo\nTHREE\n"
+
+
+async def test_a_write_is_based_on_what_its_own_task_has_read(
+    world: World, workspace: FileToolsWorkspace, at: At
+) -> None:
+    """Another call of the same agent reads in between; that does not make its text known to this one."""
+    text = await workspace.read_bytes(at("notes.txt"))
+    await world.other.edit_file("notes.txt", old="three", new="THREE")
+    await asyncio.create_task(workspace.read_bytes(at("notes.txt")))
+    await workspace.write_bytes(at("notes.txt"), text.replace(b"one", b"ONE"))
+    assert (world.root / "notes.txt").read_bytes() == b"ONE\ntwo\nTHREE\n"
+
+
+async def test_what_another_task_has_read_is_the_base_where_this_one_has_read_nothing(
+    world: World, workspace: FileToolsWorkspace, at: At
+) -> None:
+    text = await asyncio.create_task(workspace.read_bytes(at("notes.txt")))
+    await world.other.edit_file("notes.txt", old="three", new="THREE")
+    await workspace.write_bytes(at("notes.txt"), text.replace(b"one", b"ONE"))
+    assert (world.root / "notes.txt").read_bytes() == b"ONE\ntwo\nTHREE\n"
+
+
+async def test_a_stale_write_of_the_same_line_is_refused(world: World, workspace: FileToolsWorkspace, at: At) -> None:
+    await workspace.read_bytes(at("notes.txt"))
+    await world.other.edit_file("notes.txt", old="two", new="bob's")
+    with pytest.raises(WorkspaceError, match="EDIT_CONFLICT") as caught:
+        await workspace.write_bytes(at("notes.txt"), b"one\nalice's\nthree\n")
+    assert "hint: " in str(caught.value)
+    assert "bob's" in str(caught.value)
+    assert (world.root / "notes.txt").read_bytes() == b"one\nbob's\nthree\n"
+
+
+async def test_a_file_that_was_never_read_is_not_replaced(world: World, workspace: FileToolsWorkspace, at: At) -> None:
+    with pytest.raises(WorkspaceError, match="VERSION_MISMATCH"):
+        await workspace.write_bytes(at("notes.txt"), b"mine\n")
+    assert (world.root / "notes.txt").read_bytes() == b"one\ntwo\nthree\n"
+
+
+@pytest.mark.parametrize("name", ["picture.png", "undecodable.bin"])
+@pytest.mark.parametrize("is_read_in_the_same_task", [True, False])
+async def test_bytes_that_are_no_text_are_not_written_over_somebody_elses_change(
+    world: World, workspace: FileToolsWorkspace, at: At, name: str, is_read_in_the_same_task: bool
+) -> None:
+    read = workspace.read_bytes(at(name))
+    before = await read if is_read_in_the_same_task else await asyncio.create_task(read)
+    assert before == {"picture.png": PICTURE, "undecodable.bin": UNDECODABLE}[name]
+    await world.other.write_file(name, before + b"bob\0")
+    with pytest.raises(WorkspaceError):
+        await workspace.write_bytes(at(name), before + b"alice\0")
+    assert (world.root / name).read_bytes() == before + b"bob\0"
+
+
+async def test_bytes_that_are_no_text_are_written_where_nobody_changed_them(
+    world: World, workspace: FileToolsWorkspace, at: At
+) -> None:
+    await workspace.write_bytes(at("picture.png"), await workspace.read_bytes(at("picture.png")) + b"more\0")
+    assert (world.root / "picture.png").read_bytes() == PICTURE + b"more\0"
+
+
+@pytest.mark.parametrize("name", ["crlf.txt", "latin.txt", "wide.txt"])
+async def test_line_ends_marks_and_encodings_survive(
+    world: World, workspace: FileToolsWorkspace, at: At, name: str
+) -> None:
+    (world.root / "wide.txt").write_bytes(codecs.BOM_UTF16_BE + "one\r\nthé\n".encode("utf-16-be"))
+    before = (world.root / name).read_bytes()
+    assert await workspace.read_bytes(at(name)) == before
+    text = "th".encode("utf-16-be") if name == "wide.txt" else b"th"
+    await workspace.write_bytes(at(name), before.replace(text, text + text))
+    assert (world.root / name).read_bytes() == before.replace(text, text + text)
+
+
+@pytest.mark.parametrize("content", [b"", b"new\r\n", "caf\u00e9".encode("latin-1"), PICTURE, b"\xef\xbb\xbfmarked"])
+async def test_a_new_file_has_the_bytes_that_were_written(
+    workspace: FileToolsWorkspace, at: At, content: bytes
+) -> None:
+    await workspace.write_bytes(at("new/file"), content)
+    assert await workspace.read_bytes(at("new/file")) == content
+
+
+async def test_unsaved_text_is_read_and_merged_with(world: World, workspace: FileToolsWorkspace, at: At) -> None:
+    editor = world.files.for_actor(filetools.Actor(kind="editor", id="eve"))
+    opened = await editor.buffers.open("notes.txt")
+    await editor.buffers.change(opened.handle, buffer_version=opened.buffer_version, text="one\ntwo\nunsaved\n")
+    text = await workspace.read_bytes(at("notes.txt"))
+    assert text == b"one\ntwo\nunsaved\n"
+    await workspace.write_bytes(at("notes.txt"), text.replace(b"one", b"ONE"))
+    assert (await editor.buffers.read(opened.handle)).text == "ONE\ntwo\nunsaved\n"
+
+
+async def test_a_cancelled_write_is_whole_or_not_at_all_and_leaves_nothing_locked(
+    world: World, workspace: FileToolsWorkspace, at: At
+) -> None:
+    text = await workspace.read_bytes(at("notes.txt"))
+    for hops in range(6):
+        task = asyncio.create_task(workspace.write_bytes(at("notes.txt"), text + b"%d\n" % hops))
+        for _ in range(hops):
+            await asyncio.sleep(0)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        assert (world.root / "notes.txt").read_bytes() in [text, *(text + b"%d\n" % each for each in range(hops + 1))]
+    assert world.files.held_locks() == []
+
+
+async def test_a_closed_workspace_is_unavailable(world: World, workspace: FileToolsWorkspace, at: At) -> None:
+    await world.close()
+    for call in (workspace.read_bytes(at("notes.txt")), workspace.write_bytes(at("new.txt"), b"x")):
+        with pytest.raises(WorkspaceUnavailableError, match="Open the workspace again"):
+            await call
+
+
+async def test_what_lies_outside_is_not_there_and_nothing_is_removed(
+    world: World, workspace: FileToolsWorkspace
+) -> None:
+    outside = str(world.root.parent)
+    assert not await workspace.exists(outside)
+    assert await workspace.realpath(f"{outside}/x/../y") == f"{outside}/y"
+    with pytest.raises(ValueError, match="ABSOLUTE_PATH"):
+        await workspace.remove(outside)
+    assert world.root.is_dir()
+
+
+async def test_real_paths_follow_links_where_the_workspace_does(tmp_path: Path) -> None:
+    (tmp_path / "target").mkdir()
+    (tmp_path / "target" / "in.txt").write_text("in\n")
+    (tmp_path / "link").symlink_to("target")
+    async with filetools.open(tmp_path, settings={"follow_symlinks": True}) as files:
+        workspace = FileToolsWorkspace(files)
+        assert await workspace.realpath(str(tmp_path / "link" / "in.txt")) == str(tmp_path / "target" / "in.txt")
+        assert (await workspace.stat(str(tmp_path / "link"))).is_dir
+        assert await workspace.read_bytes(str(tmp_path / "link" / "in.txt")) == b"in\n"
+
+
+class TestTheFileToolsOfTheHarness:
+    @pytest.fixture
+    def tools(self) -> Any:
+        pytest.importorskip("pydantic_ai_harness")
+        from pydantic_ai_harness.filesystem import FileSystem
+
+        return FileSystem().get_toolset()
+
+    async def test_an_ambiguous_edit_is_refused(self, tools: Any, workspace: FileToolsWorkspace) -> None:
+        with pytest.raises(ModelRetry):
+            await tools.edit_file("twice.txt", "same", "other", workspace=workspace)
+
+    async def test_an_agent_edits_a_file_in_a_run(self, world: World, workspace: FileToolsWorkspace) -> None:
+        pytest.importorskip("pydantic_ai_harness")
+        from pydantic_ai import Agent
+        from pydantic_ai.messages import ModelMessage, ModelResponse, TextPart, ToolCallPart
+        from pydantic_ai.models.function import AgentInfo, FunctionModel
+        from pydantic_ai_harness import FileSystem
+
+        def model(messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:
+            call = ToolCallPart("edit_file", {"path": "notes.txt", "old_text": "two", "new_text": "TWO"})
+            return ModelResponse(parts=[call if len(messages) == 1 else TextPart("done")])
+
+        agent = Agent(FunctionModel(model), capabilities=[FileSystem()])
+        await agent.run("Go.", workspace=workspace)
+        assert (world.root / "notes.txt").read_text() == "one\nTWO\nthree\n"
+        newest = (await world.files.latest_changes(1, path="notes.txt"))[0]
+        assert (newest.operation, newest.actor.id) == ("modify", "alice")

@@ -1,0 +1,187 @@
+"""The adapter of LangChain: by the framework's own suites for tools, and with what goes wrong."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import filetools
+from filetools.app.loop_thread import LoopThread
+from filetools.tools import FILE_TOOLS
+from tests.adapters.conftest import PICTURE, World
+
+pytest.importorskip("langchain_core")
+
+pytest.importorskip("langchain_tests")
+
+from langchain_core.messages import ToolMessage
+from langchain_core.tools import StructuredTool
+from langchain_tests.integration_tests import ToolsIntegrationTests
+from langchain_tests.unit_tests import ToolsUnitTests
+
+from filetools.adapters.langchain import langchain_tools
+
+EXAMPLES: dict[str, dict[str, Any]] = {
+    "read_file": {"path": "notes.txt", "limit": 2},
+    "write_file": {"path": "new.txt", "content": "new\n"},
+    "edit_file": {"path": "notes.txt", "edits": [{"old_string": "one", "new_string": "ONE"}]},
+    "list_files": {"path": "", "recursive": True},
+    "grep_files": {"pattern": "one", "context": 1},
+}
+
+
+class OfTheSuite:
+    """What the framework's suites ask for: a tool, and arguments that it takes.
+
+    They have tests that wait, and a loop for each that awaits: the workspace has a loop of its own, and its tools are waited for.
+    """
+
+    name: str
+
+    @pytest.fixture(params=EXAMPLES)
+    def tool(self, request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[StructuredTool]:
+        self.name = request.param
+        (tmp_path / "notes.txt").write_text("one\ntwo\n")
+        thread = LoopThread()
+        files = thread.enter(filetools.open(tmp_path))
+
+        async def made() -> StructuredTool:
+            [tool] = langchain_tools(files.for_actor(filetools.Actor(kind="agent", id="alice")), [self.name])
+            return tool
+
+        try:
+            yield thread.call(made).model_copy(update={"coroutine": None})
+        finally:
+            thread.leave()
+
+    @property
+    def tool_constructor(self) -> type[StructuredTool]:
+        return StructuredTool
+
+    @property
+    def tool_constructor_params(self) -> dict[str, Any]:
+        return {"name": "read_file", "args_schema": {"type": "object", "properties": {}}}
+
+    @property
+    def tool_invoke_params_example(self) -> dict[str, Any]:
+        return EXAMPLES[self.name]
+
+
+class TestTheUnitSuiteOfTheFramework(OfTheSuite, ToolsUnitTests):
+    pass
+
+
+class TestTheIntegrationSuiteOfTheFramework(OfTheSuite, ToolsIntegrationTests):
+    pass
+
+
+@pytest.fixture
+async def tools(world: World) -> dict[str, StructuredTool]:
+    return {tool.name: tool for tool in langchain_tools(world.files)}
+
+
+async def called(tools: dict[str, StructuredTool], name: str, **arguments: Any) -> ToolMessage:
+    said = await tools[name].ainvoke({"type": "tool_call", "id": "1", "name": name, "args": arguments})
+    assert isinstance(said, ToolMessage)
+    return said
+
+
+async def test_the_tools_are_those_of_the_registry(tools: dict[str, StructuredTool]) -> None:
+    core = {tool.name: tool.definition() for tool in FILE_TOOLS if tool.group == "core"}
+    assert {name: (tool.description, tool.args_schema) for name, tool in tools.items()} == {
+        name: (each["description"], each["input_schema"]) for name, each in core.items()
+    }
+
+
+async def test_groups_and_names_are_chosen(world: World) -> None:
+    assert [tool.name for tool in langchain_tools(world.files, ["read_file", "descriptors"])][0] == "read_file"
+    with pytest.raises(filetools.FileToolsError, match="There is no tool"):
+        langchain_tools(world.files, ["nonsense"])
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "words"),
+    [
+        ("read_file", {"path": "C:/outside.txt"}, "ABSOLUTE_PATH"),
+        ("read_file", {"path": "../outside.txt"}, "PATH_TRAVERSAL"),
+        ("read_file", {"path": "missing.txt"}, "FILE_NOT_FOUND"),
+        ("read_file", {"path": "folder"}, "IS_A_DIRECTORY"),
+        ("read_file", {"path": "large.txt"}, "FILE_TOO_LARGE"),
+        ("read_file", {"path": "notes.txt", "nonsense": 1}, "INVALID_ARGUMENT"),
+        ("edit_file", {"path": "notes.txt", "old_string": "four", "new_string": "4"}, "EDIT_NOT_FOUND"),
+        ("edit_file", {"path": "twice.txt", "old_string": "same", "new_string": "other"}, "EDIT_AMBIGUOUS"),
+        ("edit_file", {"path": "undecodable.bin", "old_string": "caf", "new_string": "CAF"}, "INVALID_ARGUMENT"),
+        ("write_file", {"path": "picture.png", "content": "text"}, "VERSION_MISMATCH"),
+    ],
+)
+async def test_a_call_that_fails_is_a_message_with_our_hint(
+    tools: dict[str, StructuredTool], name: str, arguments: dict[str, Any], words: str
+) -> None:
+    said = await called(tools, name, **arguments)
+    assert said.status == "error"
+    assert str(said.content).startswith(words)
+    assert "\nhint: " in str(said.content)
+    assert "Traceback" not in str(said.content)
+
+
+async def test_a_write_is_merged_from_the_version_that_it_names(world: World, tools: dict[str, StructuredTool]) -> None:
+    await called(tools, "read_file", path="notes.txt")
+    version = (await world.files.file_info("notes.txt")).version
+    await world.other.edit_file("notes.txt", old="three", new="THREE")
+    said = await called(tools, "write_file", path="notes.txt", content="ONE\ntwo\nthree\n", expected_version=version)
+    assert said.status == "success"
+    assert (world.root / "notes.txt").read_text() == "ONE\ntwo\nTHREE\n"
+
+
+async def test_a_stale_write_and_a_binary_that_somebody_changed_are_refused(
+    world: World, tools: dict[str, StructuredTool]
+) -> None:
+    for name, mine in (("notes.txt", "one\nalice\nthree\n"), ("picture.png", "text")):
+        await called(tools, "read_file", path=name)
+        version = (await world.files.file_info(name)).version
+        theirs = b"one\nbob\nthree\n" if name == "notes.txt" else PICTURE + b"bob"
+        await world.other.write_file(name, theirs)
+        said = await called(tools, "write_file", path=name, content=mine, expected_version=version)
+        assert said.status == "error"
+        assert str(said.content).startswith("EDIT_CONFLICT")
+        assert (world.root / name).read_bytes() == theirs
+
+
+async def test_line_ends_marks_and_encodings_survive(world: World, tools: dict[str, StructuredTool]) -> None:
+    await called(tools, "edit_file", path="crlf.txt", old_string="one\ntwo", new_string="1\n2")
+    await called(tools, "edit_file", path="latin.txt", old_string="th\u00e9", new_string="TH\u00c9")
+    assert (world.root / "crlf.txt").read_bytes() == b"\xef\xbb\xbf1\r\n2\r\nthree"
+    assert (world.root / "latin.txt").read_bytes() == "caf\u00e9\nTH\u00c9\n".encode("latin-1")
+
+
+async def test_a_picture_is_a_block_of_its_own(tools: dict[str, StructuredTool]) -> None:
+    said = await called(tools, "read_file", path="picture.png")
+    blocks = [block for block in said.content_blocks if block["type"] == "image"]
+    assert [base64.b64decode(block["base64"]) for block in blocks] == [PICTURE]
+
+
+async def test_a_cancelled_call_leaves_nothing_locked(world: World, tools: dict[str, StructuredTool]) -> None:
+    task = asyncio.create_task(called(tools, "write_file", path="new.txt", content="new\n"))
+    await asyncio.sleep(0)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert world.files.held_locks() == []
+    assert not (world.root / "new.txt").exists() or (world.root / "new.txt").read_text() == "new\n"
+
+
+async def test_threads_wait_and_the_loop_itself_is_told_to_await(tools: dict[str, StructuredTool]) -> None:
+    said = await asyncio.to_thread(tools["read_file"].invoke, {"path": "notes.txt"})
+    assert said.startswith("one\ntwo\nthree\n")
+    with pytest.raises(RuntimeError, match="await the async twin"):
+        tools["read_file"].invoke({"path": "notes.txt"})
+
+
+async def test_a_closed_workspace_is_told(world: World, tools: dict[str, StructuredTool]) -> None:
+    await world.close()
+    assert str((await called(tools, "read_file", path="notes.txt")).content).startswith("WORKSPACE_GONE")

@@ -1,0 +1,45 @@
+"""Two agents edit one file at once, each by its framework's own edit tool: nobody's edit is lost, and none fails."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+from tests.support.framework_agents import (
+    AGENTS,
+    EDITS_AT_ONCE,
+    MODULES,
+    OURS,
+    ROUNDS,
+    in_one_process,
+    in_two_processes,
+)
+
+ALL = {"edits": ROUNDS * EDITS_AT_ONCE * len(AGENTS), "lost": 0, "refused": 0}
+
+
+@pytest.fixture(params=OURS)
+def framework(request: pytest.FixtureRequest) -> str:
+    name: str = request.param
+    if find_spec(MODULES[name]) is None:
+        pytest.skip(f"{name} is not installed")
+    return name
+
+
+def test_there_are_240_edits() -> None:
+    assert ALL["edits"] == 240
+
+
+async def test_no_edit_is_lost_in_one_process(framework: str, tmp_path: Path) -> None:
+    assert await in_one_process("ours", framework, tmp_path) == ALL
+
+
+async def test_no_edit_is_lost_in_two_processes(framework: str, tmp_path: Path) -> None:
+    assert await in_two_processes("ours", framework, tmp_path) == ALL
+
+
+# What the SDK of OpenAI logs is the point: its edits fail.
+async def test_a_layer_that_only_moves_bytes_loses_edits_or_fails(framework: str, tmp_path: Path) -> None:
+    assert await in_one_process("own", framework, tmp_path) != ALL
