@@ -14,12 +14,13 @@ from filetools.tools.registry import OWN_NAMES
 T = TypeVar("T")
 
 
-def telling(**called: str) -> Callable[[FileToolsError], str]:
+def telling(names: str) -> Callable[[FileToolsError], str]:
     """Return what says an error in the words of a framework: its sentence, a hint, and what is needed to repair the call.
 
     Args:
-        called: What the framework calls our tools, by our names; hints leave out the others.
+        names: Our tools that it has, "read_file list_files=ls", with what it calls them; hints leave out the others.
     """
+    called = {own: name or own for own, _, name in (each.partition("=") for each in names.split())}
     tools = {called[tool.name]: tool for tool in FILE_TOOLS if tool.name in called}
     offered = Offered(tools, OWN_NAMES, Names(called=called))
 
@@ -38,5 +39,7 @@ def wait_on(loop: asyncio.AbstractEventLoop, call: Coroutine[Any, Any, T]) -> T:
     """
     if loop.is_closed() or asyncio._get_running_loop() is loop:
         call.close()
-        raise RuntimeError("The workspace's event loop must run in another thread; on it, await the async twin of this call")
+        raise RuntimeError(
+            "The workspace's event loop must run in another thread; on it, await the async twin of this call"
+        )
     return asyncio.run_coroutine_threadsafe(call, loop).result()

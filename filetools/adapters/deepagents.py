@@ -5,13 +5,13 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Coroutine
 from functools import wraps
-from typing import Any, Concatenate, Final, Literal, ParamSpec, TypeVar
+from typing import Any, Concatenate, Final, ParamSpec, TypeAlias, TypeVar
 
 from filetools.adapters.answering import telling, wait_on
 from filetools.adapters.whole_files import WholeFiles
 from filetools.content import count_lines
 from filetools.distribution import require_extra
-from filetools.errors import FileToolsError, InvalidArgumentError, InvalidPathError, PathTraversalError
+from filetools.errors import FileToolsError, InvalidArgumentError, InvalidPathError
 from filetools.facade import FileToolsFacade
 from filetools.models import Entry
 from filetools.paths.patterns import glob_below
@@ -27,23 +27,15 @@ R = TypeVar("R")
 MOST_FOUND: Final = 10_000
 """Files or lines of one search; with more, its result says that it is truncated."""
 _CODES: Final = {
-    FileNotFoundError: wire.FILE_NOT_FOUND,
-    IsADirectoryError: wire.IS_DIRECTORY,
-    PermissionError: wire.PERMISSION_DENIED,
-    InvalidPathError: wire.INVALID_PATH,
-    PathTraversalError: wire.INVALID_PATH,
-}
-_told = telling(
-    read_file="read_file", write_file="write_file", edit_file="edit_file", list_files="ls", search_files="glob",
-    grep_files="grep", delete_file="delete",
-)  # fmt: skip
+    "FILE_NOT_FOUND": wire.FILE_NOT_FOUND, "IS_A_DIRECTORY": wire.IS_DIRECTORY, "PERMISSION_DENIED": wire.PERMISSION_DENIED,
+    "INVALID_PATH": wire.INVALID_PATH, "PATH_TRAVERSAL": wire.INVALID_PATH,
+}  # fmt: skip
+_told = telling("read_file write_file edit_file list_files=ls search_files=glob grep_files=grep delete_file=delete")
+_Waited: TypeAlias = Callable[Concatenate["FileToolsBackend", P], R]
+_Awaited: TypeAlias = Callable[Concatenate["FileToolsBackend", P], Coroutine[Any, Any, R]]
 
 
-def _twins(
-    kind: Callable[..., R], method: Callable[Concatenate[FileToolsBackend, P], Coroutine[Any, Any, R]]
-) -> tuple[
-    Callable[Concatenate[FileToolsBackend, P], R], Callable[Concatenate[FileToolsBackend, P], Coroutine[Any, Any, R]]
-]:
+def _twins(kind: Callable[..., R], method: _Awaited[P, R]) -> tuple[_Waited[P, R], _Awaited[P, R]]:
     """Return a method that waits and one to await; both return errors as a result of this kind."""
 
     @wraps(method)
@@ -62,8 +54,6 @@ def _twins(
 
 class FileToolsBackend(wire.BackendProtocol):
     """A `BackendProtocol` for one agent; made on the workspace's event loop, lives as long as the workspace is open.
-
-    The methods without "a" before their names are for threads that wait; on the loop itself they raise RuntimeError.
 
     Args:
         files: The agent's own facade: `files.for_actor(…)`.
@@ -120,11 +110,11 @@ class FileToolsBackend(wire.BackendProtocol):
         while True:
             page = await self._files.search_files(glob, path=where, all=is_hidden, limit=1000, cursor=cursor)
             found += [_info(each) for each in page.entries if each.type == "file"]
-            cursor = page.next_cursor
-            if cursor is None or len(found) >= MOST_FOUND:
-                reason: Literal["budget", "unreadable"] = "unreadable" if cursor is None else "budget"
-                is_whole = page.total_is_complete
-                return wire.GlobResult(None, found, not is_whole, None if is_whole else reason)
+            if (cursor := page.next_cursor) is None:
+                reason: wire.GlobTruncationReason | None = None if page.total_is_complete else "unreadable"
+                return wire.GlobResult(None, found, reason is not None, reason)
+            if len(found) >= MOST_FOUND:
+                return wire.GlobResult(None, found, True, "budget")
 
     async def _grep(
         self, pattern: str, path: str | None = None, glob: str | None = None, *, max_count: int | None = None
@@ -148,7 +138,7 @@ class FileToolsBackend(wire.BackendProtocol):
             try:
                 await self._whole.write(_inside(path), content)
             except FileToolsError as error:
-                answer.error = _code(error)
+                answer.error = _CODES.get(error.code) or _told(error)
         return answers
 
     async def _download_files(self, paths: list[str]) -> list[wire.FileDownloadResponse]:
@@ -158,7 +148,7 @@ class FileToolsBackend(wire.BackendProtocol):
             try:
                 answer.content = await self._whole.read(_inside(answer.path))
             except FileToolsError as error:
-                answer.error = _code(error)
+                answer.error = _CODES.get(error.code) or _told(error)
         return answers
 
     ls, als = _twins(wire.LsResult, _ls)
@@ -185,7 +175,3 @@ def _lf(text: str) -> str:
 def _info(entry: Entry) -> wire.FileInfo:
     is_dir = entry.type == "directory"
     return wire.FileInfo(path=f"/{entry.path}/" if is_dir else f"/{entry.path}", is_dir=is_dir, size=entry.size or 0)
-
-
-def _code(error: FileToolsError) -> str:
-    return next((code for kind, code in _CODES.items() if isinstance(error, kind)), _told(error))

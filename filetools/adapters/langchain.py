@@ -43,14 +43,11 @@ def _structured(registry: ToolRegistry, tool: AnyTool, loop: asyncio.AbstractEve
         image = {"type": "image", "base64": seen.media.data, "mime_type": seen.media.mime_type}
         return [{"type": "text", "text": seen.text}, image] if seen.text else [image]
 
-    def wait(**arguments: Any) -> str | list[dict[str, Any]]:
-        return wait_on(loop, call(**arguments))
-
     return StructuredTool(
         name=tool.name,
         description=tool.description,
         args_schema=tool.definition()["input_schema"],
         coroutine=call,
-        func=wait,
+        func=lambda **arguments: wait_on(loop, call(**arguments)),
         handle_tool_error=True,
     )

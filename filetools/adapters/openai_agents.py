@@ -27,23 +27,14 @@ class FileToolsEditor:
     def __init__(self, files: FileToolsFacade) -> None:
         self._tools = APPLY_PATCH.registry(files)
 
-    async def create_file(self, operation: ApplyPatchOperation) -> ApplyPatchResult:
-        """Make a new file."""
-        return await self._apply(operation)
-
-    async def update_file(self, operation: ApplyPatchOperation) -> ApplyPatchResult:
-        """Change what stands in a file now, and move it if the operation says where to."""
-        return await self._apply(operation)
-
-    async def delete_file(self, operation: ApplyPatchOperation) -> ApplyPatchResult:
-        """Delete a file."""
-        return await self._apply(operation)
-
-    async def _apply(self, asked: ApplyPatchOperation) -> ApplyPatchResult:
+    async def apply(self, asked: ApplyPatchOperation) -> ApplyPatchResult:
+        """Make, change, move or delete a file; what cannot be done is a failed result."""
         operation = {"type": asked.type, "path": asked.path, "diff": asked.diff, "move_to": asked.move_to}
         [tool] = self._tools.names()
         seen = self._tools.show(tool, await self._tools.call(tool, {"operation": operation}))
         return ApplyPatchResult(status="failed" if seen.is_error else "completed", output=seen.text)
+
+    create_file = update_file = delete_file = apply
 
 
 def function_tools(files: FileToolsFacade, wanted: Iterable[str] = ("core",)) -> list[FunctionTool]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import posixpath
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Final
 
 from filetools.adapters.answering import telling
 from filetools.adapters.whole_files import WholeFiles
@@ -17,13 +16,9 @@ require_extra("pydantic-ai", __name__, "pydantic_ai")
 
 from pydantic_ai.workspaces import FileEntry, WorkspaceError, WorkspaceRef, WorkspaceUnavailableError
 
-_BUILTIN: Final = (
-    FileNotFoundError, FileExistsError, IsADirectoryError, NotADirectoryError, PermissionError, ValueError, OSError,
-)  # fmt: skip
 _told = telling(
-    read_file="read_file", write_file="write_file", edit_file="edit_file", list_files="list_directory",
-    search_files="find_files", grep_files="search_files",
-)  # fmt: skip
+    "read_file write_file edit_file list_files=list_directory search_files=find_files grep_files=search_files"
+)
 
 
 class FileToolsWorkspace:
@@ -112,5 +107,6 @@ def _in_their_words() -> Iterator[None]:
     except WorkspaceGoneError as error:
         raise WorkspaceUnavailableError(_told(error)) from None
     except FileToolsError as error:
-        kind = next((each for each in _BUILTIN if issubclass(type(error), each)), WorkspaceError)
+        kinds = (each for each in type(error).__mro__ if each.__module__ == "builtins")
+        kind = next((each for each in kinds if issubclass(each, OSError | ValueError)), WorkspaceError)
         raise kind(_told(error)) from None

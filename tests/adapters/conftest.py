@@ -43,5 +43,5 @@ async def world(tmp_path: Path) -> AsyncIterator[World]:
     (tmp_path / "large.txt").write_bytes(b"x" * LARGE_BYTES)
     async with AsyncExitStack() as closing:
         files = await closing.enter_async_context(filetools.open(tmp_path))
-        agents = [files.for_actor(filetools.Actor(kind="agent", id=name)) for name in ("alice", "bob")]
-        yield World(tmp_path, *agents, closing)
+        alice, bob = (files.for_actor(filetools.Actor(kind="agent", id=name)) for name in ("alice", "bob"))
+        yield World(tmp_path, alice, bob, closing)

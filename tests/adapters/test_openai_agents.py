@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -47,7 +46,7 @@ async def run(tools: list[Any], *calls: Any) -> list[dict[str, Any]]:
     model = ScriptedModel([*([call] for call in calls), [assistant_message("done")]])
     result = await Runner.run(Agent(name="agent", model=model, tools=tools), "Go.")
     model.assert_complete()
-    return [dict(item.raw_item) for item in result.new_items if isinstance(item, ToolCallOutputItem)]  # type: ignore[arg-type]
+    return [dict(item.raw_item) for item in result.new_items if isinstance(item, ToolCallOutputItem)]
 
 
 def patch(number: int, **operation: Any) -> Any:
@@ -192,8 +191,12 @@ class TestFunctionTools:
         said = await run(
             list(function_tools(world.files)),
             function_call("read_file", {"path": "notes.txt"}, call_id="call-1"),
-            function_call("edit_file", {"path": "notes.txt", "old_string": "two", "new_string": "TWO"}, call_id="call-2"),
-            function_call("edit_file", {"path": "twice.txt", "old_string": "same", "new_string": "x"}, call_id="call-3"),
+            function_call(
+                "edit_file", {"path": "notes.txt", "old_string": "two", "new_string": "TWO"}, call_id="call-2"
+            ),
+            function_call(
+                "edit_file", {"path": "twice.txt", "old_string": "same", "new_string": "x"}, call_id="call-3"
+            ),
             function_call("read_file", {"path": "missing.txt"}, call_id="call-4"),
             function_call("read_file", {"path": "large.txt"}, call_id="call-5"),
         )

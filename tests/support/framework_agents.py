@@ -210,7 +210,7 @@ async def edit_rounds(edit: Edit, agent: str) -> dict[str, list[str]]:
         old, new = line(turn, editor)
         try:
             await edit(FILE, old, new)
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001 - whatever a framework raises of a refusal
             said["refused"].append(f"{type(error).__name__}: {error}")
         else:
             said["acknowledged"].append(new)
@@ -264,10 +264,11 @@ async def _alone(layer: str, framework: str, root: Path, agent: str) -> dict[str
 
 
 async def _when_told(edit: Edit, agent: str) -> dict[str, list[str]]:
-    print("ready", flush=True)
+    print("ready", flush=True)  # noqa: T201 - to the process that started this one
     await asyncio.to_thread(sys.stdin.readline)
     return await edit_rounds(edit, agent)
 
 
 if __name__ == "__main__":
-    print(json.dumps(asyncio.run(_alone(sys.argv[1], sys.argv[2], Path(sys.argv[3]), sys.argv[4]))))
+    answers = asyncio.run(_alone(sys.argv[1], sys.argv[2], Path(sys.argv[3]), sys.argv[4]))
+    print(json.dumps(answers))  # noqa: T201 - to the process that started this one

@@ -17,7 +17,7 @@ from filetools.servers.mcp.callers import Callers, Request
 from filetools.servers.mcp.calls import Calls
 from filetools.servers.mcp.notices import Notices
 from filetools.servers.mcp.options import DoorOptions
-from filetools.servers.mcp.resources import Resources
+from filetools.servers.mcp.resources import SKILLS, DirectoryParams, Resources
 from filetools.servers.mcp.sealing import KEY_FILE, Sealing
 from filetools.tools import CallLog
 
@@ -67,6 +67,9 @@ class Door:
             get_tool_input_schema=self._calls.input_schema,
         )
         self.server.add_request_handler("server/discover", wire.RequestParams, self._discover)
+        self.server.add_request_handler("resources/directory/read", DirectoryParams, resources.read_directory)
+        self.server.add_request_handler("skills/list", wire.PaginatedRequestParams, resources.list_skills)
+        self.server.add_request_handler("skills/get", DirectoryParams, resources.get_skill)
         key = own_token(files.state_directory, KEY_FILE)
         self.server.middleware.append(Sealing(key, callers.principal, self.server.name))
 
@@ -76,7 +79,8 @@ class Door:
         return self.server.create_initialization_options(NotificationOptions(resources_changed=True))
 
     async def _discover(self, request: Request, given: wire.RequestParams) -> wire.DiscoverResult:
-        capabilities = self.server.get_capabilities(protocol_version=request.protocol_version)
+        extensions = {SKILLS: {"directoryRead": True}}
+        capabilities = self.server.get_capabilities(protocol_version=request.protocol_version, extensions=extensions)
         # The SDK promises notices of every list once streams of notices are served; only that of resources changes.
         for fixed in (capabilities.tools, capabilities.prompts):
             if fixed is not None:

@@ -19,7 +19,7 @@ _MISSING: Final = frozenset(
         "PATH_TRAVERSAL", "PATH_TOO_LONG", "SYMLINK_NOT_ALLOWED", "SYMLINK_ESCAPE",
     )
 )  # fmt: skip
-_ARGUMENTS: Final = frozenset(("INVALID_ARGUMENT", "FILE_TOO_LARGE", "NOT_A_REGULAR_FILE"))
+_ARGUMENTS: Final = frozenset(("INVALID_ARGUMENT", "FILE_TOO_LARGE", "NOT_A_DIRECTORY", "NOT_A_REGULAR_FILE"))
 
 
 def protocol_error(error: FileToolsError, protocol_version: str, uri: str | None = None) -> MCPError:

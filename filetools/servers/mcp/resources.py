@@ -6,6 +6,7 @@ import mimetypes
 from typing import Any, Final
 
 import mcp_types as wire
+from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from filetools.app import FileToolsFacade
 from filetools.errors import FileToolsError, InvalidPathError, PathIsDirectoryError
@@ -41,6 +42,16 @@ _TEMPLATES: Final = wire.ListResourceTemplatesResult(
         ),
     ]
 )
+
+
+SKILLS: Final = "io.modelcontextprotocol/skills"
+"""The extension that has `resources/directory/read`, which is about folders of any sort."""
+
+
+class DirectoryParams(wire.PaginatedRequestParams):
+    """Which folder is read."""
+
+    uri: str
 
 
 class Resources:
@@ -82,6 +93,30 @@ class Resources:
         except FileToolsError as error:
             raise protocol_error(error, request.protocol_version, given.uri) from error
         return wire.ReadResourceResult(contents=[contents])
+
+    async def read_directory(self, request: Request, given: DirectoryParams) -> wire.ListResourcesResult:
+        """Return one page of what is in a folder.
+
+        Source: the extension's specification; whatever is no folder is an argument that is wrong, also in earlier revisions.
+        """
+        try:
+            address = parse_address(given.uri, self._root)
+            if address.kind != "file":
+                raise InvalidPathError(given.uri, "it is no folder")
+            files = self._callers.files(request)
+            page = await files.list_files(address.name, limit=PAGE_ENTRIES, cursor=given.cursor)
+        except FileToolsError as error:
+            raise protocol_error(error, MODERN_PROTOCOL_VERSIONS[-1], given.uri) from error
+        resources = [_described(entry) for entry in page.entries if entry.addressable is not False]
+        return wire.ListResourcesResult(resources=resources, next_cursor=page.next_cursor)
+
+    async def list_skills(self, request: Request, given: wire.PaginatedRequestParams) -> dict[str, Any]:
+        """Return that there are no skills: who has the extension must say so."""
+        return {"skills": [], **wire.CacheableResult().model_dump(by_alias=True, exclude_none=True)}
+
+    async def get_skill(self, request: Request, given: DirectoryParams) -> dict[str, Any]:
+        """Refuse: there are no skills."""
+        raise protocol_error(InvalidPathError(given.uri, "it is no skill"), MODERN_PROTOCOL_VERSIONS[-1], given.uri)
 
     async def complete(self, request: Request, given: wire.CompleteRequestParams) -> wire.CompleteResult:
         """Return paths that begin with what was typed; the other variables of our addresses cannot be guessed."""

@@ -140,7 +140,9 @@ def _updated(operation: Operation, lines: Sequence[str]) -> str:
 
 def _whole(operation: Operation, patch: str) -> str:
     files = parse_patch(patch)
-    if [(file.kind, file.path, file.move_to) for file in files] != [(_KINDS[operation.type], operation.path, operation.move_to)]:
+    if [(file.kind, file.path, file.move_to) for file in files] != [
+        (_KINDS[operation.type], operation.path, operation.move_to)
+    ]:
         raise InvalidArgumentError("The diff of an operation is about other files than its path", path=operation.path)
     return patch
 

@@ -2,8 +2,11 @@ from __future__ import annotations
 
 import base64
 from pathlib import Path
+from typing import Any, Literal
 
+import mcp_types as wire
 import pytest
+from mcp import Client
 from mcp_types import INVALID_PARAMS, BlobResourceContents, ResourceTemplateReference, TextResourceContents
 
 from filetools.content import version_of
@@ -143,3 +146,79 @@ async def test_at_most_a_hundred_completions_are_given(root: Path) -> None:
     async with opened_door(root) as (client, _):
         completion = (await client.complete(FILE_TEMPLATE, {"name": "path", "value": "f"})).completion
     assert (len(completion.values), completion.has_more) == (100, True)
+
+
+class SkillsResult(wire.PaginatedResult, wire.CacheableResult):
+    """The extension's `ListSkillsResult`, of which nothing but its list matters here."""
+
+    result_type: Literal["complete"]
+    skills: list[dict[str, Any]]
+
+
+class DirectoryResult(wire.PaginatedResult):
+    """The extension's `ReadResourceDirectoryResult`."""
+
+    result_type: Literal["complete"]
+    resources: list[wire.Resource]
+
+
+async def directory(client: Client, uri: str, **more: Any) -> DirectoryResult:
+    request = wire.Request[dict[str, Any], str](method="resources/directory/read", params={"uri": uri, **more})
+    result: DirectoryResult = await client.session.send_request(request, DirectoryResult)
+    return result
+
+
+async def test_a_folder_is_read_as_the_extension_has_it(root: Path) -> None:
+    (root / ".hidden").touch()
+    async with opened_door(root) as (client, _):
+        found = await directory(client, "filetools:///files/")
+        assert client.server_capabilities.extensions == {"io.modelcontextprotocol/skills": {"directoryRead": True}}
+        below = await directory(client, "filetools:///files/src")
+    assert {each.uri: (each.name, each.mime_type) for each in found.resources} == {
+        "filetools:///files/src": ("src", "inode/directory"),
+        "filetools:///files/.hidden": (".hidden", None),
+        "filetools:///files/notes.md": ("notes.md", "text/markdown"),
+    }
+    assert [(each.uri, each.size) for each in below.resources] == [("filetools:///files/src/app.py", 14)]
+
+
+async def test_a_folder_of_the_machine_and_an_empty_one_are_read(root: Path) -> None:
+    (root / "empty").mkdir()
+    async with opened_door(root, file_root=root) as (client, _):
+        assert (await directory(client, (root / "empty").as_uri())).resources == []
+        assert len((await directory(client, root.as_uri())).resources) == 3
+
+
+async def test_a_large_folder_is_read_in_pages(root: Path) -> None:
+    (root / "many").mkdir()
+    for number in range(700):
+        (root / "many" / f"{number}.txt").touch()
+    async with opened_door(root) as (client, _):
+        first = await directory(client, "filetools:///files/many")
+        second = await directory(client, "filetools:///files/many", cursor=first.next_cursor)
+        await refused(INVALID_PARAMS, directory(client, "filetools:///files/many", cursor="nonsense"))
+    assert (len(first.resources), len(second.resources), second.next_cursor) == (500, 200, None)
+
+
+@pytest.mark.parametrize("mode", ERAS)
+@pytest.mark.parametrize(
+    "uri",
+    [
+        "filetools:///files/notes.md", "filetools:///files/nope", "filetools:///files/../up", "filetools:///buffers/x",
+        "filetools:///versions/" + "0" * 64, "file:///etc", "nonsense:///a",
+    ],
+)  # fmt: skip
+async def test_what_is_no_folder_is_a_wrong_argument(root: Path, mode: str, uri: str) -> None:
+    async with opened_door(root, mode) as (client, _):
+        error = await refused(INVALID_PARAMS, directory(client, uri))
+    assert error.data["uri"] == uri
+
+
+async def test_there_are_no_skills_and_the_server_says_so(root: Path) -> None:
+    async with opened_door(root) as (client, _):
+        listed = await client.session.send_request(
+            wire.Request[dict[str, Any], str](method="skills/list", params={}), SkillsResult
+        )
+        assert listed.skills == []
+        get = wire.Request[dict[str, Any], str](method="skills/get", params={"uri": "skill://x/SKILL.md"})
+        await refused(INVALID_PARAMS, client.session.send_request(get, SkillsResult))
