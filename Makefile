@@ -4,16 +4,18 @@ SHELL := /bin/bash
 PYTHON ?= python3
 VENV := .venv
 PEERS := .venv-peers
+FRAMEWORKS := .venv-frameworks
 ORACLE := $(VENV)/oracle
 BIN := $(VENV)/bin
 # Twice as many as the cores of a small machine: many tests wait for disks and for other processes.
 JOBS ?= 4
 
 # A folder of its own for temporary files: runs side by side would tidy away each other's, and fail by that.
-PYTEST = root=$$(mktemp -d) && trap 'rm -rf "$$root"' EXIT && PYTEST_DEBUG_TEMPROOT=$$root $(BIN)/python -m pytest
+TEMPORARY = root=$$(mktemp -d) && trap 'rm -rf "$$root"' EXIT && export PYTEST_DEBUG_TEMPROOT=$$root
+PYTEST = $(TEMPORARY) && $(BIN)/python -m pytest
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint bench bench-peers long conformance oracle page soak reference picture site clean
+.PHONY: help demo test lint bench bench-peers bench-adapters long conformance frameworks oracle page soak reference picture site clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /  \1\t/p' $(MAKEFILE_LIST) | expand -t 14
@@ -36,6 +38,9 @@ bench: $(VENV)/.installed-dev $(VENV)/.installed-bench ## every goal of performa
 bench-peers: $(PEERS)/.installed ## edits lost, files torn and times of calls: ours, and other file layers for agents
 	@export FILETOOLS_NPM=$(PEERS)/npm PATH="$(CURDIR)/$(PEERS)/bin:$$PATH" && $(PEERS)/bin/python -m benchmarks.compare_peers
 
+bench-adapters: $(FRAMEWORKS)/.installed ## reads and writes of frameworks for agents over ours; edits lost, over ours and over their own files
+	@$(FRAMEWORKS)/bin/python -m benchmarks.bench_adapters
+
 soak: $(VENV)/.installed-dev ## the long doses: hours
 	@export FILETOOLS_DOSE=100 FILETOOLS_KILL_ROUNDS=5000 && $(PYTEST) --timeout=36000
 
@@ -51,6 +56,11 @@ conformance: $(VENV)/.installed-dev ## the official suite and inspector of MCP a
 	@$(BIN)/python -m tests.support.node
 	@export FILETOOLS_CONFORMANCE=1 && $(PYTEST) tests/servers/mcp/test_conformance.py tests/servers/mcp/test_inspector.py \
 	  tests/servers/mcp/test_file_server.py
+
+frameworks: $(FRAMEWORKS)/.installed ## the adapters in an environment with the frameworks: their suites, types, demo, guides
+	@$(FRAMEWORKS)/bin/python -m mypy filetools/adapters tests/adapters
+	@$(TEMPORARY) && $(FRAMEWORKS)/bin/python -m pytest -n $(JOBS) --dist worksteal tests/adapters tests/cli/demo/test_frameworks.py
+	@$(FRAMEWORKS)/bin/filetools demo --only frameworks
 
 oracle: $(ORACLE)/.installed ## our reading of session logs against that of their writer's own library
 	@export FILETOOLS_ORACLE=$(ORACLE) && $(PYTEST) tests/sessions/test_oracle.py
@@ -72,7 +82,7 @@ site: $(VENV)/.installed-docs ## build the site from docs/ into site/, every war
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --clean
 
 clean: ## remove the environments and all caches
-	rm -rf $(VENV) $(PEERS) site .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(PEERS) $(FRAMEWORKS) site .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find filetools tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(VENV)/.made:
@@ -109,4 +119,11 @@ $(PEERS)/.installed: pyproject.toml
 	$(PYTHON) -m venv $(PEERS)
 	$(PEERS)/bin/python -m pip install --quiet --upgrade pip
 	$(PEERS)/bin/python -m pip install --quiet --editable '.[mcp,search]' matplotlib
+	@touch $@
+
+# Of its own, too: together the frameworks are as large as all the rest, and one day may ask for other versions.
+$(FRAMEWORKS)/.installed: pyproject.toml
+	$(PYTHON) -m venv $(FRAMEWORKS)
+	$(FRAMEWORKS)/bin/python -m pip install --quiet --upgrade pip
+	$(FRAMEWORKS)/bin/python -m pip install --quiet --editable '.[frameworks]'
 	@touch $@

@@ -14,6 +14,7 @@ from rich.text import Text
 
 from filetools.cli.demo.audience import page_of
 from filetools.cli.demo.evidence import Finding, findings, gather
+from filetools.cli.demo.frameworks import play_frameworks
 from filetools.cli.demo.history import play_history
 from filetools.cli.demo.large import play_large
 from filetools.cli.demo.readers import Reader
@@ -33,6 +34,7 @@ ALONE: Final = {
     "large": lambda: asyncio.run(play_large()),
     "run": play_run,
     "history": play_history,
+    "frameworks": play_frameworks,
 }
 """The scenes that have a folder of their own and are played alone."""
 
