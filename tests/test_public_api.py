@@ -141,6 +141,15 @@ def test_importing_filetools_imports_no_extra(tmp_path: Path) -> None:
     assert loaded & (extra_names() | {"pytest", "hypothesis", "pydantic"}) == set()
 
 
+def test_importing_filetools_imports_no_adapter(tmp_path: Path) -> None:
+    program = """
+import json, sys, filetools
+filetools.open, filetools.open_sync
+print(json.dumps([name for name in sys.modules if name.startswith("filetools.adapters")]))
+"""
+    assert run_python(program, tmp_path) == []
+
+
 def test_filetools_works_without_any_extra(tmp_path: Path) -> None:
     """A finder that refuses every extra stands in for an installation that has none."""
     program = f"""
@@ -186,7 +195,17 @@ print(json.dumps(lacking))
     install = "pip install 'agent-filetools[{}]'".format
     cli = [f"filetools.cli needs the package 'typer': {install('cli')}", "typer"]
     mcp = [f"filetools.servers.mcp needs the package 'mcp': {install('mcp')}", "mcp"]
+    adapters = {
+        f"filetools.adapters.{module}": [
+            f"filetools.adapters.{module} needs the package {package!r}: {install(module.replace('_', '-'))}", package,
+        ]
+        for module, package in (
+            ("deepagents", "deepagents"), ("langchain", "langchain_core"), ("openai_agents", "agents"),
+            ("pydantic_ai", "pydantic_ai"),
+        )
+    }  # fmt: skip
     assert run_python(program, tmp_path) == {
+        **adapters,
         "filetools.cli": cli,
         "filetools.cli.commands.reading": cli,
         "filetools.servers.http": [

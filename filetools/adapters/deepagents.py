@@ -9,7 +9,6 @@ from typing import Any, Concatenate, Final, ParamSpec, TypeAlias, TypeVar
 
 from filetools.adapters.answering import telling, wait_on
 from filetools.adapters.whole_files import WholeFiles
-from filetools.content import count_lines
 from filetools.distribution import require_extra
 from filetools.errors import FileToolsError, InvalidArgumentError, InvalidPathError
 from filetools.facade import FileToolsFacade
@@ -76,14 +75,13 @@ class FileToolsBackend(wire.BackendProtocol):
         except InvalidArgumentError:  # the numbers are in range, so it has no lines
             whole = await self._files.read_file(path)
             return wire.ReadResult(file_data=wire.FileData(content=whole.content, encoding=whole.encoding))
-        lines = count_lines(found.content)
-        if not lines and found.total_lines:
+        end = (found.total_lines or 0) if found.next_offset is None else found.next_offset - 1
+        if end <= offset and found.total_lines:
             return wire.ReadResult(error=f"Line offset {offset} exceeds file length ({found.total_lines} lines)")
-        if lines and not limit:
+        if end > offset and not limit:
             return wire.ReadResult(file_data=wire.FileData(content="", encoding="utf-8"), no_lines_requested=True)
-        data, end = wire.FileData(content=_lf(found.content), encoding="utf-8"), offset + lines
-        window = (found.total_lines, offset + 1, end, end if found.truncated else None) if lines else ()
-        return wire.ReadResult(None, data, *window)
+        window = (found.total_lines, offset + 1, end, end if found.truncated else None) if end > offset else ()
+        return wire.ReadResult(None, wire.FileData(content=_lf(found.content), encoding="utf-8"), *window)
 
     async def _write(self, file_path: str, content: str) -> wire.WriteResult:
         """Write a whole file, merged with what others wrote since this agent read all of it."""
@@ -169,7 +167,7 @@ def _inside(path: str | None) -> str:
 
 
 def _lf(text: str) -> str:
-    return text.replace("\r\n", "\n").replace("\r", "\n")
+    return text.replace("\r\n", "\n").replace("\r", "\n") if "\r" in text else text
 
 
 def _info(entry: Entry) -> wire.FileInfo:

@@ -58,7 +58,7 @@ def workspace(world: World) -> FileToolsWorkspace:
 
 @pytest.fixture
 def at(world: World) -> Callable[[str], str]:
-    return lambda name: str(world.root / name)
+    return lambda name: name if name.startswith("/") else f"{world.root}/{name}"
 
 
 At = Callable[[str], str]
@@ -72,7 +72,8 @@ async def test_it_is_what_the_framework_asks_for(workspace: FileToolsWorkspace) 
 @pytest.mark.parametrize(
     ("name", "kind", "words"),
     [
-        ("../outside.txt", ValueError, "ABSOLUTE_PATH"),
+        ("../outside.txt", ValueError, "PATH_TRAVERSAL"),
+        ("/outside.txt", ValueError, "ABSOLUTE_PATH"),
         ("missing.txt", FileNotFoundError, "Check the path with list_directory or find_files."),
         ("folder", IsADirectoryError, "list_directory shows what is there"),
         ("notes.txt/below", NotADirectoryError, "NOT_A_DIRECTORY"),

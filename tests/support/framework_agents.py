@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
 import sys
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -84,6 +85,7 @@ def openai_agents(editor: Any) -> Edit:
     from openai.types.responses import ResponseApplyPatchToolCall
 
     set_tracing_disabled(True)
+    logging.getLogger("openai.agents").setLevel(logging.CRITICAL)  # it logs each patch that does not fit
 
     async def edit(path: str, old: str, new: str) -> None:
         diff = f"@@\n-{old}+{new}"
