@@ -59,11 +59,12 @@ conformance: $(VENV)/.installed-dev ## the official suite and inspector of MCP a
 
 frameworks: $(FRAMEWORKS)/.installed ## the adapters in an environment with the frameworks: their suites, types, demo, guides
 	@$(FRAMEWORKS)/bin/python -m mypy filetools/adapters tests/adapters
-	@$(TEMPORARY) && $(FRAMEWORKS)/bin/python -m pytest -n $(JOBS) --dist worksteal tests/adapters tests/cli/demo/test_frameworks.py
+	@$(TEMPORARY) && $(FRAMEWORKS)/bin/python -m pytest -n $(JOBS) --dist worksteal tests/adapters tests/cli/demo/test_frameworks.py \
+	  tests/test_recipes.py tests/test_docs.py -k "not test_docs or guide"
 	@$(FRAMEWORKS)/bin/filetools demo --only frameworks
 
 oracle: $(ORACLE)/.installed ## our reading of session logs against that of their writer's own library
-	@export FILETOOLS_ORACLE=$(ORACLE) && $(PYTEST) tests/sessions/test_oracle.py
+	@export FILETOOLS_ORACLE=$(ORACLE) && $(PYTEST) tests/sessions/test_oracle.py tests/test_recipes.py
 
 # Two at a time: each has a browser and a server of its own.
 page: $(VENV)/.installed-dev ## the editor page in a real browser (Chromium, which the system brings)

@@ -21,6 +21,13 @@ from tests.support.terminal import Server
 
 DOCS = REPOSITORY / "docs"
 DOCUMENTS = [REPOSITORY / "README.md", *sorted(DOCS.rglob("*.md"))]
+FRAMEWORKS = {
+    "docs/guide/pydantic-ai.md": "pydantic_ai",
+    "docs/guide/deepagents.md": "deepagents",
+    "docs/guide/langchain.md": "langchain_core",
+    "docs/guide/openai-agents.md": "agents",
+}
+"""Pages whose examples need a framework, which `make frameworks` installs."""
 GUIDES = [
     "README.md",
     "docs/guide/agent-author.md",
@@ -28,6 +35,7 @@ GUIDES = [
     "docs/guide/let-an-agent-loose.md",
     "docs/guide/operator.md",
     "docs/guide/recipes.md",
+    *FRAMEWORKS,
     "docs/embedding.md",
     "docs/events.md",
     "docs/descriptors.md",
@@ -91,6 +99,8 @@ def test_dots_stand_for_any_text_and_a_line_of_them_for_any_lines() -> None:
 def test_the_examples_of_a_page_run_and_print_what_it_says(
     path: Path, tmp_path: Path, shell: Shell, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    if (framework := FRAMEWORKS.get(named(path))) is not None:
+        pytest.importorskip(framework)
     monkeypatch.chdir(tmp_path)
     run_page(path.read_text(encoding="utf-8"), tmp_path, shell)
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from filetools.errors import InvalidArgumentError
-from filetools.paths.patterns import Glob, compile_patterns, is_glob, parse_patterns
+from filetools.paths.patterns import Glob, compile_patterns, glob_below, is_glob, parse_patterns
 from filetools.settings import DEFAULT_EXCLUDES
 
 
@@ -187,3 +187,27 @@ def test_runaway_patterns_stay_linear(pattern: str, path: str) -> None:
         started = time.process_time()
         assert not matches(path)
         assert time.process_time() - started < 0.1
+
+
+@pytest.mark.parametrize(
+    ("folder", "pattern", "expected"),
+    [
+        ("", "*.py", "*.py"),
+        ("src", "*.py", "*.py"),
+        ("src", "/*.py", "src/*.py"),
+        ("src", "./a/*.py", "src/a/*.py"),
+        ("", "/*.py", "/*.py"),
+        ("", "src/**/*.py", "/src/**/*.py"),
+        ("a[1]", "b/*", "a[[]1]/b/*"),
+        ("", "app.py", "[a]pp.py"),
+        ("src", "b/app.py", "[s]rc/b/app.py"),
+    ],
+)
+def test_a_pattern_of_a_folder_becomes_one_from_the_root(folder: str, pattern: str, expected: str) -> None:
+    assert glob_below(folder, pattern) == expected
+    assert is_glob(expected)
+
+
+def test_a_pattern_of_a_folder_cannot_lead_out_of_it() -> None:
+    with pytest.raises(InvalidArgumentError):
+        glob_below("src", "../*.py")

@@ -63,6 +63,9 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
         "about other files",
     ),
     ({"type": "delete_file", "path": "no.py"}, "FILE_NOT_FOUND"),
+    ({"type": "delete_file", "path": "app.py", "move_to": "b.py"}, "Only update_file takes move_to"),
+    ({"type": "update_file", "path": "app.py", "diff": "@@\n-def f():\n+def h():\n", "move_to": "../b.py"}, "PATH_TRAVERSAL"),
+    ({"type": "update_file", "path": "app.py", "diff": "@@\n-def f():\n+def h():\n", "move_to": "a\nb"}, "control"),
 ]  # fmt: skip
 
 
@@ -176,3 +179,12 @@ async def test_patches_of_two_sessions_are_both_there_and_a_stale_one_fails(
 
 def test_the_definition_is_what_the_sdk_sends() -> None:
     assert TypeAdapter(ApplyPatchToolParam).validate_python(APPLY_PATCH.hosted, strict=True) == APPLY_PATCH.hosted
+
+
+@pytest.mark.parametrize("head", ["@@", "@@ -1,2 +1,2 @@"])
+async def test_an_operation_changes_and_moves_a_file_at_once(session: Session, tmp_path: Path, head: str) -> None:
+    operation = {"type": "update_file", "path": "app.py", "diff": f"{head}\n-def f():\n+def h():\n     return 1\n"}
+    envelope = await session.tools.call("apply_patch", {"operation": operation | {"move_to": "lib/app.py"}})
+    assert envelope["success"], envelope
+    assert not (tmp_path / "app.py").exists()
+    assert (tmp_path / "lib" / "app.py").read_text() == OLD.replace("def f", "def h")
