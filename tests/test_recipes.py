@@ -48,4 +48,4 @@ def test_what_an_editor_hands_an_agent_is_what_the_agent_client_protocol_takes()
     [server] = request.mcp_servers
     assert (server.command, server.args) == ("filetools", ["mcp", "/path/to/project"])
     capabilities = schema.FileSystemCapabilities.model_validate({"readTextFile": False, "writeTextFile": False})
-    assert not (capabilities.read_text_file or capabilities.write_text_file)
+    assert (capabilities.read_text_file, capabilities.write_text_file) == (False, False)
