@@ -21,7 +21,6 @@ from types import SimpleNamespace
 from typing import Any, Final
 
 import filetools
-from benchmarks import machine
 from benchmarks.measure import Act, compared, dose, interleaved, print_heading, publish, settle, text_of
 from filetools.distribution import installed_version
 from filetools.facade import FileToolsFacade
@@ -53,7 +52,7 @@ def main() -> None:
     for name in present:
         for size in SIZES:
             asyncio.run(_costs(name, size, dose(7)))
-    print(f"\nedits lost, {datetime.now(UTC):%Y-%m-%d}, {machine.facts()}")
+    print(f"\nedits lost, {datetime.now(UTC):%Y-%m-%d}, filetools {installed_version()}")
     print(f"{'':<52} {'':<5} {'one process':>31} {'two processes':>31}")
     for name in present:
         versions = ", ".join(f"{each} {installed_version(each)}" for each in PACKAGES[name])
