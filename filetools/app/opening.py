@@ -259,9 +259,7 @@ class Opening:
             tracker=ReadTracker(journal),
             documents=Documents(journal),
             crew=crew,
-            names=KnownNames(
-                journal, lambda path: workspace.key(WorkspacePath(path)), _left_out_of_looks(store, settings)
-            ),
+            names=KnownNames(journal, workspace.key, _left_out_of_looks(store, settings)),
         )
 
     def _open_journal(self, directory: Path, settings: Settings, durability: Durability, bell: Bell) -> Journal:

@@ -30,7 +30,6 @@ from filetools.facade.runner import Runner
 from filetools.facade.session_checkpoints import SessionCheckpoints
 from filetools.facade.syncer import sync_files
 from filetools.facade.told import Told
-from filetools.paths import WorkspacePath
 from filetools.paths.patterns import ExcludeRules, compile_patterns
 from filetools.sync import recover
 
@@ -163,7 +162,7 @@ class Clerk:
     def _note_documents(self, records: Sequence[ChangeRecord]) -> None:
         """Have the open documents of changed files follow them."""
         if self._parts.documents.open_keys:
-            keys = {self._parts.workspace.key(WorkspacePath(record.path)) for record in records}
+            keys = {self._parts.workspace.key(record.path) for record in records}
             self._followed |= keys & self._parts.documents.open_keys
             if self._followed:
                 self._follow_due.set()

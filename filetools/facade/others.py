@@ -9,7 +9,6 @@ from typing import Final
 
 from filetools.facade.parts import Parts
 from filetools.models import ChangeRecord, RecordState
-from filetools.paths import WorkspacePath
 
 FOLLOWED_RECORDS: Final = 1000
 
@@ -89,4 +88,4 @@ class OthersChanges:
 
     def _concerns(self, record: ChangeRecord, keys: Collection[str]) -> bool:
         paths = (record.path, record.old_path or record.path)
-        return any(self._parts.workspace.key(WorkspacePath(path)) in keys for path in paths)
+        return any(self._parts.workspace.key(path) in keys for path in paths)

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from filetools.errors import FileToolsError
 from filetools.facade.parts import Parts
-from filetools.paths import ROOT, WorkspacePath
+from filetools.paths import ROOT
 from filetools.paths.patterns import ExcludeRules
 from filetools.search import walk_tree
 from filetools.watch import Hint
@@ -42,5 +42,5 @@ def rescan(parts: Parts, rules: ExcludeRules, since_ns: int) -> Iterator[Hint]:
         if known not in seen:
             yield Hint("deleted", known, is_directory=is_directory)
     for known, _ in parts.journal.heads_below(""):
-        if parts.workspace.key(WorkspacePath(known)) not in seen:
+        if parts.workspace.key(known) not in seen:
             yield Hint("deleted", known)

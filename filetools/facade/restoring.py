@@ -93,7 +93,7 @@ def require_known(target: Target, name: str, key: Callable[[WorkspacePath], str]
 def _came_since(parts: Parts, number: int, key: str) -> bool:
     """Whether the first record of a path after another one says that it came to be there."""
     first = next(iter(parts.journal.records(number, key=key, limit=1)), None)
-    if first is None or parts.workspace.key(WorkspacePath(first.path)) != key:
+    if first is None or parts.workspace.key(first.path) != key:
         return False
     return first.operation in (Operation.CREATE, Operation.MOVE)
 

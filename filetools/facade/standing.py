@@ -27,7 +27,7 @@ class StandingTree:
 
     def key(self, path: str) -> str:
         """Return the lock key of a path."""
-        return self.parts.workspace.key(WorkspacePath(path))
+        return self.parts.workspace.key(path)
 
     def at(self, path: str) -> Node | None:
         """Return what stands at a path."""

@@ -113,7 +113,7 @@ class Told:
             return False
 
     def _key(self, path: str) -> str:
-        return self._parts.workspace.key(WorkspacePath(path))
+        return self._parts.workspace.key(path)
 
 
 def _standing_after(record: ChangeRecord) -> _Standing | None:

@@ -100,7 +100,7 @@ def diff_tree(parts: Parts, actor: Actor, old: TreeState, new: TreeState, option
 
 def _differences(parts: Parts, old: TreeState, new: TreeState) -> list[Difference]:
     def key_of(path: str) -> str:
-        return parts.workspace.key(WorkspacePath(path))
+        return parts.workspace.key(path)
 
     first, last = (old, new) if new.checkpoint is None or old.number <= new.number else (new, old)
     records = changes_after(parts.journal.history, first.number)[::-1]

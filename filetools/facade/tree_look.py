@@ -301,7 +301,7 @@ class _Comparison:
         return bool(self._inside(self._old, origin.path) & self._inside(self._seen.rows, row.path))
 
     def _inside(self, rows: Mapping[str, IndexRow], folder: str) -> set[tuple[str, tuple[int, int] | None]]:
-        prefix = f"{self._parts.workspace.key(WorkspacePath(folder))}/"
+        prefix = f"{self._parts.workspace.key(folder)}/"
         inside = ((key[len(prefix) :], row) for key, row in rows.items() if key.startswith(prefix))
         return {(name, _inode(row)) for name, row in inside if "/" not in name}
 
@@ -367,7 +367,7 @@ class _Comparison:
     def _remembered(self, folders: dict[str, Folder], rows: dict[str, IndexRow]) -> Memory:
         """Return what the next look may rely on; of what is not settled that is nothing."""
         paths = (path for hint in self._seen.hints for path in (hint.path, hint.old_path) if path is not None)
-        hinted = {self._parts.workspace.key(WorkspacePath(path)) for path in paths}
+        hinted = {self._parts.workspace.key(path) for path in paths}
         for key, met in self._met.items():
             row, folder = met.row, met.folder
             is_told = self._old.get(key) is row and key not in hinted

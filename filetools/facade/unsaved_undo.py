@@ -15,7 +15,6 @@ from filetools.facade.steps.put_back import PutBack
 from filetools.facade.undo_steps import relations
 from filetools.journal import History, RelationKind
 from filetools.models import ChangeRecord, RecordState
-from filetools.paths import WorkspacePath
 from filetools.versions import Clash, DraftTree, Finding, Node
 
 
@@ -70,7 +69,7 @@ def plan_unsaved(
 
 def unsaved_clash(parts: Parts, tree: DraftTree, path: str, now: Node, then: Node) -> Clash | None:
     """Return why an undo cannot change a file, if the unsaved text of its document is in the way of that."""
-    document = parts.journal.view(parts.workspace.key(WorkspacePath(path))).document
+    document = parts.journal.view(parts.workspace.key(path)).document
     if document is None or not document.is_dirty:
         return None
     opened = parts.documents.texts.newest(document.id)

@@ -142,8 +142,8 @@ class Workspace:
         except FileToolsError:
             return False
 
-    def key(self, path: WorkspacePath) -> str:
-        """Return the text that is equal for all spellings which the root's file system takes for one file."""
+    def key(self, path: str) -> str:
+        """Return the text that is equal for all spellings of a path which the root's file system takes for one file."""
         return path if self._names.is_exact else self._names.key(path)
 
     def locate(self, path: WorkspacePath) -> WorkspacePath:
