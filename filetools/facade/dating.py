@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Final
 
 from filetools.errors import FileToolsError
 from filetools.facade.look import STILL_SECONDS
@@ -14,27 +15,38 @@ from filetools.models import Operation
 from filetools.paths import WorkspacePath
 from filetools.stores import FileStat
 
+NOTHING_KNOWN: Final[Mapping[str, FileStat | None]] = {}
 
-def dated(parts: Parts, changes: Sequence[Change]) -> list[Change]:
+
+def dated(
+    parts: Parts, changes: Sequence[Change], stats: Mapping[str, FileStat | None] = NOTHING_KNOWN
+) -> list[Change]:
     """Return foreign changes with the time in which they happened, where nobody can have seen them happen.
 
     It begins with the newest moment at which the path is known to have been as recorded, and ends when what stands there
     was changed last, by the file system's clock as far as that can be believed, else now. Call it in a worker thread.
+
+    Args:
+        parts: The workspace.
+        changes: The changes.
+        stats: Facts of what stands at their paths, as far as the caller has asked; None where nothing does.
     """
-    if not any(_is_foreign(change) for change in changes):
-        return [*changes]
-    looked = parts.journal.tree_index.looked()
-    return [_dated(parts, change, looked) if _is_foreign(change) else change for change in changes]
+    looked: list[Looked | None] = []
+    return [_dated(parts, change, stats, looked) if _is_foreign(change) else change for change in changes]
 
 
 def _is_foreign(change: Change) -> bool:
     return change.external and change.operation is not Operation.FOUND
 
 
-def _dated(parts: Parts, change: Change, looked: Looked | None) -> Change:
-    now, stat = time.time(), _stat(parts, change)
-    since = _known_until(parts, change, looked)
-    if since is None or since > now or parts.names.is_watched(stat):
+def _dated(parts: Parts, change: Change, stats: Mapping[str, FileStat | None], looked: list[Looked | None]) -> Change:
+    stat = stats[change.path] if change.path in stats else _stat(parts, change)
+    if parts.names.is_watched(stat):
+        return change
+    if not looked:
+        looked.append(parts.journal.tree_index.looked())
+    now, since = time.time(), _known_until(parts, change, looked[0])
+    if since is None or since > now:
         return change  # a clock that was set back says nothing
     changed = now if stat is None else stat.changed_ns / 1e9
     return replace(change, between=(since, changed if since < changed < now else now))

@@ -42,6 +42,7 @@ class KnownNames:
         self._key = key
         self._is_ignored = is_ignored
         self._origin: KnownNames | None = None
+        self._is_of_batches = False
         self._lock = threading.Lock()
         self._inventory: Inventory | None = None
         self._position = 0
@@ -51,6 +52,19 @@ class KnownNames:
         names = KnownNames(self._journal, self._key, self._is_ignored)
         names._origin = self
         return names
+
+    def for_batches(self) -> KnownNames:
+        """Return the names as they were at the last `follow`, for those who ask for many, under the locks of all of them."""
+        if self._origin is not None:
+            return self
+        names = KnownNames(self._journal, self._key, self._is_ignored)
+        names._origin, names._is_of_batches = self, True
+        return names
+
+    def follow(self, position: int) -> None:
+        """Know what happened to names up to a record, at least."""
+        if self._is_of_batches and self._origin is not None:
+            self._inventory = self._origin._followed(position)
 
     def begin(self, excluded: Excluded) -> Inventory:
         """Return an empty inventory for the watcher to fill; call it in a worker thread."""
@@ -86,7 +100,7 @@ class KnownNames:
             folder: Returns what the folder is that it is in.
         """
         inventory = self._current()
-        if self._origin is not None and self.is_watched(stat):
+        if self._is_by_index and self._origin is not None and self.is_watched(stat):
             inventory = self._origin._current()
         known = self._indexed(path) if inventory is None else inventory.find(path)
         if known == "unknown":
@@ -102,7 +116,7 @@ class KnownNames:
         inventory = self._inventory if self._origin is None else self._origin._inventory
         if inventory is None or not inventory.is_complete:
             return False
-        return self._origin is None if stat is None else stat.changed_ns > inventory.complete_ns
+        return not self._is_by_index if stat is None else stat.changed_ns > inventory.complete_ns
 
     def is_left_out(self, path: str) -> bool:
         """Whether no look at the whole tree meets a path, be it a file or a folder."""
@@ -131,7 +145,7 @@ class KnownNames:
     def _was_overlooked(self, path: str, stat: FileStat, folder: Callable[[], FileStat | None]) -> bool:
         """Whether a file may have stood there at the last look, which left it out."""
         index = self._journal.tree_index
-        looked = None if self._origin is not None else index.looked()
+        looked = None if self._is_by_index else index.looked()
         # What was made while the tree was looked at may have come after its folder was read.
         if looked is None or stat.changed_ns >= int((looked.began or looked.time) * 1e9) - CLOCK_TICK_NS:
             return False
@@ -150,13 +164,22 @@ class KnownNames:
         row = self._journal.tree_index.get(self._key(path))
         return 0 if row is None or row.identity is None else max(row.identity[3:])
 
+    @property
+    def _is_by_index(self) -> bool:
+        """Whether names are asked of the index although there is an inventory."""
+        return self._origin is not None and not self._is_of_batches
+
     def _current(self) -> Inventory | None:
         """Return the inventory as of the newest record; a change that is only being applied counts already."""
+        return self._inventory if self._is_of_batches else self._followed()
+
+    def _followed(self, newest: int | None = None) -> Inventory | None:
+        """Return the inventory as of a record at least, by default the newest one; None as long as it is not complete."""
         inventory = self._inventory
         if inventory is None or not inventory.is_complete:
             return None
         with self._lock:
-            newest = self._journal.position()
+            newest = self._journal.position() if newest is None else newest
             if newest > self._position:
                 for change in self._journal.history.names_since(self._position):
                     _follow(inventory, change)

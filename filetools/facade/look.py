@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import time
-from dataclasses import replace
 from functools import partial
 from typing import Final
 
@@ -23,7 +22,7 @@ from filetools.facade.parts import Parts
 from filetools.journal import Change, HeadMovedError, View
 from filetools.models import VERSION_PREFIX, Operation
 from filetools.paths import WorkspacePath
-from filetools.stores import FileStat
+from filetools.stores import FileStat, Reader
 
 STILL_SECONDS: Final = 2.0
 """How long a call waits for another program to finish writing a file."""
@@ -85,11 +84,7 @@ def look(
     taken_ns = time.time_ns()
     stat = parts.store.stat(path)
     if stat is None:
-        adoption = _deletion(parts, path, key, view)
-        return Look(
-            path=path, key=key, view=view, taken_ns=taken_ns, stat=None, facts=None, version=None, content=None,
-            adoption=adoption,
-        )  # fmt: skip
+        return _absent(parts, path, key, view)
     if takes_opaque and _is_opaque(parts, stat):
         return Look(
             path=path, key=key, view=view, taken_ns=taken_ns, stat=stat, facts=None,
@@ -98,13 +93,35 @@ def look(
     _refuse_other_types(path, stat)
     facts = parts.facts.get(stat.identity)
     if facts is not None and view.head is not None and view.head.version == facts.version:
-        seen = Look(
+        return Look(
             path=path, key=key, view=view, taken_ns=taken_ns, stat=stat, facts=facts, version=facts.version,
-            content=None, adoption=None,
+            content=None, adoption=_adoption(parts, path, key, view, stat, facts.version, None),
         )  # fmt: skip
-        adoption = _adoption(parts, seen)
-        return seen if adoption is None else replace(seen, adoption=adoption)
     return _read_look(parts, key, view, path, time.monotonic() + patience_seconds)
+
+
+def look_now(parts: Parts, path: WorkspacePath, view: View) -> Look:
+    """As `look`, for who expects a file with news, and waits for nobody: it is opened without asking first what it is.
+
+    Raises:
+        FileBusyError: Another program writes it.
+        PathIsDirectoryError, SymlinkNotAllowedError, NotRegularFileError: No regular file stands there.
+        HeadMovedError: A folder above is being moved or deleted.
+    """
+    key = parts.workspace.key(path)
+    parts.views.take(key)
+    view = _settled(parts, path, key, view)
+    try:
+        return _read(parts, path, key, view)
+    except (PathNotFoundError, PathNotDirectoryError):
+        return _absent(parts, path, key, view)
+
+
+def _absent(parts: Parts, path: WorkspacePath, key: str, view: View) -> Look:
+    return Look(
+        path=path, key=key, view=view, taken_ns=time.time_ns(), stat=None, facts=None, version=None, content=None,
+        adoption=_deletion(parts, path, key, view),
+    )  # fmt: skip
 
 
 def stat_version(identity: tuple[int, int, int, int, int]) -> str:
@@ -207,29 +224,43 @@ def _refuse_other_types(path: WorkspacePath, stat: FileStat) -> None:
 def _read_look(parts: Parts, key: str, view: View, path: WorkspacePath, deadline: float) -> Look:
     while True:
         try:
-            seen = _read_once(parts, path, key, view)
-            if seen.adoption is None or not _is_moving(parts, seen):
-                return seen
+            return _read(parts, path, key, view)
+        except FileBusyError:
+            if time.monotonic() > deadline:
+                raise
         except (PathNotFoundError, PathNotDirectoryError) as exc:
             raise HeadMovedError(path) from exc
-        if time.monotonic() > deadline:
-            raise FileBusyError(path)
         time.sleep(STILL_PAUSE_SECONDS)
 
 
-def _read_once(parts: Parts, path: WorkspacePath, key: str, view: View) -> Look:
+def _read(parts: Parts, path: WorkspacePath, key: str, view: View) -> Look:
+    """Read and compare the bytes of a file, all by one descriptor.
+
+    Raises:
+        FileBusyError: Some program has it open for writing, or has changed it since it was opened.
+    """
     taken_ns = time.time_ns()
+    reader = parts.store.open(path)
     try:
-        content, stat = parts.store.read(path, limit=parts.settings.max_foreign_bytes)
-    except FileTooLargeError:
-        return _hashed_look(parts, path, key, view)
-    facts, _ = inspect(content, name=path)
-    parts.facts.put(stat.identity, facts, taken_ns=taken_ns)
-    seen = Look(
-        path=path, key=key, view=view, taken_ns=taken_ns, stat=stat, facts=facts, version=facts.version,
-        content=content, adoption=None,
+        stat, facts, content = reader.stat, None, None
+        if stat.size > parts.settings.max_foreign_bytes:
+            version = _hashed(parts, path, reader)
+        else:
+            content = reader.read_at(0, stat.size)
+            facts = inspect(content, name=path)[0]
+            version = facts.version
+        adoption = _adoption(parts, path, key, view, stat, version, content)
+        # The writer first: whoever has closed it by then has left other times.
+        if (adoption is not None and reader.is_being_written()) or reader.has_changed():
+            raise FileBusyError(path)
+    finally:
+        reader.close()
+    if facts is not None:
+        parts.facts.put(stat.identity, facts, taken_ns=taken_ns)
+    return Look(
+        path=path, key=key, view=view, taken_ns=taken_ns, stat=stat, facts=facts, version=version, content=content,
+        adoption=adoption,
     )  # fmt: skip
-    return replace(seen, adoption=_adoption(parts, seen))
 
 
 def hashed(parts: Parts, path: WorkspacePath) -> tuple[str, FileStat]:
@@ -240,58 +271,44 @@ def hashed(parts: Parts, path: WorkspacePath) -> tuple[str, FileStat]:
     """
     reader = parts.store.open(path)
     try:
-        if reader.stat.size > parts.settings.max_write_bytes:
-            raise FileTooLargeError(path, reader.stat.size, parts.settings.max_write_bytes)
-        digest, offset = hashlib.sha256(), 0
-        # What it has grown by since is of no account: its facts are others by then.
-        while offset < reader.stat.size and (chunk := reader.read_at(offset, CHUNK_BYTES)):
-            digest.update(chunk)
-            offset += len(chunk)
-        return VERSION_PREFIX + digest.hexdigest(), reader.stat
+        return _hashed(parts, path, reader), reader.stat
     finally:
         reader.close()
 
 
-def _hashed_look(parts: Parts, path: WorkspacePath, key: str, view: View) -> Look:
-    taken_ns = time.time_ns()
-    version, stat = hashed(parts, path)
-    seen = Look(
-        path=path, key=key, view=view, taken_ns=taken_ns, stat=stat, facts=None, version=version, content=None,
-        adoption=None,
-    )  # fmt: skip
-    return replace(seen, adoption=_adoption(parts, seen))
+def _hashed(parts: Parts, path: WorkspacePath, reader: Reader) -> str:
+    size = reader.stat.size
+    if size > parts.settings.max_write_bytes:
+        raise FileTooLargeError(path, size, parts.settings.max_write_bytes)
+    digest, offset = hashlib.sha256(), 0
+    # What it has grown by since is of no account: its facts are others by then.
+    while offset < size and (chunk := reader.read_at(offset, CHUNK_BYTES)):
+        digest.update(chunk)
+        offset += len(chunk)
+    return VERSION_PREFIX + digest.hexdigest()
 
 
-def _is_moving(parts: Parts, seen: Look) -> bool:
-    """Whether some program still has the file open for writing, or it changed since it was read."""
-    reader = parts.store.open(seen.path)
-    try:
-        moving = reader.is_being_written()
-        return moving or seen.stat is None or reader.stat.identity != seen.stat.identity
-    finally:
-        reader.close()
-
-
-def _adoption(parts: Parts, seen: Look) -> Change | None:
-    head, stat = seen.view.head, seen.stat
-    assert stat is not None
-    if head is not None and head.version == seen.version and head.mode in (None, stat.mode):
+def _adoption(
+    parts: Parts, path: WorkspacePath, key: str, view: View, stat: FileStat, version: str, content: bytes | None
+) -> Change | None:
+    head = view.head
+    if head is not None and head.version == version and head.mode in (None, stat.mode):
         return None
     if head is None:
-        operation = parts.names.first_look(seen.path, stat, partial(parts.store.stat, seen.path.parent))
+        operation = parts.names.first_look(path, stat, partial(parts.store.stat, path.parent))
     else:
         operation = Operation.CREATE if head.version is None else Operation.MODIFY
     return Change(
         operation=operation,
-        path=seen.path,
-        key=seen.key,
+        path=path,
+        key=key,
         before=head.version if head is not None else None,
         before_unknown=head is None and operation is Operation.MODIFY,
-        after=seen.version,
-        content=seen.content,
+        after=version,
+        content=content,
         size=stat.size,
         mode=stat.mode,
-        view=seen.view,
+        view=view,
         applied=True,
         external=True,
     )

@@ -390,17 +390,18 @@ async def test_a_folder_that_goes_with_the_one_above_during_a_look_is_not_told_a
 ) -> None:
     async with watched(tmp_path) as (files, _):
         await files.create_directory("d/e")
-        find, loop = files._parts.names.find, asyncio.get_running_loop()
+        recorder, loop = ForeignRecorder(files._parts, files._runner.tell), asyncio.get_running_loop()
+        names = recorder._looks._names
+        find = names.find
 
         def find_after_deletion(found: str) -> Known:
-            monkeypatch.setattr(files._parts.names, "find", find)
+            monkeypatch.setattr(names, "find", find)
             deleting = asyncio.run_coroutine_threadsafe(files.delete_directory("d", recursive=True), loop)
             deleting.result(60)
             return find(found)
 
         # Deletes between the look at the disk and the look at the known names.
-        monkeypatch.setattr(files._parts.names, "find", find_after_deletion)
-        recorder = ForeignRecorder(files._parts, files._runner.tell)
+        monkeypatch.setattr(names, "find", find_after_deletion)
         await recorder.record([Hint("changed", "d/e", is_directory=True)])
         assert [fact for fact in await recorded(files) if fact[1][0] in "de" and fact[2] == "external"] == []
 
@@ -484,18 +485,19 @@ async def test_a_folder_that_goes_with_the_one_above_between_look_and_record_is_
         await all_seen(files, tmp_path, events)
         clerk_of(files)._watcher._handover.close()
         (tmp_path / "d/e").rmdir() if is_known else (tmp_path / "d/e").mkdir()
-        find, loop = files._parts.names.find, asyncio.get_running_loop()
+        recorder, loop = ForeignRecorder(files._parts, files._runner.tell), asyncio.get_running_loop()
+        names, hints = recorder._looks._names, [Hint("deleted", "d/e", is_directory=True)]
+        find = names.find
 
         def find_before_deletion(path: str) -> Known:
             found = find(path)
             if path == "d/e":
-                monkeypatch.setattr(files._parts.names, "find", find)
+                monkeypatch.setattr(names, "find", find)
                 deleting = asyncio.run_coroutine_threadsafe(files.delete_directory("d", recursive=True), loop)
                 deleting.result(60)
             return found
 
-        monkeypatch.setattr(files._parts.names, "find", find_before_deletion)
-        recorder, hints = ForeignRecorder(files._parts, files._runner.tell), [Hint("deleted", "d/e", is_directory=True)]
+        monkeypatch.setattr(names, "find", find_before_deletion)
         while hints:
             hints = await recorder.record(hints)
         assert [fact for fact in await recorded(files) if fact[1] == "d/e" and fact[2] == "external"] == []
