@@ -45,7 +45,9 @@ def as_nobody(folder: Path, act: Callable[[], None], *, groups: tuple[int, ...] 
 @cache
 def _import_everything() -> None:
     for module in pkgutil.walk_packages(filetools.__path__, "filetools."):
-        if not module.name.startswith(("filetools.cli", "filetools.servers", "filetools.adapters.", "filetools.__main__")):
+        if not module.name.startswith(
+            ("filetools.cli", "filetools.servers", "filetools.adapters.", "filetools.__main__")
+        ):
             import_module(module.name)
 
 
