@@ -7,6 +7,7 @@ from filetools.deferred import deferred
 if TYPE_CHECKING:
     from filetools.editors.documents import LEASE_SECONDS, Changed, Documents, changed, typed
     from filetools.editors.editor_state import EditorState
+    from filetools.editors.known_documents import KnownDocuments
     from filetools.editors.open_text import OpenText
     from filetools.editors.shown import Selection, ShownDocument
     from filetools.editors.tree_state import TreeEntry, TreeListing, TreeState
@@ -17,6 +18,7 @@ else:
         {
             "filetools.editors.documents": "LEASE_SECONDS, Changed, Documents, changed, typed",
             "filetools.editors.editor_state": "EditorState",
+            "filetools.editors.known_documents": "KnownDocuments",
             "filetools.editors.open_text": "OpenText",
             "filetools.editors.shown": "Selection, ShownDocument",
             "filetools.editors.tree_state": "TreeEntry, TreeListing, TreeState",
@@ -29,6 +31,7 @@ __all__ = [
     "Changed",
     "Documents",
     "EditorState",
+    "KnownDocuments",
     "OpenText",
     "Selection",
     "ShownDocument",

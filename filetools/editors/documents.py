@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Final
 
 from filetools.dataclass import dataclass
 from filetools.deferred import deferred_imports
+from filetools.editors.known_documents import KnownDocuments
 from filetools.editors.open_text import OpenText, OpenTexts
 from filetools.errors import BufferClosedError, ChangedMeanwhileError, InvalidArgumentError, ResyncRequiredError
 from filetools.journal import DocumentEdit, Handle, NewDocument
@@ -67,23 +68,12 @@ class Changed:
 
 
 class Documents:
-    """The open documents of one workspace. Lives as long as it is open; call it in worker threads, except `is_dirty`."""
+    """The open documents of one workspace. Lives as long as it is open; call it in worker threads, except `known`."""
 
     def __init__(self, journal: Journal) -> None:
         self._rows = journal.documents
         self.texts = OpenTexts(journal)
-        self._dirty: frozenset[str] = frozenset()
-        self.open_keys: frozenset[str] = frozenset()
-        """Keys of the paths that any editor has open, as far as this process has heard."""
-
-    def is_dirty(self, key: str) -> bool:
-        """Whether a path has unsaved text, as far as this process has heard; asked on every read."""
-        return key in self._dirty
-
-    def note(self, documents: Sequence[Document]) -> None:
-        """Know which documents are open now."""
-        self._dirty = frozenset(document.key for document in documents if document.is_dirty)
-        self.open_keys = frozenset(document.key for document in documents)
+        self.known = KnownDocuments()
 
     def open(
         self, key: str, path: str, actor: Actor, *, base: str | None, text_format: TextFormat, text: str
@@ -183,7 +173,7 @@ class Documents:
         """Return who typed in a document last, else who has it open."""
         history = reversed(self._rows.history(document.id, 0))
         typists = (edit.actor for edit in history if edit.reason == "typed")
-        holders = [handle.actor for handle in self._rows.handles() if handle.document_id == document.id]
+        holders = [handle.actor for handle in self._rows.handles(document.id)]
         return next(typists, next(iter(holders), SYSTEM))
 
     def taken_back(self, change: DocumentChange) -> DocumentChange | None:

@@ -161,9 +161,10 @@ class Clerk:
 
     def _note_documents(self, records: Sequence[ChangeRecord]) -> None:
         """Have the open documents of changed files follow them."""
-        if self._parts.documents.open_keys:
+        known = self._parts.documents.known
+        if known.is_any:
             keys = {self._parts.workspace.key(record.path) for record in records}
-            self._followed |= keys & self._parts.documents.open_keys
+            self._followed.update(key for key in keys if known.at(key) is not None)
             if self._followed:
                 self._follow_due.set()
 
@@ -171,7 +172,8 @@ class Clerk:
         await self._follow_due.wait()
         self._follow_due.clear()
         keys, self._followed = self._followed, set()
-        await self._runner.news.follow(self._runner.news.of_keys(keys))
+        known = self._parts.documents.known
+        await self._runner.news.follow([document for key in keys if (document := known.at(key)) is not None])
 
     def _flush_in_silence(self) -> None:
         loop = asyncio.get_running_loop()
@@ -264,20 +266,20 @@ class Clerk:
 
     async def _take_over_documents(self) -> None:
         """Before the first call, keep what vanished editors left: a short-lived process ends before its keeper's round."""
-        if self._parts.documents.open_keys:
+        if self._parts.documents.known.is_any:
             await self._keep_documents()
 
     async def _keep_documents(self) -> None:
         """Keep the text of editors that vanished, and catch up with files whose writer died before documents followed."""
         await self._runner.news.tell()
-        if not self._parts.documents.open_keys:
+        if not self._parts.documents.known.is_any:
             return
         for document, version, author in await self._parts.crew.run(lambda: list(sweep_handles(self._parts))):
             self._parts.bus.publish(
                 events.BufferAbandoned(path=document.path, document=document.id, actor=author, kept_version=version)
             )
         await self._runner.news.tell()
-        await self._runner.news.follow(self._runner.news.of_keys(self._parts.documents.open_keys))
+        await self._runner.news.follow(await self._parts.crew.run(self._parts.journal.documents.behind))
 
     async def _recover(self) -> None:
         """Finish what dead processes left, and what a power cut took; what fails is tried again in the next round."""

@@ -91,7 +91,7 @@ class ConflictCalls(Calls):
         Raises:
             EditConflictError: It has, and the request does not say to write all the same.
         """
-        if self._parts.documents.is_dirty(self._parts.workspace.key(where)):
+        if self._parts.documents.known.is_dirty(self._parts.workspace.key(where)):
             return
         answer = await self._parts.bus.query(IS_DIRTY, {"path": where})
         if not answer:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -27,15 +27,15 @@ class DocumentNews:
 
     def __init__(self, parts: Parts) -> None:
         self._parts = parts
-        self._known: dict[str, Document] = {}
+        self._known = parts.documents.known
+        self._position = 0
         self._holders: dict[str, Actor] = {}
         self._behind: dict[str, str | None] = {}
         self._telling = asyncio.Lock()
 
     async def start(self) -> None:
         """Know what is open already; nothing is told of it."""
-        documents = await self._parts.crew.run(self._read)
-        self._known = {document.id: document for document in documents}
+        await self._parts.crew.run(self._begin)
 
     async def tell(self) -> None:
         """Publish what is new, in order."""
@@ -60,38 +60,41 @@ class DocumentNews:
     def _follow(self, documents: Sequence[Document]) -> list[Document]:
         return [document for document in documents if follow_disk(self._parts, document) == "behind"]
 
-    def of_keys(self, keys: Collection[str]) -> list[Document]:
-        """Return the documents open at these paths, as far as this process has heard."""
-        return [document for document in self._known.values() if document.key in keys]
-
     def _head_of(self, document: Document) -> str | None:
         head = self._parts.journal.view(document.key).head
         return None if head is None else head.version
 
-    def _read(self) -> list[Document]:
-        documents = self._parts.journal.documents.all()
-        self._parts.documents.note(documents)
-        return documents
+    def _begin(self) -> None:
+        documents = self._parts.journal.documents
+        new = documents.changed(self._position)
+        self._known.note(new.documents, ())
+        self._position = new.position
+        if new.documents:
+            self._holders = {handle.document_id: handle.actor for handle in documents.handles()}
 
     def _take(self) -> list[Event]:
-        documents = {document.id: document for document in self._read()}
-        if documents == self._known:
-            return []
-        if any(document_id not in self._known for document_id in documents):
-            self._holders = {handle.document_id: handle.actor for handle in self._parts.journal.documents.handles()}
-        found = [event for document in documents.values() for event in self._about(document)]
-        for gone in self._known.keys() - documents.keys():
-            actor = self._holders.pop(gone, SYSTEM)
-            self._behind.pop(gone, None)
-            found.append(events.BufferClosed(path=self._known[gone].path, document=gone, actor=actor))
-        self._known = documents
+        new = self._parts.journal.documents.changed(self._position)
+        closed = new.closed
+        if closed is None:
+            still_open = {document.id for document in new.documents}
+            closed = frozenset(document.id for document in self._known.all() if document.id not in still_open)
+        found = [event for document in new.documents for event in self._about(document)]
+        found += [self._closed(document) for name in closed if (document := self._known.get(name)) is not None]
+        self._known.note(new.documents, closed)
+        self._position = new.position
         return found
+
+    def _closed(self, document: Document) -> Event:
+        actor = self._holders.pop(document.id, SYSTEM)
+        self._behind.pop(document.id, None)
+        return events.BufferClosed(path=document.path, document=document.id, actor=actor)
 
     def _about(self, document: Document) -> Iterator[Event]:
         known = self._known.get(document.id)
         since = 1 if known is None else known.version
         if known is None:
-            actor = self._holders.get(document.id, SYSTEM)
+            handles = self._parts.journal.documents.handles(document.id)
+            actor = self._holders[document.id] = handles[-1].actor if handles else SYSTEM
             yield events.BufferOpened(path=document.path, document=document.id, actor=actor, version=1)
         elif known.path != document.path:
             yield events.BufferMoved(path=document.path, document=document.id, actor=SYSTEM, old_path=known.path)

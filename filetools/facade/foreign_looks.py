@@ -326,7 +326,7 @@ class ForeignLooks:
 
     def _is_ignored(self, path: WorkspacePath) -> bool:
         """Whether ignore files leave a path out that filetools has never written, and no editor has open."""
-        if self._parts.workspace.key(path) in self._parts.documents.open_keys:
+        if self._parts.documents.known.at(self._parts.workspace.key(path)) is not None:
             return False
         parent = path.parent
         if parent not in self._stacks:

@@ -91,7 +91,7 @@ class ReadCalls(Calls):
                 # Now it knows that the file is gone, and what it writes there is a new one.
                 self._parts.tracker.forget(self.actor, self._parts.workspace.key(where))
             raise
-        if view == "disk" and self._parts.documents.is_dirty(self._parts.workspace.key(where)):
+        if view == "disk" and self._parts.documents.known.is_dirty(self._parts.workspace.key(where)):
             result = result.model_copy(update={"buffer_is_newer": True})
         if stale:
             result = result.model_copy(update={"stale": True})

@@ -48,7 +48,7 @@ _LINE_INDEXES: Final = LineIndexCache()
 def read_now(parts: Parts, path: WorkspacePath, request: ReadRequest, actor: Actor) -> ReadResult | None:
     """Read a small file on the event loop, if that needs no waiting for a disk; else None."""
     key = parts.workspace.key(path)
-    if not request.is_whole or parts.documents.is_dirty(key):
+    if not request.is_whole or parts.documents.known.is_dirty(key):
         return None
     limit = min(NO_HOP_BYTES, parts.settings.max_read_bytes)
     return parts.store.read_now(path, limit, _whole_for(parts, path, key, actor))
@@ -85,7 +85,7 @@ def read(parts: Parts, path: WorkspacePath, request: ReadRequest, actor: Actor) 
 def _buffer(parts: Parts, path: WorkspacePath, request: ReadRequest, actor: Actor) -> ReadResult | None:
     """Read the document that an editor has open; None if the file is to be read."""
     key = parts.workspace.key(path)
-    is_wanted = request.view == "buffer" or parts.documents.is_dirty(key)
+    is_wanted = request.view == "buffer" or parts.documents.known.is_dirty(key)
     document = parts.journal.view(key).document if is_wanted else None
     opened = None if document is None else parts.documents.texts.newest(document.id)
     if opened is None or not (opened.document.is_dirty or request.view == "buffer"):

@@ -114,7 +114,7 @@ def keep_and_close(parts: Parts, document: Document) -> str | None:
         try:
             parts.journal.commit([draft], parts.documents.author(opened.document))
         except HeadMovedError:
-            if any(handle.document_id == document.id for handle in parts.journal.documents.handles()):
+            if parts.journal.documents.handles(document.id):
                 return None
             continue
         return version

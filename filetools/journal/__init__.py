@@ -20,13 +20,12 @@ if TYPE_CHECKING:
     )
     from filetools.journal.checkpoints import Checkpoint, Checkpoints, SnapshotRow
     from filetools.journal.document_rows import Document, DocumentChange, DocumentClosing, EditReason
-    from filetools.journal.documents import DocumentEdit, Handle, NewDocument
+    from filetools.journal.documents import ChangedDocuments, DocumentEdit, Documents, Handle, NewDocument
     from filetools.journal.examination import JournalReport, examine_journal
     from filetools.journal.history import NameChange, Selection
     from filetools.journal.journal import (
         Backlog,
         Contents,
-        Documents,
         History,
         Journal,
         Marks,
@@ -46,10 +45,10 @@ else:
             "HeadMovedError, MirrorRow, Relation, RelationKind, View",
             "filetools.journal.checkpoints": "Checkpoint, Checkpoints, SnapshotRow",
             "filetools.journal.document_rows": "Document, DocumentChange, DocumentClosing, EditReason",
-            "filetools.journal.documents": "DocumentEdit, Handle, NewDocument",
+            "filetools.journal.documents": "ChangedDocuments, DocumentEdit, Documents, Handle, NewDocument",
             "filetools.journal.examination": "JournalReport, examine_journal",
             "filetools.journal.history": "NameChange, Selection",
-            "filetools.journal.journal": "Backlog, Contents, Documents, History, Journal, Marks, Mirrors",
+            "filetools.journal.journal": "Backlog, Contents, History, Journal, Marks, Mirrors",
             "filetools.journal.rescue": "Rescue, rescue_journal",
             "filetools.journal.seen_versions": "MOST_SEEN, MOST_SEEN_OF_PATH, SeenVersion, SeenVersions",
             "filetools.journal.sqlite": "SqliteJournal",
@@ -65,6 +64,7 @@ __all__ = [
     "Backlog",
     "BacklogEntry",
     "Change",
+    "ChangedDocuments",
     "Checkpoint",
     "Checkpoints",
     "Contents",

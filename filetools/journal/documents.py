@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
 
 from filetools.dataclass import dataclass
 from filetools.deferred import deferred_imports
@@ -50,6 +50,10 @@ _HISTORY: Final = (
     "SELECT version, edits, removed, reason, actor_kind, actor_id, session FROM document_edits"
     " WHERE id = ? AND version > ? ORDER BY version"
 )
+_CHANGED: Final = (
+    f"SELECT number, document_changes.id, {DOCUMENT_COLUMNS} FROM document_changes LEFT JOIN documents USING (id)"
+    " WHERE number >= ? ORDER BY number"
+)
 _MADE: Final = (
     "SELECT version FROM document_edits WHERE id = ? AND change_id = ? AND actor_kind = ? AND actor_id = ?"
     " ORDER BY version"
@@ -83,6 +87,18 @@ class Handle:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ChangedDocuments:
+    """What became of documents since a position."""
+
+    position: int
+    """Pass it to learn what follows."""
+    documents: tuple[Document, ...]
+    """As they are now, without their texts. Those opened, changed or moved since; or all, if it is not known which."""
+    closed: frozenset[str] | None
+    """Names of documents that are not open any more; None if `documents` are all that are."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class NewDocument:
     """What a document starts as, if nobody has its path open yet."""
 
@@ -92,6 +108,52 @@ class NewDocument:
     base: str | None
     text_format: TextFormat
     text: str
+
+
+class Documents(Protocol):
+    """Texts that editors have open, shared by every process."""
+
+    def all(self) -> list[Document]:
+        """Return every open document, without its text."""
+
+    def changed(self, since: int) -> ChangedDocuments:
+        """Return what became of documents since a position, at a cost that does not grow with those that are open."""
+
+    def behind(self) -> list[Document]:
+        """Return the documents that build on another version of their file than the head."""
+
+    def unsaved_below(self, key: str) -> list[Document]:
+        """Return the documents below a folder that have unsaved text."""
+
+    def text(self, document_id: str) -> tuple[Document, str] | None:
+        """Return a document and its text, both of one moment; None if it is closed."""
+
+    def history(self, document_id: str, since: int) -> list[DocumentEdit]:
+        """Return the edits that led from a version to the newest, as far as they are kept, the oldest first."""
+
+    def made(self, document_id: str, change_id: str, actor: Actor) -> int | None:
+        """Return the version that an actor's change of this name made; None if it is not in the kept history."""
+
+    def handle(self, name: str) -> Handle | None:
+        """Return a handle, or None if there is none of this name."""
+
+    def handles(self, document_id: str | None = None) -> list[Handle]:
+        """Return the handles of a document, or of all."""
+
+    def open(self, new: NewDocument, handle: Handle) -> Document:
+        """Add a handle to the document of a path, which is made if nobody has it open; returns the document."""
+
+    def renew(self, name: str, until: float) -> bool:
+        """Extend the lease of a handle; False if it is gone."""
+
+    def release(self, name: str) -> Document | None:
+        """Give up a handle; returns the dirty document that nobody holds any more, for the caller to keep its text."""
+
+    def abandoned(self) -> list[Document]:
+        """Return the documents that nobody holds."""
+
+    def advance(self, change: DocumentChange, actor: Actor) -> bool:
+        """Give a document its next text; False if it has moved on since, or is closed, and nothing was done."""
 
 
 class SqliteDocuments:
@@ -104,6 +166,24 @@ class SqliteDocuments:
     def all(self) -> list[Document]:
         """Return every open document, without its text."""
         return [document_from(row) for row in self._database.rows(_DOCUMENTS)]
+
+    def changed(self, since: int) -> ChangedDocuments:
+        """Return what became of documents since a position; 0 is before all."""
+        rows = self._database.rows(_CHANGED, (since,))
+        if not rows or rows[0][0] != since:  # the position itself is not kept any more, nor perhaps what followed it
+            position = rows[-1][0] if rows else 0
+            return ChangedDocuments(position=position, documents=tuple(self.all()), closed=None)
+        newest = {row[1]: row[2:] for row in rows[1:]}
+        return ChangedDocuments(
+            position=rows[-1][0],
+            documents=tuple(document_from(row) for row in newest.values() if row[0] is not None),
+            closed=frozenset(name for name, row in newest.items() if row[0] is None),
+        )
+
+    def behind(self) -> list[Document]:
+        """Return the documents that build on another version of their file than the head."""
+        where = "JOIN heads USING (key) WHERE heads.version IS NOT NULL AND heads.version IS NOT documents.base"
+        return [document_from(row) for row in self._database.rows(f"{_DOCUMENTS} {where}")]
 
     def unsaved_below(self, key: str) -> list[Document]:
         """Return the documents below a folder that have unsaved text."""
@@ -130,9 +210,11 @@ class SqliteDocuments:
         row = self._database.row(f"{_HANDLES} WHERE handle = ?", (name,))
         return None if row is None else _handle_from(row)
 
-    def handles(self) -> list[Handle]:
-        """Return the handles of all documents."""
-        return [_handle_from(row) for row in self._database.rows(_HANDLES)]
+    def handles(self, document_id: str | None = None) -> list[Handle]:
+        """Return the handles of a document, or of all."""
+        of_one = (f"{_HANDLES} WHERE id = ?", (document_id,))
+        rows = self._database.rows(_HANDLES) if document_id is None else self._database.rows(*of_one)
+        return [_handle_from(row) for row in rows]
 
     def open(self, new: NewDocument, handle: Handle) -> Document:
         """Add a handle to the document of a path, which is made if nobody has it open; returns the document."""

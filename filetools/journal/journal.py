@@ -13,8 +13,7 @@ from typing import Protocol
 from filetools.journal.approvals import ApprovalRow
 from filetools.journal.changes import BacklogEntry, Change, HeadFacts, MirrorRow, RelationKind, View
 from filetools.journal.checkpoints import Checkpoints
-from filetools.journal.document_rows import Document, DocumentChange
-from filetools.journal.documents import DocumentEdit, Handle, NewDocument
+from filetools.journal.documents import Documents
 from filetools.journal.history import NameChange, Selection
 from filetools.journal.retention import Retained
 from filetools.journal.seen_versions import SeenVersions
@@ -100,46 +99,6 @@ class Mirrors(Protocol):
 
     def remove(self, place: str) -> None:
         """Forget a mirror and its backlog."""
-
-
-class Documents(Protocol):
-    """Texts that editors have open, shared by every process; see `documents.py`."""
-
-    def all(self) -> list[Document]:
-        """Return every open document, without its text."""
-
-    def unsaved_below(self, key: str) -> list[Document]:
-        """Return the documents below a folder that have unsaved text."""
-
-    def text(self, document_id: str) -> tuple[Document, str] | None:
-        """Return a document and its text, both of one moment; None if it is closed."""
-
-    def history(self, document_id: str, since: int) -> list[DocumentEdit]:
-        """Return the edits that led from a version to the newest, as far as they are kept, the oldest first."""
-
-    def made(self, document_id: str, change_id: str, actor: Actor) -> int | None:
-        """Return the version that an actor's change of this name made; None if it is not in the kept history."""
-
-    def handle(self, name: str) -> Handle | None:
-        """Return a handle, or None if there is none of this name."""
-
-    def handles(self) -> list[Handle]:
-        """Return the handles of all documents."""
-
-    def open(self, new: NewDocument, handle: Handle) -> Document:
-        """Add a handle to the document of a path, which is made if nobody has it open; returns the document."""
-
-    def renew(self, name: str, until: float) -> bool:
-        """Extend the lease of a handle; False if it is gone."""
-
-    def release(self, name: str) -> Document | None:
-        """Give up a handle; returns the dirty document that nobody holds any more, for the caller to keep its text."""
-
-    def abandoned(self) -> list[Document]:
-        """Return the documents that nobody holds."""
-
-    def advance(self, change: DocumentChange, actor: Actor) -> bool:
-        """Give a document its next text; False if it has moved on since, or is closed, and nothing was done."""
 
 
 class Approvals(Protocol):

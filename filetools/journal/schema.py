@@ -254,6 +254,17 @@ MIGRATIONS: Final[tuple[tuple[str, ...], ...]] = (
         "ALTER TABLE contents ADD COLUMN start INTEGER",
         "CREATE INDEX contents_of_segment ON contents (segment, start, size) WHERE segment IS NOT NULL",
     ),
+    (
+        # Which documents were opened, changed, moved or closed last, so that nobody reads them all to learn of one.
+        "CREATE TABLE document_changes (number INTEGER PRIMARY KEY, id TEXT NOT NULL)",
+        *(
+            f"CREATE TRIGGER documents_{event.lower()} AFTER {event} ON documents"
+            f" BEGIN INSERT INTO document_changes (id) VALUES ({row}.id); END"
+            for event, row in (("INSERT", "new"), ("UPDATE", "new"), ("DELETE", "old"))
+        ),
+        "CREATE TRIGGER document_changes_kept AFTER INSERT ON document_changes WHEN new.number % 128 = 0"
+        " BEGIN DELETE FROM document_changes WHERE number <= new.number - 1024; END",
+    ),
 )
 
 SCHEMA_VERSION: Final = len(MIGRATIONS)

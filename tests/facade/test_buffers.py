@@ -786,7 +786,7 @@ async def test_a_text_put_back_while_nothing_ran_is_what_a_document_opens_with(t
         record = (await files.changes(path="a.txt")).records[-1]
         assert (record.actor.kind, record.after) == ("external", old.version)
         typed = await files.buffers.change(opened.handle, buffer_version=opened.buffer_version, text="old\nmine\n")
-        await files._runner.news.follow(files._runner.news.of_keys({"a.txt"}))
+        await files._runner.news.follow(files._parts.documents.known.all())
         assert (await files.buffers.read(opened.handle)).text == "old\nmine\n"
         saved = await files.buffers.save(opened.handle, buffer_version=typed.buffer_version)
         assert saved.edits == []

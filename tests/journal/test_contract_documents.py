@@ -189,3 +189,46 @@ def test_unsaved_text_is_rescued_from_a_damaged_journal(state: Path) -> None:
     assert text_of(journal, document) == "typed for an hour\n"
     assert journal.documents.abandoned() == [replace(document, version=2, is_dirty=True)]
     journal.close()
+
+
+def test_what_became_of_documents_is_told_from_a_position_on(open_journal: OpenJournal) -> None:
+    first, second = open_journal(), open_journal()
+    moved, closed = opened(first, "d/a"), opened(first, "b")
+    everything = second.documents.changed(0)
+    assert (set(everything.documents), everything.closed) == ({moved, closed}, None)
+    assert second.documents.changed(everything.position) == replace(everything, documents=(), closed=frozenset())
+    first.commit([move_folder(first, "d", "e")], ALICE)
+    first.documents.release("h-b")
+    new = opened(first, "c")
+    first.documents.advance(typed(new, "two\n"), ANN)
+    news = second.documents.changed(everything.position)
+    assert set(news.documents) == {replace(moved, key="e/a", path="e/a"), replace(new, version=2, is_dirty=True)}
+    assert news.closed == frozenset({closed.id})
+    assert second.documents.changed(news.position).documents == ()
+
+
+def test_a_position_that_is_too_old_gets_all_documents(journal: Journal) -> None:
+    quiet, document = opened(journal, "a"), opened(journal, "b")
+    position = journal.documents.changed(0).position
+    for _ in range(1200):
+        assert journal.documents.advance(typed(document, "more\n"), ANN)
+        document = replace(document, version=document.version + 1, is_dirty=True)
+    news = journal.documents.changed(position)
+    assert (set(news.documents), news.closed) == ({quiet, document}, None)
+    assert journal.documents.changed(news.position).documents == ()
+    assert journal.documents.changed(news.position + 1).closed is None
+
+
+def test_documents_whose_file_has_another_version_are_behind(journal: Journal) -> None:
+    put(journal, "level", b"1")
+    for key, base in (("level", b"1"), ("late", b"0"), ("new", b"0")):
+        new = NewDocument(id=key, key=key, path=key, base=v(base), text_format=UTF_8, text="")
+        journal.documents.open(new, Handle(name=key, document_id="", actor=ANN, leased_until=0))
+    put(journal, "late", b"1")
+    assert [document.id for document in journal.documents.behind()] == ["late"]
+
+
+def test_the_handles_of_one_document_are_its_own(journal: Journal) -> None:
+    document, _ = opened(journal, "a"), opened(journal, "b")
+    assert [handle.name for handle in journal.documents.handles(document.id)] == ["h-a"]
+    assert {handle.name for handle in journal.documents.handles()} == {"h-a", "h-b"}

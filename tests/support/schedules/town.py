@@ -81,7 +81,7 @@ class Town:
         """Have documents follow their files, as they do a moment after every change."""
         news = self.files._runner.news
         await news.tell()
-        await news.follow(news.of_keys(self.files._parts.documents.open_keys))
+        await news.follow(self.files._parts.documents.known.all())
 
     async def notice(self) -> None:
         """Have foreign changes recorded, as the next call on a path does, by calls that are refused."""
