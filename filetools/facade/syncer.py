@@ -31,7 +31,7 @@ def sync_files(
     """
     parts.journal.marks.flush()  # what is applied, but only in memory, is to be synced as well
     records = parts.journal.marks.unsynced(MOST_RECORDS if folder is None else ALL_RECORDS)
-    places = {record.number: parts.recovery.places(record) for record in records}
+    places = parts.recovery.places_of(records)
     if folder is not None:
         records = [record for record in records if any(each.is_below(folder) for each in places[record.number])]
     by_path: dict[WorkspacePath, list[int]] = defaultdict(list)
@@ -48,7 +48,7 @@ def sync_files(
             _log.warning("%s is not synced yet: %s", path, exc)
             failed.update(numbers)
     # What moved along with its folder meanwhile was synced nowhere.
-    failed.update(record.number for record in records if parts.recovery.places(record) != places[record.number])
+    failed.update(number for number, now in parts.recovery.places_of(records).items() if now != places[number])
     parts.journal.marks.synced(record.number for record in records if record.number not in failed)
     return len(records) - len(failed)
 

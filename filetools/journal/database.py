@@ -24,6 +24,7 @@ from filetools.journal.readers import Arguments, Readers, Row
 from filetools.journal.reserve import Reserve
 from filetools.journal.segments import SegmentFolder
 from filetools.journal.translation import TRANSLATED, translated
+from filetools.journal.walfile import sync_ahead
 from filetools.journal.writer import CHECKPOINT_BYTES, Writer
 from filetools.models import Durability
 
@@ -161,8 +162,11 @@ class Database:
         self._wal_seen_ns = changed_ns
         if size < at_least_bytes and not is_idle:
             return False
+        is_synced = sync_ahead(self._directory)
         with TRANSLATED, self.gate:
             self.identities.check()
+            if not is_synced:
+                self._writer.distrust()
             if is_idle:
                 self._writer.restart_wal()
             else:

@@ -75,6 +75,10 @@ class Writer:
             self._segments.release()
         return result
 
+    def distrust(self) -> None:
+        """Have the write-ahead file written anew before the next transaction: a sync of it failed."""
+        self._sync_failed = True
+
     def checkpoint(self) -> None:
         """Copy the write-ahead file into the database, as far as no reader stands in the way."""
         self._connection.execute("PRAGMA wal_checkpoint(PASSIVE)")
@@ -104,7 +108,8 @@ class Writer:
         connection = self._connection
         connection.execute("PRAGMA journal_mode = WAL")
         connection.execute("PRAGMA wal_autocheckpoint = 0")
-        connection.execute(f"PRAGMA journal_size_limit = {CHECKPOINT_BYTES}")
+        # What goes on being written is not cut off each time: extending the file takes longer than writing over it.
+        connection.execute(f"PRAGMA journal_size_limit = {4 * CHECKPOINT_BYTES}")
         if self._synchronous == "FULL":
             # Where a sync leaves data in the drive's own cache (macOS); does nothing elsewhere.
             connection.execute("PRAGMA fullfsync = ON")

@@ -18,7 +18,7 @@ from filetools.errors import (
     PathNotDirectoryError,
     PathNotFoundError,
 )
-from filetools.journal import Selection
+from filetools.journal import DIRECTORY_REMOVALS, Selection
 from filetools.models import ChangeRecord, Operation
 from filetools.paths import Workspace, WorkspacePath
 
@@ -43,13 +43,20 @@ class FolderMoves:
     def now_at(self, path: WorkspacePath, number: int) -> WorkspacePath | None:
         """Return where a path of the record `number` is now; None if it went with a deleted folder."""
         for removal in self._removals:
-            rest = _below(path, removal.old_path or removal.path, self._key)
-            if removal.number <= number or rest is None:
+            rest = None if removal.number <= number else _below(path, removal.old_path or removal.path, self._key)
+            if rest is None:
                 continue
             if removal.operation is Operation.DELETE_DIRECTORY:
                 return None
             path = WorkspacePath(f"{removal.path}{rest}")
         return path
+
+    def places_of(self, record: ChangeRecord) -> list[WorkspacePath]:
+        """Return where that which a record changed stands now."""
+        own = own_places(record)
+        if record.operation in DIRECTORY_REMOVALS or not self._removals:
+            return own
+        return [place for place in (self.now_at(path, record.number) for path in own) if place is not None]
 
     def former(self, path: WorkspacePath) -> list[tuple[WorkspacePath, int]]:
         """Return the names that a path had before folders above it were moved, each with the number of that move."""
@@ -60,6 +67,11 @@ class FolderMoves:
                 path = WorkspacePath(f"{removal.old_path}{rest}")
                 found.append((path, removal.number))
         return found
+
+
+def own_places(record: ChangeRecord) -> list[WorkspacePath]:
+    """Return the paths that a record names."""
+    return [WorkspacePath(path) for path in (record.old_path, record.path) if path is not None]
 
 
 def _below(path: str, folder: str, key: Callable[[WorkspacePath], str]) -> str | None:

@@ -33,7 +33,7 @@ from filetools.locks import LockTable
 from filetools.models import SYSTEM, Actor, ChangeRecord, Operation, RecordState
 from filetools.paths import Workspace, WorkspacePath
 from filetools.stores import Store
-from filetools.sync.folder_recovery import FolderRecovery
+from filetools.sync.folder_recovery import FolderRecovery, own_places
 from filetools.sync.torn import is_left_by_power_cut
 
 _log = logging.getLogger(__name__)
@@ -100,7 +100,7 @@ class Recovery:
     def keys(self, record: ChangeRecord) -> list[str]:
         """Return the lock keys under which a record is recovered."""
         later = [] if record.state is RecordState.PENDING else self.places(record)
-        return list(dict.fromkeys(self._workspace.key(path) for path in [*self._own_places(record), *later]))
+        return list(dict.fromkeys(self._workspace.key(path) for path in [*own_places(record), *later]))
 
     def recover(self, record: ChangeRecord, keys: Sequence[str]) -> int:
         """Finish a pending record or restore an applied one; 1 if there was something to do.
@@ -133,11 +133,11 @@ class Recovery:
                     self._clear_way(place)
                     self._folders.make(place)
             case _:
-                if record.operation is Operation.MOVE and places == self._own_places(record):
+                if record.operation is Operation.MOVE and places == own_places(record):
                     with suppress(FileToolsError):
                         self._move_file_again(record)
                 # A folder that came to its name after it went has a fate of its own, so its own name counts, too.
-                for place in dict.fromkeys([*places, *self._own_places(record)]):
+                for place in dict.fromkeys([*places, *own_places(record)]):
                     self._clear_way(place.parent)
                     self.settle(place, self._workspace.key(place))
         self._journal.marks.restored(record.number, self.keys(record))
@@ -152,14 +152,12 @@ class Recovery:
 
     def places(self, record: ChangeRecord) -> list[WorkspacePath]:
         """Return where that which a record changed stands now; a folder above it may have moved, or be gone."""
-        own = self._own_places(record)
-        if record.operation in DIRECTORY_REMOVALS:
-            return own
-        moves = self._folders.moves_since(record.number)
-        return [place for place in (moves.now_at(path, record.number) for path in own) if place is not None]
+        return self.places_of([record])[record.number]
 
-    def _own_places(self, record: ChangeRecord) -> list[WorkspacePath]:
-        return [WorkspacePath(path) for path in (record.old_path, record.path) if path is not None]
+    def places_of(self, records: Sequence[ChangeRecord]) -> dict[int, list[WorkspacePath]]:
+        """Return the same of many records, by their numbers; the journal is asked once."""
+        moves = self._folders.moves_since(min((record.number for record in records), default=0))
+        return {record.number: moves.places_of(record) for record in records}
 
     def _finish(self, record: ChangeRecord) -> None:
         path = self._workspace.resolve(record.path)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sqlite3
 import time
@@ -15,6 +16,7 @@ from filetools.journal.birth import PAGE_BYTES
 from filetools.journal.blobs import YOUNG_SECONDS
 from filetools.journal.contents import digest_of
 from filetools.journal.database import IDLE_BYTES
+from filetools.journal.gate import Gate
 from filetools.journal.retention import LIVE_SECONDS, MOST_FREE_PAGES, SLICE, Limits, Retained, Retention
 from filetools.journal.schema import MIGRATIONS, SCHEMA_VERSION
 from filetools.journal.segments import LARGEST_ENTRY_BYTES
@@ -317,6 +319,44 @@ def test_a_write_ahead_file_that_nobody_writes_is_cut_off(relaxed: SqliteJournal
     relaxed._database.checkpoint()
     assert wal.stat().st_size == 0
     written(relaxed, b"more")
+    assert relaxed._database.row("PRAGMA integrity_check") == ("ok",)
+
+
+def test_a_checkpoint_syncs_what_was_written_before_anybody_has_to_wait(
+    relaxed: SqliteJournal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    written(relaxed, *large(40))
+    steps: list[str] = []
+    fsync, enter = os.fsync, Gate.enter
+
+    def synced(descriptor: int) -> None:
+        steps.append(os.path.basename(os.readlink(f"/proc/self/fd/{descriptor}")))
+        fsync(descriptor)
+
+    def entered(gate: Gate, deadline: float | None = None) -> None:
+        steps.append("gate")
+        enter(gate, deadline)
+
+    monkeypatch.setattr(os, "fsync", synced)
+    monkeypatch.setattr(Gate, "enter", entered)
+    assert relaxed._database.checkpoint(at_least_bytes=0)
+    assert steps == ["journal.db-wal", "gate"]
+
+
+def test_after_a_failed_sync_ahead_of_a_checkpoint_the_write_ahead_file_is_written_anew(
+    relaxed: SqliteJournal, state: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    written(relaxed, *large(40))
+
+    def failing(descriptor: int) -> None:
+        raise OSError(errno.EIO, "lost")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "fsync", failing)
+        assert relaxed._database.checkpoint(at_least_bytes=0)
+    assert (state / "journal.db-wal").stat().st_size > IDLE_BYTES
+    written(relaxed, b"more")
+    assert (state / "journal.db-wal").stat().st_size < IDLE_BYTES
     assert relaxed._database.row("PRAGMA integrity_check") == ("ok",)
 
 
