@@ -16,7 +16,7 @@ from filetools.dataclass import dataclass
 from filetools.errors import AccessDeniedError, FileToolsError, VersionGoneError
 from filetools.facade.parts import Parts
 from filetools.facade.tree_memory import TreeLook
-from filetools.journal import Checkpoint, IndexRow, SnapshotRow
+from filetools.journal import Checkpoint, IndexRow, PlainRows, SnapshotRow
 from filetools.paths import ROOT, WorkspacePath
 from filetools.versions import DraftTree, Node, within
 
@@ -47,20 +47,24 @@ class Left:
     """Why a path cannot be as it was: its bytes were not kept, or what stands there cannot be read."""
 
 
-def snapshot_of(seen: TreeLook) -> dict[str, SnapshotRow]:
+def snapshot_of(seen: TreeLook) -> PlainRows[SnapshotRow]:
     """Return the rows of a snapshot of what a look has met; that of the root says what the look has left out.
 
     What the look before has met comes as the same objects.
     """
-    rows, scope, before = seen.snapshots.last or ({}, "", {})
-    if rows is seen.rows and scope == seen.scope:
-        return before
-    tree = {
-        key: before[key] if rows.get(key) is row else SnapshotRow(row.path, row.kind, _size(row), row.mode, row.version)
-        for key, row in seen.rows.items()
-        if row.kind == "directory" or row.version is not None
-    }
-    tree[ROOT] = SnapshotRow(ROOT, "other", None, None, seen.scope)
+    last = seen.snapshots.last
+    if last is not None and last[0] is seen.rows and last[1] == seen.scope:
+        return last[2]
+    rows, before = ({}, {}) if last is None else (last[0].plain, last[2].plain)
+    plain = seen.rows.plain
+    tree = PlainRows(
+        SnapshotRow._make, {key: before[key] for key, row in plain.items() if rows.get(key) is row and key in before}
+    )
+    for key in plain.keys() - tree.keys():
+        row = seen.rows[key]
+        if row.kind == "directory" or row.version is not None:
+            tree[key] = SnapshotRow(row.path, row.kind, _size(row), row.mode, row.version)
+    tree[""] = SnapshotRow("", "other", None, None, seen.scope)
     seen.snapshots.last = (seen.rows, seen.scope, tree)
     return tree
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Final
 
 from filetools.content import version_of
@@ -17,9 +17,9 @@ from filetools.dataclass import dataclass
 from filetools.errors import FileToolsError
 from filetools.facade.foreign import ForeignRecorder
 from filetools.facade.parts import Parts
-from filetools.facade.tree_memory import Folder, Memory, NewestSnapshot, TreeLook, recalled
+from filetools.facade.tree_memory import Folder, Memory, NewestSnapshot, TreeLook, no_rows, recalled
 from filetools.facade.tree_rows import OTHERS_BY_NOW, read_row
-from filetools.journal import HeadFacts, IndexRow, Looked
+from filetools.journal import HeadFacts, IndexRow, Looked, PlainRows
 from filetools.paths import WorkspacePath
 from filetools.paths.ignore import IGNORE_FILE
 from filetools.paths.patterns import ExcludeRules
@@ -128,9 +128,9 @@ class _Comparison:
         self._changed: dict[str, IndexRow] = {}
         self._closed: set[str] = set()
         rows, folders = self._walk()
-        self._lost = self._seen.heads.keys() - rows.keys()
-        self._seen.rows = {**rows, **beyond} if (beyond := self._beyond()) else rows
-        self._missing = self._old.keys() - self._seen.rows.keys()
+        self._lost, missing = self._lacking = self._before.lacking_in(rows)
+        self._seen.rows = rows.with_rows(beyond) if (beyond := self._beyond()) else rows
+        self._missing = missing - beyond.keys() if beyond else missing
         self._seen.scope = self._scope(folders, beyond)
         arrived = [(key, met.row) for key, met in self._met.items() if self._is_new(key, met.row, met.stat)]
         self._compare_names(arrived)
@@ -138,7 +138,7 @@ class _Comparison:
         self.memory = self._remembered(folders, rows) if is_saved else None
         return self._seen
 
-    def _walk(self) -> tuple[dict[str, IndexRow], dict[str, Folder]]:
+    def _walk(self) -> tuple[PlainRows[IndexRow], dict[str, Folder]]:
         """Return what stands in the tree, by key, and its folders."""
         folders: dict[str, Folder] = {}
         is_same = True
@@ -152,25 +152,26 @@ class _Comparison:
             folders[key] = folder
         if is_same and len(folders) == len(self._before.folders):
             return self._before.rows, folders
-        rows = {key: met.row for key, met in self._met.items()}
+        rows = no_rows().with_rows({key: met.row for key, met in self._met.items()})
         for folder in folders.values():
-            rows.update(folder.rows)
+            rows.plain.update(folder.rows)
         return rows, folders
 
-    def _stirred_in(self, path: WorkspacePath) -> set[str] | None:
-        folder = self._before.folders.get(self._parts.workspace.key(path))
-        if self._stirred is None or folder is None:
+    def _stirred_in(self, path: WorkspacePath) -> Collection[str] | None:
+        if self._stirred is None:
             return None
-        return folder.restless | self._stirred.get(path, set())
+        folder = self._before.folders.get(self._parts.workspace.key(path))
+        if folder is None:
+            return None
+        return (folder.restless or set()) | self._stirred.get(path, set())
 
     def _compared(self, path: WorkspacePath, entries: Mapping[str, Facts], before: Folder) -> Folder:
         """Return a folder as it is, with what differs, or is not settled, still to be settled."""
         key = self._parts.workspace.key
-        names = [
-            name for name, facts in entries.items() if before.entries.get(name) != facts or name in before.restless
-        ]
-        folder = Folder(entries, before.rows, set(names))
-        for name in [*names, *(before.entries.keys() - entries.keys())]:
+        known, restless = before.entries, before.restless or ()
+        names = [name for name, facts in entries.items() if known.get(name) != facts or name in restless]
+        folder = Folder(entries, before.rows, set(names) or None)
+        for name in [*names, *(known.keys() - entries.keys())]:
             folder.rows.pop(key(path.child(name)), None)
         for name in names:
             self._check_open()
@@ -178,7 +179,7 @@ class _Comparison:
             if not self._parts.workspace.is_addressable(child):
                 self._seen.unnamed.append(child.encode("utf-8", "backslashreplace").decode())
             elif stat.type == "other":
-                folder.restless.discard(name)
+                folder.settle(name)
             else:
                 self._meet(child, stat, folder)
         return folder
@@ -213,9 +214,9 @@ class _Comparison:
         if old is not None and is_known and (old.version is not None or stat.type == "directory"):
             return old
         if stat.type == "directory":
-            row = IndexRow(path, stat.type, stat.identity, stat.mode, None)
+            row = IndexRow(str(path), stat.type, stat.identity, stat.mode, None)
         elif old is not None and (old.kind, old.identity) == (stat.type, stat.identity) and old.version is not None:
-            row = IndexRow(path, stat.type, old.identity, stat.mode, old.version)
+            row = IndexRow(str(path), stat.type, old.identity, stat.mode, old.version)
         else:
             row = read_row(self._parts, path, stat)
             if row.version is None:
@@ -306,12 +307,9 @@ class _Comparison:
         return {(name, _inode(row)) for name, row in inside if "/" not in name}
 
     def _scope(self, folders: Iterable[str], beyond: Mapping[str, IndexRow]) -> str:
-        within = (self._seen.rows.get(f"{folder}/{IGNORE_FILE}" if folder else IGNORE_FILE) for folder in folders)
-        ignore_files = {
-            (row.path, row.version)
-            for row in (*within, *beyond.values())
-            if row is not None and row.path.rpartition("/")[2] == IGNORE_FILE
-        }
+        rows, names = self._seen.rows, (f"{folder}/{IGNORE_FILE}" if folder else IGNORE_FILE for folder in folders)
+        found = [*(rows[name] for name in names if name in rows.plain), *beyond.values()]
+        ignore_files = {(row.path, row.version) for row in found if row.path.rpartition("/")[2] == IGNORE_FILE}
         parts = [self._rules.patterns, sorted(ignore_files), sorted(self._seen.closed)]
         return version_of(repr(parts).encode("utf-8", "surrogateescape"))
 
@@ -343,7 +341,7 @@ class _Comparison:
             if row.version is not None
         }
         if known:
-            seen.heads = {**seen.heads, **known}
+            seen.heads = seen.heads.with_rows(known)
         # What is new has a row once it is told: until then it counts as absent.
         told = {key: row for key, row in self._changed.items() if self._looked is None or key not in arrived}
         if is_unfinished := self._looked is not None and bool(seen.hints):
@@ -357,6 +355,7 @@ class _Comparison:
         self._old.update(told)
         for key in gone:
             del self._old[key]
+        self._has_learnt = bool(known or told or gone)
         if not is_unfinished:
             # Else what is new, but could not be told yet, would count as overlooked the next time.
             # Of what it could not read it knows no more than the look before.
@@ -364,19 +363,20 @@ class _Comparison:
             index.complete(Looked(seen.position, time.time(), seen.scope, began))
         return True
 
-    def _remembered(self, folders: dict[str, Folder], rows: dict[str, IndexRow]) -> Memory:
+    def _remembered(self, folders: dict[str, Folder], rows: PlainRows[IndexRow]) -> Memory:
         """Return what the next look may rely on; of what is not settled that is nothing."""
         paths = (path for hint in self._seen.hints for path in (hint.path, hint.old_path) if path is not None)
         hinted = {self._parts.workspace.key(path) for path in paths}
         for key, met in self._met.items():
             row, folder = met.row, met.folder
-            is_told = self._old.get(key) is row and key not in hinted
+            is_told = self._old.get(key) == row and key not in hinted
             is_known = row.identity == met.stat.identity and (row.kind == "directory" or row.version is not None)
             if folder is not None and is_told and is_known:
-                folder.restless.discard(row.path.rpartition("/")[2])
-                folder.rows[key] = row
+                folder.settle(row.path.rpartition("/")[2])
+                folder.rows[key] = tuple(row)
         before = self._before
-        return Memory(before.position, before.writes, self._old, self._seen.heads, folders, rows)
+        lacking = None if self._has_learnt else self._lacking
+        return Memory(before.position, before.writes, self._old, self._seen.heads, folders, rows, lacking)
 
 
 def _names_of(hints: Iterable[Hint]) -> dict[str, set[str]] | None:

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from dataclasses import field
 
 from filetools.dataclass import dataclass
 from filetools.facade.parts import Parts
-from filetools.journal import HeadFacts, IndexRow, SnapshotRow
+from filetools.journal import HeadFacts, IndexRow, PlainRows, SnapshotRow, Values
 from filetools.stores import Facts
 from filetools.watch import Hint
+
+
+def no_rows() -> PlainRows[IndexRow]:
+    """Return rows of an index that has none."""
+    return PlainRows(IndexRow._make, {})
 
 
 @dataclass(slots=True)
@@ -17,16 +22,22 @@ class Folder:
     """One folder as the newest look has met it."""
 
     entries: Mapping[str, Facts]
-    rows: dict[str, IndexRow] = field(default_factory=dict)
-    """What is in it, by key, as far as there is nothing to be said of it until its facts change, or its head."""
-    restless: set[str] = field(default_factory=set)
-    """Names of what is looked at again in any case."""
+    rows: dict[str, Values] = field(default_factory=dict)
+    """What is in it, by key, as `PlainRows` keep it, while there is nothing to say until its facts change, or its head."""
+    restless: set[str] | None = None
+    """Names of what is looked at again in any case, if there is any."""
 
     def stir(self, key: str) -> None:
         """Have what stands under a key looked at again."""
         row = self.rows.pop(key, None)
         if row is not None:
-            self.restless.add(row.path.rpartition("/")[2])
+            self.restless = {*(self.restless or ()), IndexRow._make(row).path.rpartition("/")[2]}
+
+    def settle(self, name: str) -> None:
+        """Have a name looked at again only if its facts change."""
+        if self.restless is not None:
+            self.restless.discard(name)
+            self.restless = self.restless or None  # one set for each folder would be many objects
 
 
 @dataclass(slots=True)
@@ -37,20 +48,28 @@ class Memory:
     """Number of the newest record that the heads show, at least."""
     writes: int
     """Writes of the index by others before it was read."""
-    old: dict[str, IndexRow]
+    old: PlainRows[IndexRow]
     """The rows of the index."""
-    heads: dict[str, HeadFacts]
+    heads: PlainRows[HeadFacts]
     folders: dict[str, Folder] = field(default_factory=dict)
     """By key."""
-    rows: dict[str, IndexRow] = field(default_factory=dict)
+    rows: PlainRows[IndexRow] = field(default_factory=no_rows)
     """All that stood in the tree."""
+    lacking: tuple[Set[str], Set[str]] | None = None
+    """What `lacking_in` says of that, unless heads or index have changed."""
+
+    def lacking_in(self, rows: PlainRows[IndexRow]) -> tuple[Set[str], Set[str]]:
+        """Return the keys of heads, and those of the index, that do not stand in a tree."""
+        if self.lacking is None or rows is not self.rows:
+            return self.heads.keys() - rows.keys(), self.old.keys() - rows.keys()
+        return self.lacking
 
 
 @dataclass(slots=True)
 class NewestSnapshot:
     """What a look was made into when a snapshot was taken of it: the next one is most often of nearly the same rows."""
 
-    last: tuple[Mapping[str, IndexRow], str, dict[str, SnapshotRow]] | None = None
+    last: tuple[PlainRows[IndexRow], str, PlainRows[SnapshotRow]] | None = None
     """The rows, the scope, and the rows of the snapshot."""
 
 
@@ -62,9 +81,9 @@ class TreeLook:
     """Number of the newest record before the look."""
     began: float
     """When the first pass began, in seconds since the epoch: the others do not read everything again."""
-    rows: dict[str, IndexRow] = field(default_factory=dict)
+    rows: PlainRows[IndexRow] = field(default_factory=no_rows)
     """All that stands in the tree, by key."""
-    heads: dict[str, HeadFacts] = field(default_factory=dict)
+    heads: PlainRows[HeadFacts] = field(default_factory=lambda: PlainRows(HeadFacts._make, {}))
     closed: list[str] = field(default_factory=list)
     """Paths that could not be read."""
     moving: list[str] = field(default_factory=list)
@@ -98,7 +117,8 @@ def recalled(parts: Parts, memory: Memory | None, position: int) -> Memory:
         return Memory(position, writes, index.rows(), parts.journal.heads())
     if moved:
         # Another dictionary: the one of the look before may still be read.
-        memory.heads = {**memory.heads, **{key: head for key, head in moved.items() if head is not None}}
+        memory.lacking = None
+        memory.heads = memory.heads.with_rows({key: head for key, head in moved.items() if head is not None})
         for key in moved.keys() - {key for key, head in moved.items() if head is not None}:
             memory.heads.pop(key, None)
     for key in moved:

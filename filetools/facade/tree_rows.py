@@ -42,17 +42,17 @@ def read_row(parts: Parts, path: WorkspacePath, stat: FileStat) -> IndexRow:
     """
     facts = parts.facts.get(stat.identity) if stat.type == "file" else None
     if facts is not None:
-        return IndexRow(path, "file", stat.identity, stat.mode, facts.version)
+        return IndexRow(str(path), "file", stat.identity, stat.mode, facts.version)
     taken_ns = time.time_ns()
     try:
         version, stat = _version(parts, path, stat)
     except OTHERS_BY_NOW:
         raise
     except FileToolsError:
-        return IndexRow(path, stat.type, (*stat.identity[:3], 0, 0), stat.mode, None)
+        return IndexRow(str(path), stat.type, (*stat.identity[:3], 0, 0), stat.mode, None)
     is_trusted = is_settled(stat.identity, taken_ns, tick_ns=parts.store.tick_ns)
     identity = stat.identity if is_trusted else (*stat.identity[:3], 0, 0)
-    return IndexRow(path, stat.type, identity, stat.mode, version)
+    return IndexRow(str(path), stat.type, identity, stat.mode, version)
 
 
 def _version(parts: Parts, path: WorkspacePath, stat: FileStat) -> tuple[str, FileStat]:

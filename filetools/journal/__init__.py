@@ -31,6 +31,7 @@ if TYPE_CHECKING:
         Marks,
         Mirrors,
     )
+    from filetools.journal.plain_rows import PlainRows, Values
     from filetools.journal.rescue import Rescue, rescue_journal
     from filetools.journal.seen_versions import MOST_SEEN, MOST_SEEN_OF_PATH, SeenVersion, SeenVersions
     from filetools.journal.sqlite import SqliteJournal
@@ -49,6 +50,7 @@ else:
             "filetools.journal.examination": "JournalReport, examine_journal",
             "filetools.journal.history": "NameChange, Selection",
             "filetools.journal.journal": "Backlog, Contents, History, Journal, Marks, Mirrors",
+            "filetools.journal.plain_rows": "PlainRows, Values",
             "filetools.journal.rescue": "Rescue, rescue_journal",
             "filetools.journal.seen_versions": "MOST_SEEN, MOST_SEEN_OF_PATH, SeenVersion, SeenVersions",
             "filetools.journal.sqlite": "SqliteJournal",
@@ -88,6 +90,7 @@ __all__ = [
     "Mirrors",
     "NameChange",
     "NewDocument",
+    "PlainRows",
     "Relation",
     "RelationKind",
     "Rescue",
@@ -99,6 +102,7 @@ __all__ = [
     "Table",
     "TableRow",
     "TreeIndex",
+    "Values",
     "View",
     "examine_journal",
     "rescue_journal",

@@ -14,16 +14,17 @@ import logging
 import math
 import sqlite3
 import time
-from collections.abc import Callable, Iterator, Mapping, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from contextlib import suppress
 from dataclasses import astuple, replace
 from functools import partial
-from typing import Any, Final, Protocol
+from typing import Final, NamedTuple, Protocol
 
 from filetools.dataclass import dataclass
 from filetools.errors import FileToolsError
 from filetools.journal.contents import digest_of, version_from
 from filetools.journal.database import Database
+from filetools.journal.plain_rows import PlainRows, Values
 from filetools.journal.tree_index import slices
 from filetools.models import EntryType
 
@@ -61,11 +62,8 @@ _EXPIRED: Final = (
 )
 _log = logging.getLogger(__name__)
 
-Values = tuple[Any, ...]
 
-
-@dataclass(frozen=True, slots=True)
-class SnapshotRow:
+class SnapshotRow(NamedTuple):
     """What stood at one path."""
 
     path: str
@@ -122,7 +120,7 @@ class Checkpoints(Protocol):
     def get(self, name: str) -> Checkpoint | None:
         """Return the checkpoint of a name, or None."""
 
-    def snapshot(self, name: str) -> tuple[Checkpoint, dict[str, SnapshotRow] | None] | None:
+    def snapshot(self, name: str) -> tuple[Checkpoint, Mapping[str, SnapshotRow] | None] | None:
         """Return the checkpoint of a name and what stood in the tree, by key; no tree if not all of it is known."""
 
     def remove(self, name: str) -> bool:
@@ -145,9 +143,11 @@ class _Newest:
     """A snapshot whose rows are the open ones, until somebody takes the next number but one."""
 
     snapshot: int
-    tree: Mapping[str, SnapshotRow]
+    tree: PlainRows[SnapshotRow]
     lacking: Set[str]
     """Keys of the rows whose bytes are not kept, or may not be."""
+    count: int = 0
+    """How many rows all snapshots had then."""
 
 
 class SqliteCheckpoints:
@@ -180,6 +180,7 @@ class SqliteCheckpoints:
                 called when the rows are written, from which on retention leaves them alone. Where it raises there is no
                 checkpoint.
         """
+        tree = PlainRows.of(SnapshotRow._make, tree)
         files, size = self._counted(tree)
         draft = Checkpoint(
             name=name, number=number, time=0.0, files=files, bytes=size, rows=len(tree), automatic=automatic
@@ -187,7 +188,7 @@ class SqliteCheckpoints:
         while replace or self.get(name) is None:
             known = self._newest
             snapshot = self._database.write(_reserve, durable=False)
-            if known is not None and (known.snapshot != snapshot - 1 or not self._has_open(len(known.tree))):
+            if known is not None and (known.snapshot != snapshot - 1 or known.count != self._count()):
                 known = None
             before = known or _Newest(snapshot - 1, self._open_rows(), tree.keys())
             added = _differing(tree, before.tree)
@@ -203,10 +204,11 @@ class SqliteCheckpoints:
                 self._drop_rows(snapshot)
                 raise
             # Where only this process has written, a checkpoint that takes no other's place leaves no row to nobody.
-            is_tidy = known is not None and made is not None and made.displaced == 0
-            is_tidy = is_tidy or self._drop_rows(snapshot)
+            has_all = known is not None and made is not None and made.displaced == 0
+            is_tidy = has_all or self._drop_rows(snapshot)
             if made is not None:
-                self._newest = _Newest(snapshot, tree, lacking) if is_tidy else None
+                count = known.count + len(added) if known is not None and has_all else self._count()
+                self._newest = _Newest(snapshot, tree, lacking, count) if is_tidy else None
                 return made.checkpoint
         return None
 
@@ -220,7 +222,7 @@ class SqliteCheckpoints:
         row = self._database.row(f"SELECT {_COLUMNS} FROM checkpoints WHERE name = ?", (name,))
         return None if row is None else _checkpoint(row)
 
-    def snapshot(self, name: str) -> tuple[Checkpoint, dict[str, SnapshotRow] | None] | None:
+    def snapshot(self, name: str) -> tuple[Checkpoint, Mapping[str, SnapshotRow] | None] | None:
         """Return the checkpoint of a name and what stood in the tree, by key; no tree if not all of it is known.
 
         Both as of one moment: another process may put another checkpoint in its place at any time.
@@ -239,10 +241,7 @@ class SqliteCheckpoints:
             if found.snapshot is not None:
                 _log.warning("of the snapshot %r %d rows are there, not %s", name, len(rows), found.rows)
             return found, None
-        return found, {
-            key: SnapshotRow(path, kind, size, mode, version_from(version))
-            for key, path, kind, size, mode, version in rows
-        }
+        return found, _snapshot(rows)
 
     def remove(self, name: str) -> bool:
         """Forget a checkpoint; False if there is none of that name."""
@@ -272,15 +271,12 @@ class SqliteCheckpoints:
             self._counts = (tree, files, sum(row.size or 0 for row in tree.values()))
         return self._counts[1:]
 
-    def _has_open(self, count: int) -> bool:
-        """Whether there are so many open rows, none of which was lost to damage."""
-        return bool(self._database.row("SELECT count(*) FROM snapshot_rows WHERE last IS NULL") == (count,))
+    def _count(self) -> int:
+        """Return how many rows there are, to see that none was lost to damage. To count open ones takes ten times as long."""
+        return int(self._database.row("SELECT count(*) FROM snapshot_rows")[0])
 
-    def _open_rows(self) -> dict[str, SnapshotRow]:
-        return {
-            key: SnapshotRow(path, kind, size, mode, version_from(version))
-            for key, path, kind, size, mode, version in self._database.rows(_OPEN_ROWS)
-        }
+    def _open_rows(self) -> PlainRows[SnapshotRow]:
+        return _snapshot(self._database.rows(_OPEN_ROWS))
 
     def _write(
         self, statement: str, values: list[Values], snapshot: int, may_use_reserve: Callable[[], bool] = lambda: False
@@ -322,12 +318,14 @@ def _is_newest(connection: sqlite3.Connection, snapshot: int) -> bool:
     return bool(connection.execute(_RESERVED).fetchone() == (snapshot,))
 
 
-def _differing(tree: Mapping[str, SnapshotRow], other: Mapping[str, SnapshotRow]) -> dict[str, SnapshotRow]:
+def _differing(tree: PlainRows[SnapshotRow], other: PlainRows[SnapshotRow]) -> dict[str, SnapshotRow]:
     """Return the rows of a tree that another does not have."""
     if tree is other:
         return {}
+    known = other.plain
     # Most rows are the same object, which is seen sooner than that they are equal.
-    return {key: row for key, row in tree.items() if (found := other.get(key)) is not row and found != row}
+    keys = [key for key, row in tree.plain.items() if (found := known.get(key)) is not row and found != row]
+    return {key: tree[key] for key in keys}
 
 
 def _changes(
@@ -355,6 +353,11 @@ def _publish(draft: Checkpoint, snapshot: int, replace_other: bool, connection: 
     if made.automatic:
         displaced += connection.execute(_SURPLUS).rowcount
     return _Made(made, displaced)
+
+
+def _snapshot(rows: Iterable[Values]) -> PlainRows[SnapshotRow]:
+    found = {key: (path, kind, size, mode, version_from(digest)) for key, path, kind, size, mode, digest in rows}
+    return PlainRows(SnapshotRow._make, found)
 
 
 def _values(row: SnapshotRow) -> Values:

@@ -15,6 +15,7 @@ from filetools.journal.changes import BacklogEntry, Change, HeadFacts, MirrorRow
 from filetools.journal.checkpoints import Checkpoints
 from filetools.journal.documents import Documents
 from filetools.journal.history import NameChange, Selection
+from filetools.journal.plain_rows import PlainRows
 from filetools.journal.retention import Retained
 from filetools.journal.seen_versions import SeenVersions
 from filetools.journal.table import Table
@@ -315,7 +316,7 @@ class Journal(Protocol):
     def heads_below(self, key: str) -> Iterator[tuple[str, str]]:
         """Yield (path, version) of every file recorded below a folder, in order of their keys, read page by page."""
 
-    def heads(self) -> dict[str, HeadFacts]:
+    def heads(self) -> PlainRows[HeadFacts]:
         """Return the heads of all paths, by key; those of files that are gone have no version."""
 
     def position(self) -> int:

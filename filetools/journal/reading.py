@@ -14,6 +14,7 @@ from filetools.journal.database import Database
 from filetools.journal.document_rows import DOCUMENT_COLUMNS, document_from
 from filetools.journal.folders import bounds_below
 from filetools.journal.notes import Notes
+from filetools.journal.plain_rows import PlainRows
 from filetools.journal.quarantine import RecordReader
 from filetools.journal.rows import RECORD_COLUMNS
 from filetools.journal.tree_index import HEAD_FACTS
@@ -133,9 +134,9 @@ class SqliteReading:
                 return
             first = rows[-1][0]
 
-    def heads(self) -> dict[str, HeadFacts]:
+    def heads(self) -> PlainRows[HeadFacts]:
         """Return the heads of all paths, by key; those of files that are gone have no version."""
-        return {key: HeadFacts(*facts) for key, *facts in self._database.rows(HEAD_FACTS)}
+        return PlainRows(HeadFacts._make, {row[0]: row[1:] for row in self._database.rows(HEAD_FACTS)})
 
     def position(self) -> int:
         """Number of the newest record; 0 if there is none."""

@@ -9,13 +9,14 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain, islice
-from typing import Any, Final, Protocol, TypeVar
+from typing import Any, Final, NamedTuple, Protocol, TypeVar
 
 from filetools.dataclass import dataclass
 from filetools.journal.changes import Change, HeadFacts
 from filetools.journal.contents import VERSION_TEXT, digest_of
 from filetools.journal.database import Database
 from filetools.journal.folders import bounds_below
+from filetools.journal.plain_rows import PlainRows, Values
 from filetools.models import EntryType, Operation
 
 Identity = tuple[int, int, int, int, int]
@@ -58,8 +59,7 @@ _COUNT_WRITE: Final = (
 _RENAME: Final = "UPDATE OR REPLACE tree_index SET key = ?, path = ? WHERE key = ?"
 
 
-@dataclass(frozen=True, slots=True)
-class IndexRow:
+class IndexRow(NamedTuple):
     """One file, folder or link, as a look has met it."""
 
     path: str
@@ -100,7 +100,7 @@ class TreeIndex(Protocol):
     def heads_since(self, position: int) -> dict[str, HeadFacts | None] | None:
         """Return the heads of the paths recorded since a position; None if they are too many, or not all that has changed."""
 
-    def rows(self) -> dict[str, IndexRow]:
+    def rows(self) -> PlainRows[IndexRow]:
         """Return all rows by key."""
 
     def get(self, key: str) -> IndexRow | None:
@@ -156,16 +156,15 @@ class SqliteTreeIndex:
         found = {key: self._database.row(f"{HEAD_FACTS} WHERE key = ?", (key,)) for key in keys}
         return {key: None if row is None else HeadFacts(*row[1:]) for key, row in found.items()}
 
-    def rows(self) -> dict[str, IndexRow]:
+    def rows(self) -> PlainRows[IndexRow]:
         """Return all rows by key."""
-        return {
-            key: _row_from(values) for key, *values in self._database.rows(f"SELECT key, {_READ} WHERE gone IS NULL")
-        }
+        found = self._database.rows(f"SELECT key, {_READ} WHERE gone IS NULL")
+        return PlainRows(IndexRow._make, {key: _plain(*values) for key, *values in found})
 
     def get(self, key: str) -> IndexRow | None:
         """Return the row of a key, or None; of files with a head, the head says more."""
         row = self._database.row(f"SELECT {_READ} WHERE key = ? AND gone IS NULL", (key,))
-        return None if row is None else _row_from(row)
+        return None if row is None else IndexRow._make(_plain(*row))
 
     def save(self, met: Mapping[str, IndexRow], gone: Iterable[str], position: int) -> bool:
         """Write what a look has met, and drop the keys of what it has missed.
@@ -255,10 +254,9 @@ def _move(connection: sqlite3.Connection, change: Change) -> None:
     connection.execute(_ADD_FOLDER, (change.key, change.path))
 
 
-def _row_from(values: Iterable[Any]) -> IndexRow:
-    path, kind, device, inode, size, mtime, ctime, mode, version = values
-    identity = None if device is None else (device, inode, size, mtime, ctime)
-    return IndexRow(path, kind, identity, mode, version)
+def _plain(path: str, kind: str, device: int | None, *values: Any) -> Values:
+    *others, mode, version = values
+    return (path, kind, None if device is None else (device, *others), mode, version)
 
 
 def _values(key: str, row: IndexRow) -> tuple[Any, ...]:

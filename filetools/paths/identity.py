@@ -23,11 +23,6 @@ class NameRules:
     ignores_form: bool = False
     """Whether NFC and NFD spellings name the same file."""
 
-    @property
-    def is_exact(self) -> bool:
-        """Whether each spelling is a file of its own."""
-        return not (self.ignores_case or self.ignores_form)
-
     def key(self, path: str) -> str:
         """Return a text that is equal for all spellings of one path."""
         if self.ignores_form:

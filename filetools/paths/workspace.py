@@ -144,7 +144,8 @@ class Workspace:
 
     def key(self, path: str) -> str:
         """Return the text that is equal for all spellings of a path which the root's file system takes for one file."""
-        return path if self._names.is_exact else self._names.key(path)
+        # A plain text: of each path of a tree one is kept, and no search for garbage visits those.
+        return self._names.key(str(path))
 
     def locate(self, path: WorkspacePath) -> WorkspacePath:
         """Return where a path really lies: the path itself, or, with `follow_symlinks`, what its links lead to.

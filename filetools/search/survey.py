@@ -22,8 +22,13 @@ from filetools.stores.store import Facts
 class ScansFacts(Protocol):
     """What a store of local disks may offer besides."""
 
-    def scan_facts(self, path: WorkspacePath) -> dict[str, Facts]:
-        """Return the names in a directory with the facts of each."""
+    def scan_again(
+        self, path: WorkspacePath, state: Facts | None, names: Collection[str]
+    ) -> tuple[Mapping[str, Facts], Facts | None]:
+        """Return the names in a directory with the facts of each, and its own; with the facts given it has the names given."""
+
+
+_Found = tuple[Mapping[str, Facts], Facts | None]
 
 
 @dataclass(slots=True)
@@ -31,9 +36,12 @@ class _Folder:
     """What the newest walk has met in a folder."""
 
     found: Mapping[str, Facts]
+    state: Facts | None
+    """Facts of the folder itself, with which it has these names; None if that is not sure."""
     levels: tuple[IgnoreRules, ...]
     shown: Mapping[str, Facts]
-    folders: list[WorkspacePath]
+    folders: tuple[str, ...]
+    """Names of those in it."""
 
 
 class Survey:
@@ -49,7 +57,7 @@ class Survey:
         self._scans = store if isinstance(store, ScansFacts) else None
         self._rules = rules
         self._ignores = IgnoreCache()
-        self._kept: dict[WorkspacePath, _Folder] = {}
+        self._kept: dict[str, _Folder] = {}
 
     def walk(
         self,
@@ -73,7 +81,10 @@ class Survey:
             folder = kept.get(path)
             names = None if folder is None else stirred(path)
             try:
-                found = self._entries(path) if folder is None or names is None else self._again(path, folder, names)
+                if folder is None or names is None:
+                    found, state = self._entries(path, folder)
+                else:
+                    found, state = self._again(path, folder, names)
             except AccessDeniedError:
                 on_closed(path)
                 continue
@@ -84,20 +95,25 @@ class Survey:
                 stack = stack if ignored is None else stack.push(ignored)
             if folder is None or folder.levels != stack.levels or not _is_followed(folder, found):
                 folder = self._sifted(path, found, stack)
-            self._kept[path] = folder
+            folder.state = state
+            self._kept[str(path)] = folder
             yield path, folder.shown
-            pending += [(inner, stack) for inner in folder.folders]
+            pending += [(path.child(name), stack) for name in folder.folders]
 
-    def _again(self, path: WorkspacePath, folder: _Folder, names: Collection[str]) -> Mapping[str, Facts]:
+    def _again(self, path: WorkspacePath, folder: _Folder, names: Collection[str]) -> _Found:
         if not names:
-            return folder.found
+            return folder.found, folder.state
         found = {name: facts for name, facts in folder.found.items() if name not in names}
-        return found | {name: facts for name in names if (facts := self._facts(path.child(name))) is not None}
+        found |= {name: facts for name in names if (facts := self._facts(path.child(name))) is not None}
+        # A name whose facts cannot be had may still be there: the next walk reads them all.
+        return found, folder.state if found.keys() == folder.found.keys() else None
 
-    def _entries(self, path: WorkspacePath) -> dict[str, Facts]:
+    def _entries(self, path: WorkspacePath, folder: _Folder | None) -> _Found:
         if self._scans is not None:
-            return self._scans.scan_facts(path)
-        return {entry.name: facts for entry in self._store.scan(path) if (facts := self._facts(path.child(entry.name)))}
+            state, names = (None, ()) if folder is None else (folder.state, folder.found)
+            return self._scans.scan_again(path, state, names)
+        entries = self._store.scan(path)
+        return {entry.name: facts for entry in entries if (facts := self._facts(path.child(entry.name)))}, None
 
     def _facts(self, path: WorkspacePath) -> Facts | None:
         try:
@@ -117,9 +133,7 @@ class Survey:
             for sieve in sieves:
                 several = list(sieve(several, is_directory))
             shown |= {name: found[name] for name in several}
-        return _Folder(
-            found, stack.levels, shown, [path.child(name) for name in shown if stat.S_ISDIR(shown[name][-1])]
-        )
+        return _Folder(found, None, stack.levels, shown, tuple(name for name in shown if stat.S_ISDIR(shown[name][-1])))
 
 
 def _is_followed(folder: _Folder, found: Mapping[str, Facts]) -> bool:

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Collection, Iterator
+from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
+from filetools.content.identity_cache import is_settled
 from filetools.deferred import deferred_imports
 from filetools.errors import FileToolsError, NotRegularFileError
 from filetools.models import EntryType
@@ -139,20 +142,42 @@ class LocalReading:
         Raises:
             DirectoryNotFoundError, PathNotDirectoryError, SymlinkNotAllowedError, AccessDeniedError
         """
+        return self.scan_again(path, None, ())[0]
+
+    def scan_again(
+        self, path: WorkspacePath, state: Facts | None, names: Collection[str]
+    ) -> tuple[dict[str, Facts], Facts | None]:
+        """Do the same as `scan_facts`; the names are read only if they may have changed.
+
+        Args:
+            path: The directory.
+            state: Its own facts when it had exactly these names, as a scan before has returned them; None has them read.
+            names: The names.
+
+        Returns:
+            The facts by name, and those of the directory; None if it was so young that it may change and keep them.
+
+        Raises:
+            DirectoryNotFoundError, PathNotDirectoryError, SymlinkNotAllowedError, AccessDeniedError
+        """
         workspace = self._disk.workspace
         descriptor = workspace.open_directory(path)
-        found = {}
         try:
             with Explained(workspace, path):
-                for name in os.listdir(descriptor):
-                    try:
-                        # No record for each: of most entries nobody wants more than whether they are as they were.
-                        found[name] = to_facts(os.stat(name, dir_fd=descriptor, follow_symlinks=False))
-                    except FileNotFoundError:
-                        continue
+                taken_ns = time.time_ns()
+                # Before the names are read: whatever changes them from here on is seen the next time.
+                now = to_facts(os.fstat(descriptor))
+                if now != state:
+                    names = os.listdir(descriptor)
+                    state = now if is_settled(now[:5], taken_ns) else None
+                look = partial(os.stat, dir_fd=descriptor, follow_symlinks=False)
+                try:
+                    # No record for each: of most entries nobody wants more than whether they are as they were.
+                    return dict(zip(names, map(to_facts, map(look, names)), strict=True)), state
+                except FileNotFoundError:
+                    return _facts_of_those_left(look, names), None
         finally:
             os.close(descriptor)
-        return found
 
     def state_below(self, path: WorkspacePath) -> WorkspacePath | None:
         """Return where in a folder some state directory lies; folders that vanish or cannot be read count as empty."""
@@ -191,3 +216,11 @@ def _type_of(entry: os.DirEntry[str]) -> EntryType:
     if entry.is_dir(follow_symlinks=False):
         return "directory"
     return "symlink" if entry.is_symlink() else "other"
+
+
+def _facts_of_those_left(look: Callable[[str], os.stat_result], names: Collection[str]) -> dict[str, Facts]:
+    found = {}
+    for name in names:
+        with suppress(FileNotFoundError):
+            found[name] = to_facts(look(name))
+    return found

@@ -418,4 +418,4 @@ async def test_a_file_that_vanishes_while_it_is_looked_at_is_not_taken_for_unrea
         (tmp_path / "passing").write_text("1")
         monkeypatch.setattr(LocalStore, "read", vanishing)
         seen = await files._runner.look_at_tree()
-        assert (seen.scope, seen.closed, seen.moving, seen.rows) == (scope, [], [], {})
+        assert (seen.scope, seen.closed, seen.moving, dict(seen.rows)) == (scope, [], [], {})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import inspect
 import os
 import random
@@ -130,17 +131,17 @@ async def test_to_see_that_everything_is_told_a_look_does_not_read_the_tree_agai
     grow(tmp_path)
     await asyncio.sleep(OLD_SECONDS)
     read: list[str] = []
-    scan = LocalStore.scan_facts
+    scan = LocalStore.scan_again
 
-    def counted(store: LocalStore, path: WorkspacePath) -> dict[str, Facts]:
+    def counted(store: LocalStore, path: WorkspacePath, *known: Any) -> tuple[dict[str, Facts], Facts | None]:
         read.append(path)
-        return scan(store, path)
+        return scan(store, path, *known)
 
     async with filetools.open(tmp_path, settings=ALONE) as files:
         await files.checkpoint("first")
         run(tmp_path, "echo more >> d/w; echo more >> a/x; mv d/y b/y; rm d/file3; echo new > top2")
         await asyncio.sleep(OLD_SECONDS)
-        monkeypatch.setattr(LocalStore, "scan_facts", counted)
+        monkeypatch.setattr(LocalStore, "scan_again", counted)
         seen = await files._runner.look_at_tree()
         assert sorted(read) == ["", "a", "b", "d"]
         assert facts(seen) == facts(await files._parts.crew.run(lambda: afresh(files)))
@@ -169,3 +170,50 @@ async def test_a_record_of_a_file_that_stands_as_it_did_has_it_looked_at(tmp_pat
         put(files._parts.journal, "top", b"what is not there", applied=True)
         after = (await files._runner.look_at_tree()).heads["top"]
         assert (after.version, after.number > 1) == (before.version, True)
+
+
+async def test_names_of_a_folder_are_read_again_only_if_they_may_have_changed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    grow(tmp_path)
+    await asyncio.sleep(OLD_SECONDS)
+    listed = []
+    read_names = os.listdir
+
+    def counted(folder: int) -> list[str]:
+        listed.append(os.readlink(f"/proc/self/fd/{folder}").removeprefix(f"{tmp_path}").removeprefix("/"))
+        return read_names(folder)
+
+    async with filetools.open(tmp_path, settings=ALONE) as files:
+        await files.checkpoint("first")
+        monkeypatch.setattr(os, "listdir", counted)
+        for command, expected in (
+            ("true", []),
+            ("echo more >> d/w", []),
+            ("cp d/w b/new", ["b"]),
+            ("touch -d 2001-01-01 d; touch -r d b/new; mv d/y d/z; touch -r b/new d", ["d"]),
+            ("rm a/x", ["a"]),
+            ("true", []),
+        ):
+            run(tmp_path, command)
+            await asyncio.sleep(OLD_SECONDS)
+            listed.clear()
+            seen = await files._runner.look_at_tree()
+            assert (command, sorted(listed)) == (command, expected)
+            assert facts(seen) == facts(await files._parts.crew.run(lambda: afresh(files)))
+
+
+async def test_what_a_look_remembers_of_files_costs_no_search_for_garbage(tmp_path: Path) -> None:
+    counts = []
+    for number, files_there in enumerate((50, 550)):
+        root = tmp_path / str(number)
+        root.mkdir()
+        grow(root, files_there)
+        await asyncio.sleep(OLD_SECONDS)
+        async with filetools.open(root, settings=ALONE) as files:
+            await files.checkpoint("first")
+            await files.checkpoint("second")
+            for _ in range(3):  # each leaves out what only refers to what the one before has left out
+                gc.collect()
+            counts.append(len(gc.get_objects()))
+    assert counts[1] - counts[0] < 100
