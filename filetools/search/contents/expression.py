@@ -1,15 +1,17 @@
-"""What follows from a pattern: the expression for `re`, texts that each match holds, its cost, a coarse net for ripgrep."""
+"""What follows from a pattern: the expression for `re`, texts and runs that each match holds, its cost, a net for ripgrep."""
 
 from __future__ import annotations
 
 import re
 from functools import lru_cache
-from math import inf
+from math import inf, log2
 
 from filetools.search.contents.syntax import Border, Characters, Choice, Node, Pattern, Repeat, Sequence
 
 _FOLDED = frozenset("ksi")
 """Letters that `re.IGNORECASE` also finds in characters beyond ASCII, such as the Kelvin sign."""
+_BEYOND = re.compile(r"[^\x00-\x7f]|\\[dDwWsS]|\[\^|\A\.")
+"""What a set holds in which there may be characters beyond ASCII: such a one, a class, a negation, or everything."""
 _NOT_ASCII = r"[\x80-\xff]{1,4}"
 """A character beyond ASCII, in UTF-8 or Latin-1."""
 
@@ -88,6 +90,40 @@ def _plain(node: Node, ignore_case: bool) -> str:
     if not ignore_case:
         return letter
     return "" if letter.lower() in _FOLDED else letter.lower()
+
+
+def run_of(pattern: Pattern) -> tuple[frozenset[int], int] | None:
+    """Return the rarest run that each match holds: bytes, and how many of them stand in a row at least; None without one.
+
+    It knows nothing of encodings, as `net_of` does.
+    """
+    runs: list[tuple[frozenset[int], int]] = []
+    last = None
+    root = pattern.root
+    for part in _flat(root) if isinstance(root, Sequence) else [root]:
+        body, least = (part.body, part.least) if isinstance(part, Repeat) else (part, 1)
+        if isinstance(body, Sequence) and len(body.parts) == 1:
+            body = body.parts[0]
+        if isinstance(body, Border):
+            continue
+        if not isinstance(body, Characters):
+            last = None
+            continue
+        if body.expression == last:
+            least += runs.pop()[1]
+        last = body.expression
+        runs.append((_bytes_of(last, pattern.ignore_case), least))
+    return max((run for run in runs if run[0] and run[1]), key=_rarity, default=None)
+
+
+def _bytes_of(expression: str, ignore_case: bool) -> frozenset[int]:
+    codes, goes_beyond = _ascii_of(expression, ignore_case)
+    return frozenset((*codes, *((13,) if 10 in codes else ()), *(range(128, 256) if goes_beyond else ())))
+
+
+def _rarity(run: tuple[frozenset[int], int]) -> float:
+    codes, count = run
+    return count * log2(256 / len(codes))
 
 
 def size_of(node: Node) -> int:
@@ -169,12 +205,25 @@ def _net(node: Node, ignore_case: bool) -> str:
             return f"(?:{_net(node.body, ignore_case)}){{{node.least},{most}}}"
 
 
-@lru_cache(maxsize=256)
 def _net_of_set(expression: str, ignore_case: bool) -> str:
-    fits = re.compile(expression, re.IGNORECASE if ignore_case else 0).fullmatch
-    codes = [code for code in range(128) if fits(chr(code))]
-    is_one = not ignore_case and len(codes) == 1 and len(expression) <= 2
+    codes, goes_beyond = _ascii_of(expression, ignore_case)
     members = "".join(f"\\x{code:02x}" for code in codes) + ("\\r" if 10 in codes else "")
     choices = [f"[{members}]"] if members else []
     choices += ["\\r\\n"] if 10 in codes else []
-    return choices[0] if is_one and len(choices) == 1 else f"(?:{'|'.join([*choices, _NOT_ASCII])})"
+    choices += [_NOT_ASCII] if goes_beyond else []
+    return choices[0] if len(choices) == 1 else f"(?:{'|'.join(choices)})"
+
+
+@lru_cache(maxsize=256)
+def _ascii_of(expression: str, ignore_case: bool) -> tuple[list[int], bool]:
+    """Return the ASCII bytes that may stand for a character of a set, and whether others may."""
+    fits = re.compile(expression, re.IGNORECASE if ignore_case else 0).fullmatch
+    # In bytes that are no text, control characters are shown as U+FFFD.
+    is_control = fits("\ufffd") is not None
+    codes = [
+        code
+        for code in range(128)
+        if fits(chr(code)) or (is_control and (code < 32 or code == 127) and code not in (9, 10, 13))
+    ]
+    is_folded = ignore_case and not _FOLDED.isdisjoint(map(chr, codes))
+    return codes, is_folded or not codes or _BEYOND.search(expression) is not None

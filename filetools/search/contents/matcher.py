@@ -9,7 +9,8 @@ from typing import Final, Self
 
 from filetools.errors import InvalidArgumentError
 from filetools.search.contents.child import MatchingProcess
-from filetools.search.contents.expression import expression_of, flags_of, needles_of, size_of, ways_of
+from filetools.search.contents.expression import expression_of, flags_of, size_of, ways_of
+from filetools.search.contents.prefilter import Prefilter
 from filetools.search.contents.spans import find_spans
 from filetools.search.contents.syntax import Pattern
 
@@ -38,7 +39,13 @@ class Matcher:
             InvalidArgumentError: It is too large.
         """
         self.pattern = pattern
-        self.needles = needles_of(pattern)
+        self._prefilter = Prefilter(pattern)
+        self.needles = self._prefilter.needles
+        self.may_match = self._prefilter.may_match
+        needle = self.needles[0].decode() if len(self.needles) == 1 else ""
+        self._needle = "" if pattern.ignore_case or pattern.multiline else needle
+        self._longest = 0
+        """Length of the longest line so far that is searched quickly for certain."""
         self._size = size_of(pattern.root)
         if self._size > MAX_SIZE:
             raise InvalidArgumentError(f"The pattern is too large: with counts multiplied out {self._size} places")
@@ -62,20 +69,6 @@ class Matcher:
         if self._process is not None:
             self._process.close()
 
-    def may_match(self, content: bytes) -> bool:
-        """Whether bytes of an encoding with ASCII in it may hold a match."""
-        if not self.needles:
-            return True
-        if not self.pattern.ignore_case:
-            return any(needle in content for needle in self.needles)
-        overlap = max(map(len, self.needles))
-        # In parts: changing the case of megabytes in one call would hold the interpreter.
-        for start in range(0, len(content), MAX_WINDOW):
-            part = content[start : start + MAX_WINDOW + overlap].lower()
-            if any(needle in part for needle in self.needles):
-                return True
-        return False
-
     def find(self, text: str, what: str, *, most: int, every: bool = False) -> list[int]:
         """Return where the first match of each line begins and ends, one after the other; see `find_spans`.
 
@@ -91,8 +84,10 @@ class Matcher:
         """
         if not text:
             return []
-        window = self._window(text)
-        spans = None if window is None else self._found_here(text, window, most, every)
+        spans = self._found_by_needle(text, most, every) if self._needle else None
+        if spans is None:
+            window = self._window(text)
+            spans = None if window is None else self._found_here(text, window, most, every)
         if spans is None:
             return self._started().find(text, what, multiline=self.pattern.multiline, most=most, every=every)
         return spans
@@ -117,6 +112,22 @@ class Matcher:
             found += len(lines(text, position, stop))
             position = stop
         return found
+
+    def _found_by_needle(self, text: str, most: int, every: bool) -> list[int] | None:
+        """Return the spans of those lines that hold the text which each match holds; None if one is too long a line."""
+        spans: list[int] = []
+        found = text.find(self._needle)
+        while found >= 0 and len(spans) < 2 * most:
+            start, stop = text.rfind("\n", 0, found) + 1, text.find("\n", found)
+            stop = len(text) if stop < 0 else stop
+            if stop - start > self._longest:
+                if self._size * ways_of(self.pattern.root, stop - start) * (stop - start) > MAX_STEPS:
+                    return None
+                self._longest = stop - start
+            left = most - len(spans) // 2
+            spans += find_spans(self._search, text, start, stop, multiline=False, most=left, every=every)
+            found = text.find(self._needle, stop)
+        return spans
 
     def _found_here(self, text: str, window: int, most: int, every: bool) -> list[int] | None:
         """Return the spans of a text, searched in windows of whole lines; None if one has too long a line."""
