@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Generator, Sequence
 from datetime import UTC, datetime, timedelta
+from operator import itemgetter
 from typing import TYPE_CHECKING, Final, get_args
 
 from filetools.deferred import deferred_imports
@@ -41,6 +42,8 @@ LARGEST_PORTION: Final = 4_096
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _START_AGAIN: Final = "Pass next_cursor with the arguments of the first page, or leave it out to start again."
+
+_CAN_BE_ADDRESSED: Final = itemgetter(2)
 
 Wanted = Callable[[str], bool]
 
@@ -100,7 +103,9 @@ def rows_below(
     source, count = Source(store, FOLDERS, abort, "Listing"), FIRST_PORTION
     with OrderedWalk(source, path, options, options.rules(), IGNORES) as walk:
         while rows := walk.take(count):
-            yield [row if row[2] else (escaped(row[0]), row[1], False) for row in rows]
+            if not all(map(_CAN_BE_ADDRESSED, rows)):
+                rows = [row if row[2] else (escaped(row[0]), row[1], False) for row in rows]
+            yield rows
             count = min(2 * count, LARGEST_PORTION)
 
 

@@ -144,13 +144,13 @@ class Source:
             return kept
         taken_ns = time.time_ns()
         with os.scandir(descriptor) as rows:
-            batch = list(islice(rows, LOOK_EVERY))
-            if len(batch) < MIN_CACHED_NAMES and not any(map(_is_link, batch)):
-                # What is no link needs no look at whether to follow it, which takes half the time.
-                files = [row.name for row in batch if row.is_file()]
-                folders = [] if len(files) == len(batch) else [row.name for row in batch if row.is_dir()]
-                if len(files) + len(folders) == len(batch):
-                    return sorted_folder(folders, files, {})  # the commonest folder by far
+            batch = list(islice(rows, MIN_CACHED_NAMES))
+            files = [row.name for row in batch if row.is_file(follow_symlinks=False)]
+            folders = []
+            if len(files) < len(batch):
+                folders = [row.name for row in batch if row.is_dir(follow_symlinks=False)]
+            if len(batch) < MIN_CACHED_NAMES and len(files) + len(folders) == len(batch):
+                return sorted_folder(folders, files, {})  # the commonest folder by far
             names = _Names()
             while batch:
                 names.add_rows(batch)
@@ -196,9 +196,6 @@ class _Names:
 
     def folder(self) -> Folder:
         return sorted_folder(self._directories, self._others, self._kinds)
-
-
-_is_link: Final = os.DirEntry.is_symlink
 
 
 def _identity(descriptor: int) -> Identity:
