@@ -15,7 +15,7 @@ from filetools.paths import WorkspacePath
 from filetools.search.folder import FolderCache
 from filetools.search.ignores import IgnoreCache
 from filetools.search.options import ListOptions
-from filetools.search.source import Abort, Facts, Listable, Source
+from filetools.search.source import Abort, Listable, Source
 from filetools.search.walk import OrderedWalk
 
 if TYPE_CHECKING:
@@ -172,38 +172,31 @@ class Page:
         raise InvalidArgumentError("bad cursor", suggested_action=_START_AGAIN)
 
     def _entries(self, rows: Sequence[Row]) -> list[dict[str, object]]:
-        entries: list[dict[str, object]] = [
-            {"name": path[path.rfind("/") + 1 :], "path": path, "type": kind} for path, kind, _ in rows
-        ]
-        if self._options.details:
-            self._add_details(entries)
-        for entry, (path, _, can_be_addressed) in zip(entries, rows, strict=True):
+        entries: list[dict[str, object]] = []
+        names: defaultdict[str, list[str]] = defaultdict(list)
+        inside: defaultdict[str, list[dict[str, object]]] = defaultdict(list)
+        for path, kind, can_be_addressed in rows:
+            parent, _, name = path.rpartition("/")
+            entry: dict[str, object] = {"name": name, "path": path, "type": kind}
             if not can_be_addressed:
-                entry.update(name=escaped(str(entry["name"])), path=escaped(path), addressable=False)
-        # With details, whatever vanished since it was seen is left out.
-        return [entry for entry in entries if "modified" in entry] if self._options.details else entries
-
-    def _add_details(self, entries: Sequence[dict[str, object]]) -> None:
-        by_parent: defaultdict[str, dict[str, dict[str, object]]] = defaultdict(dict)
-        for entry in entries:
-            path, name = str(entry["path"]), str(entry["name"])
-            by_parent[path[: -len(name) - 1]][name] = entry
-        for parent, named in by_parent.items():
-            facts = self._source.facts(WorkspacePath(parent), list(named))
-            for entry, one in zip(named.values(), facts, strict=True):
-                if one is not None:
-                    _add_facts(entry, one)
-
-
-def _add_facts(entry: dict[str, object], facts: Facts) -> None:
-    size, modified_ns = facts
-    if entry["type"] == "file":
-        entry["size"] = size
-    entry["modified"] = _moment(modified_ns)
+                entry = {"name": escaped(name), "path": escaped(path), "type": kind, "addressable": False}
+            entries.append(entry)
+            names[parent].append(name)
+            inside[parent].append(entry)
+        if not self._options.details:
+            return entries
+        for several, found in zip(inside.values(), self._source.facts(names), strict=True):
+            for entry, facts in zip(several, found, strict=True):
+                if facts is not None:
+                    if entry["type"] == "file":
+                        entry["size"] = facts[0]
+                    entry["modified"] = _moment(facts[1])
+        # Whatever vanished since it was seen is left out.
+        return [entry for entry in entries if "modified" in entry]
 
 
 def _moment(nanoseconds: int) -> datetime | None:
     try:
-        return _EPOCH + timedelta(microseconds=nanoseconds // 1_000)
+        return _EPOCH + timedelta(0, nanoseconds // 1_000_000_000, nanoseconds // 1_000 % 1_000_000)
     except OverflowError:  # a file system may hold a year beyond 9999
         return None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING, Final, Protocol, runtime_checkable
 
@@ -37,6 +37,8 @@ _FOLDER_FLAGS: Final[int] = (
 )
 LOOK_EVERY: Final = 1_024
 """Names between two looks at the abort signal."""
+MAX_KEPT: Final = 16
+"""Most descriptors that a listing keeps; in deeper trees the upper folders are opened again."""
 GONE: Final = (
     DirectoryNotFoundError,
     PathNotFoundError,
@@ -108,20 +110,36 @@ class Source:
             os.close(descriptor)
             raise
 
-    def facts(self, parent: WorkspacePath, names: Sequence[str]) -> list[Facts | None]:
-        """Return size and time of names in a folder, None for each that is gone."""
-        self.check()
-        if self._local is None:
-            found = (self.store.stat(parent.child(name)) for name in names)
-            return [None if one is None else (one.size, one.modified_ns) for one in found]
+    def facts(self, folders: Mapping[str, Sequence[str]]) -> Iterator[list[Facts | None]]:
+        """Yield size and time of the names in each folder, None for each that is gone.
+
+        Folders in the order of a listing are opened through those above them that were among them.
+        """
+        opened: list[tuple[str, int]] = []
         try:
-            descriptor = self._local.open_directory(parent)
-        except GONE:
-            return [None] * len(names)
-        try:
-            return [_facts_at(descriptor, name) for name in names]
+            for path, names in folders.items():
+                self.check()
+                if self._local is None:
+                    found = (self.store.stat(WorkspacePath(path).child(name)) for name in names)
+                    yield [None if one is None else (one.size, one.modified_ns) for one in found]
+                    continue
+                while opened and not path.startswith(opened[-1][0]):
+                    os.close(opened.pop()[1])
+                is_below = opened and path and opened[-1][0] == path[: path.rfind("/") + 1]
+                descriptor = _open_below(opened[-1][1], path) if is_below else None
+                if descriptor is None:
+                    try:
+                        descriptor = self._local.open_directory(WorkspacePath(path))
+                    except GONE:
+                        yield [None] * len(names)
+                        continue
+                opened.append((f"{path}/" if path else "", descriptor))
+                if len(opened) > MAX_KEPT:
+                    os.close(opened.pop(0)[1])
+                yield [_facts_at(descriptor, name) for name in names]
         finally:
-            os.close(descriptor)
+            for _, descriptor in opened:
+                os.close(descriptor)
 
     def _scanned(self, path: WorkspacePath) -> Folder:
         facts = self.store.stat(path)

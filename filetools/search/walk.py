@@ -20,13 +20,11 @@ from filetools.paths.patterns import ExcludeRules, Sieve
 from filetools.search.folder import Folder, combined, is_ours, position_after, position_before
 from filetools.search.ignores import IgnoreCache, load_rules, stack_above
 from filetools.search.options import ListOptions
-from filetools.search.source import GONE, LOOK_EVERY, Abort, Listable, Source
+from filetools.search.source import GONE, LOOK_EVERY, MAX_KEPT, Abort, Listable, Source
 
 if TYPE_CHECKING:
     from filetools.stores.store import ScanEntry
 
-MAX_KEPT: Final = 16
-"""Most descriptors that a walk keeps; in deeper trees the upper folders are opened again."""
 LOOKED_AT: Final = 256
 """Fewest names that are sieved at a time."""
 SHORT_PATH: Final = 700

@@ -406,6 +406,24 @@ def test_no_descriptor_stays_open(store: Listable, tmp_path: Path) -> None:
     assert len(os.listdir("/proc/self/fd")) == before
 
 
+@pytest.mark.parametrize("size", [10, 90])
+def test_folders_are_opened_through_those_above_them(
+    direct: DirectStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, size: int
+) -> None:
+    grow(tmp_path, {"a": {f"{number:02}": {"x": "", "y": {"z": ""}} for number in range(size)}, "b": ""})
+    opened, open_directory = [], DirectStore.open_directory
+
+    def counted(store: DirectStore, path: WorkspacePath) -> int:
+        opened.append(str(path))
+        return open_directory(store, path)
+
+    monkeypatch.setattr(DirectStore, "open_directory", counted)
+    page = list_page(direct, ROOT, ListOptions(recursive=True, limit=1000))
+    assert len(page.entries) == 4 * size + 2
+    assert all(entry.modified for entry in page.entries)
+    assert opened == ["", ""]
+
+
 def _wait_until_old(folder: Path) -> None:
     while time.time_ns() - folder.stat().st_ctime_ns < 40_000_000:
         os.sched_yield()
