@@ -319,6 +319,8 @@ class Clerk:
             inventory=await self._parts.crew.run(partial(self._parts.names.begin, excluded)),
             on_hints=self._hints.take,
             on_resync=self._resync,
+            is_known=self._hints.is_known,
+            is_busy=self._runner.is_writing,
             loop=asyncio.get_running_loop(),
         )
         await self._watcher.start()

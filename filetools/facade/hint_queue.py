@@ -55,6 +55,10 @@ class HintQueue:
         self._sort(hints)
         return len(self._waiting) > before
 
+    def is_known(self, hint: Hint) -> bool:
+        """Whether what stands at the path of a hint at one file is what was told of it last; from any thread."""
+        return self._told.stands(hint.path) and not self._recorder.awaits(hint.path)
+
     def note(self, records: Sequence[ChangeRecord]) -> None:
         """Know what is about to be told, and release the hints at it; call it once the changes are made."""
         self._told.note(records)

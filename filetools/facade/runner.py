@@ -172,6 +172,10 @@ class Runner:
         finally:
             self._long.discard(task)
 
+    def is_writing(self) -> bool:
+        """Whether any writer of this process is at work; from any thread."""
+        return bool(self._writers)
+
     def is_being_written(self, path: WorkspacePath) -> bool:
         """Whether a writer of this process is at work on a path."""
         return bool(self._writers) and self.parts.workspace.key(path) in self._writers

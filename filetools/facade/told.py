@@ -64,10 +64,10 @@ class Told:
         if hint.kind == "deleted":
             is_echo = self._is_gone(hint.path)
         elif hint.kind == "changed":
-            is_echo = self._stands(hint.path)
+            is_echo = self.stands(hint.path)
         else:
             # What came along with a folder is looked at in any case.
-            is_echo = not hint.is_directory and self._stands(hint.path) and self._is_gone(hint.old_path or "")
+            is_echo = not hint.is_directory and self.stands(hint.path) and self._is_gone(hint.old_path or "")
         if is_echo and not hint.came_and_went:
             return False
         for path in (hint.path, hint.old_path):
@@ -75,20 +75,8 @@ class Told:
                 self._standing.pop(self._key(path), None)
         return True
 
-    def is_too_young(self, path: str) -> bool:
-        """Whether a file that filetools has just written cannot be known by its facts yet, since its clock is too coarse."""
-        standing = self._standing.get(self._key(path), _GONE)
-        return self._parts.store.tick_ns > 0 and time.monotonic() - standing.written_at < ECHO_OF_SECONDS
-
-    def _put(self, path: str, standing: _Standing | None) -> None:
-        key = self._key(path)
-        self._standing.pop(key, None)
-        if standing is not None:
-            self._standing[key] = standing
-            if len(self._standing) > REMEMBERED_PATHS:
-                del self._standing[next(iter(self._standing))]
-
-    def _stands(self, path: str) -> bool:
+    def stands(self, path: str) -> bool:
+        """Whether something stands at a path, and was told of as it is; from any thread."""
         told = self._standing.get(self._key(path), _GONE)
         if told.kind is None:
             return False
@@ -103,6 +91,19 @@ class Told:
         # Of a file that may have changed within the tick of its clock no facts are kept.
         facts = self._parts.facts.get(stat.identity)
         return facts is not None and facts.version == told.version and told.mode in (None, stat.mode)
+
+    def is_too_young(self, path: str) -> bool:
+        """Whether a file that filetools has just written cannot be known by its facts yet, since its clock is too coarse."""
+        standing = self._standing.get(self._key(path), _GONE)
+        return self._parts.store.tick_ns > 0 and time.monotonic() - standing.written_at < ECHO_OF_SECONDS
+
+    def _put(self, path: str, standing: _Standing | None) -> None:
+        key = self._key(path)
+        self._standing.pop(key, None)
+        if standing is not None:
+            self._standing[key] = standing
+            if len(self._standing) > REMEMBERED_PATHS:
+                del self._standing[next(iter(self._standing))]
 
     def _is_gone(self, path: str) -> bool:
         if self._standing.get(self._key(path)) is not _GONE:

@@ -31,6 +31,8 @@ class Task:
     handover: Handover[Any]
     inventory: Inventory
     """Gets the names that are there when watching begins, before `on_ready` is called."""
+    is_busy: Callable[[], bool]
+    """Whether this process is changing files right now: what it does can wait, and waking would take time from it."""
     on_ready: Callable[[], None]
     """Called in the thread when every change from now on will be seen."""
     on_unable: Callable[[str], None]

@@ -21,6 +21,8 @@ SPACING_SECONDS: Final = 0.005
 PAUSE_A_HINT_SECONDS: Final = 0.0002
 """Pause after a portion for each hint in it, up to the longest: after a single hint the next one hardly waits."""
 PORTION_HINTS: Final = 2_000
+ASKED_HINTS: Final = 16
+"""Of how many hints it is asked one by one whether they are known."""
 PAIRING_SECONDS: Final = 0.1
 """How long a departed name may stay unpaired. The kernel queues both halves of a rename one after the other, but on a busy
 machine whoever renames may lose the processor between the two."""
@@ -34,6 +36,17 @@ class _Waiting(Generic[Folder]):
     deadline: float
     folder: Folder | None
 
+    @property
+    def is_of_interest(self) -> bool:
+        """Whether there is anything to tell if the other half does not come."""
+        departure = self.departure
+        return not departure.is_succeeded or departure.origin is not None or self.folder is not None
+
+
+def nothing_is_known(hint: Hint) -> bool:
+    """Whether somebody knows already what a hint tells of."""
+    return False
+
 
 class Handover(Generic[Folder]):
     """What a watching thread tells and a loop is told. Lives as long as its watcher.
@@ -44,6 +57,8 @@ class Handover(Generic[Folder]):
         loop: Where the callbacks run.
         on_hints: Gets at most 2,000 hints, oldest first; returns False if it knew all that they tell of.
         on_resync: Gets the reason why hints are missing.
+        is_known: Whether the receiver knows what stands at the path of a hint, and has told it; asked in the watching thread,
+            which spares waking the loop.
     """
 
     def __init__(
@@ -51,12 +66,14 @@ class Handover(Generic[Folder]):
         loop: asyncio.AbstractEventLoop,
         on_hints: Callable[[list[Hint]], bool | None],
         on_resync: Callable[[str], None],
+        is_known: Callable[[Hint], bool] = nothing_is_known,
     ) -> None:
         self.lock = threading.Lock()
         self.hints = HintBuffer()
         self._loop = loop
         self._on_hints = on_hints
         self._on_resync = on_resync
+        self._is_known = is_known
         self._reasons: list[str] = []
         self._waiting: dict[int, _Waiting[Folder]] = {}
         self._abandoned: dict[Folder, str] = {}
@@ -96,8 +113,10 @@ class Handover(Generic[Folder]):
 
     def send(self) -> None:
         """Have what was collected delivered; from any thread, without the lock."""
+        self._forget_known()
         with self.lock:
-            is_new = self.hints or self._reasons or (self._waiting and self._giving_up is None)
+            self._give_up_overdue()
+            is_new = self.hints or self._reasons or (self._giving_up is None and self._next_overdue() is not None)
             if self._is_scheduled or not is_new:
                 return
             self._is_scheduled = True
@@ -124,6 +143,24 @@ class Handover(Generic[Folder]):
         """Deliver nothing more."""
         self._is_closed = True
 
+    def _forget_known(self) -> None:
+        # In a burst the receiver finds out for many at once.
+        if not 0 < len(self.hints) <= ASKED_HINTS:
+            return
+        with self.lock:
+            written = self.hints.written()
+        known = [hint for hint in written if self._guard(partial(self._is_known, hint))]
+        if not known:
+            return
+        with self.lock:
+            # The loop takes hints meanwhile; only this thread adds any.
+            for hint in known:
+                self.hints.forget(hint)
+            self.is_idle = self.is_idle or not self.hints
+
+    def _next_overdue(self) -> float | None:
+        return next((waiting.deadline for waiting in self._waiting.values() if waiting.is_of_interest), None)
+
     def _arrive(self) -> None:
         if self._next_portion_at > self._loop.time():
             self._loop.call_at(self._next_portion_at, self._deliver)
@@ -138,7 +175,7 @@ class Handover(Generic[Folder]):
             reasons, self._reasons = self._reasons, []
             hints = self.hints.take(PORTION_HINTS)
             self._is_scheduled = has_more = bool(self.hints)
-            overdue = next((waiting.deadline for waiting in self._waiting.values()), None)
+            overdue = self._next_overdue()
         self._next_portion_at = self._loop.time() + pause_after(len(hints))
         if has_more:
             self._loop.call_soon(self._deliver)

@@ -29,6 +29,11 @@ class Hint:
     came_and_went: bool = field(default=False, compare=False)
     """Whether something stood there for an instant, or nothing did, since hints were taken last."""
 
+    @property
+    def is_plain(self) -> bool:
+        """Whether it is about one file only, and what stands there says all there is to say."""
+        return not (self.is_directory or self.is_listed or self.came_and_went or self.old_path is not None)
+
 
 @dataclass(slots=True)
 class Departure:
@@ -116,6 +121,15 @@ class HintBuffer:
         for hint in taken:
             del self._hints[hint.path]
         return taken
+
+    def written(self) -> list[Hint]:
+        """Return the hints that say no more than that something was written to a file, or replaced it."""
+        return [hint for hint in self._hints.values() if hint.kind == "changed" and hint.is_plain]
+
+    def forget(self, hint: Hint) -> None:
+        """Remove a hint that tells nobody anything new, if it still waits."""
+        if self._hints.get(hint.path) is hint:
+            del self._hints[hint.path]
 
     def clear(self) -> None:
         """Forget everything, because everything will be looked at."""

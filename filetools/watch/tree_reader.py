@@ -79,6 +79,10 @@ class TreeReader(InotifyFD):
     def _read_until_stopped(self, tree: WatchedTree) -> None:
         while self.should_keep_running():
             events = self.read_events()
+            is_rested = self._task.is_busy()
+            if is_rested:
+                # Each waking takes the interpreter from whoever writes here; most of what there is to read is its echo.
+                self.stopped_event.wait(SPACING_SECONDS)
             for folder in self._handover.take_abandoned():
                 tree.unwatch(folder)
             for event in events:
@@ -91,8 +95,7 @@ class TreeReader(InotifyFD):
                 self._has_overflowed = False
                 self._handover.resync("overflow")
             self._handover.send()
-            if self._handover.is_idle:
-                # Each waking takes the interpreter from whoever writes here.
+            if self._handover.is_idle and not is_rested:
                 self.stopped_event.wait(SPACING_SECONDS)
 
     def on_queue_overflow(self) -> None:

@@ -12,7 +12,7 @@ from typing import Any, Final, Literal
 
 from filetools.watch.backend import Backend, Task
 from filetools.watch.exclusion import Excluded, with_own_names
-from filetools.watch.handover import Handover
+from filetools.watch.handover import Handover, nothing_is_known
 from filetools.watch.hints import Hint
 from filetools.watch.inventory import Inventory
 from filetools.watch.observing import ObserverThread
@@ -38,6 +38,8 @@ class ForeignWatcher:
         on_resync: Called on the loop when hints are missing and the whole tree must be looked at, with the reason:
             "overflow" (the kernel dropped events), "limit" or "failed" (polling from now on), "gone" (the root is no
             longer there, and nothing more will be told).
+        is_known: Whether it was told what stands at the path of a hint; asked in a thread.
+        is_busy: Whether this process is changing files right now; asked in a thread. Hints may come 5 ms later then.
         inventory: Gets the names that are there when watching begins; what happens later is left to its owner.
         loop: Where the callbacks run; by default the running one.
         method: "auto" takes the best one of the system.
@@ -50,18 +52,21 @@ class ForeignWatcher:
         excluded: Excluded,
         on_hints: Callable[[list[Hint]], bool | None],
         on_resync: Callable[[str], None],
+        is_known: Callable[[Hint], bool] = nothing_is_known,
+        is_busy: Callable[[], bool] = lambda: False,
         inventory: Inventory | None = None,
         loop: asyncio.AbstractEventLoop | None = None,
         method: Method = "auto",
     ) -> None:
         self._loop = loop or asyncio.get_running_loop()
-        self._handover: Handover[Any] = Handover(self._loop, on_hints, on_resync)
+        self._handover: Handover[Any] = Handover(self._loop, on_hints, on_resync, is_known)
         self._inventory = inventory or Inventory(excluded, key=str)
         self._task = Task(
             root=root,
             excluded=with_own_names(excluded),
             handover=self._handover,
             inventory=self._inventory,
+            is_busy=is_busy,
             on_ready=self._complete,
             on_unable=lambda reason: self._handover.call(partial(self._poll_instead, reason)),
             on_ended=partial(self._handover.call, self._note_ended),

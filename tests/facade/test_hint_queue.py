@@ -106,6 +106,22 @@ async def test_a_hint_is_looked_at_though_it_is_no_news_where_something_passed_t
     assert recorder.looked_at == [Hint("changed", "awaited")]
 
 
+async def test_only_a_file_that_stands_as_it_was_told_is_known(files: FileToolsFacade) -> None:
+    queue, _ = queue_of(files)
+    root = Path(files.root_paths[-1])
+    for path in ("a.txt", "gone.txt", "awaited", "saved.txt", "untold.txt"):
+        await files.write_file(path, "1")
+    queue.note([record for record in (await files.changes()).records if record.path != "untold.txt"])
+    (root / "gone.txt").unlink()
+    (root / "saved.txt").write_text("2")
+    (root / "new.txt").write_text("1")
+    paths = ("a.txt", "gone.txt", "awaited", "saved.txt", "untold.txt", "new.txt")
+    assert [path for path in paths if queue.is_known(Hint("changed", path))] == ["a.txt"]
+    # Whoever puts the same bytes there again has made a change.
+    (root / "saved.txt").write_text("1")
+    assert not queue.is_known(Hint("changed", "saved.txt"))
+
+
 async def test_hints_that_could_not_be_recorded_are_tried_again(files: FileToolsFacade) -> None:
     queue, recorder = queue_of(files)
     recorder.failures = 1

@@ -126,7 +126,7 @@ async def all_seen(files: FileToolsFacade, root: Path, told: list[Any]) -> None:
     clerk = clerk_of(files)
     # A name that left is looked at only when nobody waits for its new place any more.
     handover = clerk._watcher._handover
-    await steps_until(lambda: not (handover._waiting or handover.hints) and clerk._hints.is_empty)
+    await steps_until(lambda: handover._next_overdue() is None and not handover.hints and clerk._hints.is_empty)
     told[:] = [event for event in told if event.path != marker.name]
 
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
-from filetools.watch.handover import PORTION_HINTS, SPACING_SECONDS, Handover, pause_after
-from filetools.watch.hints import Hint
+from filetools.watch.handover import ASKED_HINTS, PORTION_HINTS, SPACING_SECONDS, Handover, pause_after
+from filetools.watch.hints import Hint, HintBuffer
 from tests.support.watching import Watched, until
 
 
@@ -84,6 +85,76 @@ async def test_the_first_hint_after_a_silence_comes_at_once() -> None:
     await asyncio.sleep(0)
     await asyncio.sleep(0)
     assert told.portions == [[Hint("changed", "first")]]
+
+
+def knowing(told: Watched, asked: list[str]) -> Handover[str]:
+    """Return a handover whose receiver knows everything, and the paths that it is asked about."""
+
+    def is_known(hint: Hint) -> bool:
+        asked.append(hint.path)
+        return True
+
+    return Handover(asyncio.get_running_loop(), told.take, told.resyncs.append, is_known)
+
+
+async def test_what_the_receiver_knows_wakes_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
+    told, asked = Watched(), list[str]()
+    handover = knowing(told, asked)
+    monkeypatch.setattr(handover, "call", lambda callback: pytest.fail("the loop was woken"))
+    with handover.lock:
+        # As others see it when two names are exchanged: what stood there has left, and something else has come.
+        handover.depart(7, "a", None, is_directory=False)
+        handover.hints.change("a")
+    in_thread(handover.send)
+    assert asked == ["a"]
+    assert handover.is_idle
+    assert len(handover.hints) == 0
+
+
+@pytest.mark.parametrize(
+    "note",
+    [
+        lambda hints: hints.delete("a"),
+        lambda hints: hints.change("a", is_directory=True),
+        lambda hints: hints.change("a", is_listed=True),
+        lambda hints: (hints.delete("a"), hints.change("a")),
+        lambda hints: hints.arrive(hints.depart("b"), "a"),
+    ],
+)
+async def test_only_what_was_written_to_a_file_can_be_known_before_it_is_told(
+    note: Callable[[HintBuffer], Any],
+) -> None:
+    told, asked = Watched(), list[str]()
+    handover = knowing(told, asked)
+    with handover.lock:
+        note(handover.hints)
+    in_thread(handover.send)
+    await until(lambda: told.hints != [])
+    assert asked == []
+    assert not handover.is_idle
+
+
+async def test_of_a_burst_nothing_is_asked_one_by_one() -> None:
+    told, asked = Watched(), list[str]()
+    handover = knowing(told, asked)
+    with handover.lock:
+        for number in range(ASKED_HINTS + 1):
+            handover.hints.change(str(number))
+    in_thread(handover.send)
+    await until(lambda: len(told.hints) == ASKED_HINTS + 1)
+    assert asked == []
+
+
+async def test_a_receiver_that_fails_to_say_what_it_knows_is_told(caplog: pytest.LogCaptureFixture) -> None:
+    told = Watched()
+    handover: Handover[str] = Handover(
+        asyncio.get_running_loop(), told.take, told.resyncs.append, lambda hint: bool(1 // 0)
+    )
+    with handover.lock:
+        handover.hints.change("a")
+    in_thread(handover.send)
+    await until(lambda: told.hints == [Hint("changed", "a")])
+    assert "The receiver of foreign changes failed" in caplog.text
 
 
 async def test_portions_of_a_stream_are_spaced_and_complete() -> None:
