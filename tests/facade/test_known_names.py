@@ -330,7 +330,7 @@ async def test_a_folder_that_left_and_came_back_at_once_is_watched(tmp_path: Pat
             run(root, "mv d ../out && mv ../out d")
         # The first half of the move is given up only after a while, and with it, wrongly, the watch would be.
         handover = clerk_of(files)._watcher._handover
-        await steps_until(lambda: not handover._waiting)
+        await steps_until(lambda: handover._next_overdue() is None)
         await all_seen(files, root, events)
         await all_seen(files, root, events)
         events.clear()
