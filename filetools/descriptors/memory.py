@@ -27,6 +27,9 @@ class Contents(Protocol):
 class Texts(Protocol):
     """Texts by name."""
 
+    is_slow: bool
+    """Whether keeping a text takes long, and leaves the interpreter to other threads meanwhile."""
+
     def keep(self, text: str) -> tuple[str, int]:
         """Keep a text and return its name, and how many bytes it takes."""
 
@@ -40,6 +43,8 @@ class Texts(Protocol):
 
 class JournalTexts:
     """Texts as contents of the journal, in UTF-8 that also carries lone surrogates; implements `Texts`."""
+
+    is_slow = True
 
     def __init__(self, contents: Contents) -> None:
         self._contents = contents
@@ -58,6 +63,8 @@ class JournalTexts:
 
 class MemoryTexts:
     """Texts in memory; implements `Texts`."""
+
+    is_slow = False
 
     def __init__(self) -> None:
         self._kept: dict[str, str] = {}

@@ -8,8 +8,10 @@ import secrets
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import field, replace
+from functools import lru_cache
 from typing import Final, Literal
 
 from filetools.content import PagedText
@@ -29,6 +31,9 @@ MOST_TEXTS: Final = 8
 """Texts, with their cuts, that stay in memory."""
 MOST_CHARACTERS: Final = 64 * 1024 * 1024
 """Of all these texts, where there is more than one: each caller of a server has its own."""
+AT_ONCE_CHARACTERS: Final = 1024 * 1024
+"""Length from which on a text is cut and kept by two threads."""
+REMEMBERED_KEYS: Final = 1024
 NOTED_SECONDS: Final = 60.0
 """How exactly it is noted when a descriptor was used last."""
 SHARED_SECONDS: Final = 24 * 3600.0
@@ -68,12 +73,15 @@ class RecentTexts:
     _paged: OrderedDict[tuple[str, int], PagedText] = field(default_factory=OrderedDict)
 
     def get(self, name: str, page_size: int) -> PagedText | None:
-        """Return a text, or None."""
+        """Return a text and note that it was used, or None."""
         with self._lock:
-            return self._paged.get((name, page_size))
+            paged = self._paged.get((name, page_size))
+            if paged is not None:
+                self._paged.move_to_end((name, page_size))
+            return paged
 
     def put(self, name: str, paged: PagedText) -> None:
-        """Note that a text was used."""
+        """Have a text remembered."""
         with self._lock:
             self._paged[name, paged.page_size] = paged
             self._paged.move_to_end((name, paged.page_size))
@@ -108,19 +116,26 @@ class OwnedRows:
     ) -> tuple[DescriptorInfo, PagedText]:
         """Keep a text under a name, or under the next number; other texts go for it if there is no room."""
         kept = _clipped(text, self.max_bytes)
-        paged = PagedText(kept, page_size)
+        paged, (stored, size) = self._cut_and_kept(kept, page_size)
         value = {
             "source": source, "size": len(kept), "total_pages": paged.total_pages, "total_lines": paged.total_lines,
             "page_size": page_size, "created_at": self.clock(), "is_clipped": len(kept) < len(text),
             "path": path, "version": version,
         }  # fmt: skip
-        stored, size = self.texts.keep(kept)
         row = TableRow(key="", value=value, version=stored, size=max(1, min(size, self.max_bytes)), used=self.clock())
         # Room first: then the new one is never what goes, also where the clock was set back since the others were used.
         self.table.release(self.max_bytes - row.size, unused_since=self.clock() - FORGOTTEN_SECONDS)
         given = self._put(row, name)
         self.recent.put(stored, paged)
         return info_of(given, row), paged
+
+    def _cut_and_kept(self, text: str, page_size: int) -> tuple[PagedText, tuple[str, int]]:
+        """Cut a text and keep it, a long one at the same time: hashing and syncing it leave the interpreter to others."""
+        if len(text) < AT_ONCE_CHARACTERS or not self.texts.is_slow:
+            return PagedText(text, page_size), self.texts.keep(text)
+        with ThreadPoolExecutor(1, "filetools text") as pool:
+            keeping = pool.submit(self.texts.keep, text)
+            return PagedText(text, page_size), keeping.result()
 
     def _put(self, row: TableRow, name: str | None) -> str:
         """Put a row under a name, in the place of one that is there; else under a name that nobody has been given."""
@@ -182,7 +197,7 @@ class OwnedRows:
                 raise DescriptorExpiredError(info.id) from exc
             except OSError as exc:
                 raise DescriptorError(info.id, f"File descriptor {info.id} cannot be read: {exc}") from exc
-        self.recent.put(row.version, paged)
+            self.recent.put(row.version, paged)
         if self.clock() - row.used > NOTED_SECONDS:
             with suppress(FileToolsError):  # on a full disk a text can still be read
                 self.table.put([replace(row, used=self.clock())])  # in vain where another process has just noted it
@@ -203,8 +218,13 @@ class OwnedRows:
         return child
 
     def _key(self, name: str) -> str:
-        """Return the key of a name: a line break stands in no owner, and what no database takes is escaped."""
-        return f"{json.dumps(self.owner)}\n{json.dumps(name)[1:-1]}"
+        return _key_of(self.owner, name)
+
+
+@lru_cache(REMEMBERED_KEYS)
+def _key_of(owner: str, name: str) -> str:
+    """Return the key of a name: a line break stands in no owner, and what no database takes is escaped."""
+    return f"{json.dumps(owner)}\n{json.dumps(name)[1:-1]}"
 
 
 def _name_in(key: str) -> str:
