@@ -40,7 +40,7 @@ class ClosestRegion(TypedDict):
     text: str
     """The lines as they are, ready to be copied."""
     why: list[str]
-    """What differs: line ends, trailing blanks, indentation, blanks, case, typographic characters, or the text."""
+    """What differs: place, line ends, trailing blanks, indentation, blanks, case, typographic characters, or the text."""
     difference: str
     """The first difference that the eye may miss; "" if there is none."""
 
@@ -76,6 +76,8 @@ def closest_region(old: str, text: str) -> ClosestRegion | None:
     wanted = (old if plain is None else plain).split("\n")
     size = len(wanted) - (len(wanted) > 1 and not wanted[-1])
     numbers = "" if plain is None else "your text holds line numbers"
+    if not numbers and (at := _place_after([], wanted, bare)) is not None:
+        return _region(lines, at, size, ["place"], "it stands before the place where it was looked for")
     for names in [[name] for name in _CHANGES] + [list(_CHANGES)]:
         at = _place_after(names, wanted, bare)
         if at is not None:

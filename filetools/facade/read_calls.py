@@ -31,7 +31,7 @@ else:
         },
     )
 
-_OF_WHOLE_FILE: Final = (None, None, None, None, None, None, None, "flag", "auto")
+_OF_WHOLE_FILE: Final = (None, None, None, None, None, None, None, None, "flag", "auto")
 """The options of most reads, which need no request of their own."""
 _BEING_WRITTEN: Final = "File is being modified by another operation. Please wait."
 
@@ -46,6 +46,7 @@ class ReadCalls(Calls):
         offset: int | None = None,
         limit: int | None = None,
         column: int | None = None,
+        max_characters: int | None = None,
         byte_offset: int | None = None,
         byte_count: int | None = None,
         encoding: str | None = None,
@@ -60,6 +61,7 @@ class ReadCalls(Calls):
             offset: First line from 1, or from the end: -1 is the last.
             limit: Most lines.
             column: First character of the line `offset`, from 1; for lines too long for one answer.
+            max_characters: Most characters; a line that no longer fits is left for the next read, a first line is cut.
             byte_offset: First byte from 0; not together with lines.
             byte_count: Most bytes, up to 10 MiB.
             encoding: Read as text in this codec; None finds out.
@@ -74,10 +76,11 @@ class ReadCalls(Calls):
             VersionGoneError, InvalidArgumentError, LockTimeoutError
         """
         request = whole_file()
-        if (offset, limit, column, byte_offset, byte_count, encoding, version, on_locked, view) != _OF_WHOLE_FILE:
+        options = (offset, limit, column, max_characters, byte_offset, byte_count, encoding, version, on_locked, view)
+        if options != _OF_WHOLE_FILE:
             request = ReadRequest(
-                offset=offset, limit=limit, column=column, byte_offset=byte_offset, byte_count=byte_count,
-                encoding=encoding, version=version, on_locked=on_locked, view=view,
+                offset=offset, limit=limit, column=column, max_characters=max_characters, byte_offset=byte_offset,
+                byte_count=byte_count, encoding=encoding, version=version, on_locked=on_locked, view=view,
             )  # fmt: skip
         where = self._runner.resolve(path)
         await self._authorise("read_file", [where], {}, change=False)

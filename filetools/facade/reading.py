@@ -243,6 +243,7 @@ def _window(
             suggested_action="Leave the lines out to read all of it.",
         )
     offset = 1 if request.offset is None else request.offset
+    most = most if request.max_characters is None else min(most, request.max_characters)
     column = 1 if request.column is None else request.column
     window = read_lines(
         source, text_format, offset=offset, limit=request.limit, max_chars=most, path=path, index=index, column=column

@@ -12,7 +12,7 @@ from filetools.errors import InvalidArgumentError
 from filetools.models import OnConflict
 
 OnLocked = Literal["flag", "wait", "error"]
-NewlineChoice = Literal["exact"]
+NewlineChoice = Literal["exact", "keep"]
 OnStale = Literal["merge", "refuse"]
 View = Literal["auto", "disk", "buffer"]
 MOST_FILES: Final = 1000
@@ -30,6 +30,8 @@ class ReadRequest:
     """Most lines."""
     column: int | None = None
     """First character of the first line, from 1."""
+    max_characters: int | None = None
+    """Most characters, at a line end unless the first line alone has more."""
     byte_offset: int | None = None
     """First byte, from 0."""
     byte_count: int | None = None
@@ -56,7 +58,7 @@ class ReadRequest:
     @property
     def is_lines(self) -> bool:
         """Whether a range of lines is wanted."""
-        return self.offset is not None or self.limit is not None or self.column is not None
+        return any(each is not None for each in (self.offset, self.limit, self.column, self.max_characters))
 
     @property
     def is_bytes(self) -> bool:
@@ -128,8 +130,8 @@ class WriteRequest:
         if self.on_conflict not in ON_CONFLICT:
             known = ", ".join(map(repr, ON_CONFLICT))
             raise InvalidArgumentError(f"on_conflict must be one of {known}, not {self.on_conflict!r}")
-        if self.newline not in (None, "exact"):
-            raise InvalidArgumentError(f"newline must be 'exact' or left out, not {self.newline!r}")
+        if self.newline not in (None, "exact", "keep"):
+            raise InvalidArgumentError(f"newline must be 'exact', 'keep' or left out, not {self.newline!r}")
         if not isinstance(self.content, str | bytes):
             raise InvalidArgumentError(f"content must be text or bytes, not {type(self.content).__name__}")
         if not isinstance(self.expected_version, str | None):

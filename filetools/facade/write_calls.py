@@ -77,7 +77,8 @@ class WriteCalls(ConflictCalls):
                 is replaced; if a result only reported it, what others wrote is merged in again. If another version stands
                 there, the write is refused, equal bytes too, unless `on_stale` says otherwise.
             encoding: Codec for the text, or "base64"; None keeps the file's own, UTF-8 for new files.
-            newline: "exact" writes line ends as given; None keeps CRLF in a file that has nothing else.
+            newline: "exact" writes line ends as given; None keeps CRLF in a file that has nothing else. "keep" also keeps those
+                of a file that has CR, or several kinds: each line its own, a new line its neighbour's.
             create_parents: Create missing folders.
             on_stale: What to do if the file is not at `expected_version`: None refuses; "merge" merges what was written
                 since, if that is a version the path is known to have had.

@@ -15,6 +15,7 @@ from filetools.content import (
     TextFormat,
     describe,
     encode,
+    ends_like,
     format_named,
     inspect,
     left_out,
@@ -320,6 +321,8 @@ def encoded(parts: Parts, seen: Look, request: WriteRequest, actor: Actor, *, is
     keeps_crlf = _keeps_crlf(facts, request, text)
     if keeps_crlf:
         text = text.replace("\n", "\r\n")
+    elif request.newline == "keep" and facts is not None and facts.newline in ("cr", "mixed"):
+        text = ends_like(text, disk_text(parts, seen) or "")
     content = encode(text, text_format, path=seen.path)
     return Encoded(content=content, text=text, text_format=text_format, keeps_crlf=keeps_crlf)
 
@@ -349,7 +352,7 @@ def _facts(seen: Look, new: Encoded) -> ContentFacts:
 
 def _keeps_crlf(facts: ContentFacts | None, request: WriteRequest, text: str) -> bool:
     """Whether text gets the file's CRLF: models answer in LF, and a file that has nothing but CRLF keeps it."""
-    if request.newline is not None or request.encoding is not None:
+    if request.newline == "exact" or request.encoding is not None:
         return False
     return facts is not None and facts.newline == "crlf" and "\r" not in text
 

@@ -120,7 +120,11 @@ class LexicalRules:
         if not inside and self.state and len(segments) >= len(self.state):
             inside = tuple(map(fold_name, segments[: len(self.state)])) == self.state
         if inside:
-            raise AccessDeniedError("/".join(segments), "the state of filetools is out of reach")
+            reason, action = (
+                "the state of filetools is out of reach",
+                "Choose another path: no tool reads or changes it.",
+            )
+            raise AccessDeniedError("/".join(segments), reason, suggested_action=action)
 
 
 def _refuse_text(raw_path: str) -> None:

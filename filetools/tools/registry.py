@@ -58,7 +58,7 @@ def chosen(tools: Iterable[AnyTool], wanted: Iterable[str]) -> list[AnyTool]:
     Raises:
         InvalidArgumentError: There is no group and no tool of a name.
     """
-    present, names = list(tools), set(wanted)
+    present, names = list(tools), {wanted} if isinstance(wanted, str) else set(wanted)
     known = {tool.group for tool in present} | {tool.name for tool in present}
     for name in sorted(names - known):
         nearest = nearest_name(name, sorted(known))

@@ -146,6 +146,17 @@ async def test_a_text_is_returned_with_all_that_is_known_of_it(files: FileToolsF
     )
 
 
+async def test_so_many_characters_are_read_by_whole_lines_and_count_as_a_part(files: FileToolsFacade) -> None:
+    part = await files.read_file("a.txt", max_characters=9)
+    assert (part.content, part.next_offset, part.next_column) == ("one\ntwo\n", 3, None)
+    await refused("VERSION_MISMATCH", files.write_file("a.txt", "x\n", require_read=True))
+    cut = await files.read_file("a.txt", offset=3, max_characters=2)
+    assert (cut.content, cut.next_offset, cut.next_column) == ("th", 3, 3)
+    await refused("INVALID_ARGUMENT", files.read_file("a.txt", max_characters=0))
+    assert (await files.read_file("a.txt", max_characters=14)).content == LINES
+    await files.write_file("a.txt", "x\n", require_read=True)
+
+
 async def test_an_empty_file_is_text(files: FileToolsFacade) -> None:
     assert await files.read_file("empty.txt") == ReadResult(
         path="empty.txt", content="", encoding="utf-8", size=0, version=version(""), modified=MODIFIED, total_lines=0,

@@ -267,3 +267,22 @@ def test_the_steps_of_a_write_do_not_depend_on_how_many_lines_it_has(tmp_path: P
     steps_with(10)  # what is imported at first is none of its steps
     few = steps_with(20)
     assert steps_with(5000) < few + 2500
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        (b"one\rtwo\r", b"one\rnew\rtwo\r"),
+        (b"one\r\ntwo\n", b"one\r\nnew\r\ntwo\n"),
+        (b"one\r\ntwo\r\n", b"one\r\nnew\r\ntwo\r\n"),
+        (b"one\ntwo\n", b"one\nnew\ntwo\n"),
+        (None, b"one\nnew\ntwo\n"),
+    ],
+)
+async def test_line_ends_are_kept_line_by_line_where_that_is_asked_for(
+    files: FileToolsFacade, root: Path, before: bytes | None, after: bytes
+) -> None:
+    if before is not None:
+        (root / "ends.txt").write_bytes(before)
+    await files.write_file("ends.txt", "one\nnew\ntwo\n", newline="keep")
+    assert (root / "ends.txt").read_bytes() == after

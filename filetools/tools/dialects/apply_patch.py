@@ -100,6 +100,8 @@ def patch_of(operation: Operation) -> str:
     lines = operation.diff.removesuffix("\n").split("\n")
     if lines[0].strip() == _BEGIN:
         return _whole(operation, operation.diff)
+    if lines[-1].strip() == _END:
+        lines.pop()
     if lines[0].startswith("--- ") and lines[1:2] and lines[1].startswith("+++ "):
         lines = lines[2:]
     if any(line.startswith("*** ") and line.rstrip() != "*** End of File" for line in lines):
@@ -122,6 +124,10 @@ def _created(operation: Operation, lines: Sequence[str]) -> str:
 
 
 def _updated(operation: Operation, lines: Sequence[str]) -> str:
+    if all(line.endswith("\r") for line in lines):  # the file's own line ends count
+        lines = [line[:-1] for line in lines]
+    if operation.move_to is not None and not any(lines):
+        return _codex(operation, [])
     if not any(_NUMBERED.fullmatch(line) for line in lines):
         return _codex(operation, lines)
     unnumbered = ["@@" if _NUMBERED.fullmatch(line) else line for line in lines]
