@@ -3,26 +3,40 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import Callable, Coroutine
-from typing import Any, TypeVar
+from dataclasses import replace
+from typing import Any, Final, ParamSpec, TypeAlias, TypeVar
 
 from filetools.errors import FileToolsError
+from filetools.facade import FileToolsFacade
 from filetools.tools import FILE_TOOLS, TextLimits, failure_envelope, shown_failure
+from filetools.tools.arguments import Parameters
 from filetools.tools.offered import Names, Offered
 from filetools.tools.registry import OWN_NAMES
 
+P = ParamSpec("P")
 T = TypeVar("T")
+Call: TypeAlias = Callable[P, Coroutine[Any, Any, T]]
+
+BEGIN_SECONDS: Final = 10.0
+"""How long the loop may take to begin a call of another thread."""
+_AWAIT: Final = (
+    "The workspace's event loop must run in another thread, and be free; on it, await the async twin of this call"
+)
 
 
-def telling(names: str) -> Callable[[FileToolsError], str]:
+def telling(names: str, **actions: str) -> Callable[[FileToolsError], str]:
     """Return what says an error in the words of a framework: its sentence, a hint, and what is needed to repair the call.
 
     Args:
         names: Our tools that it has, "read_file list_files=ls", with what it calls them; hints leave out the others.
+        actions: What to do next, by the code of an error, where ours says what cannot be done there.
     """
     called = {own: name or own for own, _, name in (each.partition("=") for each in names.split())}
-    tools = {called[tool.name]: tool for tool in FILE_TOOLS if tool.name in called}
-    offered = Offered(tools, OWN_NAMES, Names(called=called))
+    # Without parameters: its tools have others, and hints leave out ours.
+    tools = {called[tool.name]: replace(tool, parameters=Parameters) for tool in FILE_TOOLS if tool.name in called}
+    offered = Offered(tools, OWN_NAMES, Names(called=called, actions=actions))
 
     def told(error: FileToolsError) -> str:
         offered.rephrase(error, "")
@@ -31,15 +45,33 @@ def telling(names: str) -> Callable[[FileToolsError], str]:
     return told
 
 
-def wait_on(loop: asyncio.AbstractEventLoop, call: Coroutine[Any, Any, T]) -> T:
-    """Run a call on the loop of an adapter, for a thread that waits for its end.
+class HomeLoop:
+    """Runs an adapter's calls on the loop on which its workspace is open, from wherever they come."""
 
-    Raises:
-        RuntimeError: The loop has ended, or this is its own thread, which would wait for itself.
-    """
-    if loop.is_closed() or asyncio._get_running_loop() is loop:
-        call.close()
-        raise RuntimeError(
-            "The workspace's event loop must run in another thread; on it, await the async twin of this call"
-        )
-    return asyncio.run_coroutine_threadsafe(call, loop).result()
+    def __init__(self, files: FileToolsFacade) -> None:
+        self._loop = files.bus.loop
+
+    async def awaited(self, call: Call[P, T], /, *arguments: P.args, **options: P.kwargs) -> T:
+        """Run a call for whoever awaits it, on this loop or another; raises what `waited` does."""
+        if asyncio.get_running_loop() is self._loop:
+            return await call(*arguments, **options)
+        return await asyncio.to_thread(lambda: self.waited(call, *arguments, **options))
+
+    def waited(self, call: Call[P, T], /, *arguments: P.args, **options: P.kwargs) -> T:
+        """Run a call for a thread that waits for its end.
+
+        Raises:
+            RuntimeError: The loop has ended, is this thread's own, or begins nothing, as one that waits for this thread.
+        """
+        if not self._loop.is_running() or asyncio._get_running_loop() is self._loop:
+            raise RuntimeError(_AWAIT)
+        begun = threading.Event()
+
+        async def begin() -> T:
+            begun.set()
+            return await call(*arguments, **options)
+
+        done = asyncio.run_coroutine_threadsafe(begin(), self._loop)
+        if not begun.wait(BEGIN_SECONDS) and done.cancel():
+            raise RuntimeError(f"{_AWAIT}; it has begun nothing for {BEGIN_SECONDS:g} s")
+        return done.result()

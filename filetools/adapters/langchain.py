@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Iterable
 from typing import Any
 
-from filetools.adapters.answering import wait_on
+from filetools.adapters.answering import HomeLoop
 from filetools.distribution import require_extra
 from filetools.facade import FileToolsFacade
 from filetools.tools import FILE_TOOLS, AnyTool, ToolRegistry, chosen
@@ -17,10 +16,10 @@ from langchain_core.tools import StructuredTool, ToolException
 
 
 def langchain_tools(files: FileToolsFacade, wanted: Iterable[str] = ("core",)) -> list[StructuredTool]:
-    """Return tools for one agent; called on the workspace's event loop, they live as long as the workspace is open.
+    """Return tools for one agent; they live as long as the workspace is open.
 
-    A call that fails is a `ToolMessage` with the status "error", for the model. `invoke` is for other threads than that of
-    the loop.
+    A tool call that fails is a `ToolMessage` with the status "error", for the model. `invoke` is for other threads than
+    that of the workspace's event loop.
 
     Args:
         files: The agent's own facade: `files.for_actor(…)`.
@@ -29,11 +28,11 @@ def langchain_tools(files: FileToolsFacade, wanted: Iterable[str] = ("core",)) -
     Raises:
         InvalidArgumentError: There is no group and no tool of a name.
     """
-    registry, loop = ToolRegistry(files), asyncio.get_running_loop()
-    return [_structured(registry, tool, loop) for tool in chosen(FILE_TOOLS, wanted)]
+    registry, home = ToolRegistry(files), HomeLoop(files)
+    return [_structured(registry, tool, home) for tool in chosen(FILE_TOOLS, wanted)]
 
 
-def _structured(registry: ToolRegistry, tool: AnyTool, loop: asyncio.AbstractEventLoop) -> StructuredTool:
+def _structured(registry: ToolRegistry, tool: AnyTool, home: HomeLoop) -> StructuredTool:
     async def call(**arguments: Any) -> str | list[dict[str, Any]]:
         seen = registry.show(tool.name, await registry.call(tool.name, arguments))
         if seen.is_error:
@@ -47,7 +46,7 @@ def _structured(registry: ToolRegistry, tool: AnyTool, loop: asyncio.AbstractEve
         name=tool.name,
         description=tool.description,
         args_schema=tool.definition()["input_schema"],
-        coroutine=call,
-        func=lambda **arguments: wait_on(loop, call(**arguments)),
+        coroutine=lambda **arguments: home.awaited(call, **arguments),
+        func=lambda **arguments: home.waited(call, **arguments),
         handle_tool_error=True,
     )

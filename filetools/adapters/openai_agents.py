@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from filetools.adapters.answering import HomeLoop
 from filetools.distribution import require_extra
 from filetools.facade import FileToolsFacade
 from filetools.tools import FILE_TOOLS, ToolRegistry, chosen
@@ -26,12 +27,13 @@ class FileToolsEditor:
 
     def __init__(self, files: FileToolsFacade) -> None:
         self._tools = APPLY_PATCH.registry(files)
+        self._home = HomeLoop(files)
 
     async def apply(self, asked: ApplyPatchOperation) -> ApplyPatchResult:
         """Make, change, move or delete a file; what cannot be done is a failed result."""
-        operation = {"type": asked.type, "path": asked.path, "diff": asked.diff, "move_to": asked.move_to}
         [tool] = self._tools.names()
-        seen = self._tools.show(tool, await self._tools.call(tool, {"operation": operation}))
+        operation = {"type": asked.type, "path": asked.path, "diff": asked.diff, "move_to": asked.move_to}
+        seen = self._tools.show(tool, await self._home.awaited(self._tools.call, tool, {"operation": operation}))
         return ApplyPatchResult(status="failed" if seen.is_error else "completed", output=seen.text)
 
     create_file = update_file = delete_file = apply
@@ -47,16 +49,16 @@ def function_tools(files: FileToolsFacade, wanted: Iterable[str] = ("core",)) ->
     Raises:
         InvalidArgumentError: There is no group and no tool of a name.
     """
-    registry = ToolRegistry(files)
-    return [_function(registry, each) for each in openai_responses_tools(chosen(FILE_TOOLS, wanted))]
+    registry, home = ToolRegistry(files), HomeLoop(files)
+    return [_function(registry, each, home) for each in openai_responses_tools(chosen(FILE_TOOLS, wanted))]
 
 
-def _function(registry: ToolRegistry, definition: dict[str, Any]) -> FunctionTool:
+def _function(registry: ToolRegistry, definition: dict[str, Any], home: HomeLoop) -> FunctionTool:
     name = definition["name"]
 
     async def invoke(context: ToolContext[Any], arguments: str) -> Any:
         call = {"type": "function_call", "call_id": context.tool_call_id, "name": name, "arguments": arguments}
-        output = (await answer(registry, call))["output"]
+        output = (await home.awaited(answer, registry, call))["output"]
         return output if isinstance(output, str) else [_block(each) for each in output]
 
     return FunctionTool(

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import posixpath
 from collections.abc import Sequence
+from contextlib import suppress
+from typing import Any, Final
+from weakref import WeakKeyDictionary
 
-from filetools.adapters.answering import telling
+from filetools.adapters.answering import Call, HomeLoop, T, telling
 from filetools.adapters.whole_files import WholeFiles
 from filetools.distribution import require_extra
 from filetools.errors import AbsolutePathError, FileToolsError, WorkspaceGoneError
@@ -15,13 +19,21 @@ require_extra("pydantic-ai", __name__, "pydantic_ai")
 
 from pydantic_ai.workspaces import FileEntry, WorkspaceError, WorkspaceRef, WorkspaceUnavailableError
 
+_KNOWN: Final[tuple[type[Exception], ...]] = (
+    FileExistsError, FileNotFoundError, IsADirectoryError, NotADirectoryError, PermissionError, ValueError
+)  # fmt: skip
+"""Builtin errors that the interface names; any other would end a run of the harness."""
 _told = telling(
-    "read_file write_file edit_file list_files=list_directory search_files=find_files grep_files=search_files"
+    "read_file write_file edit_file list_files=list_directory search_files=find_files grep_files=search_files",
+    FILE_TOO_LARGE="It is read and written as a whole, or not at all. Go on without it, or have the user raise the limit.",
 )
 
 
 class FileToolsWorkspace:
     """A `WorkspaceBackend` for one agent; lives as long as the opened workspace.
+
+    The framework reads a file, changes its text and writes it back in one task, while other calls of the same agent go on
+    in theirs. So what a task writes is based on what that task has read.
 
     Args:
         files: The agent's own facade: `files.for_actor(…)`.
@@ -29,7 +41,8 @@ class FileToolsWorkspace:
 
     def __init__(self, files: FileToolsFacade) -> None:
         self._files = files
-        self._whole = WholeFiles(files)
+        self._home = HomeLoop(files)
+        self._of_tasks: WeakKeyDictionary[asyncio.Task[Any], WholeFiles] = WeakKeyDictionary()
         self._root = files.root_paths[-1]
         self._below = f"{self._root.rstrip('/')}/"
 
@@ -44,75 +57,78 @@ class FileToolsWorkspace:
 
     async def read_bytes(self, path: str) -> bytes:
         """Return a file's bytes, or those of the text that an editor has not saved yet."""
-        with _in_their_words:
-            return await self._whole.read(self._inside(path))
+        return await self._call(self._whole.read, self._inside(path))
 
     async def write_bytes(self, path: str, data: bytes) -> None:
         """Write a whole file, merged with what others wrote since it was read."""
-        with _in_their_words:
-            await self._whole.write(self._inside(path), data)
+        await self._call(self._whole.write, self._inside(path), data)
 
     async def stat(self, path: str) -> FileEntry:
         """Return what is known of a file or folder."""
-        with _in_their_words:
-            found = await self._files.file_info(await self._files.real_path(self._inside(path)))
-        return _entry(path, found.type, found.size)
+        return await self._call(self._stat, path)
 
     async def list_dir(self, path: str) -> Sequence[FileEntry]:
         """Return what is in a folder."""
-        with _in_their_words:
-            entries = await self._whole.entries(self._inside(path))
-        return [_entry(posixpath.join(path, each.name), each.type, each.size) for each in entries]
+        entries = await self._call(self._whole.entries, self._inside(path))
+        return [await self._listed(posixpath.join(path, each.name), each.type, each.size) for each in entries]
 
     async def make_dir(self, path: str) -> None:
         """Make a folder and its missing parents."""
-        with _in_their_words:
-            await self._files.create_directory(self._inside(path))
+        await self._call(self._files.create_directory, self._inside(path))
 
     async def remove(self, path: str) -> None:
         """Delete a file, or a folder with all that is in it."""
-        with _in_their_words:
-            await self._whole.remove(self._inside(path))
+        await self._call(self._whole.remove, self._inside(path))
 
     async def exists(self, path: str) -> bool:
         """Whether anything stands at a path; nothing outside of the root does."""
-        with _in_their_words:
-            return self._holds(path) and await self._files.exists(self._inside(path))
+        return self._holds(path) and await self._call(self._files.exists, self._inside(path))
 
     async def realpath(self, path: str) -> str:
-        """Return where a path leads, as far as links are followed."""
-        normal = posixpath.normpath(path)
-        if not self._holds(normal):
-            return normal
-        with _in_their_words:
-            return posixpath.join(self._root, await self._files.real_path(self._inside(normal))).rstrip("/")
+        """Return where a path leads, as far as links are followed; what follows a link goes on from its target."""
+        real = "/"
+        for name in path.split("/") if "/.." in path else [path]:
+            real = posixpath.normpath(posixpath.join(real, name))
+            if self._holds(real):
+                real = posixpath.join(self._root, await self._call(self._files.real_path, self._inside(real))).rstrip(
+                    "/"
+                )
+        return real
+
+    @property
+    def _whole(self) -> WholeFiles:
+        task = asyncio.current_task()
+        assert task is not None
+        return self._of_tasks.setdefault(task, WholeFiles(self._files))
+
+    async def _call(self, call: Call[..., T], *arguments: Any) -> T:
+        """Run a call on its loop; errors are as the interface has them: builtin ones that it names, else its own."""
+        try:
+            return await self._home.awaited(call, *arguments)
+        except WorkspaceGoneError as error:
+            raise WorkspaceUnavailableError(_told(error)) from None
+        except FileToolsError as error:
+            raise next((kind for kind in _KNOWN if isinstance(error, kind)), WorkspaceError)(_told(error)) from None
+
+    async def _stat(self, path: str) -> FileEntry:
+        found = await self._files.file_info(await self._files.real_path(self._inside(path)))
+        return _entry(path, found.type, found.size)
+
+    async def _listed(self, path: str, kind: str, size: int | None) -> FileEntry:
+        """Return an entry of a folder; a link as what it leads to, if it may be followed."""
+        with suppress(FileToolsError):
+            if kind == "symlink":
+                return await self._home.awaited(self._stat, path)
+        return _entry(path, kind, size)
 
     def _holds(self, path: str) -> bool:
         return path.startswith(self._below) or path == self._root
 
     def _inside(self, path: str) -> str:
-        if not self._holds(path):
-            raise AbsolutePathError(path)
-        return path[len(self._below) :]
+        if self._holds(path):
+            return path[len(self._below) :]
+        raise ValueError(_told(AbsolutePathError(path))) from None
 
 
 def _entry(path: str, kind: str, size: int | None) -> FileEntry:
     return FileEntry(name=posixpath.basename(path), path=path, is_dir=kind == "directory", size=size)
-
-
-class _InTheirWords:
-    """Raises our errors as the interface has them: builtin ones where the path or an argument is wrong, else its own."""
-
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        if isinstance(error, WorkspaceGoneError):
-            raise WorkspaceUnavailableError(_told(error)) from None
-        if isinstance(error, FileToolsError):
-            kinds = (each for each in type(error).__mro__ if each.__module__ == "builtins")
-            theirs = next((each for each in kinds if issubclass(each, OSError | ValueError)), WorkspaceError)
-            raise theirs(_told(error)) from None
-
-
-_in_their_words = _InTheirWords()

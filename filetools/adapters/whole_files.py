@@ -2,30 +2,21 @@
 
 from __future__ import annotations
 
-import asyncio
 import base64
-from typing import Any, TypeAlias
-from weakref import WeakKeyDictionary
+import codecs
 
 from filetools.content import TextFormat, decode, encode, format_named, text_of
 from filetools.errors import EncodingError, PathIsDirectoryError
 from filetools.facade import FileToolsFacade
 from filetools.models import Entry
 
-Base: TypeAlias = tuple[str, TextFormat | None]
-"""What a task has read: a version, and how its text is stored; None for bytes that are no text."""
-
 
 class WholeFiles:
-    """Whole files and folders of one actor; lives as long as its adapter.
-
-    A framework reads a file, changes its text and writes it back in one task, while other calls of the same agent go on in
-    theirs. So what a task writes is based on what that task has read last; without that, on what its actor knows.
-    """
+    """Whole files and folders of one caller, which writes what it made from its last read; lives as long as the caller."""
 
     def __init__(self, files: FileToolsFacade) -> None:
         self._files = files
-        self._read: WeakKeyDictionary[asyncio.Task[Any], dict[str, Base]] = WeakKeyDictionary()
+        self._read: dict[str, tuple[str, TextFormat | None]] = {}  # no format: bytes that are no text
 
     async def read(self, path: str) -> bytes:
         """Return the bytes of a file, or of the text that an editor has not saved yet; raises what `read_file` does."""
@@ -36,20 +27,23 @@ class WholeFiles:
             mark = "\ufeff".encode(found.encoding) if found.bom else b""
             form = TextFormat(encoding=found.encoding, bom=mark)
             content = encode(found.content, form, path=path)
-        self._of_task()[path] = found.version, form
+        self._read[path] = found.version, form
         return content
 
     async def write(self, path: str, content: bytes) -> None:
-        """Write bytes. Text is merged with what others wrote since it was read; all else needs that this still stands there.
+        """Write exactly these bytes where nobody changed what they are made from.
 
+        Else text is merged with what others wrote since, if it is stored as the text that was read; what is not is refused.
         Raises what `write_file` does.
         """
-        base = self._of_task().pop(path, None)
-        text = _text_of(path, content, base)
+        own = "utf-8-sig" if content.startswith(codecs.BOM_UTF8) else "utf-8"
+        version, form = self._read.pop(path, (None, format_named(own)))
+        text = _text_of(path, content, form)
         await self._files.write_file(
             path,
             content if text is None else text,
-            expected_version=None if base is None else base[0],
+            expected_version=version,
+            encoding=own if text is not None and version is None else None,
             newline="exact",
             on_stale=None if text is None else "merge",
             require_read=True,
@@ -71,15 +65,10 @@ class WholeFiles:
             entries += page.entries
         return entries
 
-    def _of_task(self) -> dict[str, Base]:
-        task = asyncio.current_task()
-        assert task is not None
-        return self._read.setdefault(task, {})
 
-
-def _text_of(path: str, content: bytes, base: Base | None) -> str | None:
-    form = format_named("utf-8") if base is None else base[1]
-    if form is None or text_of(content, name=path) is None:
+def _text_of(path: str, content: bytes, form: TextFormat | None) -> str | None:
+    """Return the text that bytes hold in a form; None if they are no text, or stored in another form."""
+    if form is None or not content.startswith(form.bom) or text_of(content, name=path) is None:
         return None
     try:
         return decode(content, form, path=path)

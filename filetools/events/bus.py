@@ -68,6 +68,11 @@ class EventBus:
         self._is_closed = False
 
     @property
+    def loop(self) -> asyncio.AbstractEventLoop:
+        """The loop that it was made on."""
+        return self._loop
+
+    @property
     def statistics(self) -> BusStatistics:
         """Counts of listeners, failures and dropped events."""
         return BusStatistics(listeners=len(self._routes), failures=self._tally.failures, dropped=self._tally.dropped)

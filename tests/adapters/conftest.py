@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeVar
 
 import pytest
 
 import filetools
 from filetools.facade import FileToolsFacade
+
+T = TypeVar("T")
 
 PICTURE = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR" + bytes(range(256))
 UNDECODABLE = b"caf\xe9 \xff\xfe\0\n"
@@ -45,3 +49,12 @@ async def world(tmp_path: Path) -> AsyncIterator[World]:
         files = await closing.enter_async_context(filetools.open(tmp_path))
         alice, bob = (files.for_actor(filetools.Actor(kind="agent", id=name)) for name in ("alice", "bob"))
         yield World(tmp_path, alice, bob, closing)
+
+
+async def on_another_loop(call: Callable[[], Awaitable[T]]) -> T:
+    """Await a call on a loop of another thread."""
+
+    async def main() -> T:
+        return await call()
+
+    return await asyncio.to_thread(lambda: asyncio.run(main()))

@@ -6,6 +6,7 @@ import asyncio
 import base64
 import subprocess
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -14,7 +15,7 @@ import pytest
 
 import filetools
 from filetools.app.loop_thread import LoopThread
-from tests.adapters.conftest import PICTURE, UNDECODABLE, World
+from tests.adapters.conftest import LARGE_BYTES, PICTURE, UNDECODABLE, World, on_another_loop
 
 pytest.importorskip("deepagents")
 pytest.importorskip("langchain_tests")
@@ -224,7 +225,7 @@ async def test_bytes_that_are_no_text_are_not_uploaded_over_somebody_elses_chang
     assert downloaded.content == PICTURE
     await world.other.write_file("picture.png", PICTURE + b"bob")
     [answer] = await backend.aupload_files([("/picture.png", PICTURE + b"alice")])
-    assert "VERSION_MISMATCH" in str(answer.error)
+    assert "EDIT_CONFLICT" in str(answer.error)
     assert (world.root / "picture.png").read_bytes() == PICTURE + b"bob"
 
 
@@ -360,3 +361,81 @@ async def test_the_tools_of_its_agents_work_over_it(world: World, backend: FileT
     assert "/new/file.txt" in (await call("grep", pattern="new")).content
     assert (await call("delete", file_path="/new")).status == "success"
     assert sorted(path.name for path in world.root.iterdir() if path.name.startswith("n")) == ["notes.txt"]
+
+
+async def test_a_call_on_another_loop_is_made_on_that_of_the_workspace(world: World, backend: FileToolsBackend) -> None:
+    await backend.aread("/notes.txt")
+    assert (await on_another_loop(lambda: backend.awrite("/notes.txt", "mine\n"))).error is None
+    assert (world.root / "notes.txt").read_text() == "mine\n"
+
+
+async def test_a_thread_that_the_loop_waits_for_is_told_so(
+    world: World, backend: FileToolsBackend, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("filetools.adapters.answering.BEGIN_SECONDS", 0.2)
+    with ThreadPoolExecutor() as pool, pytest.raises(RuntimeError, match="it has begun nothing"):
+        pool.submit(backend.write, "/new.txt", "new\n").result()
+    await backend.als("/")
+    assert not (world.root / "new.txt").exists()
+
+
+async def test_a_line_too_long_for_a_page_is_cut_and_says_so(world: World, backend: FileToolsBackend) -> None:
+    (world.root / "long.txt").write_text("x" * 60_000 + "\nsecond\n")
+    first = await backend.aread("/long.txt")
+    assert text_of(first) == "x" * 50_000 + "\n\n[Line 1 has more than these 50000 characters]"
+    assert (first.total_lines, first.start_line, first.end_line, first.next_offset) == (2, 1, 1, 1)
+    assert text_of(await backend.aread("/long.txt", 1)) == "second\n"
+    large = await backend.aread("/large.txt")
+    assert len(text_of(large)) < 51_000 < LARGE_BYTES
+    assert (large.start_line, large.end_line) == (1, 1)
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        (b"one\rtwo\r", b"one\rtwo\rlast\r"),
+        (b"one\r\ntwo\nthree\r\n", b"one\r\ntwo\nthree\r\nlast\r\n"),
+        (b"one\r\ntwo\r\n", b"one\r\ntwo\r\nlast\r\n"),
+    ],
+)
+async def test_a_whole_write_keeps_the_line_ends_of_each_line(
+    world: World, backend: FileToolsBackend, before: bytes, after: bytes
+) -> None:
+    (world.root / "ends.txt").write_bytes(before)
+    text = text_of(await backend.aread("/ends.txt"))
+    assert (await backend.awrite("/ends.txt", f"{text}last\n")).error is None
+    assert (world.root / "ends.txt").read_bytes() == after
+
+
+@pytest.mark.parametrize("before", ["one\n".encode("utf-16"), b"\xef\xbb\xbfone\n", "th\u00e9\n".encode("latin-1")])
+@pytest.mark.parametrize("sent", [b"ascii!\n\n", "th\u00e9\n".encode(), b"\xef\xbb\xbftwo\n"])
+async def test_an_upload_stores_the_bytes_that_were_sent(
+    world: World, backend: FileToolsBackend, before: bytes, sent: bytes
+) -> None:
+    (world.root / "form.txt").write_bytes(before)
+    await backend.adownload_files(["/form.txt"])
+    assert await backend.aupload_files([("/form.txt", sent)]) == [wire.FileUploadResponse("/form.txt")]
+    assert (world.root / "form.txt").read_bytes() == sent
+
+
+@pytest.mark.parametrize(("pattern", "count"), [("one\ntwo", None), ("one", 0), ("one", -1)])
+async def test_a_search_that_can_find_nothing_is_refused_in_words_that_fit(
+    backend: FileToolsBackend, pattern: str, count: int | None
+) -> None:
+    result = await backend.agrep(pattern, max_count=count)
+    assert "A match lies within one line, and max_count is at least 1" in str(result.error)
+    assert "multiline" not in str(result.error)
+
+
+@pytest.mark.parametrize(
+    ("path", "words"),
+    [
+        ("notes.txt", "hint: Name it by a path that begins with '/'"),
+        ("/../x", "hint: Write the path from '/'"),
+        ("/large.bin", "hint: Only lines of a text are read of it."),
+        ("/.filetools/VERSION", "hint: Choose another path"),
+    ],
+)
+async def test_hints_say_what_can_be_done(world: World, backend: FileToolsBackend, path: str, words: str) -> None:
+    (world.root / "large.bin").write_bytes(bytes(LARGE_BYTES))
+    assert words in str((await backend.aread(path, 0, 5)).error)

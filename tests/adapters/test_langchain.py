@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import base64
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ import pytest
 import filetools
 from filetools.app.loop_thread import LoopThread
 from filetools.tools import FILE_TOOLS
-from tests.adapters.conftest import PICTURE, World
+from tests.adapters.conftest import PICTURE, World, on_another_loop
 
 pytest.importorskip("langchain_core")
 
@@ -103,6 +104,7 @@ async def test_the_tools_are_those_of_the_registry(tools: dict[str, StructuredTo
 async def test_groups_and_names_are_chosen(world: World) -> None:
     names = [tool.name for tool in langchain_tools(world.files, ["read_file", "descriptors"])]
     assert {"read_file", "read_fd"} <= set(names)
+    assert [tool.name for tool in langchain_tools(world.files, "read_file")] == ["read_file"]
     with pytest.raises(filetools.FileToolsError, match="There is no tool"):
         langchain_tools(world.files, ["nonsense"])
 
@@ -188,3 +190,35 @@ async def test_threads_wait_and_the_loop_itself_is_told_to_await(tools: dict[str
 async def test_a_closed_workspace_is_told(world: World, tools: dict[str, StructuredTool]) -> None:
     await world.close()
     assert str((await called(tools, "read_file", path="notes.txt")).content).startswith("WORKSPACE_GONE")
+
+
+async def test_a_call_on_another_loop_is_made_on_that_of_the_workspace(
+    world: World, tools: dict[str, StructuredTool]
+) -> None:
+    edit = {"path": "notes.txt", "old_string": "two", "new_string": "TWO"}
+    said = await on_another_loop(lambda: called(tools, "edit_file", **edit))
+    assert said.status == "success"
+    assert (world.root / "notes.txt").read_text() == "one\nTWO\nthree\n"
+
+
+async def test_an_agent_that_blocks_the_loop_is_told_so(
+    world: World, tools: dict[str, StructuredTool], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`invoke` of an agent runs its tools in a thread, and waits for it on the loop that they need."""
+    monkeypatch.setattr("filetools.adapters.answering.BEGIN_SECONDS", 0.2)
+    edit = {"path": "notes.txt", "old_string": "two", "new_string": "TWO"}
+    with ThreadPoolExecutor() as pool, pytest.raises(RuntimeError, match="it has begun nothing"):
+        pool.submit(tools["edit_file"].invoke, edit).result()
+    await called(tools, "read_file", path="notes.txt")
+    assert (world.root / "notes.txt").read_text() == "one\ntwo\nthree\n"
+
+
+def test_tools_are_made_anywhere_and_say_that_the_loop_stands_still(tmp_path: Path) -> None:
+    (tmp_path / "notes.txt").write_text("one\n")
+    with asyncio.Runner() as runner:
+        opening = filetools.open(tmp_path)
+        files = runner.run(opening.__aenter__())
+        [tool] = langchain_tools(files, ["read_file"])
+        with pytest.raises(RuntimeError, match="await the async twin"):
+            tool.invoke({"path": "notes.txt"})
+        runner.run(opening.__aexit__(None, None, None))

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import filetools
-from tests.adapters.conftest import PICTURE, World
+from tests.adapters.conftest import PICTURE, World, on_another_loop
 
 pytest.importorskip("agents")
 
@@ -226,3 +226,33 @@ class TestFunctionTools:
         assert json.dumps([tool.params_json_schema for tool in tools])
         with pytest.raises(filetools.FileToolsError, match="There is no tool"):
             function_tools(world.files, ["nonsense"])
+
+
+async def test_calls_on_another_loop_are_made_on_that_of_the_workspace(world: World, editor: FileToolsEditor) -> None:
+    made = await on_another_loop(lambda: editor.update_file(update("notes.txt", "@@\n-two\n+TWO\n")))
+    arguments = json.dumps({"path": "notes.txt", "old_string": "one", "new_string": "ONE"})
+    tools = function_tools(world.files)
+    await on_another_loop(lambda: run(tools, function_call("edit_file", arguments, call_id="1")))
+    assert made.status == "completed"
+    assert (world.root / "notes.txt").read_text() == "ONE\nTWO\nthree\n"
+
+
+@pytest.mark.parametrize("diff", ["@@\r\n-two\r\n+TWO\r\n", "@@\n-two\n+TWO\n*** End Patch\n"])
+async def test_a_diff_with_crlf_or_an_end_is_taken_as_the_official_one_takes_it(
+    world: World, editor: FileToolsEditor, diff: str
+) -> None:
+    before = (world.root / "notes.txt").read_text()
+    assert (await editor.update_file(update("notes.txt", diff))).status == "completed"
+    assert (world.root / "notes.txt").read_text() == apply_diff(before, diff)
+
+
+async def test_a_file_is_moved_by_an_empty_diff(world: World, editor: FileToolsEditor) -> None:
+    result = await editor.update_file(update("notes.txt", "", move_to="moved.txt"))
+    assert result.status == "completed", result.output
+    assert not (world.root / "notes.txt").exists()
+    assert (world.root / "moved.txt").read_text() == "one\ntwo\nthree\n"
+
+
+async def test_a_hunk_that_stands_before_the_last_one_is_told_to(editor: FileToolsEditor) -> None:
+    result = await editor.update_file(update("notes.txt", "@@\n-three\n+3\n@@\n-one\n+1\n"))
+    assert "line 1, which differs in place (it stands before the place where it was looked for)" in str(result.output)

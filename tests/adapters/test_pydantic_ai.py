@@ -11,7 +11,15 @@ from typing import Any
 import pytest
 
 import filetools
-from tests.adapters.conftest import PICTURE, UNDECODABLE, World
+from filetools.errors import (
+    CallTimeoutError,
+    DiskFullError,
+    LockTimeoutError,
+    NetworkError,
+    NotRegularFileError,
+    StateDamagedError,
+)
+from tests.adapters.conftest import PICTURE, UNDECODABLE, World, on_another_loop
 
 pytest.importorskip("pydantic_ai")
 
@@ -230,6 +238,58 @@ async def test_real_paths_follow_links_where_the_workspace_does(tmp_path: Path) 
         assert await workspace.read_bytes(str(tmp_path / "link" / "in.txt")) == b"in\n"
 
 
+async def test_links_are_listed_as_what_they_lead_to_where_they_are_followed(tmp_path: Path) -> None:
+    (tmp_path / "target").mkdir()
+    (tmp_path / "file.txt").write_text("f\n")
+    for name, target in (("link", "target"), ("flink", "file.txt"), ("broken", "nothing"), ("out", "/etc")):
+        (tmp_path / name).symlink_to(target)
+    (tmp_path / "a").mkdir()
+    (tmp_path / "a" / "up").symlink_to("../target")
+    for follows, is_dir, size in ((True, True, 2), (False, False, None)):
+        async with filetools.open(tmp_path, settings={"follow_symlinks": follows}) as files:
+            workspace = FileToolsWorkspace(files)
+            found = {each.name: (each.is_dir, each.size) for each in await workspace.list_dir(str(tmp_path))}
+            assert (found["link"][0], found["flink"], found["broken"]) == (is_dir, (False, size), (False, None))
+            assert not found["out"][0]
+            # What follows a link goes on from its target.
+            assert await workspace.realpath(f"{tmp_path}/a/up/..") == str(tmp_path if follows else tmp_path / "a")
+            assert await workspace.realpath(f"{tmp_path}/a/../../x") == str(tmp_path.parent / "x")
+
+
+@pytest.mark.parametrize("name", ["wide.txt", "crlf.txt"])
+@pytest.mark.parametrize("sent", [b"ascii\n", b"odd number\n", "th\u00e9\n".encode()])
+async def test_bytes_without_the_mark_of_the_file_are_stored_as_they_are(
+    world: World, workspace: FileToolsWorkspace, at: At, name: str, sent: bytes
+) -> None:
+    (world.root / "wide.txt").write_bytes("one\n".encode("utf-16"))
+    await workspace.read_bytes(at(name))
+    await workspace.write_bytes(at(name), sent)
+    assert await workspace.read_bytes(at(name)) == (world.root / name).read_bytes() == sent
+
+
+async def test_bytes_without_the_mark_of_the_file_are_not_written_over_somebody_elses_change(
+    world: World, workspace: FileToolsWorkspace, at: At
+) -> None:
+    await workspace.read_bytes(at("crlf.txt"))
+    await world.other.edit_file("crlf.txt", old="two", new="bob's")
+    with pytest.raises(WorkspaceError, match="VERSION_MISMATCH"):
+        await workspace.write_bytes(at("crlf.txt"), b"mine\n")
+    assert (world.root / "crlf.txt").read_bytes() == b"\xef\xbb\xbfone\r\nbob's\r\nthree"
+
+
+async def test_a_call_on_another_loop_is_made_on_that_of_the_workspace(
+    world: World, workspace: FileToolsWorkspace, at: At
+) -> None:
+    async def edit() -> None:
+        text = await workspace.read_bytes(at("notes.txt"))
+        done = asyncio.create_task(workspace.read_bytes(at("notes.txt")))
+        await workspace.write_bytes(at("notes.txt"), text.replace(b"two", b"TWO"))
+        await done
+
+    await on_another_loop(edit)
+    assert (world.root / "notes.txt").read_text() == "one\nTWO\nthree\n"
+
+
 class TestTheFileToolsOfTheHarness:
     @pytest.fixture
     def tools(self) -> Any:
@@ -242,7 +302,42 @@ class TestTheFileToolsOfTheHarness:
         with pytest.raises(ModelRetry):
             await tools.edit_file("twice.txt", "same", "other", workspace=workspace)
 
+    @pytest.mark.parametrize(
+        ("error", "words"),
+        [
+            (LockTimeoutError("notes.txt", 1.0, "bob"), "LOCK_TIMEOUT"),
+            (DiskFullError("notes.txt"), "DISK_FULL"),
+            (NotRegularFileError("notes.txt", "a pipe"), "NOT_A_REGULAR_FILE"),
+            (NetworkError("it is down"), "NETWORK_ERROR"),
+            (StateDamagedError("it is torn"), "STATE_DAMAGED"),
+            (CallTimeoutError("edit_file", 1.0), "TIMEOUT"),
+        ],
+    )
+    async def test_what_cannot_be_done_now_is_a_failed_call_and_no_end_of_the_run(
+        self, world: World, workspace: FileToolsWorkspace, monkeypatch: pytest.MonkeyPatch, error: Exception, words: str
+    ) -> None:
+        async def failing(*arguments: Any, **options: Any) -> Any:
+            raise error
+
+        monkeypatch.setattr(world.files, "write_file", failing)
+        result = await self.run(workspace)
+        [returned] = [
+            part for message in result.all_messages() for part in message.parts if part.part_kind == "tool-return"
+        ]
+        assert (returned.outcome, returned.content.partition(":")[0]) == ("failed", words)
+
+    async def test_an_agent_runs_in_another_thread(self, world: World, workspace: FileToolsWorkspace) -> None:
+        await on_another_loop(lambda: self.run(workspace))
+        assert (world.root / "notes.txt").read_text() == "one\nTWO\nthree\n"
+
     async def test_an_agent_edits_a_file_in_a_run(self, world: World, workspace: FileToolsWorkspace) -> None:
+        await self.run(workspace)
+        assert (world.root / "notes.txt").read_text() == "one\nTWO\nthree\n"
+        newest = (await world.files.latest_changes(1, path="notes.txt"))[0]
+        assert (newest.operation, newest.actor.id) == ("modify", "alice")
+
+    async def run(self, workspace: FileToolsWorkspace) -> Any:
+        """Have an agent edit a file."""
         pytest.importorskip("pydantic_ai_harness")
         from pydantic_ai import Agent
         from pydantic_ai.messages import ModelMessage, ModelResponse, TextPart, ToolCallPart
@@ -253,8 +348,4 @@ class TestTheFileToolsOfTheHarness:
             call = ToolCallPart("edit_file", {"path": "notes.txt", "old_text": "two", "new_text": "TWO"})
             return ModelResponse(parts=[call if len(messages) == 1 else TextPart("done")])
 
-        agent = Agent(FunctionModel(model), capabilities=[FileSystem()])
-        await agent.run("Go.", workspace=workspace)
-        assert (world.root / "notes.txt").read_text() == "one\nTWO\nthree\n"
-        newest = (await world.files.latest_changes(1, path="notes.txt"))[0]
-        assert (newest.operation, newest.actor.id) == ("modify", "alice")
+        return await Agent(FunctionModel(model), capabilities=[FileSystem()]).run("Go.", workspace=workspace)
