@@ -64,8 +64,11 @@ class PositionNote:
 
     def _write_at(self, offset: int, content: bytes) -> None:
         try:
-            os.lseek(self._descriptor, offset, os.SEEK_SET)
-            os.write(self._descriptor, content)
+            if hasattr(os, "pwrite"):
+                os.pwrite(self._descriptor, content, offset)
+            else:
+                os.lseek(self._descriptor, offset, os.SEEK_SET)
+                os.write(self._descriptor, content)
         except OSError as exc:
             # A note that is missing only means that a rollback may go unnoticed; no commit fails for it.
             _log.debug("the journal's position was not noted: %s", exc)

@@ -108,6 +108,8 @@ class Openat2Resolver:
 
     def stat(self, root: int, path: str) -> os.stat_result:
         """Look through a descriptor that gives no access; see `Resolver.stat`."""
+        if path and "/" not in path:
+            return os.stat(path, dir_fd=root, follow_symlinks=False)  # there is no way on which a link could stand
         descriptor = self.open(root, path, O_PATH | SAFE_FLAGS, 0)
         try:
             return os.fstat(descriptor)
