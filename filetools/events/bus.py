@@ -58,7 +58,8 @@ class EventBus:
     """
 
     def __init__(self, *, queue_limit: int = QUEUE_LIMIT_EVENTS) -> None:
-        self._loop = asyncio.get_running_loop()
+        self.loop = asyncio.get_running_loop()
+        """The loop that it belongs to."""
         self._thread = threading.get_ident()
         self._queue_limit = queue_limit
         self._tally = Tally()
@@ -66,11 +67,6 @@ class EventBus:
         self._responders = Responders(self._tally)
         self._lanes: set[Lane] = set()
         self._is_closed = False
-
-    @property
-    def loop(self) -> asyncio.AbstractEventLoop:
-        """The loop that it was made on."""
-        return self._loop
 
     @property
     def statistics(self) -> BusStatistics:
@@ -93,7 +89,7 @@ class EventBus:
         self._check_usable(pattern)
 
         def open_lane(first: Awaitable[None] | None = None) -> Lane:
-            return self._keep(Lane(listener, self._tally, self._loop, limit=self._queue_limit, first=first))
+            return self._keep(Lane(listener, self._tally, self.loop, limit=self._queue_limit, first=first))
 
         route = Route(pattern, listener, self._detach, tally=self._tally, make_lane=open_lane, once=once)
         if is_async(listener):
@@ -118,7 +114,7 @@ class EventBus:
         if not 0 <= wait <= max_wait:
             raise InvalidArgumentError(f"Need 0 <= wait <= max_wait, got {wait!r} and {max_wait!r}")
         limit = self._queue_limit * BATCH_LIMIT_FACTOR
-        lane = self._keep(BatchLane(listener, self._tally, self._loop, limit=limit, wait=wait, max_wait=max_wait))
+        lane = self._keep(BatchLane(listener, self._tally, self.loop, limit=limit, wait=wait, max_wait=max_wait))
         route = Route(pattern, listener, self._detach, tally=self._tally, make_lane=lambda _: lane, once=False)
         route.use(lane)
         self._routes.add(route)
