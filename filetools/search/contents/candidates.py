@@ -17,7 +17,7 @@ from pathlib import Path
 from shutil import which
 from typing import Final
 
-from filetools.search.contents.expression import net_of, net_of_needles
+from filetools.search.contents.expression import holds_ascii, net_of, net_of_needles
 from filetools.search.contents.syntax import Pattern
 
 FIRST_FILES: Final = 512
@@ -36,9 +36,6 @@ _OPTIONS: Final = (
     "--no-config", "--files-with-matches", "--null", "--text", "--encoding", "none", "--no-messages", "--no-ignore",
     "--hidden", "--color", "never", "--threads", "2",
 )  # fmt: skip
-_WIDE: Final = r"(?-u:\x00|\xff\xfe|\xfe\xff)"
-"""What every text in UTF-16 or UTF-32 has, which is read even so."""
-
 MustRead = Callable[[Sequence[str]], set[str]]
 
 
@@ -116,8 +113,15 @@ class Ripgrep(Candidates):
         if needles and self.held <= most:
             return ("-e", net_of_needles(needles, ignore_case=pattern.ignore_case))
         if self.matched <= most:
-            return (*(("--multiline",) if pattern.multiline else ()), "-e", net_of(pattern), "-e", _WIDE)
+            return (*(("--multiline",) if pattern.multiline else ()), "-e", net_of(pattern), "-e", _wide(pattern))
         return None
+
+
+def _wide(pattern: Pattern) -> str:
+    """Return what every text in UTF-16 or UTF-32 has that may hold a match; such a text is read even so."""
+    # With ASCII in it there is a NUL. To ask about marks, too, would take ripgrep twice the time: it has a quick search for
+    # few first bytes only.
+    return r"(?-u:\x00)" if holds_ascii(pattern) else r"(?-u:\x00|\xff\xfe|\xfe\xff)"
 
 
 class _Child:

@@ -55,13 +55,13 @@ def _needles(node: Node, ignore_case: bool) -> tuple[str, ...]:
         case Repeat():
             return _needles(node.body, ignore_case) if node.least else ()
         case Sequence():
-            return _best(_runs(node, ignore_case))
+            return _best(_texts_of(node, ignore_case))
         case _:
             letter = _plain(node, ignore_case)
             return (letter,) if letter else ()
 
 
-def _runs(node: Sequence, ignore_case: bool) -> list[tuple[str, ...]]:
+def _texts_of(node: Sequence, ignore_case: bool) -> list[tuple[str, ...]]:
     runs: list[tuple[str, ...]] = []
     run = ""
     for part in _flat(node):
@@ -97,6 +97,15 @@ def run_of(pattern: Pattern) -> tuple[frozenset[int], int] | None:
 
     It knows nothing of encodings, as `net_of` does.
     """
+    return max(_runs_of(pattern), key=_rarity, default=None)
+
+
+def holds_ascii(pattern: Pattern) -> bool:
+    """Whether each match has a character of ASCII for certain."""
+    return bool(needles_of(pattern)) or any(max(codes) < 128 for codes, _ in _runs_of(pattern))
+
+
+def _runs_of(pattern: Pattern) -> list[tuple[frozenset[int], int]]:
     runs: list[tuple[frozenset[int], int]] = []
     last = None
     root = pattern.root
@@ -113,7 +122,7 @@ def run_of(pattern: Pattern) -> tuple[frozenset[int], int] | None:
             least += runs.pop()[1]
         last = body.expression
         runs.append((_bytes_of(last, pattern.ignore_case), least))
-    return max((run for run in runs if run[0] and run[1]), key=_rarity, default=None)
+    return [run for run in runs if run[0] and run[1]]
 
 
 def _bytes_of(expression: str, ignore_case: bool) -> frozenset[int]:

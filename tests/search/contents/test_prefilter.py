@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from filetools.paths import ROOT
 from filetools.search import GrepOptions, grep_page
 from filetools.search.contents import grep, matcher
-from filetools.search.contents.expression import run_of
+from filetools.search.contents.expression import holds_ascii, run_of
 from filetools.search.contents.matcher import Matcher
 from filetools.search.contents.prefilter import Prefilter
 from filetools.search.contents.syntax import Characters, Sequence, read_pattern
@@ -92,6 +92,24 @@ def test_what_a_run_is_made_of_are_all_bytes_that_may_stand_for_the_set(pattern:
 def test_the_rarest_run_of_one_set_is_what_is_looked_for(pattern: str, run: tuple[bytes, int] | None) -> None:
     found = run_of(read_pattern(pattern))
     assert found == (None if run is None else (frozenset(run[0]), run[1]))
+
+
+@settings(max_examples=200, deadline=None)
+@given(pattern=PATTERNS, text=TEXTS, ignore_case=st.booleans())
+def test_a_match_has_ascii_where_that_is_certain(pattern: str, text: str, ignore_case: bool) -> None:
+    read = read_pattern(pattern, ignore_case=ignore_case)
+    with Matcher(read) as found:
+        spans = found.find(matcher.plain_lines(text), "text", most=1)
+    if spans and holds_ascii(read):
+        assert any(map(str.isascii, matcher.plain_lines(text)[spans[0] : spans[1]]))
+
+
+@pytest.mark.parametrize(
+    ("pattern", "expected"),
+    [("[0-9]x?", True), ("é{9}[ab]", True), ("[0-9]?", False), ("(?i)k", False), ("\\w", False)],
+)
+def test_what_is_certain_of_ascii(pattern: str, expected: bool) -> None:
+    assert holds_ascii(read_pattern(pattern)) is expected
 
 
 @pytest.mark.parametrize("size", [10, 262_140, 262_144, 262_150, 600_000])
