@@ -130,17 +130,17 @@ class FileToolsBackend(wire.BackendProtocol):
     async def _grep(
         self, pattern: str, path: str | None = None, glob: str | None = None, *, max_count: int | None = None
     ) -> wire.GrepResult:
-        if "\n" in pattern or (max_count is not None and max_count < 1):
-            raise InvalidArgumentError("A match lies within one line, and max_count is at least 1")
+        if "\n" in pattern:
+            raise InvalidArgumentError("The pattern has a line end, and a match lies within one line")
         where, found, cursor, is_whole = _inside(path), list[wire.GrepMatch](), None, True
-        only, most = glob and glob_below(where, glob), min(max_count or MOST_FOUND, MOST_FOUND)
-        find = partial(self._files.grep_files, pattern, literal=True, path=where, glob=only)
+        most = MOST_FOUND if max_count is None else max(0, min(max_count, MOST_FOUND))
+        find = partial(self._files.grep_files, pattern, literal=True, path=where, glob=glob and glob_below(where, glob))
         while True:
-            page = await find(limit=min(1000, most - len(found)), cursor=cursor)
+            page = await find(limit=max(1, min(1000, most - len(found))), cursor=cursor)
             found += [wire.GrepMatch(path=f"/{each.path}", line=each.line, text=each.text) for each in page.matches]
             is_whole, cursor = is_whole and not page.warnings, page.next_cursor
             if cursor is None or len(found) >= most:
-                return wire.GrepResult(None, found, cursor is not None or not is_whole)
+                return wire.GrepResult(None, found[:most], cursor is not None or not is_whole or len(found) > most)
 
     async def _upload_files(self, files: list[tuple[str, bytes]]) -> list[wire.FileUploadResponse]:
         whole = WholeFiles(self._files)

@@ -418,13 +418,16 @@ async def test_an_upload_stores_the_bytes_that_were_sent(
     assert (world.root / "form.txt").read_bytes() == sent
 
 
-@pytest.mark.parametrize(("pattern", "count"), [("one\ntwo", None), ("one", 0), ("one", -1)])
-async def test_a_search_that_can_find_nothing_is_refused_in_words_that_fit(
-    backend: FileToolsBackend, pattern: str, count: int | None
-) -> None:
-    result = await backend.agrep(pattern, max_count=count)
-    assert "A match lies within one line, and max_count is at least 1" in str(result.error)
+async def test_a_pattern_with_a_line_end_is_refused_in_words_that_fit(backend: FileToolsBackend) -> None:
+    result = await backend.agrep("one\ntwo")
+    assert "The pattern has a line end, and a match lies within one line" in str(result.error)
     assert "multiline" not in str(result.error)
+
+
+@pytest.mark.parametrize("count", [0, -1])
+async def test_a_search_for_no_line_tells_whether_there_is_any(backend: FileToolsBackend, count: int) -> None:
+    assert await backend.agrep("one", "/notes.txt", max_count=count) == wire.GrepResult(None, [], True)
+    assert await backend.agrep("four", "/notes.txt", max_count=count) == wire.GrepResult(None, [], False)
 
 
 @pytest.mark.parametrize(
