@@ -65,13 +65,15 @@ class HomeLoop:
         """
         if not self._loop.is_running() or asyncio._get_running_loop() is self._loop:
             raise RuntimeError(_AWAIT)
-        begun = threading.Event()
+        begun, turn = threading.Event(), threading.Lock()
 
         async def begin() -> T:
+            if not turn.acquire(blocking=False):  # given up; a task that is cancelled now would begin all the same
+                raise asyncio.CancelledError
             begun.set()
             return await call(*arguments, **options)
 
         done = asyncio.run_coroutine_threadsafe(begin(), self._loop)
-        if not begun.wait(BEGIN_SECONDS) and done.cancel():
+        if not begun.wait(BEGIN_SECONDS) and turn.acquire(blocking=False):
             raise RuntimeError(f"{_AWAIT}; it has begun nothing for {BEGIN_SECONDS:g} s")
         return done.result()

@@ -32,8 +32,7 @@ _told = telling(
 class FileToolsWorkspace:
     """A `WorkspaceBackend` for one agent; lives as long as the opened workspace.
 
-    The framework reads a file, changes its text and writes it back in one task, while other calls of the same agent go on
-    in theirs. So what a task writes is based on what that task has read.
+    Its edits read, change and write in one task each: what a task writes is based on what that same task has read.
 
     Args:
         files: The agent's own facade: `files.for_actor(…)`.

@@ -24,8 +24,7 @@ class WholeFiles:
         if found.is_binary:
             form, content = None, base64.b64decode(found.content)
         else:
-            mark = "\ufeff".encode(found.encoding) if found.bom else b""
-            form = TextFormat(encoding=found.encoding, bom=mark)
+            form = TextFormat(encoding=found.encoding, bom="\ufeff".encode(found.encoding) if found.bom else b"")
             content = encode(found.content, form, path=path)
         self._read[path] = found.version, form
         return content
