@@ -58,7 +58,8 @@ class ReadRequest:
     @property
     def is_lines(self) -> bool:
         """Whether a range of lines is wanted."""
-        return any(each is not None for each in (self.offset, self.limit, self.column, self.max_characters))
+        # A tuple compared, and no generator: every read asks this.
+        return (self.offset, self.limit, self.column, self.max_characters) != (None, None, None, None)
 
     @property
     def is_bytes(self) -> bool:
