@@ -237,10 +237,13 @@ def _window(
     if request.is_bytes:
         return _byte_part(source, text_format, path, request, most)
     if text_format is None:
+        whole = "Leave the lines out to read all of it."
         raise InvalidArgumentError(
             f"{path} is binary: ask for byte_offset and byte_count, not for lines",
             path=path,
-            suggested_action="Leave the lines out to read all of it.",
+            suggested_action=whole
+            if isinstance(source, MemorySource)
+            else "Go on without it: as a whole it is too large.",
         )
     offset = 1 if request.offset is None else request.offset
     most = most if request.max_characters is None else min(most, request.max_characters)
