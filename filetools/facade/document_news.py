@@ -78,19 +78,24 @@ class DocumentNews:
         if closed is None:
             still_open = {document.id for document in new.documents}
             closed = frozenset(document.id for document in self._known.all() if document.id not in still_open)
-        found = [event for document in new.documents for event in self._about(document)]
-        found += [self._closed(document) for name in closed if (document := self._known.get(name)) is not None]
+        known = [self._known.get(document.id) for document in new.documents]
+        gone = [document for name in closed if (document := self._known.get(name)) is not None]
+        # At once: until then a read may take what was typed since for saved, though a read before has shown it.
         self._known.note(new.documents, closed)
         self._position = new.position
-        return found
+        found = [
+            event
+            for document, former in zip(new.documents, known, strict=True)
+            for event in self._about(document, former)
+        ]
+        return found + [self._closed(document) for document in gone]
 
     def _closed(self, document: Document) -> Event:
         actor = self._holders.pop(document.id, SYSTEM)
         self._behind.pop(document.id, None)
         return events.BufferClosed(path=document.path, document=document.id, actor=actor)
 
-    def _about(self, document: Document) -> Iterator[Event]:
-        known = self._known.get(document.id)
+    def _about(self, document: Document, known: Document | None) -> Iterator[Event]:
         since = 1 if known is None else known.version
         if known is None:
             handles = self._parts.journal.documents.handles(document.id)

@@ -800,3 +800,20 @@ async def test_a_document_of_what_is_no_file_yet_or_busy_opens_all_the_same(tmp_
         (tmp_path / "gone.txt").unlink()
         assert (await files.buffers.open("gone.txt")).disk_version is None
         assert (await files.changes(path="gone.txt")).records[-1].operation.value == "delete"
+
+
+async def test_what_is_known_of_documents_is_noted_before_anything_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with filetools.open(tmp_path, settings=RELAXED) as files:
+        await files.write_file("a.txt", "one\n")
+        news, key = files._runner.news, files._parts.workspace.key("a.txt")
+        about, known_when_told = news._about, list[bool]()
+
+        def noting(*arguments: Any) -> Any:
+            known_when_told.append(files._parts.documents.known.at(key) is not None)
+            return about(*arguments)
+
+        monkeypatch.setattr(news, "_about", noting)
+        await files.buffers.open("a.txt")
+        assert known_when_told == [True]

@@ -100,7 +100,7 @@ async def test_displaced_bytes_that_are_thrown_away_are_found(tmp_path: Path, mo
 
 
 async def test_foreign_changes_that_are_not_recorded_are_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(look, "_adoption", lambda _parts, _seen: None)
+    monkeypatch.setattr(look, "_adoption", lambda *_: None)
     assert await first_fault(tmp_path) is not None
 
 
