@@ -100,6 +100,7 @@ def _deepagents(files: FileToolsFacade, root: Path, size: int) -> Pairs:
     from filetools.adapters.deepagents import FileToolsBackend
 
     backend, texts = FileToolsBackend(files), _texts(size)
+    lines = partial(files.read_file, FILE, offset=1, limit=2000, max_characters=files.settings.max_text_characters)
 
     async def write() -> None:
         assert (await backend.awrite(f"/{FILE}", next(texts))).error is None
@@ -108,7 +109,7 @@ def _deepagents(files: FileToolsFacade, root: Path, size: int) -> Pairs:
         await files.write_file(FILE, next(texts), require_read=True)
 
     return {
-        "read": (lambda: backend.aread(f"/{FILE}"), lambda: files.read_file(FILE, offset=1, limit=2000)),
+        "read": (lambda: backend.aread(f"/{FILE}"), lines),
         "write": (write, our_write),
     }
 

@@ -51,11 +51,11 @@ class HomeLoop:
     def __init__(self, files: FileToolsFacade) -> None:
         self._loop = files.bus.loop
 
-    async def awaited(self, call: Call[P, T], /, *arguments: P.args, **options: P.kwargs) -> T:
+    def awaited(self, call: Call[P, T], /, *arguments: P.args, **options: P.kwargs) -> Coroutine[Any, Any, T]:
         """Run a call for whoever awaits it, on this loop or another; raises what `waited` does."""
         if asyncio.get_running_loop() is self._loop:
-            return await call(*arguments, **options)
-        return await asyncio.to_thread(lambda: self.waited(call, *arguments, **options))
+            return call(*arguments, **options)
+        return asyncio.to_thread(lambda: self.waited(call, *arguments, **options))
 
     def waited(self, call: Call[P, T], /, *arguments: P.args, **options: P.kwargs) -> T:
         """Run a call for a thread that waits for its end.

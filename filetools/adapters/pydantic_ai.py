@@ -98,7 +98,7 @@ class FileToolsWorkspace:
     def _whole(self) -> WholeFiles:
         task = asyncio.current_task()
         assert task is not None
-        return self._of_tasks.setdefault(task, WholeFiles(self._files))
+        return self._of_tasks.get(task) or self._of_tasks.setdefault(task, WholeFiles(self._files))
 
     async def _call(self, call: Call[..., T], *arguments: Any) -> T:
         """Run a call on its loop; errors are as the interface has them: builtin ones that it names, else its own."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import codecs
 
-from filetools.content import TextFormat, decode, encode, format_named, text_of
+from filetools.content import UTF8, TextFormat, decode, encode, format_named, text_of
 from filetools.errors import EncodingError, PathIsDirectoryError
 from filetools.facade import FileToolsFacade
 from filetools.models import Entry
@@ -24,7 +24,8 @@ class WholeFiles:
         if found.is_binary:
             form, content = None, base64.b64decode(found.content)
         else:
-            form = TextFormat(encoding=found.encoding, bom="\ufeff".encode(found.encoding) if found.bom else b"")
+            mark = "\ufeff".encode(found.encoding) if found.bom else b""
+            form = TextFormat(encoding=found.encoding, bom=mark) if mark or found.encoding != "utf-8" else UTF8
             content = encode(found.content, form, path=path)
         self._read[path] = found.version, form
         return content

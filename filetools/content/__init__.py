@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from filetools.content.ends import ends_like, split_lines, with_ends
     from filetools.content.facts import ContentFacts, FactsCache, describe, inspect, text_of
     from filetools.content.file_patch import FileHunk, FilePatch, PatchLine
-    from filetools.content.formats import TextFormat, decode, encode, format_as, format_named
+    from filetools.content.formats import UTF8, TextFormat, decode, encode, format_as, format_named
     from filetools.content.kind import SAMPLE_BYTES, ContentKind, sniff
     from filetools.content.line_index import LineIndex, LineIndexCache
     from filetools.content.lines import count_lines, newline_of
@@ -63,7 +63,7 @@ else:
             "filetools.content.ends": "ends_like, split_lines, with_ends",
             "filetools.content.facts": "ContentFacts, FactsCache, describe, inspect, text_of",
             "filetools.content.file_patch": "FileHunk, FilePatch, PatchLine",
-            "filetools.content.formats": "TextFormat, decode, encode, format_as, format_named",
+            "filetools.content.formats": "UTF8, TextFormat, decode, encode, format_as, format_named",
             "filetools.content.kind": "SAMPLE_BYTES, ContentKind, sniff",
             "filetools.content.line_index": "LineIndex, LineIndexCache",
             "filetools.content.lines": "count_lines, newline_of",
@@ -85,6 +85,7 @@ else:
 
 __all__ = [
     "SAMPLE_BYTES",
+    "UTF8",
     "ByteSource",
     "BytesMerge",
     "BytesOutcome",
