@@ -67,9 +67,11 @@ async def _costs(name: str, size: int, rounds: int) -> None:
     with tempfile.TemporaryDirectory() as folder:
         (Path(folder) / FILE).write_text(text_of(size, 0))
         async with filetools.open(folder, settings={"watch": False}) as files:
-            pairs = PAIRS[name](files.for_actor(filetools.Actor(kind="agent", id="alice")), Path(folder), size)
+            agent = files.for_actor(filetools.Actor(kind="agent", id="alice"))
+            pairs = PAIRS[name](agent, Path(folder), size)
             await settle()
             for call, (ours, floor) in pairs.items():
+                await agent.read_file(FILE)  # whoever has seen a part only is refused to replace the whole
                 times = await interleaved({"adapter": ours, "facade": floor}, rounds=rounds, calls=CALLS)
                 title = f"{name}: {call} of {size // 1024} KB"
                 publish(compared("-", title, times["adapter"], times["facade"], limit=LIMIT, floor_name="facade"))
