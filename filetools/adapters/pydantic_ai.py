@@ -124,7 +124,7 @@ class FileToolsWorkspace:
         return path.startswith(self._below) or path == self._root
 
     def _inside(self, path: str) -> str:
-        if self._holds(path):
+        if path.startswith(self._below) or self._holds(path):
             return path[len(self._below) :]
         raise ValueError(_told(AbsolutePathError(path))) from None
 
