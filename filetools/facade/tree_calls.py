@@ -96,7 +96,7 @@ class TreeCalls(Calls):
             if allowed is not None:
                 folder.bind(allowed.check)
             moved = await self._runner.change([folder], self.actor)
-            await self._parts.crew.run(partial(record_steps, self._parts, self.actor, [folder]))
+            await self._runner.afterwards(partial(record_steps, self._parts, self.actor, [folder]))
             return move_result(folder, moved)
         permit = partial(permit_move, self._parts, self.actor)
         step = MoveFile(origin, where, overwrite=overwrite, permit=permit)
@@ -143,7 +143,7 @@ class TreeCalls(Calls):
         if allowed is not None:
             step.bind(allowed.check)
         outcome = await self._runner.change([step], self.actor, beat=beat)
-        await self._parts.crew.run(partial(record_steps, self._parts, self.actor, [step]))
+        await self._runner.afterwards(partial(record_steps, self._parts, self.actor, [step]))
         with suppress(AbortedError):  # it is done, and too late to stop it
             beat(1, 1)
         return delete_result(step, outcome)

@@ -5,12 +5,14 @@ from __future__ import annotations
 import asyncio
 import os
 import random
+import threading
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import filetools
+from filetools.facade import preconditions, tree_calls
 from filetools.tools import AbortSignal, ToolRegistry
 from tests.support.crashing import QUIET
 
@@ -75,3 +77,30 @@ async def test_a_call_that_is_aborted_is_done_and_told_as_done_or_has_changed_no
             if not envelope["success"]:
                 told.append((envelope["error_code"], envelope["suggested_action"]))
     assert set(told) <= {("ABORTED", "Nothing was changed; repeat the call if it is still wanted.")}
+
+
+@pytest.mark.parametrize(
+    ("kind", "arguments"),
+    [("delete_file", {"path": "d", "recursive": True}), ("move_file", {"source": "d", "destination": "e"})],
+)
+async def test_what_is_aborted_when_a_folder_has_gone_is_told_as_done(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str, arguments: dict[str, Any]
+) -> None:
+    async with filetools.open(tmp_path, settings=QUIET) as files:
+        await files.write_file("d/a.txt", "x")
+        signal, loop, aborted = AbortSignal(), asyncio.get_running_loop(), threading.Event()
+        record = preconditions.record_steps
+
+        def abort() -> None:
+            signal.abort()
+            loop.call_soon(aborted.set)
+
+        def record_when_aborted(*given: Any) -> None:
+            loop.call_soon_threadsafe(abort)
+            assert aborted.wait(60)
+            record(*given)
+
+        monkeypatch.setattr(tree_calls, "record_steps", record_when_aborted)
+        envelope = await ToolRegistry(files, require_version=False).call(kind, arguments, abort=signal)
+        assert not (tmp_path / "d").exists()
+        assert envelope["success"], envelope
