@@ -395,6 +395,9 @@ def listed_again(serving: Served, page: Page) -> None:
     page.evaluate("filetools.tree.reveal('many/f02299')")
     last = row(page, "many/f02299")
     expect(last).to_be_visible()
+    # Whatever is told of the files that were made is heard by then; it would put those that went back into the tree.
+    (serving.root / "heard").touch()
+    expect(row(page, "heard")).to_be_visible()
     page.evaluate("filetools.live.emit = () => {}")
     (serving.root / "many" / "f00000").unlink()
     (serving.root / "many" / "f02200").unlink()
