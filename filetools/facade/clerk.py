@@ -160,11 +160,13 @@ class Clerk:
             self._keeper_descriptor = None
 
     def _note_documents(self, records: Sequence[ChangeRecord]) -> None:
-        """Have the open documents of changed files follow them."""
+        """Have the open documents of changed and moved files follow them."""
         known = self._parts.documents.known
         if known.is_any:
-            keys = {self._parts.workspace.key(record.path) for record in records}
-            self._followed.update(key for key in keys if known.at(key) is not None)
+            for record in records:
+                key = self._parts.workspace.key(record.path)
+                if record.old_path is not None or known.at(key) is not None:
+                    self._followed.add(key)
             if self._followed:
                 self._follow_due.set()
 
@@ -173,6 +175,8 @@ class Clerk:
         self._follow_due.clear()
         keys, self._followed = self._followed, set()
         known = self._parts.documents.known
+        if any(known.at(key) is None for key in keys):
+            await self._runner.news.tell()  # documents are known by where they were until a move is told
         await self._runner.news.follow([document for key in keys if (document := known.at(key)) is not None])
 
     def _flush_in_silence(self) -> None:

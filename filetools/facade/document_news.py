@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections import deque
 from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
@@ -31,6 +32,10 @@ class DocumentNews:
         self._position = 0
         self._holders: dict[str, Actor] = {}
         self._behind: dict[str, str | None] = {}
+        self._waiting: deque[tuple[Document, Document | None, bool]] = deque()
+        """Documents as they are and as they were before, whose events are not made yet; whether they are closed."""
+        self._made: list[Event] = []
+        """Events that nobody has heard yet."""
         self._telling = asyncio.Lock()
 
     async def start(self) -> None:
@@ -40,8 +45,12 @@ class DocumentNews:
     async def tell(self) -> None:
         """Publish what is new, in order."""
         async with self._telling:
-            for event in await self._parts.crew.run(self._take):
-                self._parts.bus.publish(event)
+            try:
+                await self._parts.crew.run(self._take)
+            finally:  # what a caller has taken who is cancelled or refused meanwhile is told all the same
+                made, self._made = self._made, []
+                for event in made:
+                    self._parts.bus.publish(event)
 
     async def follow(self, documents: Sequence[Document]) -> None:
         """Have documents follow their files, and tell of those that cannot."""
@@ -72,23 +81,21 @@ class DocumentNews:
         if new.documents:
             self._holders = {handle.document_id: handle.actor for handle in documents.handles()}
 
-    def _take(self) -> list[Event]:
+    def _take(self) -> None:
         new = self._parts.journal.documents.changed(self._position)
         closed = new.closed
         if closed is None:
             still_open = {document.id for document in new.documents}
             closed = frozenset(document.id for document in self._known.all() if document.id not in still_open)
-        known = [self._known.get(document.id) for document in new.documents]
-        gone = [document for name in closed if (document := self._known.get(name)) is not None]
+        self._waiting += ((document, self._known.get(document.id), False) for document in new.documents)
+        self._waiting += ((known, known, True) for name in closed if (known := self._known.get(name)) is not None)
         # At once: until then a read may take what was typed since for saved, though a read before has shown it.
         self._known.note(new.documents, closed)
         self._position = new.position
-        found = [
-            event
-            for document, former in zip(new.documents, known, strict=True)
-            for event in self._about(document, former)
-        ]
-        return found + [self._closed(document) for document in gone]
+        while self._waiting:
+            document, known, is_closed = self._waiting[0]
+            self._made += [self._closed(document)] if is_closed else [*self._about(document, known)]
+            self._waiting.popleft()
 
     def _closed(self, document: Document) -> Event:
         actor = self._holders.pop(document.id, SYSTEM)

@@ -300,6 +300,8 @@ class Runner:
                 self._end_writing(keys)
             try:
                 await self.precede(keys)
+                if hop.exception() is None and self.parts.documents.known.is_any and _is_moved(hop.result().records):
+                    await self.news.tell()  # a read that follows at once must find unsaved text where it is now
             except asyncio.CancelledError:
                 cancelled = True
             except FileToolsError as exc:
@@ -363,6 +365,10 @@ class Runner:
             self._writers[key] -= 1
             if not self._writers[key]:
                 del self._writers[key]
+
+
+def _is_moved(records: Sequence[ChangeRecord]) -> bool:
+    return any(record.old_path is not None for record in records)
 
 
 async def nothing_before(actor: Actor) -> None:

@@ -17,6 +17,7 @@ import pytest
 import filetools
 from filetools import Actor, Edit
 from filetools.content import TextEdit, apply_text_edits
+from filetools.errors import StateDamagedError
 from filetools.facade import FileToolsFacade
 from filetools.models import BufferResult
 from tests.support.facade_worker import RELAXED
@@ -402,6 +403,37 @@ async def test_a_document_follows_its_file_to_another_name(desk: Desk) -> None:
     await desk.ann.buffers.save(opened.handle)
     assert (desk.root / "elsewhere/b.txt").read_text() == "typed " + LINES
     assert not (desk.root / "a.txt").exists()
+
+
+@pytest.mark.parametrize(("old", "new"), [("a.txt", "b.txt"), ("folder", "elsewhere")])
+async def test_a_read_right_after_a_move_shows_unsaved_text_and_editors_are_told(
+    desk: Desk, old: str, new: str
+) -> None:
+    source, moved = (name if name.endswith(".txt") else f"{name}/a.txt" for name in (old, new))
+    await desk.agent.write_file(source, LINES)
+    told = list[str]()
+    desk.ann.bus.subscribe("buffer:moved", lambda event: told.append(event.path))
+    opened = await desk.ann.buffers.open(source)
+    await desk.ann.buffers.change(opened.handle, buffer_version=1, edits=[TextEdit(0, 0, "typed ")])
+    await desk.ann.move_file(old, new)
+    seen = await desk.agent.read_file(moved)
+    assert (seen.content, seen.origin) == ("typed " + LINES, "buffer")
+    await desk.ann.undo()
+    assert (await desk.agent.read_file(source)).content == "typed " + LINES
+    await until(lambda: told == [moved, source])
+
+
+async def test_editors_are_told_of_a_move_by_another_program(tmp_path: Path) -> None:
+    async with filetools.open(tmp_path, settings={**RELAXED, "watch": True}) as files:
+        ann = files.for_actor(ANN)
+        told = list[str]()
+        files.bus.subscribe("buffer:moved", lambda event: told.append(event.path))
+        await ann.write_file("a.txt", LINES)
+        opened = await ann.buffers.open("a.txt")
+        await ann.buffers.change(opened.handle, buffer_version=1, edits=[TextEdit(0, 0, "typed ")])
+        (tmp_path / "a.txt").rename(tmp_path / "b.txt")
+        await until(lambda: told == ["b.txt"])
+        assert (await ann.read_file("b.txt")).content == "typed " + LINES
 
 
 @pytest.mark.parametrize("what", ["a.txt", ""], ids=["folder", "file"])
@@ -817,3 +849,37 @@ async def test_what_is_known_of_documents_is_noted_before_anything_is_told(
         monkeypatch.setattr(news, "_about", noting)
         await files.buffers.open("a.txt")
         assert known_when_told == [True]
+
+
+async def test_what_a_cancelled_caller_took_is_told(desk: Desk) -> None:
+    told = list[str]()
+    desk.ann.bus.subscribe("buffer:opened", lambda event: told.append(event.path))
+    news = desk.ann._runner.news
+    await desk.opened()
+    news._known.note((), [document.id for document in news._known.all()])
+    news._position = 0
+    telling = asyncio.create_task(news.tell())
+    await asyncio.sleep(0)
+    telling.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await telling
+    await until(lambda: told == ["a.txt"] * 2)
+
+
+async def test_events_that_cannot_be_made_are_told_next_time(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    told = list[int]()
+    desk.ann.bus.subscribe("buffer:changed", lambda event: told.append(event.version))
+    opened = await desk.opened()
+    documents = desk.ann._parts.journal.documents
+    history, failures = documents.history, [StateDamagedError("planted")]
+
+    def failing(*arguments: Any) -> Any:
+        if failures:
+            raise failures.pop()
+        return history(*arguments)
+
+    monkeypatch.setattr(documents, "history", failing)
+    edits = [TextEdit(0, 0, "typed ")]
+    await outcome_of(desk.ann.buffers.change(opened.handle, buffer_version=1, edits=edits))
+    await desk.ann._runner.news.tell()
+    await until(lambda: told == [2])
