@@ -104,7 +104,7 @@ d[x]
 --requirement=more/equals.txt
 -c constraints.txt
 -i https://me:pw@index/simple
---extra-index-url packages
+--find-links packages
 -e .
 -e .[dev]
 -e git+https://me:pw@host/e.git@main#egg=e&subdirectory=x
