@@ -27,9 +27,6 @@ class Contents(Protocol):
 class Texts(Protocol):
     """Texts by name."""
 
-    is_slow: bool
-    """Whether keeping a text takes long, and leaves the interpreter to other threads meanwhile."""
-
     def keep(self, text: str) -> tuple[str, int]:
         """Keep a text and return its name, and how many bytes it takes."""
 
@@ -43,8 +40,6 @@ class Texts(Protocol):
 
 class JournalTexts:
     """Texts as contents of the journal, in UTF-8 that also carries lone surrogates; implements `Texts`."""
-
-    is_slow = True
 
     def __init__(self, contents: Contents) -> None:
         self._contents = contents
@@ -63,8 +58,6 @@ class JournalTexts:
 
 class MemoryTexts:
     """Texts in memory; implements `Texts`."""
-
-    is_slow = False
 
     def __init__(self) -> None:
         self._kept: dict[str, str] = {}

@@ -8,7 +8,6 @@ import secrets
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterable
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import field, replace
 from functools import lru_cache
@@ -31,8 +30,6 @@ MOST_TEXTS: Final = 8
 """Texts, with their cuts, that stay in memory."""
 MOST_CHARACTERS: Final = 64 * 1024 * 1024
 """Of all these texts, where there is more than one: each caller of a server has its own."""
-AT_ONCE_CHARACTERS: Final = 1024 * 1024
-"""Length from which on a text is cut and kept by two threads."""
 REMEMBERED_KEYS: Final = 1024
 NOTED_SECONDS: Final = 60.0
 """How exactly it is noted when a descriptor was used last."""
@@ -116,7 +113,8 @@ class OwnedRows:
     ) -> tuple[DescriptorInfo, PagedText]:
         """Keep a text under a name, or under the next number; other texts go for it if there is no room."""
         kept = _clipped(text, self.max_bytes)
-        paged, (stored, size) = self._cut_and_kept(kept, page_size)
+        paged = PagedText(kept, page_size)
+        stored, size = self.texts.keep(kept)
         value = {
             "source": source, "size": len(kept), "total_pages": paged.total_pages, "total_lines": paged.total_lines,
             "page_size": page_size, "created_at": self.clock(), "is_clipped": len(kept) < len(text),
@@ -128,14 +126,6 @@ class OwnedRows:
         given = self._put(row, name)
         self.recent.put(stored, paged)
         return info_of(given, row), paged
-
-    def _cut_and_kept(self, text: str, page_size: int) -> tuple[PagedText, tuple[str, int]]:
-        """Cut a text and keep it, a long one at the same time: hashing and syncing it leave the interpreter to others."""
-        if len(text) < AT_ONCE_CHARACTERS or not self.texts.is_slow:
-            return PagedText(text, page_size), self.texts.keep(text)
-        with ThreadPoolExecutor(1, "filetools text") as pool:
-            keeping = pool.submit(self.texts.keep, text)
-            return PagedText(text, page_size), keeping.result()
 
     def _put(self, row: TableRow, name: str | None) -> str:
         """Put a row under a name, in the place of one that is there; else under a name that nobody has been given."""
