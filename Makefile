@@ -10,6 +10,9 @@ BIN := $(VENV)/bin
 # Twice as many as the cores of a small machine: many tests wait for disks and for other processes.
 JOBS ?= 4
 
+# Tests start thousands of processes: each would compile all that it imports, where no compiled files are kept.
+unexport PYTHONDONTWRITEBYTECODE
+
 # A folder of its own for temporary files: runs side by side would tidy away each other's, and fail by that.
 TEMPORARY = root=$$(mktemp -d) && trap 'rm -rf "$$root"' EXIT && export PYTEST_DEBUG_TEMPROOT=$$root
 PYTEST = $(TEMPORARY) && $(BIN)/python -m pytest

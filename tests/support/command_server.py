@@ -1,18 +1,21 @@
 """Starts `filetools` processes without their second of imports: forks them from one that has imported already.
 
 Each is a process of its own with its own streams, folder, environment, session and exit code; what differs from
-`python -m filetools` is only that the interpreter and the packages below the command line are loaded already.
+`python -m filetools` is only that the interpreter and what lies below the command line are loaded already.
 """
 
 from __future__ import annotations
 
+import gc
+import importlib
 import json
 import os
+import pkgutil
 import signal
 import socket
 import sys
 import traceback
-from typing import Any, NoReturn
+from typing import Any, Final, NoReturn
 
 import platformdirs
 import typer.main
@@ -20,13 +23,25 @@ from rich import console, progress, table
 
 import filetools
 
-LOADED = (filetools, platformdirs, typer.main, console, progress, table)
-"""Not `filetools.cli`: its consoles look at the streams and the environment when they are made."""
+LOADED: Final = (platformdirs, typer.main, console, progress, table)
+FRESH: Final = ("__main__", "adapters", "cli", "servers")
+"""Loaded by each process: consoles look at the streams and the environment when they are made."""
 LARGEST_REQUEST_BYTES = 200_000
+
+
+def load() -> None:
+    """Import everything below the command line."""
+    for found in pkgutil.iter_modules(filetools.__path__):
+        if found.name not in FRESH:
+            package = importlib.import_module(f"filetools.{found.name}")
+            for inner in pkgutil.walk_packages(getattr(package, "__path__", ()), f"{package.__name__}."):
+                importlib.import_module(inner.name)
 
 
 def serve(connection: socket.socket) -> None:
     """Serve until the connection is closed."""
+    load()
+    gc.freeze()  # else each process would copy the memory of all that is loaded, to look for garbage in it
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     while True:
         request, descriptors, _, _ = socket.recv_fds(connection, LARGEST_REQUEST_BYTES, 4)
