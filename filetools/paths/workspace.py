@@ -192,11 +192,23 @@ class Workspace:
         Raises:
             PathNotFoundError, PathIsDirectoryError, NotRegularFileError, SymlinkNotAllowedError, AccessDeniedError
         """
+        descriptor, _ = self.open_regular(path)
+        if fcntl is not None:
+            # Flags of the opening other than the access mode: none is wanted any more.
+            fcntl.fcntl(descriptor, fcntl.F_SETFL, 0)
+        return descriptor
+
+    def open_regular(self, path: WorkspacePath) -> tuple[int, os.stat_result]:
+        """As `open_file`, with its facts, for who asks the descriptor for attributes only: it does not block.
+
+        Raises:
+            FileToolsError: As `open_file`.
+        """
         try:
             descriptor = self._resolver.open(self.root_descriptor, path, _READ_FLAGS, 0)
         except OSError as exc:
             raise self._explain_look(path, exc) from exc
-        return _regular(descriptor, path)
+        return descriptor, _facts_of_regular(descriptor, path)
 
     def open_file_now(self, path: WorkspacePath) -> tuple[int, os.stat_result] | None:
         """As `open_file`, for the event loop: never waits for a disk, and the descriptor does not block either.
@@ -355,12 +367,3 @@ def _facts_of_regular(descriptor: int, path: WorkspacePath) -> os.stat_result:
         os.close(descriptor)
         raise wrong_kind(path, found.st_mode)
     return found
-
-
-def _regular(descriptor: int, path: WorkspacePath) -> int:
-    """Return the descriptor set to blocking if it is a regular file's; close it and raise if not."""
-    _facts_of_regular(descriptor, path)
-    if fcntl is not None:
-        # Flags of the opening other than the access mode: none is wanted any more.
-        fcntl.fcntl(descriptor, fcntl.F_SETFL, 0)
-    return descriptor

@@ -13,8 +13,10 @@ _ACCESS_LIST: Final = "system.posix_acl_access"
 _REFUSED: Final = frozenset({errno.EPERM, errno.EACCES, errno.EOPNOTSUPP, errno.ENOTSUP})
 
 
-def copy_attributes(live: int, temporary: int, mode: int | None = None) -> None:
-    """Give the temporary file what the live one has, as far as this process may.
+def copy_attributes(
+    live: int, temporary: int, mode: int | None = None, *, facts: os.stat_result | None = None
+) -> os.stat_result:
+    """Give the temporary file what the live one has, as far as this process may; returns its facts afterwards.
 
     Where the group cannot be kept, its bits are set to those of everybody, so that no other group gains access.
 
@@ -22,17 +24,22 @@ def copy_attributes(live: int, temporary: int, mode: int | None = None) -> None:
         live: Descriptor of the file to be replaced, open for reading.
         temporary: Descriptor of its complete replacement, open for writing.
         mode: Permission bits to set instead of the live file's.
+        facts: Of the live file, if they are known.
 
     Raises:
         OSError: No space for the attributes, or the mode could not be set.
     """
-    wanted, present = os.fstat(live), os.fstat(temporary)
+    wanted, present = os.fstat(live) if facts is None else facts, os.fstat(temporary)
     bits = stat.S_IMODE(wanted.st_mode) if mode is None else mode
-    if (wanted.st_uid, wanted.st_gid) != (present.st_uid, present.st_gid):
+    is_changed = (wanted.st_uid, wanted.st_gid) != (present.st_uid, present.st_gid)
+    if is_changed:
         bits &= _copy_owner(wanted, temporary, bits)
-    copy_extended(live, temporary)
+    is_changed = copy_extended(live, temporary) or is_changed
+    if not is_changed and stat.S_IMODE(present.st_mode) == bits:
+        return present
     # Last: writing and changing the owner clear the set-id bits, and an ACL rewrites the group's.
     os.fchmod(temporary, bits)
+    return os.fstat(temporary)
 
 
 def _copy_owner(wanted: os.stat_result, temporary: int, bits: int) -> int:
@@ -50,21 +57,23 @@ def _copy_owner(wanted: os.stat_result, temporary: int, bits: int) -> int:
     return 0o777 if os.fstat(temporary).st_uid != wanted.st_uid else 0o7777
 
 
-def copy_extended(live: int, temporary: int) -> None:
-    """Make the extended attributes of the temporary file equal to the live one's, where the system has any.
+def copy_extended(live: int, temporary: int) -> bool:
+    """Make the extended attributes of the temporary file equal to the live one's; whether there were any.
 
     Raises:
         OSError: No space for them.
     """
     if not hasattr(os, "listxattr"):
-        return
+        return False
     wanted = _names(live)
     # A default ACL of the folder where the temporary was made must not widen or narrow what the live file allows.
-    if _ACCESS_LIST not in wanted and _ACCESS_LIST in _names(temporary):
+    is_inherited = _ACCESS_LIST not in wanted and _ACCESS_LIST in _names(temporary)
+    if is_inherited:
         os.removexattr(temporary, _ACCESS_LIST)
     for name in wanted:
         if name not in _NOT_CARRIED:
             _copy_one(live, temporary, name)
+    return is_inherited or bool(wanted)
 
 
 def _names(descriptor: int) -> list[str]:

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 else:
     deferred_imports(globals(), {"filetools.stores.renaming": "can_rename_between"})
 
+_PRIVATE: Final = f"{STATE_DIRECTORY}/"
 READ_FLAGS: Final[int] = (
     os.O_RDONLY
     | getattr(os, "O_CLOEXEC", 0)
@@ -47,6 +48,11 @@ class Place:
     """Gives the directory's descriptor for the time of a `with` block."""
     sibling: Callable[[], Place]
     """Gives a free place in the same directory."""
+
+    @property
+    def is_private(self) -> bool:
+        """Whether only this user reaches it."""
+        return self.label.startswith(_PRIVATE)
 
     def named(self, name: str) -> Place:
         """Return the place of another name in the same directory."""
@@ -128,7 +134,7 @@ class LocalDisk:
         return path
 
     def _private(self, folder: str, name: str, descriptor: Callable[[], int]) -> Place:
-        label = f"{STATE_DIRECTORY}/{folder}/{name}"
+        label = f"{_PRIVATE}{folder}/{name}"
         return Place(name, label, lambda: _Lent(descriptor()), self.temporary)
 
 
@@ -145,6 +151,26 @@ class Opened:
         """Open it."""
         self._descriptor = self._open()
         return self._descriptor
+
+    def __exit__(self, *_: object) -> None:
+        """Close it."""
+        os.close(self._descriptor)
+
+
+class OpenedFile:
+    """The descriptor of a regular file, and its facts, for the time of a `with` block."""
+
+    __slots__ = ("_descriptor", "_path", "_workspace")
+
+    def __init__(self, workspace: Workspace, path: WorkspacePath) -> None:
+        self._workspace = workspace
+        self._path = path
+        self._descriptor = -1
+
+    def __enter__(self) -> tuple[int, os.stat_result]:
+        """Open it."""
+        self._descriptor, facts = self._workspace.open_regular(self._path)
+        return self._descriptor, facts
 
     def __exit__(self, *_: object) -> None:
         """Close it."""
@@ -176,6 +202,16 @@ def _gives_back(folder: int, owner: int) -> bool:
 def opened_parent(workspace: Workspace, path: WorkspacePath) -> Opened:
     """Give the descriptor of the folder that holds `path`, for the time of a `with` block."""
     return Opened(partial(workspace.open_parent, path))
+
+
+def parent_of_names(workspace: Workspace, path: WorkspacePath) -> AbstractContextManager[int]:
+    """As `opened_parent`, for calls on a name alone, as with O_PATH: at the root its own descriptor does.
+
+    In a root that was deleted such a call finds nothing, and is explained then.
+    """
+    if "/" in path or workspace.root_descriptor < 0:
+        return opened_parent(workspace, path)
+    return _Lent(workspace.root_descriptor)
 
 
 def opened_file(workspace: Workspace, path: WorkspacePath) -> Opened:

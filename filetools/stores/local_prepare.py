@@ -14,7 +14,15 @@ from filetools.deferred import deferred_imports
 from filetools.errors import StateDamagedError
 from filetools.paths import WorkspacePath
 from filetools.stores.linux import MISSING_CALL, O_TMPFILE
-from filetools.stores.local_disk import Explained, LocalDisk, Place, opened_file, opened_parent
+from filetools.stores.local_disk import (
+    Explained,
+    LocalDisk,
+    OpenedFile,
+    Place,
+    opened_file,
+    opened_parent,
+    parent_of_names,
+)
 
 if TYPE_CHECKING:
     from filetools.stores.attributes import copy_attributes
@@ -56,14 +64,15 @@ class Preparer:
         disk = self._disk
         with (
             Explained(disk.workspace, path),
-            opened_parent(disk.workspace, path) as parent,
-            opened_file(disk.workspace, path) as live,
+            parent_of_names(disk.workspace, path) as parent,
+            OpenedFile(disk.workspace, path) as (live, facts),
         ):
             refuse_unwritable(parent, path.name)
             place = disk.reachable(disk.temporary(), path, parent)
-            with written(place, content, 0o600) as temporary:
-                copy_attributes(live, temporary, mode)
-                made = to_file_stat(os.fstat(temporary))
+            # Beside the file others could read, until it has its owner and access list, what they may not.
+            bits = (facts.st_mode if mode is None else mode) & 0o777 if place.is_private else 0o600
+            with written(place, content, bits) as temporary:
+                made = to_file_stat(copy_attributes(live, temporary, mode, facts=facts))
         return PreparedReplacement(disk, path, place, made)
 
     def link(self, path: WorkspacePath, prepared: PreparedReplacement) -> PreparedReplacement:

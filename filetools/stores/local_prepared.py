@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 import threading
 
-from filetools.errors import ChangedMeanwhileError, InternalError, PathNotFoundError, StateDamagedError
+from filetools.errors import ChangedMeanwhileError, InternalError, StateDamagedError
 from filetools.paths import WorkspacePath
 from filetools.stores.checks import refuse_other_kinds
 from filetools.stores.linux import link_descriptor
-from filetools.stores.local_disk import Explained, LocalDisk, Place
+from filetools.stores.local_disk import Explained, LocalDisk, Place, parent_of_names
 from filetools.stores.local_displaced import LocalDisplaced
 from filetools.stores.reading import to_file_stat
 from filetools.stores.removal import remove_place
@@ -58,10 +58,10 @@ class _Named:
             raise InternalError("A prepared file can go live only once", path=self._path)
         return self._place
 
-    def _missing(self, hidden: Spot) -> Exception:
-        """Tell a vanished temporary file, with which the whole state is in doubt, from a vanished live one."""
+    def _missing(self, hidden: Spot, error: FileNotFoundError) -> Exception:
+        """Tell a vanished temporary file, with which the whole state is in doubt, from a vanished live one, or root."""
         if exists(hidden):
-            return PathNotFoundError(self._path)
+            return self._disk.workspace.explain(self._path, error)
         return StateDamagedError(f"the temporary file for {self._path} was removed")
 
 
@@ -79,7 +79,9 @@ class PreparedReplacement(_Named):
             ChangedMeanwhileError: Others exchanged the name at the same time. Not prepared any more.
         """
         place, origin = self.waiting(), self._disk.live(self._path)
-        with Explained(self._disk.workspace, self._path), origin.opened() as parent, place.opened() as folder:
+        workspace = self._disk.workspace
+        parent_opened = parent_of_names(workspace, self._path)
+        with Explained(workspace, self._path), parent_opened as parent, place.opened() as folder:
             live, hidden = (parent, origin.name), (folder, place.name)
             place = self._exchange(place, live, hidden)
             hidden = (folder, place.name)
@@ -105,7 +107,7 @@ class PreparedReplacement(_Named):
         try:
             return place.named(exchange(self._disk.capabilities, live, hidden, lambda: place.sibling().name))
         except FileNotFoundError as exc:
-            raise self._missing(hidden) from exc
+            raise self._missing(hidden, exc) from exc
 
 
 class PreparedName(_Named):
@@ -125,7 +127,7 @@ class PreparedName(_Named):
             try:
                 rename_without_replacing(self._disk.capabilities, hidden, live)
             except FileNotFoundError as exc:
-                raise self._missing(hidden) from exc
+                raise self._missing(hidden, exc) from exc
         self._place = None
 
 

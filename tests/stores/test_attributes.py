@@ -90,6 +90,19 @@ def test_new_files_obey_the_umask(local: LocalWorld) -> None:
     assert stat.S_IMODE((local.root / OTHER).stat().st_mode) == 0o600
 
 
+@pytest.mark.parametrize("mode", [0o600, 0o666, 0o640, 0o4755, 0o444])
+def test_a_replacement_keeps_the_mode_whatever_the_umask(local: LocalWorld, mode: int) -> None:
+    (local.root / FILE).chmod(mode)
+    if not os.access(local.root / FILE, os.W_OK):
+        pytest.skip("only root may replace what nobody may write")
+    before = os.umask(0o077)
+    try:
+        exchanged(local, FILE, b"two").discard()
+    finally:
+        os.umask(before)
+    assert stat.S_IMODE((local.root / FILE).stat().st_mode) == mode
+
+
 @needs_root
 def test_new_files_take_the_group_of_a_folder_that_hands_it_down(local: LocalWorld) -> None:
     os.chown(local.root / FOLDER, -1, 12345)

@@ -103,6 +103,19 @@ def test_probe_notices_a_replaced_root(native: LocalWorld) -> None:
         native.store.probe()
 
 
+def test_a_file_of_a_root_that_was_deleted_is_not_taken_for_a_vanished_one(tmp_path: Path) -> None:
+    world = LocalWorld(tmp_path / "root", private=tmp_path / "private")
+    world.save(FILE, b"one")
+    prepared = world.store.prepare(FILE, b"two", new=False)
+    shutil.rmtree(world.root)
+    with pytest.raises(WorkspaceGoneError):
+        prepared.exchange()
+    prepared.discard()
+    with pytest.raises(WorkspaceGoneError):
+        world.store.prepare(FILE, b"two", new=False)
+    world.close()
+
+
 def test_a_closed_store_acts_nowhere(native: LocalWorld) -> None:
     prepared = native.store.prepare(FILE, b"two", new=False)
     native.store.close()
