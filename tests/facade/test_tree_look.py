@@ -205,7 +205,7 @@ async def test_names_of_a_folder_are_read_again_only_if_they_may_have_changed(
 
 async def test_what_a_look_remembers_of_files_costs_no_search_for_garbage(tmp_path: Path) -> None:
     counts = []
-    for number, files_there in enumerate((50, 3050)):
+    for number, files_there in enumerate((50, 2050)):
         root = tmp_path / str(number)
         root.mkdir()
         grow(root, files_there)
