@@ -23,9 +23,9 @@ from tests.support.step_count import steps_in_all_threads
 
 WRITES: Final = 20
 PATH: Final = "one/two/a.txt"
-FUNCTION_CALLS: Final = 2000
+FUNCTION_CALLS: Final = 1600
 """Of a write of 1 KB with a mirror, those of C included."""
-SYSTEM_CALLS: Final = 150
+SYSTEM_CALLS: Final = 125
 """The same, without waits of threads; a third of them write the pages of the journal."""
 PROGRAM: Final = f"""
 import asyncio, os, sys, filetools
