@@ -123,6 +123,13 @@ def test_a_command_that_reads_imports_nothing_of_what_others_need(tmp_path: Path
     assert sorted(modules & set(NOT_FOR_READING)) == []
 
 
+def test_rows_of_a_named_root_are_printed_without_pydantic(tmp_path: Path) -> None:
+    (tmp_path / "file.txt").write_text("one\n")
+    modules = loaded(tmp_path.parent, "ls", "--root", str(tmp_path))
+    assert "filetools.facade.facade" in modules
+    assert "pydantic" not in modules
+
+
 def test_events_are_known_before_their_module_is_imported(tmp_path: Path) -> None:
     program = (
         "from filetools.events.subscriptions import known_pattern; print(known_pattern('sync:started'));"

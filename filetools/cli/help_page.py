@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import textwrap
 from collections.abc import Iterable
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from typer.core import TyperArgument, TyperCommand, TyperGroup, TyperOption
@@ -115,10 +117,19 @@ def checked_if_needed(params: list[Any], ctx: Any) -> list[Any]:
 
 def _checked_if_needed(param: Any, ctx: Any, value: Any) -> Any:
     is_text = isinstance(value, str) and param.type_descriptor.annotation is str
-    if not is_text and (value is not None or param.required):
+    is_path = isinstance(value, str) and _is_readable_path(param.type_descriptor, value)
+    if not (is_text or is_path) and (value is not None or param.required):
         return type(param).process_value(param, ctx, value)
-    known = () if value is None and (param.multiple or param.nargs == -1) else value
+    known = () if value is None and (param.multiple or param.nargs == -1) else Path(value) if is_path else value
     return known if param.callback is None else param.callback(ctx, param, known)
+
+
+def _is_readable_path(descriptor: Any, value: str) -> bool:
+    """Whether a value is a path of which nothing else is asked than that it can be read, and it can."""
+    asked = descriptor.parameter_info
+    is_free = asked.file_okay and asked.dir_okay and asked.path_type is None
+    is_free = is_free and not (asked.exists or asked.writable or asked.resolve_path or asked.allow_dash)
+    return descriptor.annotation is Path and is_free and os.access(value, os.R_OK)
 
 
 def summary(description: str | None) -> str:
