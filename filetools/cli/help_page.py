@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import textwrap
 from collections.abc import Iterable
 from functools import partial
@@ -16,8 +15,10 @@ from filetools.deferred import deferred_imports
 
 if TYPE_CHECKING:
     from rich import text as rich_text
+
+    from filetools.cli.workplace import is_readable
 else:
-    deferred_imports(globals(), {"rich": "text as rich_text"})
+    deferred_imports(globals(), {"filetools.cli.workplace": "is_readable", "rich": "text as rich_text"})
 
 WIDEST_NAME: Final = 26
 _OPTIONS: Final = "Options"
@@ -129,7 +130,7 @@ def _is_readable_path(descriptor: Any, value: str) -> bool:
     asked = descriptor.parameter_info
     is_free = asked.file_okay and asked.dir_okay and asked.path_type is None
     is_free = is_free and not (asked.exists or asked.writable or asked.resolve_path or asked.allow_dash)
-    return descriptor.annotation is Path and is_free and os.access(value, os.R_OK)
+    return descriptor.annotation is Path and is_free and is_readable(value)
 
 
 def summary(description: str | None) -> str:
