@@ -175,9 +175,14 @@ class Clerk:
         self._follow_due.clear()
         keys, self._followed = self._followed, set()
         known = self._parts.documents.known
-        if any(known.at(key) is None for key in keys):
-            await self._runner.news.tell()  # documents are known by where they were until a move is told
-        await self._runner.news.follow([document for key in keys if (document := known.at(key)) is not None])
+        try:
+            if any(known.at(key) is None for key in keys):
+                await self._runner.news.tell()  # documents are known by where they were until a move is told
+            await self._runner.news.follow([document for key in keys if (document := known.at(key)) is not None])
+        except BaseException:
+            self._followed |= keys
+            self._follow_due.set()
+            raise
 
     def _flush_in_silence(self) -> None:
         loop = asyncio.get_running_loop()

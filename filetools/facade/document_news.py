@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections import deque
 from collections.abc import Iterator, Sequence
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from filetools import events
 from filetools.deferred import deferred_imports
+from filetools.errors import FileToolsError
 from filetools.facade.parts import Parts
 from filetools.journal import DocumentEdit
 from filetools.models import SYSTEM, Actor
@@ -21,6 +23,11 @@ if TYPE_CHECKING:
     from filetools.journal import Document
 else:
     deferred_imports(globals(), {"filetools.editors": "edits_from_units", "filetools.facade.following": "follow_disk"})
+
+_log = logging.getLogger(__name__)
+
+MOST_TRIES: Final = 5
+"""Of making events from what the journal has."""
 
 
 class DocumentNews:
@@ -34,6 +41,8 @@ class DocumentNews:
         self._behind: dict[str, str | None] = {}
         self._waiting: deque[tuple[Document, Document | None, bool]] = deque()
         """Documents as they are and as they were before, whose events are not made yet; whether they are closed."""
+        self._failures = 0
+        """Of making the events of the first of these."""
         self._made: list[Event] = []
         """Events that nobody has heard yet."""
         self._telling = asyncio.Lock()
@@ -93,9 +102,20 @@ class DocumentNews:
         self._known.note(new.documents, closed)
         self._position = new.position
         while self._waiting:
-            document, known, is_closed = self._waiting[0]
-            self._made += [self._closed(document)] if is_closed else [*self._about(document, known)]
+            self._made += self._events_of(*self._waiting[0])
             self._waiting.popleft()
+            self._failures = 0
+
+    def _events_of(self, document: Document, known: Document | None, is_closed: bool) -> list[Event]:
+        try:
+            return [self._closed(document)] if is_closed else [*self._about(document, known)]
+        except (FileToolsError, ValueError) as exc:
+            self._failures += 1
+            if self._failures < MOST_TRIES and isinstance(exc, FileToolsError):
+                raise
+            # It must not hold up what happened to others; an editor sees by the next version that it lacks some.
+            _log.error("what happened to the open document %s is not told: %s", document.path, exc)
+            return []
 
     def _closed(self, document: Document) -> Event:
         actor = self._holders.pop(document.id, SYSTEM)
