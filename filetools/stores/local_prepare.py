@@ -69,10 +69,11 @@ class Preparer:
         ):
             refuse_unwritable(parent, path.name)
             place = disk.reachable(disk.temporary(), path, parent)
-            # Beside the file others could read, until it has its owner and access list, what they may not.
+            # The likely ones, which need no setting then. Beside the file others could read, until it has its owner and
+            # access list, what they may not.
             bits = (facts.st_mode if mode is None else mode) & 0o777 if place.is_private else 0o600
             with written(place, content, bits) as temporary:
-                made = to_file_stat(copy_attributes(live, temporary, mode, facts=facts))
+                made = to_file_stat(copy_attributes(live, temporary, mode))
         return PreparedReplacement(disk, path, place, made)
 
     def link(self, path: WorkspacePath, prepared: PreparedReplacement) -> PreparedReplacement:

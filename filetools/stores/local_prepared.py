@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import threading
 
-from filetools.errors import ChangedMeanwhileError, InternalError, StateDamagedError
+from filetools.errors import ChangedMeanwhileError, InternalError, StateDamagedError, WorkspaceGoneError
 from filetools.paths import WorkspacePath
 from filetools.stores.checks import refuse_other_kinds
 from filetools.stores.linux import link_descriptor
@@ -60,8 +60,9 @@ class _Named:
 
     def _missing(self, hidden: Spot, error: FileNotFoundError) -> Exception:
         """Tell a vanished temporary file, with which the whole state is in doubt, from a vanished live one, or root."""
-        if exists(hidden):
-            return self._disk.workspace.explain(self._path, error)
+        explained = self._disk.workspace.explain(self._path, error)
+        if isinstance(explained, WorkspaceGoneError) or exists(hidden):
+            return explained
         return StateDamagedError(f"the temporary file for {self._path} was removed")
 
 

@@ -43,7 +43,7 @@ class Counts:
 async def costs_of_a_burst(root: Path, monkeypatch: pytest.MonkeyPatch, count: int) -> Counter[str]:
     """Return what recording so many new files costs, and as many saves of them."""
     root.mkdir()
-    async with watched(root) as (files, _):
+    async with watched(root, sync_after_seconds=3600.0) as (files, _):
         clerk_of(files)._watcher._handover.close()  # nobody else looks
         recorder = ForeignRecorder(files._parts, files._runner.tell)
         found: Counter[str] = Counter()

@@ -103,8 +103,9 @@ def test_probe_notices_a_replaced_root(native: LocalWorld) -> None:
         native.store.probe()
 
 
-def test_a_file_of_a_root_that_was_deleted_is_not_taken_for_a_vanished_one(tmp_path: Path) -> None:
-    world = LocalWorld(tmp_path / "root", private=tmp_path / "private")
+@pytest.mark.parametrize("private", ["root/.filetools", "private"])
+def test_a_file_of_a_root_that_was_deleted_is_not_taken_for_a_vanished_one(tmp_path: Path, private: str) -> None:
+    world = LocalWorld(tmp_path / "root", private=tmp_path / private)
     world.save(FILE, b"one")
     prepared = world.store.prepare(FILE, b"two", new=False)
     shutil.rmtree(world.root)
