@@ -302,6 +302,7 @@ class Questions {
 		}
 		const editor = monaco.editor.createDiffEditor(place, {
 			...PLAIN, readOnly: true, renderSideBySideInlineBreakpoint: 900,
+			renderGutterMenu: false, // it has nothing to offer here, and reports an error if the editor goes soon
 			originalAriaLabel: "As it is", modifiedAriaLabel: "As it would be",
 		});
 		const models = [old, fresh].map((text) => this.#model(monaco, text, request.path));
