@@ -157,7 +157,7 @@ class Opened:
         os.close(self._descriptor)
 
 
-class OpenedFile:
+class OpenedRegular:
     """The descriptor of a regular file, and its facts, for the time of a `with` block."""
 
     __slots__ = ("_descriptor", "_path", "_workspace")
@@ -205,9 +205,9 @@ def opened_parent(workspace: Workspace, path: WorkspacePath) -> Opened:
 
 
 def parent_of_names(workspace: Workspace, path: WorkspacePath) -> AbstractContextManager[int]:
-    """As `opened_parent`, for calls on a name alone, as with O_PATH: at the root its own descriptor does.
+    """As `opened_parent`, for calls that take it as `dir_fd` only: at the root, the root's own descriptor will do.
 
-    In a root that was deleted such a call finds nothing, and is explained then.
+    In a root that was deleted such a call fails with ENOENT, which `Explained` tells from a missing file.
     """
     if "/" in path or workspace.root_descriptor < 0:
         return opened_parent(workspace, path)

@@ -17,7 +17,7 @@ from filetools.stores.linux import MISSING_CALL, O_TMPFILE
 from filetools.stores.local_disk import (
     Explained,
     LocalDisk,
-    OpenedFile,
+    OpenedRegular,
     Place,
     opened_file,
     opened_parent,
@@ -65,12 +65,12 @@ class Preparer:
         with (
             Explained(disk.workspace, path),
             parent_of_names(disk.workspace, path) as parent,
-            OpenedFile(disk.workspace, path) as (live, facts),
+            OpenedRegular(disk.workspace, path) as (live, facts),
         ):
             refuse_unwritable(parent, path.name)
             place = disk.reachable(disk.temporary(), path, parent)
-            # The likely ones, which need no setting then. Beside the file others could read, until it has its owner and
-            # access list, what they may not.
+            # Nearly always right from the beginning, so that nothing needs to be set. A temporary file that lies beside the
+            # live one is closed to others until it has its owner and access list.
             bits = (facts.st_mode if mode is None else mode) & 0o777 if place.is_private else 0o600
             with written(place, content, bits) as temporary:
                 made = to_file_stat(copy_attributes(live, temporary, mode))
