@@ -52,16 +52,16 @@ class Agent:
         call = self.files.read_file(path, view=view)
         result, refusal = await answered(call)
         if isinstance(result, ReadResult):
-            self.known[path] = result.content
-            self.versions[path] = [version for version in (result.version, result.disk_version) if version]
-            self.edited.pop(path, None)
+            self._saw(path, result)
         elif self.is_gentle and refusal == "FILE_NOT_FOUND":
             self.known.pop(path, None)  # what somebody makes there next has not been read, whatever was there before
         return Deed(who=self.letter, what=f"read {path} view={view}", refusal=refusal)
 
     async def read_part(self, path: str) -> Deed:
-        """See a line; what is known as a whole stays what it was."""
-        _, refusal = await answered(self.files.read_file(path, offset=1, limit=1))
+        """See a line; what is known as a whole stays what it was, unless that line is all there is."""
+        result, refusal = await answered(self.files.read_file(path, offset=1, limit=1))
+        if isinstance(result, ReadResult) and not result.truncated:
+            self._saw(path, result)
         return Deed(who=self.letter, what=f"read line 1 of {path}", refusal=refusal)
 
     async def write(self, path: str) -> Deed:
@@ -216,6 +216,11 @@ class Agent:
         if path not in self.known:
             return NONE, tokens_in(self.town.text(path))
         return tokens_in(self.known[path]) | self.edited.get(path, NONE), NONE
+
+    def _saw(self, path: str, result: ReadResult) -> None:
+        self.known[path] = result.content
+        self.versions[path] = [version for version in (result.version, result.disk_version) if version]
+        self.edited.pop(path, None)
 
     def _sent(self, path: str, text: str, result: WriteResult) -> None:
         self.known[path] = text

@@ -80,7 +80,7 @@ class Stranger:
         place = self.town.root / path
         place.parent.mkdir(parents=True, exist_ok=True)
         if text is None:
-            place.unlink()
+            place.unlink(missing_ok=True)  # in a crowd somebody may have been quicker
         elif way == "rename":
             beside = place.with_name(f"{place.name}.{self.town.mint.token(self.letter)}")
             beside.write_bytes(text.encode())

@@ -44,8 +44,10 @@ class Town:
 
     def text(self, path: str) -> str | None:
         """Return what stands on the disk."""
-        place = self.root / path
-        return place.read_bytes().decode("utf-8") if place.exists() else None
+        try:
+            return (self.root / path).read_bytes().decode("utf-8")
+        except FileNotFoundError:
+            return None
 
     def has_version(self, text: str) -> bool:
         """Whether a text is kept by now."""
