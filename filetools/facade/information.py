@@ -95,9 +95,10 @@ def history(parts: Parts, path: WorkspacePath, limit: int) -> VersionsResult:
         for record in records
         if record.after is not None and parts.workspace.resolve(record.path) == path
     ]
-    first = records[-1] if records and len(found) < limit else None
-    is_in_file = first is not None and first.state in (RecordState.APPLIED, RecordState.PENDING)
-    if first is not None and is_in_file and first.before and all(entry.version != first.before for entry in entries):
+    # What a document held, or was kept beside the file, says nothing of what stood in it.
+    in_file = (record for record in reversed(records) if record.state in (RecordState.APPLIED, RecordState.PENDING))
+    first = next(in_file, None) if len(found) < limit else None
+    if first is not None and first.before and all(entry.version != first.before for entry in entries):
         # It stood there before anything was recorded of the path.
         entries.append(
             VersionEntry(

@@ -808,6 +808,15 @@ async def test_an_unsaved_line_that_an_agent_replaces_is_among_the_versions(desk
     assert by_ann == ["ann"]
 
 
+async def test_what_an_agent_replaces_on_demand_is_among_the_versions_file_and_unsaved_text(desk: Desk) -> None:
+    await desk.opened(typed="typed by ann\n")
+    await desk.agent.write_file("a.txt", "by the agent\n", on_conflict="allow")
+    versions = (await desk.agent.versions("a.txt")).versions
+    texts = [(await desk.agent.read_file("a.txt", version=entry.version)).content for entry in versions]
+    assert texts == ["by the agent\n", "typed by ann\n" + LINES, LINES]
+    assert [(entry.actor["kind"], entry.operation) for entry in versions][-1] == ("external", "found")
+
+
 async def test_a_text_put_back_while_nothing_ran_is_what_a_document_opens_with(tmp_path: Path) -> None:
     settings = {"watch": False, "durability": "relaxed", "sync_after_seconds": 0.05}
     async with filetools.open(tmp_path, settings=settings) as files:
