@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import AsyncExitStack, suppress
 from functools import partial
 from typing import Any
 
 from filetools import events
 from filetools.content import TextEdit, newline_of, wire_text
 from filetools.editors import Changed, OpenText
-from filetools.errors import BufferClosedError, ChangedMeanwhileError, InvalidArgumentError
+from filetools.errors import BufferClosedError, ChangedMeanwhileError, FileToolsError, InvalidArgumentError
 from filetools.facade.document_news import DocumentNews
 from filetools.facade.following import follow_disk
 from filetools.facade.outcomes import write_result
@@ -52,7 +53,12 @@ class Buffers:
         await self._authorise("read_file", [where], {}, change=False)
         # What was put back while nothing ran is otherwise taken for older than what the journal knows, and undone.
         await self._runner.observe(where)
-        name, opened = await self._parts.crew.run(partial(self._open, where))
+        async with AsyncExitStack() as stack:
+            # With the file to itself: what is half written may be refused. Where a writer takes long, or nobody can lock,
+            # the document follows a moment later.
+            with suppress(FileToolsError):
+                await stack.enter_async_context(self._runner.hold_as_reader(where))
+            name, opened = await self._parts.crew.run(partial(self._open, where))
         await self._news.tell()
         return await self._described(name, opened)
 

@@ -188,12 +188,15 @@ class Runner:
     async def wait_for_writers(self, path: WorkspacePath) -> bool:
         """Wait up to 2 s until no writer of this process is at work on a path; False if one still is."""
         try:
-            async with self.parts.locks.hold(
-                [self.parts.workspace.key(path)], path=path, owner="reader", timeout_seconds=READER_WAIT_SECONDS
-            ):
+            async with self.hold_as_reader(path):
                 return True
         except LockTimeoutError:
             return False
+
+    def hold_as_reader(self, path: WorkspacePath) -> AbstractAsyncContextManager[HeldLocks]:
+        """Hold the lock of a file to look at it, or have LockTimeoutError raised after 2 s."""
+        keys = [self.parts.workspace.key(path)]
+        return self.parts.locks.hold(keys, path=path, owner="reader", timeout_seconds=READER_WAIT_SECONDS)
 
     async def observe(self, path: WorkspacePath) -> None:
         """Have recorded and told what other programs did to a file, before anything is said of it.
@@ -204,8 +207,7 @@ class Runner:
         try:
             if await parts.crew.run(partial(is_as_recorded, parts, path)):
                 return
-            hold = parts.locks.hold([key], path=path, owner="reader", timeout_seconds=READER_WAIT_SECONDS)
-            async with hold:
+            async with self.hold_as_reader(path):
                 records = await parts.crew.run(partial(_adopted, parts, path))
                 await self.precede([key])
         except (FileToolsError, HeadMovedError):

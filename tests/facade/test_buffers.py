@@ -433,6 +433,9 @@ async def test_editors_are_told_of_a_move_by_another_program(tmp_path: Path) -> 
         await ann.write_file("a.txt", LINES)
         opened = await ann.buffers.open("a.txt")
         await ann.buffers.change(opened.handle, buffer_version=1, edits=[TextEdit(0, 0, "typed ")])
+        await until_watched(
+            files, tmp_path
+        )  # a late echo of the write, met after the move, would take it for a deletion
         (tmp_path / "a.txt").rename(tmp_path / "b.txt")
         await until(lambda: told == ["b.txt"])
         assert (await ann.read_file("b.txt")).content == "typed " + LINES
@@ -859,7 +862,8 @@ async def test_what_is_known_of_documents_is_noted_before_anything_is_told(
 
         monkeypatch.setattr(news, "_about", noting)
         await files.buffers.open("a.txt")
-        assert known_when_told == [True]
+        assert known_when_told
+        assert all(known_when_told)
 
 
 async def test_what_a_cancelled_caller_took_is_told(desk: Desk) -> None:

@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
+from concurrent.futures import Future
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from threading import Event
+from typing import Any
 
 import pytest
 
 import filetools
 from filetools import Actor, Edit
 from filetools.content import TextEdit, version_of
+from filetools.editors import OpenText
 from filetools.facade import FileToolsFacade
+from filetools.facade.following import follow_disk
 from filetools.models import BatchResult, BufferResult, Result
+from filetools.paths import WorkspacePath
 from tests.support.facade_worker import RELAXED
 from tests.support.meddling import MeddlingOpening
 from tests.support.opened import refused
@@ -178,6 +185,57 @@ async def test_a_write_that_is_set_back_leaves_the_document_as_it_was(tmp_path: 
         await refused("EDIT_CONFLICT", files.write_file("a.txt", LINES.replace("one", "refused")))
         after = await files.buffers.read(opened.handle)
         assert (after.text, after.dirty) == (LINES, False)
+
+
+async def test_an_editor_that_opens_a_file_sees_nothing_of_changes_that_are_refused_meanwhile(tmp_path: Path) -> None:
+    for name in ("a.txt", "b.txt"):
+        (tmp_path / name).write_text("one\n")
+    opening = MeddlingOpening(tmp_path)
+    async with opening as files:
+        loop, plan, is_in_file, is_open = asyncio.get_running_loop(), opening.plan, Event(), Event()
+        hunks = "".join(f"*** Update File: {name}\n@@\n-one\n+refused\n" for name in ("a.txt", "b.txt"))
+        patched = list[Future[Any]]()
+
+        def patch() -> None:
+            plan.acts["Prepared.exchange"] = arm
+            patch = files.apply_patch(f"*** Begin Patch\n{hunks}*** End Patch\n")
+            patched.append(asyncio.run_coroutine_threadsafe(patch, loop))
+            is_in_file.wait(0.3)  # in vain where the editor has the file to itself
+
+        def arm() -> None:
+            plan.acts["Prepared.exchange"] = remove
+
+        def remove() -> None:
+            is_in_file.set()
+            is_open.wait(5)
+            (tmp_path / "b.txt").unlink()
+
+        plan.acts["read"] = patch
+        opened = await files.buffers.open("a.txt")
+        is_open.set()
+        await refused("FILE_NOT_FOUND", asyncio.wrap_future(patched[0]))
+        assert opened.text == "one\n"
+        assert (await files.buffers.read(opened.handle)).text == "one\n"
+
+
+async def test_a_document_follows_a_write_once_it_is_in_the_file(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("one\n")
+    opening = MeddlingOpening(tmp_path)
+    async with opening as files:
+        parts, shown = files._parts, list[tuple[str, OpenText]]()
+
+        def open_and_follow() -> None:
+            """The keeper has documents follow at any time, and an editor waits for a writer only so long."""
+            shown.append(files.buffers._open(WorkspacePath("a.txt")))
+            follow_disk(parts, shown[0][1].document)
+            shown.append((shown[0][0], parts.documents.held(shown[0][0])[1]))
+
+        opening.plan.acts["Prepared.exchange"] = open_and_follow
+        await files.edit_file("a.txt", [Edit(old="one", new="two")])
+        assert [opened.text for _, opened in shown] == ["one\n", "one\n"]
+        await files._runner.news.tell()
+        await files._runner.news.follow(parts.documents.known.all())
+        assert (await files.buffers.read(shown[0][0])).text == "two\n"
 
 
 async def test_a_move_that_is_set_back_leaves_the_document_where_its_file_is(tmp_path: Path) -> None:
