@@ -34,8 +34,9 @@ LIMIT: Final = 1.5
 BATCH: Final = 1_000
 CHANGED: Final = 100
 """Files on which the records of a filled journal are."""
-ROUNDS: Final = 9
-CALLS: Final = 10
+ROUNDS: Final = 24
+CALLS: Final = 4
+"""Short turns: what disturbs the machine for some milliseconds meets both sizes."""
 FILL: Final = "--fill"
 KEPT: Final = {"retention_records": 10**9}
 """Or the first round of the background would remove what is over a million."""
