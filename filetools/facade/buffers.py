@@ -45,6 +45,8 @@ class Buffers:
     async def open(self, path: AnyPath) -> BufferResult:
         """Open the document of a path, or join those who have it open. The file need not exist yet.
 
+        Waits up to 2 s while somebody writes the file; after that it opens what stands there, and follows the write.
+
         Raises:
             InvalidArgumentError: The file is binary.
             PathIsDirectoryError, FileTooLargeError, and those of every call; see `FileToolsFacade`.
@@ -54,8 +56,7 @@ class Buffers:
         # What was put back while nothing ran is otherwise taken for older than what the journal knows, and undone.
         await self._runner.observe(where)
         async with AsyncExitStack() as stack:
-            # With the file to itself: what is half written may be refused. Where a writer takes long, or nobody can lock,
-            # the document follows a moment later.
+            # A write in progress may still be refused. Where the lock cannot be had, the document follows once it is made.
             with suppress(FileToolsError):
                 await stack.enter_async_context(self._runner.hold_as_reader(where))
             name, opened = await self._parts.crew.run(partial(self._open, where))

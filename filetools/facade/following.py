@@ -28,8 +28,8 @@ def follow_disk(parts: Parts, document: Document) -> Followed:
         if opened is None:
             return "closed"
         head = parts.journal.view(opened.document.key).head
-        # A file that is gone leaves its document alone: what is typed stays, and may be saved again. So does a write that is
-        # not in the file yet, which may be refused: whoever writes has documents follow once it is.
+        # A file that is gone leaves its document alone: what is typed stays, and may be saved again. A write that is not in
+        # the file yet may still be refused; whoever makes it has documents follow afterwards, or else the keeper does.
         if head is None or not head.applied or head.version in (None, opened.document.base):
             return "level"
         change = _on_top_of(parts, opened, head.version or "")

@@ -433,9 +433,8 @@ async def test_editors_are_told_of_a_move_by_another_program(tmp_path: Path) -> 
         await ann.write_file("a.txt", LINES)
         opened = await ann.buffers.open("a.txt")
         await ann.buffers.change(opened.handle, buffer_version=1, edits=[TextEdit(0, 0, "typed ")])
-        await until_watched(
-            files, tmp_path
-        )  # a late echo of the write, met after the move, would take it for a deletion
+        # A late echo of the write that is looked at after the move would be told as a deletion.
+        await until_watched(files, tmp_path)
         (tmp_path / "a.txt").rename(tmp_path / "b.txt")
         await until(lambda: told == ["b.txt"])
         assert (await ann.read_file("b.txt")).content == "typed " + LINES

@@ -218,6 +218,14 @@ async def test_an_editor_that_opens_a_file_sees_nothing_of_changes_that_are_refu
         assert (await files.buffers.read(opened.handle)).text == "one\n"
 
 
+async def test_an_editor_opens_a_file_that_somebody_keeps_locked(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("filetools.facade.runner.READER_WAIT_SECONDS", 0.01)
+    parts = desk.person._parts
+    async with parts.locks.hold([parts.workspace.key("a.txt")], path="a.txt", owner="somebody"):
+        opened = await desk.person.buffers.open("a.txt")
+    assert opened.text == desk.on_disk
+
+
 async def test_a_document_follows_a_write_once_it_is_in_the_file(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("one\n")
     opening = MeddlingOpening(tmp_path)
