@@ -58,10 +58,10 @@ class DirectoryMirror(LocalStore):
         self._root.check_alive()
         return super().read(path, limit=limit)
 
-    def sync(self, path: WorkspacePath, *, synced: set[WorkspacePath] | None = None) -> None:
+    def sync(self, path: WorkspacePath, *, synced: set[WorkspacePath] | None = None) -> bool:
         """As `Store.sync`, and as careful as `stat`: what lies in another folder is not what was promised."""
         self._root.check_alive()
-        super().sync(path, synced=synced)
+        return super().sync(path, synced=synced)
 
     def close(self) -> None:
         """Release store and root; may be called twice."""

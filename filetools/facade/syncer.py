@@ -13,6 +13,7 @@ from collections.abc import Callable
 from filetools.errors import FileToolsError, NotRegularFileError, PathNotDirectoryError, SymlinkNotAllowedError
 from filetools.facade.parts import Parts
 from filetools.paths import WorkspacePath
+from filetools.sync.folder_recovery import own_places
 
 _log = logging.getLogger(__name__)
 MOST_RECORDS = 2000
@@ -39,28 +40,57 @@ def sync_files(
         for path in places[record.number] or [WorkspacePath(record.path)]:
             by_path[path].append(record.number)
     failed: set[int] = set()
+    absent: list[WorkspacePath] = []
     synced: set[WorkspacePath] = set()
     for done, (path, numbers) in enumerate(by_path.items()):
         told(done, len(by_path))
         try:
-            _sync(parts, path, synced)
+            if not _sync(parts, path, synced):
+                absent.append(path)
         except FileToolsError as exc:
             _log.warning("%s is not synced yet: %s", path, exc)
             failed.update(numbers)
+    failed.update(number for path in _on_their_way(parts, absent) for number in by_path[path])
     # What moved along with its folder meanwhile was synced nowhere.
     failed.update(number for number, now in parts.recovery.places_of(records).items() if now != places[number])
     parts.journal.marks.synced(record.number for record in records if record.number not in failed)
     return len(records) - len(failed)
 
 
-def _sync(parts: Parts, path: WorkspacePath, synced: set[WorkspacePath]) -> None:
+def _sync(parts: Parts, path: WorkspacePath, synced: set[WorkspacePath]) -> bool:
+    """Sync what stands at a path, or the folder that it is missing from; returns whether it was what stands there."""
+    place = path
     while True:
         try:
-            parts.store.sync(path, synced=synced)
+            is_there = parts.store.sync(place, synced=synced)
         except (FileNotFoundError, PathNotDirectoryError, SymlinkNotAllowedError, NotRegularFileError):
             # It went, or something else took the place, on the way or at the end: that it did must last.
-            if path.is_root:
+            if place.is_root:
                 raise
-            path = path.parent
+            place = place.parent
         else:
-            return
+            return is_there and place == path
+
+
+def _on_their_way(parts: Parts, absent: list[WorkspacePath]) -> list[WorkspacePath]:
+    """Return those of the paths at which nothing could be synced that something comes to: its bytes were not synced.
+
+    A change that is only being applied counts already in where things are, and what was taken away may be set back.
+    """
+    if not absent:
+        return []
+    # In this order: what is applied by now stands where it goes.
+    pending = [place for record in parts.journal.marks.pending() for place in own_places(record)]
+    stands = [path for path in absent if _stands(parts, path)]
+    return stands + [path for path in absent if any(path == place or path.is_below(place) for place in pending)]
+
+
+def _stands(parts: Parts, path: WorkspacePath) -> bool:
+    """Whether a file or a folder is there, or may be."""
+    try:
+        stat = parts.store.stat(path)
+    except (PathNotDirectoryError, SymlinkNotAllowedError):
+        return False
+    except FileToolsError:
+        return True
+    return stat is not None and stat.type in ("file", "directory")

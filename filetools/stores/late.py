@@ -151,9 +151,9 @@ class LateStore:
         """As `Store.set_directory_mode`."""
         self._opened().set_directory_mode(path, mode)
 
-    def sync(self, path: WorkspacePath, *, synced: set[WorkspacePath] | None = None) -> None:
+    def sync(self, path: WorkspacePath, *, synced: set[WorkspacePath] | None = None) -> bool:
         """As `Store.sync`."""
-        self._opened().sync(path, synced=synced)
+        return self._opened().sync(path, synced=synced)
 
     def leftovers(self) -> Iterator[Displaced]:
         """As `Store.leftovers`."""

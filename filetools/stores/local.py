@@ -119,21 +119,26 @@ class LocalStore(LocalReading, LocalChanging):
         """
         return LocalReader(self._disk.workspace.open_file(path), leases=self._disk.capabilities.leases)
 
-    def sync(self, path: WorkspacePath, *, synced: set[WorkspacePath] | None = None) -> None:
+    def sync(self, path: WorkspacePath, *, synced: set[WorkspacePath] | None = None) -> bool:
         """Make a file's bytes and its name durable, with the names of all folders on the way to it.
 
         Where something is gone, the folder that it is missing from is synced, so that the removal is durable.
+
+        Returns:
+            Whether a file or a folder stands there.
 
         Raises:
             StorageFailedError: The disk failed; bytes written before may be lost, and are to be written anew.
         """
         workspace = self._disk.workspace
         found = workspace.stat(path)
-        if found is not None and stat.S_ISREG(found.st_mode):
+        is_file = found is not None and stat.S_ISREG(found.st_mode)
+        if is_file:
             with Explained(workspace, path), opened_file(workspace, path) as descriptor:
                 sync_descriptor(descriptor)
         is_folder = found is not None and stat.S_ISDIR(found.st_mode)
         self._sync_way(path if is_folder else path.parent, set() if synced is None else synced)
+        return is_file or is_folder
 
     def _sync_way(self, folder: WorkspacePath, synced: set[WorkspacePath]) -> None:
         way: list[WorkspacePath] = []

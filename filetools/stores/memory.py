@@ -358,8 +358,10 @@ class MemoryStore(MemoryReading):
             names[path.name] = self._tree.new_node("symlink", 0o777, target)
             self._tree.touch(path)
 
-    def sync(self, path: WorkspacePath, *, synced: set[WorkspacePath] | None = None) -> None:
-        """Do nothing: memory never lasts."""
+    def sync(self, path: WorkspacePath, *, synced: set[WorkspacePath] | None = None) -> bool:
+        """Make nothing durable, for memory never lasts; returns as `Store.sync` does."""
+        found = self.stat(path)
+        return found is not None and found.type in ("file", "directory")
 
     def leftovers(self) -> Iterator[Displaced]:
         """Yield the temporary files of closed stores and dead processes, and everything in limbo."""

@@ -325,13 +325,16 @@ class Store(Protocol):
             AccessDeniedError: It is another user's, or may not be read.
         """
 
-    def sync(self, path: WorkspacePath, *, synced: set[WorkspacePath] | None = None) -> None:
+    def sync(self, path: WorkspacePath, *, synced: set[WorkspacePath] | None = None) -> bool:
         """Make a file's bytes and its name durable, with the names of all folders on the way to it.
 
         Args:
             path: Of a file, a folder, or what is gone.
             synced: For many changes at once: folders that were made durable after all these changes, with all folders
                 above them. They are passed over, and those of this path are added.
+
+        Returns:
+            Whether a file or a folder stands there; if not, it is durable that nothing of the kind does.
         """
 
     def leftovers(self) -> Iterator[Displaced]:

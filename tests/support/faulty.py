@@ -347,8 +347,8 @@ class FaultyStore:
     def make_link(self, path: WorkspacePath, target: bytes) -> None:
         self._run("make_link", path, lambda: self.inner.make_link(path, target))
 
-    def sync(self, path: WorkspacePath, *, synced: set[WorkspacePath] | None = None) -> None:
-        self._run("sync", path, lambda: self.inner.sync(path, synced=synced))
+    def sync(self, path: WorkspacePath, *, synced: set[WorkspacePath] | None = None) -> bool:
+        return self._run("sync", path, lambda: self.inner.sync(path, synced=synced))
 
     def leftovers(self) -> Iterator[Displaced]:
         for left in self._run("leftovers", "", lambda: list(self.inner.leftovers())):

@@ -16,6 +16,7 @@ import random
 import signal
 import sys
 import tempfile
+import traceback
 import uuid
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from functools import partial
@@ -310,8 +311,8 @@ def _act(act: Act, disk: Path, seed: float, writing: int, served: int) -> None:
                 os.fsync(descriptor)
                 os.close(descriptor)
         asyncio.run(act(root, random.Random(seed), lambda said: _say(writing, said)))
-    except BaseException as exc:  # noqa: BLE001  # told to whoever reads
-        _say(writing, {"failed": f"{type(exc).__name__}: {exc}"})
+    except BaseException:  # noqa: BLE001  # told to whoever reads
+        _say(writing, {"failed": traceback.format_exc(), "act": act.__name__})
     finally:
         os._exit(0)
 

@@ -1,0 +1,86 @@
+"""Syncing files behind the calls: what counts as synced has been, also while changes are only being applied."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from filetools.errors import AccessDeniedError
+from filetools.facade import FileToolsFacade
+from filetools.facade.syncer import sync_files
+from tests.support.meddling import MeddlingOpening
+
+OFF = {"sync_after_seconds": 3600.0}
+
+
+def unsynced(files: FileToolsFacade) -> list[str]:
+    """Return the paths of the applied records that are not synced yet."""
+    files._parts.journal.marks.flush()
+    return [record.path for record in files._parts.journal.marks.unsynced()]
+
+
+async def settled(files: FileToolsFacade) -> None:
+    """Have nothing to sync."""
+    await files._parts.crew.run(lambda: sync_files(files._parts))
+    assert unsynced(files) == []
+
+
+def meddle(opening: MeddlingOpening, files: FileToolsFacade, method: str, *, then: Callable[[], None] = lambda: None) -> None:
+    """Have all files synced in the instant before a call of the store."""
+
+    def act() -> None:
+        sync_files(files._parts)
+        then()
+
+    opening.plan.acts[method] = act
+
+
+async def test_a_file_whose_folder_is_about_to_be_renamed_is_not_taken_for_synced(tmp_path: Path) -> None:
+    opening = MeddlingOpening(tmp_path, OFF)
+    async with opening as files:
+        await files.create_directory("a")
+        await settled(files)
+        await files.write_file("a/file.txt", "text")
+        meddle(opening, files, "move")  # it is recorded at its new name, and still stands at the old one
+        await files.move_file("a", "b")
+        assert not opening.plan.acts
+        assert "a/file.txt" in unsynced(files)
+        await settled(files)
+
+
+async def test_a_file_whose_folder_was_renamed_and_set_back_is_not_taken_for_synced(tmp_path: Path) -> None:
+    opening = MeddlingOpening(tmp_path, OFF)
+    async with opening as files:
+        await files.create_directory("a")
+        await settled(files)
+        await files.write_file("a/file.txt", "text")
+
+        def refuse() -> None:
+            raise AccessDeniedError("b", "a fault of the test")
+
+        meddle(opening, files, "move", then=refuse)
+        with pytest.raises(AccessDeniedError):
+            await files.move_file("a", "b")
+        assert (tmp_path / "a/file.txt").read_text() == "text"
+        assert "a/file.txt" in unsynced(files)
+        await settled(files)
+
+
+async def test_what_went_or_gave_way_to_something_else_needs_no_sync_of_its_own(tmp_path: Path) -> None:
+    opening = MeddlingOpening(tmp_path, OFF)
+    async with opening as files:
+        for name in ("gone", "link", "pipe", "folder", "below"):
+            await files.write_file(f"in/{name}", "text")
+        await files.write_file("in/deep/file", "text")
+        for name in ("gone", "link", "pipe", "folder"):
+            (tmp_path / "in" / name).unlink()
+        (tmp_path / "in/link").symlink_to("gone")
+        os.mkfifo(tmp_path / "in/pipe")
+        (tmp_path / "in/folder").mkdir()
+        (tmp_path / "in/deep/file").unlink()
+        (tmp_path / "in/deep").rmdir()
+        (tmp_path / "in/deep").write_text("now a file")
+        await settled(files)
