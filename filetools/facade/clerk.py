@@ -82,7 +82,7 @@ class Clerk:
         self._others = OthersChanges(self._parts, self._tell_others)
         runner.precede = self._others.precede
         recorder = ForeignRecorder(self._parts, runner.tell, self._others.precede)
-        self._hints = HintQueue(recorder, Told(self._parts), runner.is_at_work_in)
+        self._hints = HintQueue(recorder, Told(self._parts), runner.writers.is_around)
         self._rules: ExcludeRules = compile_patterns((), defaults=self._parts.settings.exclude)
         # By the index alone: an inventory has what was made while nobody watched, and cannot tell it from what is old.
         parts = replace(self._parts, names=self._parts.names.without_inventory())
@@ -329,7 +329,7 @@ class Clerk:
             on_hints=self._hints.take,
             on_resync=self._resync,
             is_known=self._hints.is_known,
-            is_busy=self._runner.is_writing,
+            is_busy=self._runner.writers.is_any,
             loop=asyncio.get_running_loop(),
         )
         await self._watcher.start()

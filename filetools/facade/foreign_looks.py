@@ -99,13 +99,18 @@ class ForeignLooks:
         changes: list[Change] = []
         told: set[str] = set()
         removed: set[str] = set()
+        early: set[str] = set()
         for done, hint in enumerate(hints):
             if done and time.monotonic() > deadline:
                 hints = hints[:done]
                 break
             path = WorkspacePath(hint.path)
             # What was in a folder went with it, and what is there now is new; what is in a new one comes after it.
-            if (removed and not removed.isdisjoint(path.folders)) or self._is_early(path, told):
+            is_early = self._is_early(path, told)
+            if is_early and path.parent not in early:
+                early.add(path.parent)
+                self.again.append(Hint("changed", path.parent, is_directory=True))
+            if is_early or (removed and not removed.isdisjoint(path.folders)):
                 self.again.append(hint)
                 continue
             found = self._changes(hint)
@@ -138,7 +143,7 @@ class ForeignLooks:
             self._parts.journal.backlog.add(mirror.place, [(self._parts.workspace.key(path), path) for path in paths])
 
     def _is_early(self, path: WorkspacePath, told: Set[str]) -> bool:
-        """Whether the folder that a path is in has yet to be told of: somebody else may be about to do so."""
+        """Whether the folder that a path is in has yet to be told of: by who makes it, or by a look at it."""
         parent = path.parent
         if parent.is_root or parent in told:
             return False

@@ -29,13 +29,15 @@ class HintQueue:
     Args:
         recorder: Looks, and records what is new.
         told: What everybody knows.
-        is_at_work_in: Whether a call of this process is at work on a path or below it.
+        is_at_work_around: Whether a call of this process is at work on a path, above it or below it.
     """
 
-    def __init__(self, recorder: ForeignRecorder, told: Told, is_at_work_in: Callable[[WorkspacePath], bool]) -> None:
+    def __init__(
+        self, recorder: ForeignRecorder, told: Told, is_at_work_around: Callable[[WorkspacePath], bool]
+    ) -> None:
         self._recorder = recorder
         self._told = told
-        self._is_at_work_in = is_at_work_in
+        self._is_at_work_around = is_at_work_around
         self._waiting: list[Hint] = []
         self._is_filled = asyncio.Event()
         self._held: dict[str, Hint] = {}
@@ -108,7 +110,7 @@ class HintQueue:
     def _is_own(self, hint: Hint) -> bool:
         """Whether filetools is at work at a path: a look would wait for its lock, and meet folders not recorded yet."""
         paths = [WorkspacePath(path) for path in (hint.old_path, hint.path) if path is not None]
-        return any(self._is_at_work_in(path) or self._told.is_too_young(path) for path in paths)
+        return any(self._is_at_work_around(path) or self._told.is_too_young(path) for path in paths)
 
     def _release(self, paths: Iterable[str]) -> None:
         self._sort([self._held.pop(path) for path in paths if path in self._held])

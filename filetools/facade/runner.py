@@ -6,7 +6,7 @@ import asyncio
 import logging
 import time
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
-from contextlib import AbstractAsyncContextManager
+from contextlib import AbstractAsyncContextManager, ExitStack
 from functools import partial
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, TypeVar
@@ -25,6 +25,7 @@ from filetools.facade.mirror_watch import MirrorWatch
 from filetools.facade.others import nothing_precedes
 from filetools.facade.parts import Parts
 from filetools.facade.worker_pool import CLOSED, Hop, InFlight
+from filetools.facade.writers import Writers
 from filetools.journal import HeadMovedError
 from filetools.paths import AnyPath, WorkspacePath, plain_path
 
@@ -94,7 +95,7 @@ class Runner:
         """Called before a change takes its first lock."""
         self.precede: Callable[[Sequence[str]], Awaitable[None]] = nothing_precedes
         """Called with the paths of a change, under their locks, before it is told."""
-        self._writers: dict[str, int] = {}
+        self.writers = Writers(parts.workspace)
         self._changes = InFlight()
         self._long: set[asyncio.Task[Any]] = set()
         self._mirror_watch = MirrorWatch(parts)
@@ -172,19 +173,6 @@ class Runner:
         finally:
             self._long.discard(task)
 
-    def is_writing(self) -> bool:
-        """Whether any writer of this process is at work; from any thread."""
-        return bool(self._writers)
-
-    def is_being_written(self, path: WorkspacePath) -> bool:
-        """Whether a writer of this process is at work on a path."""
-        return bool(self._writers) and self.parts.workspace.key(path) in self._writers
-
-    def is_at_work_in(self, path: WorkspacePath) -> bool:
-        """Whether a writer of this process is at work on a path or below it."""
-        key = self.parts.workspace.key(path)
-        return key in self._writers or any(writing.startswith(f"{key}/") for writing in self._writers)
-
     async def wait_for_writers(self, path: WorkspacePath) -> bool:
         """Wait up to 2 s until no writer of this process is at work on a path; False if one still is."""
         try:
@@ -195,8 +183,8 @@ class Runner:
 
     def hold_as_reader(self, path: WorkspacePath) -> AbstractAsyncContextManager[HeldLocks]:
         """Hold the lock of a file to look at it, or have LockTimeoutError raised after 2 s."""
-        keys = [self.parts.workspace.key(path)]
-        return self.parts.locks.hold(keys, path=path, owner="reader", timeout_seconds=READER_WAIT_SECONDS)
+        key = self.parts.workspace.key(path)
+        return self.parts.locks.hold([key], path=path, owner="reader", timeout_seconds=READER_WAIT_SECONDS)
 
     async def observe(self, path: WorkspacePath) -> None:
         """Have recorded and told what other programs did to a file, before anything is said of it.
@@ -285,29 +273,26 @@ class Runner:
         hop: Hop[Outcome] = Hop()
         observer = way.Observer(beat=heard, noticed=noticed.extend, landed=partial(self._mirror_watch.landed, hop))
         hold = parts.locks.hold(keys, path=paths[0], owner=actor.id, timeout_seconds=lock_timeout_seconds)
-        async with Unhurried(hold):
-            acquired = time.time()
-            self._begin_writing(keys)
-            try:
-                parts.crew.start(work, hop)
-                self._mirror_watch.begin(hop)
+        # Until it is told: a hint at what others make meanwhile, where this takes something away, would pass for an echo.
+        with ExitStack() as untold:
+            async with Unhurried(hold):
+                acquired = time.time()
+                untold.enter_context(self.writers.at_work(keys))
                 try:
-                    await hop
+                    parts.crew.start(work, hop)
+                    self._mirror_watch.begin(hop)
+                    try:
+                        await hop
+                    except asyncio.CancelledError:
+                        cancelled = True
+                    except (FileToolsError, parents.UnheldError, unsaved.UnsavedQuestion):
+                        pass  # raised below, after what was noticed is told
+                finally:
+                    self._mirror_watch.end(hop)
+                try:
+                    await self._tell_what_precedes(keys, hop)
                 except asyncio.CancelledError:
                     cancelled = True
-                except (FileToolsError, parents.UnheldError, unsaved.UnsavedQuestion):
-                    pass  # raised below, after what was noticed is told
-            finally:
-                self._mirror_watch.end(hop)
-                self._end_writing(keys)
-            try:
-                await self.precede(keys)
-                if hop.exception() is None and self.parts.documents.known.is_any and _is_moved(hop.result().records):
-                    await self.news.tell()  # a read that follows at once must find unsaved text where it is now
-            except asyncio.CancelledError:
-                cancelled = True
-            except FileToolsError as exc:
-                _log.warning("what others did before is told later: %s", exc)
         if hop.exception() is None:
             noticed += hop.result().records
         self.notice(noticed)  # first: what the call itself makes known is newer than what it met on the way
@@ -317,6 +302,14 @@ class Runner:
         if cancelled and not (hop.exception() is None and is_late()):
             raise asyncio.CancelledError
         return hop.result()
+
+    async def _tell_what_precedes(self, keys: Sequence[str], hop: Hop[Outcome]) -> None:
+        try:
+            await self.precede(keys)
+            if hop.exception() is None and self.parts.documents.known.is_any and _is_moved(hop.result().records):
+                await self.news.tell()  # a read that follows at once must find unsaved text where it is now
+        except FileToolsError as exc:
+            _log.warning("what others did before is told later: %s", exc)
 
     async def afterwards(self, work: Callable[[], T]) -> T:
         """Run `work`, which follows a change that is made: who is stopped by now for lateness still hears of the change."""
@@ -357,16 +350,6 @@ class Runner:
         if record.after is None or (record.size or 0) > LARGEST_EVENT_CONTENT_BYTES:
             return None
         return await self.parts.crew.run(partial(_text_of, self.parts, record.path, record.after))
-
-    def _begin_writing(self, keys: Sequence[str]) -> None:
-        for key in keys:
-            self._writers[key] = self._writers.get(key, 0) + 1
-
-    def _end_writing(self, keys: Sequence[str]) -> None:
-        for key in keys:
-            self._writers[key] -= 1
-            if not self._writers[key]:
-                del self._writers[key]
 
 
 def _is_moved(records: Sequence[ChangeRecord]) -> bool:

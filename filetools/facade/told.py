@@ -51,6 +51,8 @@ class Told:
         for record in records:
             if record.operation is Operation.MOVE_DIRECTORY:
                 self._standing.clear()  # where nothing stood, there may be what came along with it
+            elif record.operation is Operation.DELETE_DIRECTORY:
+                self._forget_below(record.path)
             if record.old_path is not None:
                 self._put(record.old_path, _GONE)
             self._put(record.path, _standing_after(record))
@@ -104,6 +106,12 @@ class Told:
             self._standing[key] = standing
             if len(self._standing) > REMEMBERED_PATHS:
                 del self._standing[next(iter(self._standing))]
+
+    def _forget_below(self, path: str) -> None:
+        """Forget what stood in a folder, and went along with it: of that nothing is told by itself."""
+        folder = f"{self._key(path)}/"
+        for key in [key for key, one in self._standing.items() if one is not _GONE and key.startswith(folder)]:
+            del self._standing[key]
 
     def _is_gone(self, path: str) -> bool:
         if self._standing.get(self._key(path)) is not _GONE:

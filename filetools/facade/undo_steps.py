@@ -151,8 +151,10 @@ class StepMaker:
                 continue
             inside = [WorkspacePath(path) for path in self._tree.below(one.path) if self._is_addressable(path)]
             self.steps.append(RestoreFolder(WorkspacePath(one.path), origin.trash, inside))
-            there = self._tree.present.trashed(one.path, origin.trash)[0][1]
-            self._change_modes([replace(one, now=there)])
+            there = self._tree.present.trashed(one.path, origin.trash)
+            if not there:
+                raise ChangedMeanwhileError(one.path, 1)  # somebody has just brought it back, or emptied the trash
+            self._change_modes([replace(one, now=there[0][1])])
             self._take_within(one.path)
 
     def _make_folders(self) -> None:

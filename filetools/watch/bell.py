@@ -150,13 +150,14 @@ class Attendance:
     @property
     def is_alone(self) -> bool:
         """Whether nobody else listens."""
-        if not _LOCKS or self._descriptor < 0:
+        descriptor = self._descriptor  # once: another thread may be closing it
+        if not _LOCKS or descriptor < 0:
             return False
         try:
             # Others meet on the file that has the name; where it was removed, they cannot be seen from here.
-            if not os.fstat(self._descriptor).st_nlink:
+            if not os.fstat(descriptor).st_nlink:
                 return False
-            found = fcntl.fcntl(self._descriptor, fcntl.F_OFD_GETLK, _lock(fcntl.F_WRLCK))
+            found = fcntl.fcntl(descriptor, fcntl.F_OFD_GETLK, _lock(fcntl.F_WRLCK))
         except OSError:
             return False
         return bool(struct.unpack_from("h", found)[0] == fcntl.F_UNLCK)

@@ -28,7 +28,9 @@ async def settled(files: FileToolsFacade) -> None:
     assert unsynced(files) == []
 
 
-def meddle(opening: MeddlingOpening, files: FileToolsFacade, method: str, *, then: Callable[[], None] = lambda: None) -> None:
+def meddle(
+    opening: MeddlingOpening, files: FileToolsFacade, method: str, *, then: Callable[[], None] = lambda: None
+) -> None:
     """Have all files synced in the instant before a call of the store."""
 
     def act() -> None:

@@ -15,6 +15,7 @@ import pytest
 import filetools
 from filetools.app import Opening
 from filetools.facade import FileToolsFacade
+from filetools.facade.others import nothing_precedes
 from filetools.facade.told import Told
 from filetools.models import EXTERNAL, Actor, ChangeRecord, Operation, RecordState
 from filetools.paths import Workspace, WorkspacePath
@@ -22,7 +23,8 @@ from filetools.stores import FileStat, Reader, Store
 from filetools.watch import Hint
 from tests.support.crashing import QUIET
 from tests.support.faulty import FaultyReader, FaultyStore, Plan
-from tests.support.opened import all_seen, clerk_of, recorded, until_watched, watched
+from tests.support.mirror_worlds import ignore
+from tests.support.opened import Once, ScriptedOpening, all_seen, clerk_of, recorded, until_watched, watched
 
 AGENT = Actor(kind="agent", id="agent")
 TICK_NS = 3_600_000_000_000
@@ -277,3 +279,52 @@ async def test_what_is_remembered_is_bounded(told_of: Told, monkeypatch: pytest.
     for number in range(10):
         told_of.note([record(Operation.DELETE, str(number), actor=EXTERNAL, time=time.time())])
     assert [number for number in range(10) if not told_of.is_news(Hint("deleted", str(number)))] == [7, 8, 9]
+
+
+@pytest.mark.parametrize("instant", ["it is renamed", "it is told"])
+async def test_a_folder_made_anew_where_ours_is_just_moving_away_is_told(tmp_path: Path, instant: str) -> None:
+    def make_anew() -> None:
+        (tmp_path / "src/deep").mkdir(parents=True)
+        (tmp_path / "src/deep/b.txt").write_text("new")
+        time.sleep(0.3)  # so that the watcher tells of it before the call ends
+
+    async def precede(_keys: object) -> None:
+        if (tmp_path / "old").exists():
+            await asyncio.to_thread(make_anew)
+
+    hook = Once("move", make_anew) if instant == "it is renamed" else ignore
+    async with ScriptedOpening(tmp_path, after=hook, settings={"watch": True}) as files:
+        await until_watched(files, tmp_path)
+        await files.write_file("src/deep/a.txt", "old")
+        told: list[Any] = []
+        files.on("file:*", told.append)
+        files.on("directory:*", told.append)
+        if instant == "it is told":
+            files._runner.precede = precede
+        await files.move_file("src", "old")
+        files._runner.precede = nothing_precedes
+        await all_seen(files, tmp_path, told)
+    assert [(event.name, event.path) for event in told] == [
+        ("directory:renamed", "old"), ("directory:created", "src"), ("directory:created", "src/deep"),
+        ("file:created", "src/deep/b.txt"),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("leaves", ["by our hand", "by another program"])
+async def test_what_is_made_anew_in_a_folder_that_had_gone_whole_is_told(tmp_path: Path, leaves: str) -> None:
+    root = tmp_path / "root"
+    root.mkdir()
+    async with watched(root) as (files, told):
+        await files.write_file("src/deep/a.txt", "text")
+        if leaves == "by our hand":
+            await files.delete_directory("src", recursive=True)
+        else:
+            (root / "src").rename(tmp_path / "src")
+        await all_seen(files, root, told)
+        told.clear()
+        (root / "src/deep").mkdir(parents=True)
+        (root / "src/deep/a.txt").write_text("text")
+        await all_seen(files, root, told)
+        assert [(event.name, event.path) for event in told] == [
+            ("directory:created", "src"), ("directory:created", "src/deep"), ("file:created", "src/deep/a.txt"),
+        ]  # fmt: skip

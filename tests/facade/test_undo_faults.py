@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import shutil
 from functools import partial
 from pathlib import Path
 
@@ -18,7 +19,7 @@ from filetools.models import EXTERNAL, Operation
 from filetools.paths import WorkspacePath
 from tests.facade.test_mirror import QUICK, caught_up
 from tests.support.crashing import QUIET, Tree, grow, snapshot
-from tests.support.opened import Once, ScriptedOpening, assert_at_rest, failing, recorded, refused, version
+from tests.support.opened import Once, ScriptedOpening, assert_at_rest, failing, outcome_of, recorded, refused, version
 
 ALICE = Actor(kind="agent", id="alice", session="s1")
 BEFORE: Tree = {"a.txt": b"a\n", "d": None, "d/e.txt": b"deep\n", "d/s": None, "d/s/f.txt": b"f\n", "z.txt": b"z\n"}
@@ -165,6 +166,22 @@ async def test_a_change_by_another_agent_after_the_plan_is_merged_and_not_overwr
             await asyncio.wait([undo, write], timeout=0.2)  # both wait for the lock by now, in whatever order
         await asyncio.gather(undo, write)
         assert place.read_text() == "one\ntwo\nthree\nfour\nFIVE\n"
+
+
+@pytest.mark.parametrize("at", range(1, 8))
+@pytest.mark.parametrize("inside", [("a.txt",), ()])
+async def test_a_trash_that_is_emptied_while_an_undo_is_worked_out_is_told(
+    tmp_path: Path, inside: tuple[str, ...], at: int
+) -> None:
+    hook = Once("trashed", lambda: shutil.rmtree(tmp_path / ".filetools/trash"), at=at)
+    async with ScriptedOpening(tmp_path, before=hook) as files:
+        await files.create_directory("folder")
+        for name in inside:
+            await files.write_file(f"folder/{name}", "text")
+        await files.delete_directory("folder", recursive=True)
+        outcome = await outcome_of(files.undo())
+        assert outcome in ("done", "CHANGED_MEANWHILE", "EDIT_CONFLICT", "FILE_NOT_FOUND")
+        assert (tmp_path / "folder").exists() == (outcome == "done")
 
 
 ODD = (b"\xff.txt", b"back\\slash", b"\xfe/inner.txt", b"\xfe/\xfd", b"C:")

@@ -1,0 +1,45 @@
+"""Where calls of this process are at work right now."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+from filetools.paths import Workspace, WorkspacePath
+
+
+class Writers:
+    """The paths that calls are changing. One an opened workspace; changed by its loop alone, asked from any thread."""
+
+    def __init__(self, workspace: Workspace) -> None:
+        self._workspace = workspace
+        self._keys: Counter[str] = Counter()
+
+    @contextmanager
+    def at_work(self, keys: Sequence[str]) -> Iterator[None]:
+        """Be at work on the paths of these lock keys."""
+        self._keys.update(keys)
+        try:
+            yield
+        finally:
+            self._keys.subtract(keys)
+            for key in [key for key in keys if not self._keys[key]]:
+                del self._keys[key]
+
+    def is_any(self) -> bool:
+        """Whether any call is at work."""
+        return bool(self._keys)
+
+    def is_at(self, path: WorkspacePath) -> bool:
+        """Whether a call is at work on a path."""
+        return bool(self._keys) and self._workspace.key(path) in self._keys
+
+    def is_around(self, path: WorkspacePath) -> bool:
+        """Whether a call is at work on a path, on a folder above it, or below it."""
+        if not self._keys:
+            return False
+        key = self._workspace.key(path)
+        if key in self._keys or any(folder in self._keys for folder in WorkspacePath(key).folders):
+            return True
+        return any(one.startswith(f"{key}/") for one in self._keys)
