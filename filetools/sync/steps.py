@@ -263,6 +263,7 @@ class MoveStep:
         self._is_own = False
         self._is_moved = False
         self._mode: int | None = None
+        self._made: tuple[WorkspacePath, ...] = ()
 
     @property
     def is_ready(self) -> bool:
@@ -314,6 +315,7 @@ class MoveStep:
         if displaced is not None:
             displaced.put_back()
             displaced.discard()
+        self.discard()
 
     def finish(self) -> None:
         """Let go of the replaced file."""
@@ -321,12 +323,15 @@ class MoveStep:
             self._files.let_go(self._action.path, self._displaced, is_own=self._is_own)
 
     def discard(self) -> None:
-        """Nothing was prepared."""
+        """Remove the folders that were made for it, unless it went there."""
+        made, self._made = self._made, ()
+        for folder in () if self._is_moved else made:
+            self._files.remove_if_empty(folder)
 
     def _make_room(self, path: WorkspacePath, *, is_directory: bool) -> None:
         if self._files.obstacle(path, is_directory=is_directory) is not None:
             raise OutOfStepError(path)
-        self._files.make_parents(path)
+        self._made = self._files.make_parents(path)
 
 
 class KeepStep:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from filetools.content import version_of
 from filetools.errors import DiskFullError, SyncFailedError
 from filetools.sync import MakeDirectory, MirrorAction, Move, Put, Remove
 from filetools.sync.strict import RETRIES
@@ -97,6 +98,31 @@ async def test_something_else_in_the_way_refuses(tmp_path: Path) -> None:
             await strictly(opened, [Move(path=at("c"), key="c", source=at("b"), source_key="b", number=0)])
         assert tree(inner) == {"a": None}
         assert opened.manager.status()["mirror"]["state"] == "ready"
+
+
+@pytest.mark.parametrize("method", ["move", "prepare"])
+async def test_folders_made_for_a_move_that_is_not_made_go_again(tmp_path: Path, method: str) -> None:
+    inner = memory_mirror()
+    refuse = Refuse(method, {"move": "b", "prepare": "d/x"}[method])
+    async with world(tmp_path, scripted(inner, before=refuse)) as opened:
+        await strictly(opened, [put("b", b"1")])
+        action = Move(path=at("d/e/c"), key="d/e/c", source=at("b"), source_key="b", number=0, version=version_of(b"1"))
+        with pytest.raises(SyncFailedError, match="refused: No space left"):
+            await strictly(opened, [action, put("d/x", b"2")])
+        assert tree(inner) == {"b": b"1"}
+        refuse.left = 0
+        await strictly(opened, [action])
+        assert tree(inner) == {"d": None, "d/e": None, "d/e/c": b"1"}
+
+
+async def test_folders_made_for_a_move_that_is_set_back_go_again(tmp_path: Path) -> None:
+    inner = memory_mirror()
+    async with world(tmp_path, scripted(inner, before=Refuse("Prepared.exchange", "x"))) as opened:
+        await strictly(opened, [put("b", b"1")])
+        action = Move(path=at("d/e/c"), key="d/e/c", source=at("b"), source_key="b", number=0, version=version_of(b"1"))
+        with pytest.raises(SyncFailedError, match="refused: No space left"):
+            await strictly(opened, [action, put("x", b"2")])
+        assert tree(inner) == {"b": b"1"}
 
 
 async def test_an_exchange_that_fails_is_tried_again(tmp_path: Path) -> None:
