@@ -80,9 +80,9 @@ def _on_their_way(parts: Parts, absent: list[WorkspacePath]) -> list[WorkspacePa
     if not absent:
         return []
     # In this order: what is applied by now stands where it goes.
-    pending = [place for record in parts.journal.marks.pending() for place in own_places(record)]
-    stands = [path for path in absent if _stands(parts, path)]
-    return stands + [path for path in absent if any(path == place or path.is_below(place) for place in pending)]
+    key = parts.workspace.key
+    pending = {key(place) for record in parts.journal.marks.pending() for place in own_places(record)}
+    return [path for path in absent if _stands(parts, path) or not pending.isdisjoint(map(key, (path, *path.folders)))]
 
 
 def _stands(parts: Parts, path: WorkspacePath) -> bool:
