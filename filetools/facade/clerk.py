@@ -82,7 +82,7 @@ class Clerk:
         self._others = OthersChanges(self._parts, self._tell_others)
         runner.precede = self._others.precede
         recorder = ForeignRecorder(self._parts, runner.tell, self._others.precede)
-        self._hints = HintQueue(recorder, Told(self._parts), runner.writers.is_around)
+        self._hints = HintQueue(recorder, Told(self._parts), runner.writers)
         self._rules: ExcludeRules = compile_patterns((), defaults=self._parts.settings.exclude)
         # By the index alone: an inventory has what was made while nobody watched, and cannot tell it from what is old.
         parts = replace(self._parts, names=self._parts.names.without_inventory())

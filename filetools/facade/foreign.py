@@ -62,7 +62,7 @@ class ForeignRecorder:
             # What the batch before has found out may add names to this one.
             for batch in _batches([hint for one in several for hint in self._looks.with_origin(one)]):
                 await self._record_batch(batch)
-        return self._looks.again
+        return list(dict.fromkeys(self._looks.again))
 
     async def _record_batch(self, batch: Sequence[Hint]) -> None:
         """Record a batch, in smaller ones where somebody is at work on one of its paths, or its time is over."""

@@ -99,18 +99,18 @@ class ForeignLooks:
         changes: list[Change] = []
         told: set[str] = set()
         removed: set[str] = set()
-        early: set[str] = set()
         for done, hint in enumerate(hints):
             if done and time.monotonic() > deadline:
                 hints = hints[:done]
                 break
             path = WorkspacePath(hint.path)
             # What was in a folder went with it, and what is there now is new; what is in a new one comes after it.
-            is_early = self._is_early(path, told)
-            if is_early and path.parent not in early:
-                early.add(path.parent)
-                self.again.append(Hint("changed", path.parent, is_directory=True))
-            if is_early or (removed and not removed.isdisjoint(path.folders)):
+            if self._is_early(path, told):
+                # Where a folder above is only being moved or deleted, what it leads to will be told.
+                parents = [] if self._view(path).blocked else [Hint("changed", path.parent, is_directory=True)]
+                self.again += [*parents, hint]
+                continue
+            if removed and not removed.isdisjoint(path.folders):
                 self.again.append(hint)
                 continue
             found = self._changes(hint)
@@ -148,9 +148,10 @@ class ForeignLooks:
         if parent.is_root or parent in told:
             return False
         try:
-            return self._names.find(parent) == "absent" and self._parts.store.stat(parent) is not None
+            stat = self._parts.store.stat(parent) if self._names.find(parent) == "absent" else None
         except FileToolsError:
             return False
+        return stat is not None and stat.type == "directory"
 
     def _changes(self, hint: Hint) -> list[Change]:
         try:

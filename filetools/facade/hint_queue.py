@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
@@ -13,6 +13,7 @@ from filetools.paths import WorkspacePath
 
 if TYPE_CHECKING:
     from filetools.facade.foreign import ForeignRecorder
+    from filetools.facade.writers import Writers
     from filetools.models import ChangeRecord
     from filetools.watch import Hint
 
@@ -29,15 +30,13 @@ class HintQueue:
     Args:
         recorder: Looks, and records what is new.
         told: What everybody knows.
-        is_at_work_around: Whether a call of this process is at work on a path, above it or below it.
+        writers: Where calls of this process are at work.
     """
 
-    def __init__(
-        self, recorder: ForeignRecorder, told: Told, is_at_work_around: Callable[[WorkspacePath], bool]
-    ) -> None:
+    def __init__(self, recorder: ForeignRecorder, told: Told, writers: Writers) -> None:
         self._recorder = recorder
         self._told = told
-        self._is_at_work_around = is_at_work_around
+        self._writers = writers
         self._waiting: list[Hint] = []
         self._is_filled = asyncio.Event()
         self._held: dict[str, Hint] = {}
@@ -100,7 +99,7 @@ class HintQueue:
                     continue
             # Of those that say different things the looks find out what is true.
             for one in (*held, hint):
-                if self._told.is_news(one) or self._recorder.awaits(one.path):
+                if self._told.is_news(one) or self._recorder.awaits(one.path) or self._may_be_another(one):
                     self._waiting.append(one)
         if self._waiting:
             self._is_filled.set()
@@ -110,7 +109,11 @@ class HintQueue:
     def _is_own(self, hint: Hint) -> bool:
         """Whether filetools is at work at a path: a look would wait for its lock, and meet folders not recorded yet."""
         paths = [WorkspacePath(path) for path in (hint.old_path, hint.path) if path is not None]
-        return any(self._is_at_work_around(path) or self._told.is_too_young(path) for path in paths)
+        return any(self._writers.is_in(path) or self._told.is_too_young(path) for path in paths)
+
+    def _may_be_another(self, hint: Hint) -> bool:
+        """Whether a folder may stand where the one that was told of is being taken away with the folder above it."""
+        return hint.is_directory and hint.kind == "changed" and self._writers.is_above(WorkspacePath(hint.path))
 
     def _release(self, paths: Iterable[str]) -> None:
         self._sort([self._held.pop(path) for path in paths if path in self._held])

@@ -273,7 +273,7 @@ class Runner:
         hop: Hop[Outcome] = Hop()
         observer = way.Observer(beat=heard, noticed=noticed.extend, landed=partial(self._mirror_watch.landed, hop))
         hold = parts.locks.hold(keys, path=paths[0], owner=actor.id, timeout_seconds=lock_timeout_seconds)
-        # Until it is told: a hint at what others make meanwhile, where this takes something away, would pass for an echo.
+        # Until it is told: a hint at what others make where this takes a folder away would pass for an echo meanwhile.
         with ExitStack() as untold:
             async with Unhurried(hold):
                 acquired = time.time()

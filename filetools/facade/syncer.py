@@ -81,7 +81,7 @@ def _on_their_way(parts: Parts, absent: list[WorkspacePath]) -> list[WorkspacePa
         return []
     # In this order: what is applied by now stands where it goes.
     key = parts.workspace.key
-    pending = {key(place) for record in parts.journal.marks.pending() for place in own_places(record)}
+    pending = {key(place) for record in parts.journal.marks.pending(ALL_RECORDS) for place in own_places(record)}
     return [path for path in absent if _stands(parts, path) or not pending.isdisjoint(map(key, (path, *path.folders)))]
 
 

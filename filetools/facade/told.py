@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 REMEMBERED_PATHS: Final = 4096
 ECHO_OF_SECONDS: Final = 0.025
 """Age of a change of our own up to which a hint counts as its echo where the clock of files is too coarse to tell."""
+_REMOVALS: Final = (Operation.DELETE, Operation.DELETE_DIRECTORY)
 _ARRIVALS: Final = (Operation.CREATE, Operation.MODIFY, Operation.MOVE)
 
 
@@ -48,14 +49,18 @@ class Told:
 
     def note(self, records: Iterable[ChangeRecord]) -> None:
         """Remember records, which are about to be told."""
+        gone: set[str] = set()
         for record in records:
+            if gone and record.operation not in _REMOVALS:
+                self._forget_below(gone)
             if record.operation is Operation.MOVE_DIRECTORY:
                 self._standing.clear()  # where nothing stood, there may be what came along with it
             elif record.operation is Operation.DELETE_DIRECTORY:
-                self._forget_below(record.path)
+                gone.add(self._key(record.path))
             if record.old_path is not None:
                 self._put(record.old_path, _GONE)
             self._put(record.path, _standing_after(record))
+        self._forget_below(gone)
 
     def is_news(self, hint: Hint) -> bool:
         """Whether something may stand at the paths of a hint that was not told.
@@ -107,11 +112,13 @@ class Told:
             if len(self._standing) > REMEMBERED_PATHS:
                 del self._standing[next(iter(self._standing))]
 
-    def _forget_below(self, path: str) -> None:
-        """Forget what stood in a folder, and went along with it: of that nothing is told by itself."""
-        folder = f"{self._key(path)}/"
-        for key in [key for key, one in self._standing.items() if one is not _GONE and key.startswith(folder)]:
-            del self._standing[key]
+    def _forget_below(self, gone: set[str]) -> None:
+        """Forget what stood in folders, by their keys, and went along with them: of that nothing is told by itself."""
+        standing = [key for key, one in self._standing.items() if one is not _GONE] if gone else []
+        for key in standing:
+            if not gone.isdisjoint(WorkspacePath(key).folders):
+                del self._standing[key]
+        gone.clear()
 
     def _is_gone(self, path: str) -> bool:
         if self._standing.get(self._key(path)) is not _GONE:
@@ -129,7 +136,7 @@ def _standing_after(record: ChangeRecord) -> _Standing | None:
     """Return what a record says; None if it says nothing of what stands there."""
     if record.state is not RecordState.APPLIED and record.state is not RecordState.PENDING:
         return None
-    if record.operation in (Operation.DELETE, Operation.DELETE_DIRECTORY):
+    if record.operation in _REMOVALS:
         return _GONE
     if record.operation is Operation.CREATE_DIRECTORY:
         return _Standing("directory")

@@ -107,15 +107,16 @@ def go(
         FileToolsError: A step refused or failed; nothing was changed.
         UnsavedQuestion: A person must decide first; nothing was changed.
     """
-    overtaken: HeadMovedError | None = None
-    for attempt in range(MOST_TRIES):
+    tries = 0
+    while True:
         try:
             return _try(parts, steps, actor, folders, observer)
         except HeadMovedError as exc:
-            overtaken = exc
             _abandon(parts, steps)
-            time.sleep(FIRST_PAUSE_SECONDS * 2**attempt)
-    raise ChangedMeanwhileError(steps[0].paths[0], MOST_TRIES) from overtaken
+            tries += 1
+            if tries == MOST_TRIES:
+                raise ChangedMeanwhileError(steps[0].paths[0], MOST_TRIES) from exc
+            time.sleep(FIRST_PAUSE_SECONDS * 2 ** (tries - 1))
 
 
 def _try(parts: Parts, steps: Sequence[Step], actor: Actor, folders: Container[str], observer: Observer) -> Outcome:

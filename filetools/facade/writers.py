@@ -10,7 +10,7 @@ from filetools.paths import Workspace, WorkspacePath
 
 
 class Writers:
-    """The paths that calls are changing. One an opened workspace; changed by its loop alone, asked from any thread."""
+    """The paths that calls are changing, until that is told. One an opened workspace; belongs to its loop."""
 
     def __init__(self, workspace: Workspace) -> None:
         self._workspace = workspace
@@ -28,18 +28,22 @@ class Writers:
                 del self._keys[key]
 
     def is_any(self) -> bool:
-        """Whether any call is at work."""
+        """Whether any call is at work; from any thread."""
         return bool(self._keys)
 
     def is_at(self, path: WorkspacePath) -> bool:
         """Whether a call is at work on a path."""
         return bool(self._keys) and self._workspace.key(path) in self._keys
 
-    def is_around(self, path: WorkspacePath) -> bool:
-        """Whether a call is at work on a path, on a folder above it, or below it."""
+    def is_in(self, path: WorkspacePath) -> bool:
+        """Whether a call is at work on a path or below it."""
         if not self._keys:
             return False
         key = self._workspace.key(path)
-        if key in self._keys or any(folder in self._keys for folder in WorkspacePath(key).folders):
-            return True
-        return any(one.startswith(f"{key}/") for one in self._keys)
+        return key in self._keys or any(one.startswith(f"{key}/") for one in self._keys)
+
+    def is_above(self, path: WorkspacePath) -> bool:
+        """Whether a call is at work on a folder that a path is in, and so may be taking it away."""
+        return bool(self._keys) and any(
+            folder in self._keys for folder in WorkspacePath(self._workspace.key(path)).folders
+        )

@@ -278,15 +278,16 @@ class MoveStep:
             HoldsStateError: Another root lies in the folder.
         """
         files, action = self._files, self._action
-        found = files.store.stat(action.source)
-        expected = "directory" if self._version is None else "file"
-        if found is None or found.type != expected:
+        found, is_directory = files.store.stat(action.source), self._version is None
+        if found is None or found.type != ("directory" if is_directory else "file"):
             raise OutOfStepError(action.source)
         if self._version is not None and not files.is_at(action.source, found, self._version):
             raise OutOfStepError(action.source)
         self._mode = found.mode
         files.refuse_state_below(action.source)
-        self._make_room(action.path, is_directory=self._version is None)
+        if files.obstacle(action.path, is_directory=is_directory) is not None:
+            raise OutOfStepError(action.path)
+        self._made = files.make_parents(action.path)
 
     def exchange(self, go_on: GoOn) -> None:
         """Rename it."""
@@ -327,11 +328,6 @@ class MoveStep:
         made, self._made = self._made, ()
         for folder in () if self._is_moved else made:
             self._files.remove_if_empty(folder)
-
-    def _make_room(self, path: WorkspacePath, *, is_directory: bool) -> None:
-        if self._files.obstacle(path, is_directory=is_directory) is not None:
-            raise OutOfStepError(path)
-        self._made = self._files.make_parents(path)
 
 
 class KeepStep:

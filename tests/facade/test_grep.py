@@ -107,7 +107,7 @@ async def test_a_cancelled_search_ends_its_thread_soon(files: FileToolsFacade, t
 async def test_the_loop_goes_on_while_megabytes_are_searched(
     files: FileToolsFacade, tmp_path: Path, pattern: str
 ) -> None:
-    (tmp_path / "large").write_text("word after word 0a1b2c3d without\n" * 250_000)
+    (tmp_path / "large").write_text("word after word 0a1b2c3d without\n" * 80_000)
     search = asyncio.create_task(files.grep_files(pattern, ignore_case=True))
     turns = 0
     while not search.done():

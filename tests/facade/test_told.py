@@ -328,3 +328,17 @@ async def test_what_is_made_anew_in_a_folder_that_had_gone_whole_is_told(tmp_pat
         assert [(event.name, event.path) for event in told] == [
             ("directory:created", "src"), ("directory:created", "src/deep"), ("file:created", "src/deep/a.txt"),
         ]  # fmt: skip
+
+
+async def test_what_is_hinted_at_below_a_link_is_not_looked_at_for_ever(tmp_path: Path) -> None:
+    root = tmp_path / "root"
+    root.mkdir()
+    async with watched(root) as (files, told):
+        await files.write_file("build/x.txt", "text")
+        (root / "build").rename(tmp_path / "build")
+        (root / "build").symlink_to("nowhere")
+        hints = clerk_of(files)._hints
+        hints.take([Hint("changed", "build"), Hint("deleted", "build/x.txt"), Hint("changed", "build/y.txt")])
+        await all_seen(files, root, told)
+        assert hints.is_empty
+        assert ("directory:deleted", "build") in [(event.name, event.path) for event in told]

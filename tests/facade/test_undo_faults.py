@@ -168,7 +168,7 @@ async def test_a_change_by_another_agent_after_the_plan_is_merged_and_not_overwr
         assert place.read_text() == "one\ntwo\nthree\nfour\nFIVE\n"
 
 
-@pytest.mark.parametrize("at", range(1, 8))
+@pytest.mark.parametrize("at", range(1, 5))
 @pytest.mark.parametrize("inside", [("a.txt",), ()])
 async def test_a_trash_that_is_emptied_while_an_undo_is_worked_out_is_told(
     tmp_path: Path, inside: tuple[str, ...], at: int
@@ -180,6 +180,7 @@ async def test_a_trash_that_is_emptied_while_an_undo_is_worked_out_is_told(
             await files.write_file(f"folder/{name}", "text")
         await files.delete_directory("folder", recursive=True)
         outcome = await outcome_of(files.undo())
+        assert hook._left <= 0
         assert outcome in ("done", "CHANGED_MEANWHILE", "EDIT_CONFLICT", "FILE_NOT_FOUND")
         assert (tmp_path / "folder").exists() == (outcome == "done")
 
