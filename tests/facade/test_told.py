@@ -15,6 +15,7 @@ import pytest
 import filetools
 from filetools.app import Opening
 from filetools.facade import FileToolsFacade
+from filetools.facade.foreign import ForeignRecorder
 from filetools.facade.others import nothing_precedes
 from filetools.facade.told import Told
 from filetools.models import EXTERNAL, Actor, ChangeRecord, Operation, RecordState
@@ -342,3 +343,20 @@ async def test_what_is_hinted_at_below_a_link_is_not_looked_at_for_ever(tmp_path
         await all_seen(files, root, told)
         assert hints.is_empty
         assert ("directory:deleted", "build") in [(event.name, event.path) for event in told]
+
+
+async def test_a_file_deep_in_folders_that_nobody_was_told_of_is_told_after_each_of_them_once(tmp_path: Path) -> None:
+    async with watched(tmp_path) as (files, told):
+        recorder = ForeignRecorder(files._parts, files._runner.tell)
+        async with files._parts.locks.hold(["a"], path="a", owner="test", timeout_seconds=60):
+            (tmp_path / "a/b/c/d").mkdir(parents=True)
+            (tmp_path / "a/b/c/d/e.txt").write_text("text")
+            hints = [Hint("changed", "a/b/c/d/e.txt"), Hint("changed", "a/b/c/d/f.txt")]
+            for _ in range(8):
+                hints = await recorder.record(hints)
+                assert 2 <= len(hints) <= 6  # the folders, and what is in the innermost
+        while hints:
+            hints = await recorder.record(hints)
+        await all_seen(files, tmp_path, told)
+        made = [("directory:created", path) for path in ("a", "a/b", "a/b/c", "a/b/c/d")]
+        assert [(event.name, event.path) for event in told] == [*made, ("file:created", "a/b/c/d/e.txt")]
