@@ -59,9 +59,10 @@ class MirrorIdentity:
             SyncFailedError: The folder was emptied.
             WorkspaceGoneError: Another folder stands in its place, or none.
         """
-        if self._is_marked is None:
+        is_marked = self._is_marked  # before the look: it may be marked at this moment, by the other worker
+        if is_marked is None:
             self.establish()
-        elif self._store.stat(MARKER) is None and self._is_marked:
+        elif self._store.stat(MARKER) is None and is_marked:
             raise SyncFailedError(None, "its folder was emptied")
 
     def establish(self) -> None:
