@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
 import pytest
 
-from filetools.errors import DiskFullError, FileToolsError, StateDamagedError, StorageFailedError, WorkspaceGoneError
+from filetools.errors import (
+    DiskFullError,
+    FileToolsError,
+    StateDamagedError,
+    StorageFailedError,
+    SyncFailedError,
+    WorkspaceGoneError,
+)
 from filetools.events import SyncError, SyncPaused, SyncResumed
 from filetools.journal import BacklogEntry
 from filetools.sync import Follower, MakeDirectory, MirrorAction, Put
@@ -454,3 +462,23 @@ async def test_several_actions_are_done_in_order(tmp_path: Path) -> None:
         ]
         assert await opened.run(lambda: opened.manager.follow(actions)) == "in_sync"
         assert tree(inner) == {"d": None, "d/a": b"2"}
+
+
+async def test_a_folder_that_is_marked_while_it_is_looked_at_does_not_count_as_emptied(tmp_path: Path) -> None:
+    acts: list[Callable[[], None]] = []
+
+    def confirm(method: str, path: str) -> None:
+        if (method, path) == ("stat", MARKER) and acts:
+            acts.pop()()
+
+    inner = memory_mirror()
+    async with world(tmp_path, scripted(inner, after=confirm), is_filled=False) as opened:
+        identity = opened.manager._mirrors[0].identity
+        identity.establish()
+        acts.append(lambda: identity.confirm(0))  # as the other worker may, once the mirror is filled
+        identity.check()
+        assert (identity.is_filled, acts) == (True, [])
+        identity.check()
+        inner.remove(MARKER).discard()
+        with pytest.raises(SyncFailedError, match="emptied"):
+            identity.check()
