@@ -53,7 +53,7 @@ async def test_a_file_whose_folder_is_about_to_be_renamed_is_not_taken_for_synce
         await settled(files)
 
 
-async def test_a_file_whose_folder_was_renamed_and_set_back_is_not_taken_for_synced(tmp_path: Path) -> None:
+async def test_a_file_whose_folder_was_to_be_renamed_in_vain_is_not_taken_for_synced(tmp_path: Path) -> None:
     opening = MeddlingOpening(tmp_path, OFF)
     async with opening as files:
         await files.create_directory("a")
