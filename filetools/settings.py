@@ -9,13 +9,12 @@ from __future__ import annotations
 import os
 import unicodedata
 from collections.abc import Iterable, Mapping
-from dataclasses import fields
+from dataclasses import dataclass, fields
 from fnmatch import fnmatchcase
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, get_type_hints
 
-from filetools.dataclass import dataclass
 from filetools.errors import InvalidArgumentError
 from filetools.models import STATE_DIRECTORY as STATE_DIRECTORY
 from filetools.models import Durability, MirrorPolicy, Preset

@@ -68,7 +68,7 @@ PLANTED: list[tuple[Rule, str, str]] = [
     (house.leaves_files_to_the_stores, "facade/way.py", "make = partial(folder.mkdir, parents=True)"),
     (house.leaves_files_to_the_stores, "facade/way.py", "(folder / name).stat()"),
     (house.leaves_files_to_the_stores, "facade/way.py", "Path(name).open()"),
-    (house.is_read_in_one_sitting, "facade/way.py", "x = 1\n" * 401),
+    (house.is_read_in_one_sitting, "facade/way.py", "x = 1\n" * 501),
     (house.is_read_in_one_sitting, "facade/way.py", "def f() -> None:\n" + "    x = 1\n" * 60),
 ]
 

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
-
-from filetools.dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,13 +8,13 @@ import stat
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from filelock import lock_descriptor
 
 from filetools.app.state import is_id, planted_state
-from filetools.dataclass import dataclass
 from filetools.errors import AccessDeniedError, FileToolsError, LockTimeoutError, StateDamagedError
 from filetools.journal import JournalReport, examine_journal, rescue_journal
 from filetools.journal import Rescue as Rescue

@@ -7,12 +7,12 @@ import re
 import sqlite3
 import sys
 from collections.abc import Iterator
+from dataclasses import dataclass
 from importlib.metadata import requires
 from shutil import which
 from typing import Final
 
 from filetools.app.surroundings import Check
-from filetools.dataclass import dataclass
 from filetools.distribution import DISTRIBUTION, install_command, installed_version
 from filetools.search import find_ripgrep
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Literal
 
 from filetools.app.mirrors import ROOT_MOVED, DirectoryMirror, home_of, mirror_of, place_of, refuse_overlaps
 from filetools.app.state import prepare_state
-from filetools.dataclass import dataclass
 from filetools.errors import InvalidArgumentError
 from filetools.journal import MirrorRow, SqliteJournal
 from filetools.paths import AnyPath

@@ -11,10 +11,10 @@ import shutil
 import tempfile
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from filetools.dataclass import dataclass
 from filetools.errors import (
     AccessDeniedError,
     DiskFullError,

@@ -6,6 +6,7 @@ import os
 import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Literal
 
@@ -13,7 +14,6 @@ from filelock import lock_descriptor
 
 from filetools.app.mirror_list import presence
 from filetools.app.mirrors import home_of, place_of
-from filetools.dataclass import dataclass
 from filetools.journal import MirrorRow
 from filetools.paths.patterns import compile_patterns
 from filetools.settings import STATE_DIRECTORY, Settings

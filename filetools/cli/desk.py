@@ -6,7 +6,7 @@ import logging
 import signal
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final, NoReturn, TypeVar
 
@@ -16,7 +16,6 @@ from filetools.cli.exit_codes import exit_code_of
 from filetools.cli.terminal import STDERR, print_error, print_json, print_note, print_warnings
 from filetools.cli.words import hint_of
 from filetools.cli.workplace import Workplace, find_workplace, refuse_file
-from filetools.dataclass import dataclass
 from filetools.errors import DirectoryNotFoundError, FileToolsError, PathNotFoundError
 from filetools.models import STATE_DIRECTORY, Actor, Durability
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 from itertools import groupby
 from typing import TYPE_CHECKING, Final
 
 from rich.text import Text
 
 from filetools.cli.terminal import STDOUT, print_line, printable, printable_line
-from filetools.dataclass import dataclass
 
 if TYPE_CHECKING:
     from filetools.models import GrepMatch, GrepResult

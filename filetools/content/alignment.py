@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Final
 
 from filetools.content.envelopes import outermost_ways
 from filetools.content.myers import Ids, common_prefix, common_suffix, kept_elements
 from filetools.content.sliding import settle
-from filetools.dataclass import dataclass
 
 Span = tuple[int, int, int, int]
 """Old start and end, new start and end of one changed place, from 0, ends excluded."""

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import codecs
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Final, Protocol
 
 from filetools.content.formats import TextFormat, undecodable
-from filetools.dataclass import dataclass
 from filetools.errors import InvalidArgumentError
 
 STEP_BYTES: Final = 65_536

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Final
 
@@ -14,7 +14,6 @@ from filetools.content.myers import common_prefix, common_suffix
 from filetools.content.names import quoted_name
 from filetools.content.text_edits import TextEdit, apply_text_edits
 from filetools.content.words import split_words, starts_of
-from filetools.dataclass import dataclass
 
 _MAX_WORD_COST: Final = 20_000
 _MAX_WORD_CHARACTERS: Final = 50_000

@@ -9,6 +9,7 @@ ends of the file: a line that the edit keeps has its own, a new one its neighbou
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 
 from filetools.content.around import lines_around
@@ -20,7 +21,6 @@ from filetools.content.lines import count_lines, newline_of
 from filetools.content.matching import lines_at, matches_of
 from filetools.content.normalizing import meant_by
 from filetools.content.text_edits import TextEdit, apply_text_edits, composed, splice
-from filetools.dataclass import dataclass
 from filetools.errors import EditAmbiguousError, EditNotFoundError, FileToolsError, InvalidArgumentError
 from filetools.models import Newline
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TypeAlias
 
 from filetools.content.formats import TextFormat, decode, format_as
@@ -11,7 +12,6 @@ from filetools.content.lines import tally
 from filetools.content.media import text_mime_type
 from filetools.content.signatures import signature_of
 from filetools.content.version import version_of
-from filetools.dataclass import dataclass
 from filetools.models import Newline
 
 

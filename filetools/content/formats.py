@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import codecs
+from dataclasses import dataclass
 from typing import Final
 
 from filetools.content.lines import position_in
-from filetools.dataclass import dataclass
 from filetools.errors import EncodingError, InvalidArgumentError
 
 # UTF-32 comes first: its little-endian mark begins with the one of UTF-16.

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import codecs
+from dataclasses import dataclass
 from typing import Final
 
 from filetools.content.formats import LATIN1, UTF8, TextFormat, marked_format
 from filetools.content.media import binary_mime_type, text_mime_type
 from filetools.content.signatures import signature_of
-from filetools.dataclass import dataclass
 
 SAMPLE_BYTES: Final = 8192
 """How much of a file decides its kind."""

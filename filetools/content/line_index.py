@@ -6,12 +6,12 @@ import threading
 from array import array
 from bisect import bisect_left
 from collections import OrderedDict
+from dataclasses import dataclass
 from typing import Final
 
 from filetools.content.byte_source import unit_bytes
 from filetools.content.formats import TextFormat
 from filetools.content.identity_cache import Identity, is_settled
-from filetools.dataclass import dataclass
 
 SPACING_BYTES: Final = 4 * 65_536
 _MAX_CHECKPOINTS: Final = 8192

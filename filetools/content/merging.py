@@ -14,7 +14,7 @@ its own.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Final, Literal
 
 from filetools.content.alignment import numbered
@@ -26,7 +26,6 @@ from filetools.content.narrowing import narrowed
 from filetools.content.text_edits import TextEdit, apply_text_edits, splice
 from filetools.content.weaving import Place, weave
 from filetools.content.words import merge_words, starts_of
-from filetools.dataclass import dataclass
 
 MAX_CHARACTERS: Final = 16 * 1024 * 1024
 MAX_LINES: Final = 400_000

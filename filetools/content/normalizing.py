@@ -12,13 +12,13 @@ import re
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
 
 from filetools.content.carrying import BLANKS, carried, folded_line
 from filetools.content.ends import mark_of, split_at, split_lines, without_end
 from filetools.content.matching import lines_at, matches_of
-from filetools.dataclass import dataclass
 
 _MOST_CHARACTERS: Final = 4 * 1024 * 1024
 _FENCED: Final = re.compile(r"\s*((`{3,}|~{3,})[\w+.-]*)[ \t]*\n(.*)\n\2\s*", re.DOTALL)

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import codecs
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Final
-
-from filetools.dataclass import dataclass
 
 _CHUNK_BYTES: Final = 1024
 _CHARACTER_BYTES: Final = 8

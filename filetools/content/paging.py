@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_right
+from dataclasses import dataclass
 from typing import Literal
 
 from filetools.content.whole import whole_end
-from filetools.dataclass import dataclass
 
 WindowMode = Literal["page", "line", "char"]
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 from filetools.content.formats import TextFormat, decode, encode
 from filetools.content.lines import tally
 from filetools.content.offsets import ByteSpan, byte_spans, even_size, is_exact
-from filetools.dataclass import dataclass
 from filetools.errors import EncodingError
 from filetools.models import Newline
 

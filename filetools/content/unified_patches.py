@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Final, Literal
 
 from filetools.content.file_patch import RANGE, FileHunk, FilePatch, PatchLine, malformed
 from filetools.content.names import read_name
-from filetools.dataclass import dataclass
 
 _MODE: Final = re.compile(r"(?:new|new file) mode (\d+)$")
 _NOTHING: Final = "/dev/null"

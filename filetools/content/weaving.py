@@ -8,12 +8,12 @@ would give another result: then nobody knows what was meant, and it is a conflic
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from itertools import product
 from typing import Literal
 
 from filetools.content.alignment import Alignment, Span, align
 from filetools.content.myers import Ids
-from filetools.dataclass import dataclass
 
 Range = tuple[int, int]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Final
 
 from filetools.content.byte_source import STEP_BYTES, ByteSource, TextSource, is_double_byte, require_random_access
@@ -10,7 +11,6 @@ from filetools.content.line_index import LineIndex
 from filetools.content.line_scan import LineScan
 from filetools.content.ranges import first_characters
 from filetools.content.window import Window
-from filetools.dataclass import dataclass
 from filetools.errors import InvalidArgumentError
 
 COUNTED_BYTES: Final = 10 * 1024 * 1024

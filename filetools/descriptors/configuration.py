@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Final
 
-from filetools.dataclass import dataclass
 from filetools.errors import InvalidArgumentError
 from filetools.settings import DescriptorSettings, descriptor_settings
 

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Any, Final
 from xml.sax.saxutils import escape
-
-from filetools.dataclass import dataclass
 
 _INNER: Final = ("message", "preview", "content")
 _IN_ATTRIBUTES: Final = {'"': "&quot;", "\n": "&#10;", "\r": "&#13;", "\t": "&#9;"}

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from typing import Final
-
-from filetools.dataclass import dataclass
 
 # Possessive: each part of a tag is read once, so that a text of opened tags takes time in proportion to its length.
 _TAG: Final = re.compile(

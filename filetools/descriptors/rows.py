@@ -9,12 +9,11 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterable
 from contextlib import suppress
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Final, Literal
 
 from filetools.content import PagedText
-from filetools.dataclass import dataclass
 from filetools.descriptors.memory import Texts
 from filetools.errors import (
     DescriptorError,

@@ -10,10 +10,9 @@ import re
 import secrets
 import time
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
-from filetools.dataclass import dataclass
 from filetools.deferred import deferred_imports
 from filetools.editors.known_documents import KnownDocuments
 from filetools.editors.open_text import OpenText, OpenTexts

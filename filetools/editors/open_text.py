@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from filetools.content import version_of
-from filetools.dataclass import dataclass
 from filetools.deferred import deferred_imports
 from filetools.errors import EncodingError, VersionGoneError
 from filetools.journal import HeadMovedError

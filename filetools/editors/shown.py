@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from filetools.content import TextEdit, apply_text_edits, moved
 from filetools.content.utf16 import in_characters, ordered
-from filetools.dataclass import dataclass
 from filetools.editors.units import edits_as_units, edits_from_units
 from filetools.errors import InvalidArgumentError
 

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import field
+from dataclasses import dataclass, field
 
-from filetools.dataclass import dataclass
 from filetools.models import EntryType
 
 

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Any, Final, Protocol
 
-from filetools.dataclass import dataclass
 from filetools.editors.arrivals import Arrivals
 from filetools.editors.known_tree import KnownTree, paths_of
 from filetools.editors.tree_nodes import is_within, parent_of

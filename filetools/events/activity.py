@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
-from filetools.dataclass import dataclass
 from filetools.events.types import Event
 from filetools.models import Preset
 

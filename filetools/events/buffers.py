@@ -5,11 +5,10 @@ Edits are as editors have them: of LF text, with places in UTF-16 units of the t
 
 from __future__ import annotations
 
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal
 
 from filetools.content import TextEdit
-from filetools.dataclass import dataclass
 from filetools.events.types import Event
 from filetools.models import Actor, ActorKind
 

@@ -6,11 +6,11 @@ import asyncio
 import logging
 import threading
 from collections.abc import Awaitable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from pyee.base import EventEmitter
 
-from filetools.dataclass import dataclass
 from filetools.deferred import deferred_imports
 from filetools.errors import InternalError, InvalidArgumentError
 from filetools.events.listeners import (

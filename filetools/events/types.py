@@ -6,10 +6,9 @@ Events inform; they are made from journal records after the fact is on disk, and
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from dataclasses import field, fields
+from dataclasses import dataclass, field, fields
 from typing import Any, ClassVar, Final
 
-from filetools.dataclass import dataclass
 from filetools.models import Actor, ActorKind
 
 ContentLoader = Callable[[], Awaitable[str | None]]

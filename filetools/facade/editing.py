@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final
 
@@ -23,7 +24,6 @@ from filetools.content import (
     tally_after,
     version_of,
 )
-from filetools.dataclass import dataclass
 from filetools.editors import OpenText
 from filetools.errors import (
     EditConflictError,

@@ -5,10 +5,10 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import AsyncIterator
+from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
-from filetools.dataclass import dataclass
 from filetools.errors import InvalidArgumentError, WorkspaceGoneError
 from filetools.facade.parts import Parts
 from filetools.facade.worker_pool import CLOSED

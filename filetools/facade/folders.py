@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Final
 
 from filetools.content import inspect
-from filetools.dataclass import dataclass
 from filetools.errors import FileTooLargeError, FileToolsError
 from filetools.facade.look import stat_version
 from filetools.facade.parts import Parts

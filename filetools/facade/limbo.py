@@ -10,12 +10,11 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from filetools.content import version_of
-from filetools.dataclass import dataclass
 from filetools.errors import DiskFullError, FileToolsError, LockTimeoutError
 from filetools.facade.parts import Parts
 from filetools.journal import Change, HeadMovedError

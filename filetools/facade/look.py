@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import time
+from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
 from filetools.content import ContentFacts, inspect, version_of
-from filetools.dataclass import dataclass
 from filetools.errors import (
     FileBusyError,
     FileTooLargeError,

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from filetools.dataclass import dataclass
 from filetools.editors import Documents
 from filetools.events import EventBus
 from filetools.facade.known_names import KnownNames

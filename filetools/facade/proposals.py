@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Final
 
 from filetools.content import inspect, unified_diff, version_of
-from filetools.dataclass import dataclass
 from filetools.errors import ChangedMeanwhileError, FileTooLargeError, FileToolsError
 from filetools.facade.folders import FOLDER, Contents, contents_of, moved
 from filetools.facade.look import stat_version

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cache
 from typing import Final, Literal, get_args
 
 from filetools.content import Edit
-from filetools.dataclass import dataclass
 from filetools.errors import InvalidArgumentError
 from filetools.models import OnConflict
 

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from filetools.content import TextFormat, inspect, merge_bytes, minimal_edits
-from filetools.dataclass import dataclass
 from filetools.editors import OpenText, changed
 from filetools.errors import BufferClosedError, InvalidArgumentError, PathNotFoundError
 from filetools.facade.look import Look, content_of, facts_of

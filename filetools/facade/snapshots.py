@@ -7,12 +7,11 @@ so that folders and links come back out of the trash as they went; where that do
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Final, Literal
 
 from filetools.content import version_of
-from filetools.dataclass import dataclass
 from filetools.errors import AccessDeniedError, FileToolsError, VersionGoneError
 from filetools.facade.parts import Parts
 from filetools.facade.tree_memory import TreeLook

@@ -9,11 +9,11 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass
 from typing import Final
 
 from filetools.content import version_of
 from filetools.content.identity_cache import CLOCK_TICK_NS
-from filetools.dataclass import dataclass
 from filetools.errors import FileToolsError
 from filetools.facade.foreign import ForeignRecorder
 from filetools.facade.parts import Parts

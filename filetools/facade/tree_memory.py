@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Set
-from dataclasses import field
+from dataclasses import dataclass, field
 
-from filetools.dataclass import dataclass
 from filetools.facade.parts import Parts
 from filetools.journal import HeadFacts, IndexRow, PlainRows, SnapshotRow, Values
 from filetools.stores import Facts

@@ -6,11 +6,10 @@ No two steps of one transaction touch the same path, so that each may look at th
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 
 from filetools.content import inspect
-from filetools.dataclass import dataclass
 from filetools.errors import ChangedMeanwhileError
 from filetools.facade.look import Look
 from filetools.facade.parts import Parts

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property, lru_cache, partial
 from types import MappingProxyType
 from typing import Final
 
-from filetools.dataclass import dataclass
 from filetools.errors import EditConflictError, FileToolsError
 from filetools.facade.parts import Parts
 from filetools.facade.restoring import Draft, Target, completed

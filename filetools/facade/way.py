@@ -8,11 +8,10 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Container, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Final
 
-from filetools.dataclass import dataclass
 from filetools.errors import (
     ChangedMeanwhileError,
     DirectoryNotFoundError,
@@ -89,7 +88,7 @@ def go(
     actor: Actor,
     *,
     folders: Container[str] = (),
-    observer: Observer = Observer(),  # noqa: B008 - frozen, and it does nothing
+    observer: Observer = Observer(),
 ) -> Outcome:
     """Lead steps the way of a write, all or nothing.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import binascii
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Final, Protocol
 
@@ -22,7 +22,6 @@ from filetools.content import (
     sniff,
     version_of,
 )
-from filetools.dataclass import dataclass
 from filetools.editors import OpenText
 from filetools.errors import (
     EditConflictError,

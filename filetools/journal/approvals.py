@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, Final
 
-from filetools.dataclass import dataclass
 from filetools.journal.database import Database
 
 LEASE_SECONDS: Final = 6.0

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Final, Literal, NamedTuple
 
-from filetools.dataclass import dataclass
 from filetools.journal.document_rows import Document, DocumentChange, DocumentClosing
 from filetools.models import Operation
 

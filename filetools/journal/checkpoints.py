@@ -16,11 +16,10 @@ import sqlite3
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from contextlib import suppress
-from dataclasses import astuple, replace
+from dataclasses import astuple, dataclass, replace
 from functools import partial
 from typing import Final, NamedTuple, Protocol
 
-from filetools.dataclass import dataclass
 from filetools.errors import FileToolsError
 from filetools.journal.contents import digest_of, version_from
 from filetools.journal.database import Database

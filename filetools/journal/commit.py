@@ -10,11 +10,10 @@ import json
 import sqlite3
 import time
 from collections.abc import Sequence, Set
-from dataclasses import field
+from dataclasses import dataclass, field
 from itertools import groupby
 from typing import Any, Final
 
-from filetools.dataclass import dataclass
 from filetools.journal.changes import DIRECTORY_REMOVALS, Change, HeadMovedError, Relation, View
 from filetools.journal.contents import SqliteContents, digest_of
 from filetools.journal.document_rows import apply_to_document, is_at

@@ -6,9 +6,9 @@ import json
 import sqlite3
 import time
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Literal
 
-from filetools.dataclass import dataclass
 from filetools.deferred import deferred_imports
 from filetools.models import VERSION_PREFIX
 

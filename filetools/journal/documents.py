@@ -9,9 +9,9 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
 
-from filetools.dataclass import dataclass
 from filetools.deferred import deferred_imports
 from filetools.journal.contents import digest_of
 from filetools.journal.database import Database

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import sqlite3
 from contextlib import closing
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from filetools.dataclass import dataclass
 from filetools.errors import FileToolsError, StateDamagedError
 from filetools.journal.backlog import added_mirrors
 from filetools.journal.birth import PARTS, connect, has_database

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
-from filetools.dataclass import dataclass
 from filetools.journal.changes import RelationKind
 from filetools.journal.database import Database
 from filetools.journal.folders import bounds_below

@@ -10,10 +10,10 @@ import os
 import sqlite3
 from collections.abc import Iterable
 from contextlib import closing, suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from filetools.dataclass import dataclass
 from filetools.journal.birth import DATABASE_NAME, PARTS, connect, connect_to_empty, create_empty, install
 from filetools.journal.blobs import BlobFolder
 from filetools.journal.carving import Pages

@@ -12,10 +12,10 @@ from __future__ import annotations
 import sqlite3
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import Final, NamedTuple
 
-from filetools.dataclass import dataclass
 from filetools.journal.blobs import BlobFolder
 from filetools.journal.checkpoints import SqliteCheckpoints, oldest_kept
 from filetools.journal.contents import IS_BLOB, IS_FREE

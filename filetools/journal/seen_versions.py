@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterable
+from dataclasses import dataclass
 from functools import partial
 from typing import Final, Protocol
 
-from filetools.dataclass import dataclass
 from filetools.journal.contents import digest_of, version_from
 from filetools.journal.database import Database
 from filetools.journal.readers import Row

@@ -18,10 +18,10 @@ import struct
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from filetools.dataclass import dataclass
 from filetools.errors import StateDamagedError
 from filetools.journal.blobs import make_private_folder, open_regular, sync_directory, write_all
 

@@ -9,10 +9,10 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final, Protocol
 
-from filetools.dataclass import dataclass
 from filetools.journal.contents import IS_FREE, UNSYNCED, digest_of, version_from
 from filetools.journal.database import Database
 from filetools.journal.readers import Row as SqlRow

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from itertools import chain, islice
 from typing import Any, Final, NamedTuple, Protocol, TypeVar
 
-from filetools.dataclass import dataclass
 from filetools.journal.changes import Change, HeadFacts
 from filetools.journal.contents import VERSION_TEXT, digest_of
 from filetools.journal.database import Database

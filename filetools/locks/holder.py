@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Final
-
-from filetools.dataclass import dataclass
 
 LINE_BYTES: Final = 512
 _OWNER_CHARACTERS: Final = 100

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Final
 
-from filetools.dataclass import dataclass
 from filetools.models.words import ActorKind
 
 

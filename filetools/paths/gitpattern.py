@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import re
 import string
+from dataclasses import dataclass
 from typing import Final
 
-from filetools.dataclass import dataclass
 from filetools.paths.wildmatch import ANY_CHARACTER, Token, class_expression, stars, to_expression
 
 MAX_LINE_BYTES: Final = 4096

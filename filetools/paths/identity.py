@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 import unicodedata
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from filetools.dataclass import dataclass
 from filetools.paths.resolver import O_DIRECTORY, O_NONBLOCK, SAFE_FLAGS
 
 _PROBE_NAME: Final = "probe-A-\u00e9"

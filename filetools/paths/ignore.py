@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Final
 
-from filetools.dataclass import dataclass
 from filetools.paths.gitpattern import MAX_LINE_BYTES, BadPatternError, GitPattern, parse_line
 from filetools.paths.patterns import Sieve
 from filetools.paths.wildmatch import compile_all

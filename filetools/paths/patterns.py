@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Sequence, Set
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
 
-from filetools.dataclass import dataclass
 from filetools.errors import InvalidArgumentError
 from filetools.paths.wildmatch import (
     ANY_CHARACTER,

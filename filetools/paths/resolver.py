@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import os
 import stat
+from dataclasses import dataclass
 from typing import Final, Protocol
-
-from filetools.dataclass import dataclass
 
 O_PATH: Final[int] = getattr(os, "O_PATH", 0)
 O_DIRECTORY: Final[int] = getattr(os, "O_DIRECTORY", 0)

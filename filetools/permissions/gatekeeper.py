@@ -5,11 +5,10 @@ from __future__ import annotations
 import asyncio
 import copy
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Final
 
-from filetools.dataclass import dataclass
 from filetools.errors import FileToolsError, ToolBlockedError
 from filetools.models import Actor, Preset
 from filetools.paths import ROOT, WorkspacePath

@@ -5,10 +5,9 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 
-from filetools.dataclass import dataclass
 from filetools.errors import ApprovalRequiredError, InvalidArgumentError
 from filetools.permissions.audience import Audience
 from filetools.permissions.book import ApprovalBook, BookRow, Run

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final, Literal
 
-from filetools.dataclass import dataclass
 from filetools.deferred import deferred_imports
 from filetools.models import Preset
 from filetools.paths import WorkspacePath

@@ -5,9 +5,9 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Literal
 
-from filetools.dataclass import dataclass
 from filetools.deferred import deferred_imports
 from filetools.errors import InvalidArgumentError
 from filetools.models import Preset

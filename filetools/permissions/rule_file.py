@@ -6,10 +6,10 @@ import contextlib
 import json
 import os
 import tempfile
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, get_args
 
-from filetools.dataclass import dataclass
 from filetools.errors import InvalidArgumentError, StateDamagedError, StateTooNewError, StorageFailedError
 from filetools.models import Preset
 from filetools.permissions.rules import Rule

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Final, Literal, get_args
 
-from filetools.dataclass import dataclass
 from filetools.deferred import deferred_imports
 from filetools.errors import InvalidArgumentError
 from filetools.models import Preset

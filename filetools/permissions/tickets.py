@@ -5,10 +5,9 @@ from __future__ import annotations
 import asyncio
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Iterator
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Final
 
-from filetools.dataclass import dataclass
 from filetools.models import Actor
 from filetools.paths import WorkspacePath
 from filetools.permissions.requests import (

@@ -6,11 +6,10 @@ import threading
 from bisect import bisect_left
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Final
 
-from filetools.dataclass import dataclass
 from filetools.deferred import deferred_imports
 from filetools.models import EntryType
 from filetools.paths.patterns import Sieve

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import json
+from dataclasses import dataclass
 from typing import Final
 
-from filetools.dataclass import dataclass
 from filetools.errors import InvalidArgumentError
 from filetools.paths.patterns import ExcludeRules, compile_patterns
 from filetools.settings import DEFAULT_EXCLUDES

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import stat
 from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
-from filetools.dataclass import dataclass
 from filetools.errors import AccessDeniedError, FileToolsError
 from filetools.paths import ROOT, WorkspacePath
 from filetools.paths.ignore import IGNORE_FILE, IgnoreRules, IgnoreStack

@@ -15,12 +15,11 @@ import signal
 import stat
 import threading
 from collections.abc import Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Final
 
-from filetools.dataclass import dataclass
 from filetools.distribution import installed_version
 
 PUBLISHED: Final = Path(__file__).with_name("mcp_published.json")

@@ -12,10 +12,10 @@ import threading
 from collections import deque
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from io import RawIOBase
 from typing import Final
 
-from filetools.dataclass import dataclass
 from filetools.errors import AgentFailedError
 from filetools.settings import MIB
 

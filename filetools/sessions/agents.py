@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final
 
 from pydantic_core import from_json
 
-from filetools.dataclass import dataclass
 from filetools.errors import FileToolsError
 from filetools.paths import WorkspacePath
 from filetools.sessions.log_folders import ProjectLogs

@@ -5,11 +5,11 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from stat import S_ISDIR, S_ISREG
 from typing import Final
 
 from filetools.content.identity_cache import is_settled
-from filetools.dataclass import dataclass
 from filetools.errors import ChecksumCalculationError, DirectoryNotFoundError, DirectoryScanError, FileToolsError
 from filetools.paths import WorkspacePath
 from filetools.paths.names import is_state_name

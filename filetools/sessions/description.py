@@ -5,11 +5,11 @@ from __future__ import annotations
 import base64
 import hashlib
 import os
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Final, Literal
 
 from filetools.content.media import mime_type_of
-from filetools.dataclass import dataclass
 from filetools.errors import ChecksumCalculationError, FileToolsError
 from filetools.models import VERSION_PREFIX
 from filetools.paths import WorkspacePath

@@ -7,9 +7,9 @@ import logging
 import re
 from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Final, Literal
 
-from filetools.dataclass import dataclass
 from filetools.models import ChangeRecord, Operation, RecordState
 from filetools.sessions.agent_messages import KEY
 from filetools.sessions.description import Attribution, DiscoveredFile, describe

@@ -5,10 +5,9 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, Final, Literal
 
-from filetools.dataclass import dataclass
 from filetools.errors import FileToolsError
 from filetools.paths import WorkspacePath
 from filetools.sessions.agents import Agents

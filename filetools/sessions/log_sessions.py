@@ -6,9 +6,9 @@ import logging
 import os
 import re
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from typing import Final
 
-from filetools.dataclass import dataclass
 from filetools.errors import FileToolsError
 from filetools.paths import WorkspacePath
 from filetools.sessions.log import Entry, by_instant

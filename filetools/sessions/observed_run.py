@@ -6,12 +6,12 @@ import logging
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
 from typing import Any, Final
 
 from filetools.content.media import mime_type_of
-from filetools.dataclass import dataclass
 from filetools.errors import (
     DirectoryScanError,
     FileMetadataError,

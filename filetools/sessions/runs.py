@@ -5,11 +5,10 @@ from __future__ import annotations
 import os
 import secrets
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from typing import Any, Final, Literal
 
-from filetools.dataclass import dataclass
 from filetools.errors import FileToolsError, InvalidArgumentError, RunNotFoundError
 from filetools.journal import Table, TableRow
 from filetools.models import Actor

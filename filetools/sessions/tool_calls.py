@@ -6,9 +6,9 @@ import logging
 import os
 import posixpath
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Final
 
-from filetools.dataclass import dataclass
 from filetools.sessions.log import Entry, by_instant
 from filetools.sessions.texts import extract_text
 

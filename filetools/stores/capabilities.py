@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Final
 
-from filetools.dataclass import dataclass
 from filetools.stores.linux import (
     O_TMPFILE,
     RENAME_EXCHANGE,

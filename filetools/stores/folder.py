@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from typing import BinaryIO, Final
 
-from filetools.dataclass import dataclass
 from filetools.errors import AccessDeniedError, SymlinkNotAllowedError
 from filetools.paths import Workspace, WorkspacePath
 from filetools.stores.local_disk import Explained, opened_file

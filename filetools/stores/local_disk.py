@@ -6,12 +6,11 @@ import os
 import stat
 from collections.abc import Callable
 from contextlib import AbstractContextManager, suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from types import TracebackType
 from typing import TYPE_CHECKING, Final
 
-from filetools.dataclass import dataclass
 from filetools.deferred import deferred_imports
 from filetools.errors import FileToolsError
 from filetools.paths import ROOT, Workspace, WorkspacePath

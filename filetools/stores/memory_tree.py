@@ -6,10 +6,9 @@ import itertools
 import threading
 import time
 from collections.abc import Iterator
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Final
 
-from filetools.dataclass import dataclass
 from filetools.errors import DirectoryNotFoundError, InvalidPathError, PathNotDirectoryError, PathNotFoundError
 from filetools.models import EntryType
 from filetools.paths import WorkspacePath

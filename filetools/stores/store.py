@@ -7,10 +7,9 @@ All methods are synchronous and may block; they are called from worker threads, 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Protocol, TypeAlias, TypeVar, runtime_checkable
 
-from filetools.dataclass import dataclass
 from filetools.models import EntryType
 from filetools.paths import WorkspacePath
 

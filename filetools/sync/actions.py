@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from filetools.dataclass import dataclass
+from dataclasses import dataclass
+
 from filetools.paths import WorkspacePath
 
 

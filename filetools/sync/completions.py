@@ -5,10 +5,10 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import Protocol
 
-from filetools.dataclass import dataclass
 from filetools.errors import FileToolsError
 from filetools.journal import BacklogEntry
 from filetools.paths import WorkspacePath

@@ -5,10 +5,10 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Coroutine
 from contextlib import suppress
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
 
-from filetools.dataclass import dataclass
 from filetools.locks import LockTable
 from filetools.paths import WorkspacePath
 from filetools.settings import STATE_DIRECTORY

@@ -7,12 +7,11 @@ import logging
 import threading
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import field
+from dataclasses import dataclass, field
 from itertools import chain, count
 from typing import TYPE_CHECKING, Any, Final
 
 from filetools import events
-from filetools.dataclass import dataclass
 from filetools.deferred import deferred_imports
 from filetools.errors import FileToolsError, InvalidArgumentError, SyncFailedError
 from filetools.locks import LockTable

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from filetools.content.identity_cache import IdentityCache
-from filetools.dataclass import dataclass
 from filetools.errors import FileToolsError
 from filetools.models import EntryType
 from filetools.paths import ROOT, WorkspacePath

@@ -13,11 +13,11 @@ from __future__ import annotations
 import logging
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from functools import partial
 from typing import Final, Protocol, TypeVar
 
 from filetools.content import version_of
-from filetools.dataclass import dataclass
 from filetools.errors import (
     FileToolsError,
     LockTimeoutError,

@@ -5,10 +5,10 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext
+from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
-from filetools.dataclass import dataclass
 from filetools.errors import CallTimeoutError, FileToolsError, LockTimeoutError
 from filetools.journal import BacklogEntry
 from filetools.locks import HeldLocks

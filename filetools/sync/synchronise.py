@@ -5,12 +5,11 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Awaitable, Callable, Iterable, Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Final
 
 from filetools import events
-from filetools.dataclass import dataclass
 from filetools.errors import AbortedError, FileToolsError, SyncFailedError
 from filetools.models import SyncResult
 from filetools.paths import ROOT, WorkspacePath

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import logging
+from dataclasses import dataclass
 from typing import Literal
 
 from filetools.content import version_of
-from filetools.dataclass import dataclass
 from filetools.errors import FileToolsError, PathNotFoundError
 from filetools.journal import Head
 from filetools.paths import WorkspacePath

@@ -6,6 +6,7 @@ import difflib
 import json
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final, Generic, TypeVar, get_args
 
@@ -13,7 +14,6 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails
 
-from filetools.dataclass import dataclass
 from filetools.errors import InvalidArgumentError
 from filetools.tools.conversion import converted, from_json
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Final
 
 from filetools.content import count_lines
-from filetools.dataclass import dataclass
 from filetools.tools.clipping import TextLimits, clipped
 from filetools.tools.matches import match_rows
 

@@ -5,10 +5,9 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Mapping
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
-from filetools.dataclass import dataclass
 from filetools.errors import (
     AbortedError,
     CallTimeoutError,

@@ -8,10 +8,9 @@ from __future__ import annotations
 import json
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Final, Literal
 
-from filetools.dataclass import dataclass
 from filetools.errors import AccessDeniedError
 from filetools.models import Actor
 from filetools.tools.abort import AbortSignal

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Final
 
 from filetools.content import count_lines, split_lines
-from filetools.dataclass import dataclass
 
 MAX_LINES: Final = 2000
 MAX_CHARACTERS: Final = 50_000

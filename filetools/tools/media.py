@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any, Final, Literal
-
-from filetools.dataclass import dataclass
 
 MAX_MEDIA_BYTES: Final = 5 * 1024 * 1024
 IMAGES: Final = frozenset(("image/png", "image/jpeg", "image/gif", "image/webp"))

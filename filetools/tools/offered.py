@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Any, Final
 
-from filetools.dataclass import dataclass
 from filetools.errors import FileToolsError
 from filetools.tools.tool import AnyTool
 

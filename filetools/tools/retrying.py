@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 import random
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 from typing import TypeVar
 
-from filetools.dataclass import dataclass
 from filetools.errors import FileToolsError
 from filetools.events import Event, RetryAttempted, RetryExhausted, RetryFailed, RetryQueued, RetrySucceeded
 

@@ -5,10 +5,9 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Final
 
-from filetools.dataclass import dataclass
 from filetools.errors import AbsolutePathError, PathTooLongError
 from filetools.models import Actor, ChangedFile, OnConflict
 from filetools.tools.files import Files

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import groupby
 from typing import Any, Final
 
-from filetools.dataclass import dataclass
 from filetools.models import (
     BatchResult,
     DeleteResult,

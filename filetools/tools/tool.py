@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
 from typing import Any, Generic, Literal
 
-from filetools.dataclass import dataclass
 from filetools.models import Result
 from filetools.permissions import Level
 from filetools.tools.abort import AbortSignal

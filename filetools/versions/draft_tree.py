@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from typing import Final, Literal, Protocol
 
-from filetools.dataclass import dataclass
 from filetools.models import ChangeRecord, Operation
 
 WITHOUT_RECORDS: Final = ("link", "other")

@@ -5,9 +5,9 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from filetools.dataclass import dataclass
 from filetools.deferred import deferred_imports
 from filetools.errors import EncodingError, VersionGoneError
 from filetools.journal import Selection

@@ -15,12 +15,11 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterable
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from operator import attrgetter
 from typing import Final, TypeAlias
 
 from filetools.content import version_of
-from filetools.dataclass import dataclass
 from filetools.errors import VersionGoneError
 from filetools.journal import DIRECTORY_REMOVALS, MOST_SEEN, MOST_SEEN_OF_PATH, Journal, SeenVersion
 from filetools.models import WITHOUT_BYTES, Actor, ChangedFile, ChangeRecord, Operation, RecordState

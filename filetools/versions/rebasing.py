@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 from filetools.content import ContentFacts, MergeResult, decode, merge_bytes, unified_diff
-from filetools.dataclass import dataclass
 from filetools.errors import EditConflictError
 
 LARGEST_DIFF_CHARACTERS = 20_000

@@ -6,11 +6,10 @@ The journal says of each record what it undoes or redoes, and keeps note of whic
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Final
 
-from filetools.dataclass import dataclass
 from filetools.errors import InvalidArgumentError
 from filetools.journal import History, Selection
 from filetools.models import Actor, ActorKind, ChangeRecord, RecordState

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from itertools import chain
 
-from filetools.dataclass import dataclass
 from filetools.journal import SnapshotRow
 from filetools.models import EXTERNAL, Actor, ActorKind, ChangeRecord, Operation, RecordState
 from filetools.models.tree_diff import TreeChangeKind

@@ -7,11 +7,10 @@ there before. Of changes that follow each other without anybody in between only 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence, Set
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Final, Literal
 
 from filetools.content import BytesMerge, inspect, merge_bytes, text_of, version_of
-from filetools.dataclass import dataclass
 from filetools.errors import EncodingError, VersionGoneError
 from filetools.models import WITHOUT_BYTES, ChangeRecord, Operation
 from filetools.versions.draft_tree import WITHOUT_RECORDS, DraftTree, Node, changed, is_as_left, put_text_back

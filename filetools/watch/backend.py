@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
-from filetools.dataclass import dataclass
 from filetools.watch.exclusion import Excluded
 from filetools.watch.handover import Handover
 from filetools.watch.inventory import Inventory

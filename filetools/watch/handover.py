@@ -7,11 +7,11 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Hashable
+from dataclasses import dataclass
 from functools import partial
 from itertools import takewhile
 from typing import Final, Generic, TypeVar
 
-from filetools.dataclass import dataclass
 from filetools.watch.hints import Departure, Hint, HintBuffer
 
 logger = logging.getLogger(__name__)

@@ -5,11 +5,9 @@ A hint says where to look, not what is true: by the time it is read, the path ma
 
 from __future__ import annotations
 
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Literal
-
-from filetools.dataclass import dataclass
 
 HintKind = Literal["changed", "deleted", "moved"]
 

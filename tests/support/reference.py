@@ -1,4 +1,4 @@
-"""The pages that are made from the code: tools, errors, settings, modules. Run as a program, it writes them.
+"""The pages that are made from the code: tools, errors, settings. Run as a program, it writes them.
 
 python -m tests.support.reference
 """
@@ -22,7 +22,6 @@ from filetools.tools.registry import FILE_TOOLS
 from filetools.tools.tool import AnyTool
 from tests.support import blocking_stub, published
 from tests.support.declared import REPOSITORY
-from tests.support.house_rules import FLOORS, modules
 
 FOLDER: Final = REPOSITORY / "docs" / "reference"
 _MADE: Final = "<!-- Made by `python -m tests.support.reference`; do not edit. -->"
@@ -67,25 +66,10 @@ def _fields_of(kind: type[Settings | DescriptorSettings]) -> Iterator[str]:
         yield f"| `{field.name}` | {shown} | {docs.get(field.name, '')} |"
 
 
-def modules_page() -> str:
-    """Return the page that says in one sentence what each module owns, from the lowest floor up."""
-    rows: list[str] = []
-    for level, units in enumerate(FLOORS):
-        for unit in units:
-            found = [module for module in modules() if module.unit == unit]
-            if not found:
-                continue
-            rows += ["", f"## {unit} (floor {level})" if level < len(FLOORS) - 1 else "## The top", ""]
-            for module in found:
-                rows.append(f"- `{module.place}`: {_sentence(ast.get_docstring(module.tree) or '')}")
-    return _page("Modules", rows, "One sentence for each module: the first of its docstring.")
-
-
 PAGES: Final[dict[str, Callable[[], str]]] = {
     "tools.md": tools_page,
     "errors.md": errors_page,
     "settings.md": settings_page,
-    "modules.md": modules_page,
 }
 
 

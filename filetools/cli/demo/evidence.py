@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable
+from dataclasses import dataclass
 
 from filetools.app import FileToolsFacade
 from filetools.cli.demo.marks import is_whole, marks_in
 from filetools.cli.demo.readers import Reader
 from filetools.cli.demo.stage import Stage, read_tree
-from filetools.dataclass import dataclass
 from filetools.models import VERSION_PREFIX, ChangeRecord
 
 

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import field
+from dataclasses import dataclass, field
 
 from filetools.cli.demo.marks import mark_of
-from filetools.dataclass import dataclass
 
 
 @dataclass(slots=True)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from filetools.content import ContentFacts, TextEdit
-from filetools.dataclass import dataclass
 from filetools.facade.look import Look
 from filetools.facade.parts import Parts
 from filetools.journal import DocumentChange, Relation

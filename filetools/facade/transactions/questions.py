@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from filetools.content import decode, encode, version_of
-from filetools.dataclass import dataclass
 from filetools.facade.encodings import read_as
 from filetools.facade.parts import Parts
 from filetools.facade.proposals import Taken, taken_by

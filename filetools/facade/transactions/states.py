@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import itertools
 import time
+from dataclasses import dataclass
 from typing import Final
 
-from filetools.dataclass import dataclass
 from filetools.facade.look import Look, stat_version
 from filetools.models import EntryType
 from filetools.paths import WorkspacePath

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from itertools import groupby
 from typing import Any, Final
-
-from filetools.dataclass import dataclass
 
 MAX_SHOWN: Final = 500
 """Characters of a line that are shown; of a longer one the part around the match."""

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Final, Literal
 
-from filetools.dataclass import dataclass
 from filetools.errors import InvalidArgumentError
 from filetools.paths.patterns import Glob, alternatives
 from filetools.search.contents.syntax import Pattern, read_pattern

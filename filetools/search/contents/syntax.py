@@ -9,9 +9,9 @@ is no count stands for itself.
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from typing import Final, Never
 
-from filetools.dataclass import dataclass
 from filetools.errors import InvalidArgumentError
 
 MAX_CHARACTERS: Final = 4_096

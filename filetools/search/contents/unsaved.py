@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 
-from filetools.dataclass import dataclass
 from filetools.models import EntryType, Row
 from filetools.paths import WorkspacePath
 from filetools.paths.patterns import ExcludeRules

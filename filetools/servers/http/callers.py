@@ -8,10 +8,10 @@ from __future__ import annotations
 import json
 import secrets
 from collections import OrderedDict
+from dataclasses import dataclass
 from typing import Final
 
 from filetools.app import FileToolsFacade
-from filetools.dataclass import dataclass
 from filetools.models import Actor
 from filetools.tools import CallLog, DescriptorTable, ToolRegistry
 

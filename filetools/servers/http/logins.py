@@ -12,9 +12,8 @@ import secrets
 import time
 from collections import OrderedDict
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Final
-
-from filetools.dataclass import dataclass
 
 CODE_SECONDS: Final = 60.0
 LOGIN_SECONDS: Final = 12 * 3600.0

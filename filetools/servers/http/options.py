@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import shlex
-from dataclasses import field
+from dataclasses import dataclass, field
 from pathlib import PurePath
 from typing import Final
 
-from filetools.dataclass import dataclass
 from filetools.errors import InvalidArgumentError
 from filetools.servers.http.cross_origin import origin_of
 

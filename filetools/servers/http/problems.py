@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any, Final
 
 from fastapi.responses import Response
 
-from filetools.dataclass import dataclass
 from filetools.errors import FileToolsError
 from filetools.tools import failure_envelope
 

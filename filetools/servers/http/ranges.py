@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from typing import Final
 
 from fastapi import Request
 
-from filetools.dataclass import dataclass
 from filetools.servers.http.conditions import etag
 from filetools.servers.http.problems import Refusal
 

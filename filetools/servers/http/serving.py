@@ -9,14 +9,13 @@ import logging
 import signal
 import socket
 from collections.abc import Callable, Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final
 
 import uvicorn
 
 from filetools.app import FileToolsFacade, Registration
-from filetools.dataclass import dataclass
 from filetools.errors import AccessDeniedError, InvalidArgumentError
 from filetools.servers.http.application import ServerApplication, http_application
 from filetools.servers.http.connection import connections

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import field
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Annotated, Final
 
@@ -11,7 +11,6 @@ from fastapi import Depends
 from fastapi.requests import HTTPConnection
 
 from filetools.app import AgentRuns, FileToolsFacade
-from filetools.dataclass import dataclass
 from filetools.servers.http.callers import Admission, Caller, Callers
 from filetools.servers.http.editor_page import EditorPage
 from filetools.servers.http.live import Hub

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Literal
 from urllib.parse import quote, unquote, urlsplit
 
-from filetools.dataclass import dataclass
 from filetools.errors import InvalidPathError
 
 SCHEME: Final = "filetools"

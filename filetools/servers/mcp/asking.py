@@ -10,7 +10,7 @@ import hashlib
 import json
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from typing import Any, Final
 
 import mcp_types as wire
@@ -18,7 +18,6 @@ from mcp.shared.exceptions import MCPError
 from pydantic import ValidationError
 
 from filetools.app import ApprovalRequest, FileToolsFacade
-from filetools.dataclass import dataclass
 from filetools.errors import FileToolsError
 from filetools.models import Actor
 from filetools.servers.mcp.callers import Request, can_ask, is_modern

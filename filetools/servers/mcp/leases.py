@@ -5,10 +5,10 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Final
 
 from filetools.app import FileToolsFacade
-from filetools.dataclass import dataclass
 from filetools.errors import BufferClosedError, FileToolsError
 
 RENEW_SECONDS: Final = 20.0

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
 from filetools.app import FileToolsFacade
-from filetools.dataclass import dataclass
 from filetools.errors import InvalidArgumentError
 from filetools.tools import FILE_TOOLS, AnyTool, CallLog, ToolRegistry, chosen, descriptors_for
 from filetools.tools.dialects import Dialect

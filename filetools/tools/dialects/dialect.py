@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Any
 
-from filetools.dataclass import dataclass
 from filetools.tools.call_log import CallLog
 from filetools.tools.files import Files
 from filetools.tools.offered import Names

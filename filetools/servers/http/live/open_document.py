@@ -5,10 +5,10 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from typing import Any, Final
 
 from filetools.app import BufferEvent
-from filetools.dataclass import dataclass
 from filetools.models import Actor
 from filetools.servers.http.live.told import Edits, text_of
 

@@ -6,11 +6,11 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
+from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Final
 
 from filetools.app import FileToolsFacade
-from filetools.dataclass import dataclass
 from filetools.errors import BufferClosedError, FileToolsError, InternalError, InvalidArgumentError
 from filetools.servers.http.depth import depth_of
 from filetools.servers.http.live import frames

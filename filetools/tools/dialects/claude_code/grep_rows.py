@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
 
-from filetools.dataclass import dataclass
 from filetools.models import GrepMatch
 from filetools.tools.clipping import TextLimits, clipped
 

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass
 from typing import Any, Final
-
-from filetools.dataclass import dataclass
 
 _BLANKS: Final = " \t\r\n"
 _DECODER: Final = json.JSONDecoder()

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
-from filetools.dataclass import dataclass
 from filetools.tools.dialects.claude_code.json_spans import Member, Part
 
 
