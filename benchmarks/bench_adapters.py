@@ -23,10 +23,11 @@ from typing import Any, Final
 import filetools
 from benchmarks.measure import Act, compared, dose, interleaved, print_heading, publish, settle, text_of
 from filetools.distribution import installed_version
-from filetools.facade import FileToolsFacade
-from filetools.tools import Shown, ToolRegistry
+from filetools.facade.facade import FileToolsFacade
 from filetools.tools.dialects import APPLY_PATCH
 from filetools.tools.exports import answer
+from filetools.tools.registry import ToolRegistry
+from filetools.tools.seen import Shown
 from tests.support.framework_agents import MODULES, in_one_process, in_two_processes
 
 SIZES: Final = (1024, 64 * 1024)

@@ -33,7 +33,7 @@ from typing import Any, Final
 import filetools
 from benchmarks.measure import Row, dose, print_heading, publish, settle, text_of
 from filetools.facade.worker_pool import WorkerPool
-from filetools.models import Durability
+from filetools.models.words import Durability
 
 CHILD: Final = "--child"
 LABELS: Final = {1024: "1 KB", 65536: "64 KB", 1024 * 1024: "1 MB"}

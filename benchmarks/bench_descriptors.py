@@ -32,7 +32,7 @@ from benchmarks.measure import (
     settle,
     timed,
 )
-from filetools.content import PagedText
+from filetools.content.paging import PagedText
 from filetools.descriptors import Descriptors
 
 SIZE: Final = 10_000_000

@@ -15,13 +15,13 @@ from pathlib import Path
 from typing import Any, Final
 
 from benchmarks.measure import Row, as_act, dose, interleaved, print_heading, publish, text_of
-from filetools.models import Actor, ChangeRecord, Operation, RecordState
-from filetools.paths import Workspace
+from filetools.models.records import Actor, ChangeRecord, Operation, RecordState
+from filetools.paths.workspace import Workspace
 from filetools.sessions.agent_messages import AgentMessages
 from filetools.sessions.baseline import scan, take_baseline
 from filetools.sessions.discovery import RunScope, from_records, metadata
 from filetools.sessions.tool_calls import LoggedCall
-from filetools.stores import FolderStore
+from filetools.stores.folder import FolderStore
 
 RECORDS: Final = 1000
 FILES: Final = 10_000

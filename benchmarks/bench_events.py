@@ -33,10 +33,11 @@ from benchmarks.measure import (
     settle,
     text_of,
 )
-from filetools.events import Event, EventBus, FileCreated
-from filetools.models import SYSTEM
-from filetools.watch import ForeignWatcher
+from filetools.events.bus import EventBus
+from filetools.events.types import Event, FileCreated
+from filetools.models.records import SYSTEM
 from filetools.watch.observing import EVENTS
+from filetools.watch.watcher import ForeignWatcher
 
 EVENT = FileCreated(path="src/app.py", actor=SYSTEM, seq=1)
 ROUNDS = 7

@@ -20,7 +20,7 @@ from typing import Final
 import filetools
 from benchmarks import raw
 from benchmarks.measure import Act, as_act, compared, dose, interleaved, print_heading, publish, settle, text_of
-from filetools.models import Durability
+from filetools.models.words import Durability
 
 SIZES: Final = {"1 KB": 1024, "64 KB": 65536, "1 MB": 1024 * 1024}
 READ_GOALS: Final = {"1 KB": ("1", "raw", 6.0), "64 KB": ("2", "raw", 4.0), "1 MB": ("3", "hop", 1.5)}

@@ -23,10 +23,11 @@ from typing import Any, Final
 import filetools
 from benchmarks.measure import Act, compared, dose, interleaved, print_heading, publish, settle, text_of, timed
 from benchmarks.trees import FILE, SHARED_VARIABLE, grow, put, shared_tree
-from filetools.content import version_of
-from filetools.journal import Change, SqliteJournal
-from filetools.models import EXTERNAL, Operation
-from filetools.paths import WorkspacePath
+from filetools.content.version import version_of
+from filetools.journal.changes import Change
+from filetools.journal.sqlite import SqliteJournal
+from filetools.models.records import EXTERNAL, Operation
+from filetools.paths.workspace_path import WorkspacePath
 
 SIZES: Final = (1_000, 10_000, 100_000, 1_000_000)
 LIMIT: Final = 1.5

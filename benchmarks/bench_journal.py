@@ -27,8 +27,10 @@ from pathlib import Path
 from typing import Final
 
 from benchmarks.measure import Row, percentile, print_heading, publish
-from filetools.journal import Change, SqliteJournal
-from filetools.models import Actor, Durability, Operation
+from filetools.journal.changes import Change
+from filetools.journal.sqlite import SqliteJournal
+from filetools.models.records import Actor, Operation
+from filetools.models.words import Durability
 
 _ROUNDS: Final = 7
 _SIZES: Final = {"1 KB": 1024, "64 KB": 65536, "1 MB": 1024 * 1024}

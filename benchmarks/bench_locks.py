@@ -35,7 +35,7 @@ from benchmarks.measure import (
     text_of,
 )
 from filetools.errors import LockTimeoutError
-from filetools.locks import LockTable
+from filetools.locks.table import LockTable
 from filetools.locks.turns import Turns
 
 _CALLS: Final = 20

@@ -16,7 +16,11 @@ from pathlib import Path
 from random import Random
 
 from benchmarks.measure import Row, print_heading, publish
-from filetools.content import Edit, TextFormat, apply_edits_to_bytes, diff_lines, merge, minimal_edits, split_lines
+from filetools.content.diff import diff_lines, minimal_edits
+from filetools.content.edits import Edit, apply_edits_to_bytes
+from filetools.content.ends import split_lines
+from filetools.content.formats import TextFormat
+from filetools.content.merging import merge
 
 UTF8 = TextFormat(encoding="utf-8", bom=b"")
 GOAL_MS = 20

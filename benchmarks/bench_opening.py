@@ -25,10 +25,11 @@ from benchmarks.bench_listing import walked, whole
 from benchmarks.measure import Times, compared, dose, print_heading, publish, settle, text_of, timed
 from benchmarks.stalls import publish_worst
 from benchmarks.trees import FILE, tree
-from filetools.content import version_of
-from filetools.journal import Change, SqliteJournal
-from filetools.models import Actor, Operation
-from filetools.paths import WorkspacePath
+from filetools.content.version import version_of
+from filetools.journal.changes import Change
+from filetools.journal.sqlite import SqliteJournal
+from filetools.models.records import Actor, Operation
+from filetools.paths.workspace_path import WorkspacePath
 
 PENDING: Final = 100
 ROUNDS: Final = 9

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Final
 
 from benchmarks.measure import Row, percentile, print_heading, publish
-from filetools.paths import Workspace
+from filetools.paths.workspace import Workspace
 
 ROUNDS: Final = 60
 CALLS: Final = 500

@@ -21,9 +21,11 @@ from pathlib import Path
 from typing import Final
 
 from benchmarks.measure import Row, percentile, print_heading, publish
-from filetools.paths import Workspace, WorkspacePath
-from filetools.stores import LocalStore, Store
+from filetools.paths.workspace import Workspace
+from filetools.paths.workspace_path import WorkspacePath
 from filetools.stores.linux import RENAME_EXCHANGE, rename_with_flags
+from filetools.stores.local import LocalStore
+from filetools.stores.store import Store
 
 _ROUNDS: Final = 15
 _SIZES: Final = {"1 KB": 1024, "64 KB": 65536, "1 MB": 1024 * 1024}

@@ -26,7 +26,7 @@ def main() -> None:
             from filetools.servers import mcp_start
 
             mcp_start.begin(sys.argv[2:])
-        from filetools import cli
+        import filetools.cli as cli
     except ModuleNotFoundError as exc:
         if exc.name is None or exc.name.partition(".")[0] not in NEEDED:
             raise

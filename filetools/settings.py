@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, get_type_hints
 
 from filetools.errors import InvalidArgumentError
-from filetools.models import STATE_DIRECTORY as STATE_DIRECTORY
-from filetools.models import Durability, MirrorPolicy, Preset
+from filetools.models.words import STATE_DIRECTORY as STATE_DIRECTORY
+from filetools.models.words import Durability, MirrorPolicy, Preset
 
 if TYPE_CHECKING:  # pydantic is needed where somebody has set something
     from pydantic import BaseModel, Field

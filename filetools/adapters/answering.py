@@ -9,11 +9,13 @@ from dataclasses import replace
 from typing import Any, Final, ParamSpec, TypeAlias, TypeVar
 
 from filetools.errors import FileToolsError
-from filetools.facade import FileToolsFacade
-from filetools.tools import FILE_TOOLS, TextLimits, failure_envelope, shown_failure
+from filetools.facade.facade import FileToolsFacade
 from filetools.tools.arguments import Parameters
+from filetools.tools.clipping import TextLimits
+from filetools.tools.envelope import failure_envelope
 from filetools.tools.offered import Names, Offered
-from filetools.tools.registry import OWN_NAMES
+from filetools.tools.registry import FILE_TOOLS, OWN_NAMES
+from filetools.tools.shown import shown_failure
 
 P = ParamSpec("P")
 T = TypeVar("T")

@@ -9,11 +9,11 @@ from typing import Any, Final
 
 from filetools.adapters.answering import Call, HomeLoop, T, telling
 from filetools.adapters.whole_files import WholeFiles
-from filetools.content import with_ends
+from filetools.content.ends import with_ends
 from filetools.distribution import require_extra
 from filetools.errors import FileToolsError, InvalidArgumentError, InvalidPathError
-from filetools.facade import FileToolsFacade
-from filetools.models import Entry
+from filetools.facade.facade import FileToolsFacade
+from filetools.models.listing import Entry
 from filetools.paths.patterns import glob_below
 
 require_extra("deepagents", __name__, "deepagents")

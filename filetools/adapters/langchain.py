@@ -7,8 +7,9 @@ from typing import Any
 
 from filetools.adapters.answering import HomeLoop
 from filetools.distribution import require_extra
-from filetools.facade import FileToolsFacade
-from filetools.tools import FILE_TOOLS, AnyTool, ToolRegistry, chosen
+from filetools.facade.facade import FileToolsFacade
+from filetools.tools.registry import FILE_TOOLS, ToolRegistry, chosen
+from filetools.tools.tool import AnyTool
 
 require_extra("langchain", __name__, "langchain_core")
 

@@ -7,10 +7,10 @@ from typing import Any
 
 from filetools.adapters.answering import HomeLoop
 from filetools.distribution import require_extra
-from filetools.facade import FileToolsFacade
-from filetools.tools import FILE_TOOLS, ToolRegistry, chosen
+from filetools.facade.facade import FileToolsFacade
 from filetools.tools.dialects import APPLY_PATCH
 from filetools.tools.exports import answer, openai_responses_tools
+from filetools.tools.registry import FILE_TOOLS, ToolRegistry, chosen
 
 require_extra("openai-agents", __name__, "agents")
 

@@ -13,7 +13,7 @@ from filetools.adapters.answering import Call, HomeLoop, T, telling
 from filetools.adapters.whole_files import WholeFiles
 from filetools.distribution import require_extra
 from filetools.errors import AbsolutePathError, FileToolsError, WorkspaceGoneError
-from filetools.facade import FileToolsFacade
+from filetools.facade.facade import FileToolsFacade
 
 require_extra("pydantic-ai", __name__, "pydantic_ai")
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 import base64
 import codecs
 
-from filetools.content import UTF8, TextFormat, decode, encode, format_named, text_of
+from filetools.content.facts import text_of
+from filetools.content.formats import UTF8, TextFormat, decode, encode, format_named
 from filetools.errors import EncodingError, PathIsDirectoryError
-from filetools.facade import FileToolsFacade
-from filetools.models import Entry
+from filetools.facade.facade import FileToolsFacade
+from filetools.models.listing import Entry
 
 
 class WholeFiles:

@@ -10,13 +10,13 @@ from contextlib import asynccontextmanager
 from typing import Any, Final
 
 from filetools.errors import AbortedError, AgentFailedError, FileToolsError, TooManyRunsError
-from filetools.facade import FileToolsFacade
+from filetools.facade.facade import FileToolsFacade
 from filetools.sessions.agent_process import AgentLimits, AgentProcess, AgentResult
 from filetools.sessions.discovery import Discovery, metadata
 from filetools.sessions.log import Entry, parse_entry
 from filetools.sessions.runs import Run, RunStatus
 from filetools.settings import MIB, environment_of_run
-from filetools.tools import StepCounter
+from filetools.tools.step_counter import StepCounter
 
 logger = logging.getLogger(__name__)
 

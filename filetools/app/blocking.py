@@ -15,18 +15,17 @@ from filetools.app.fronts import Front, shown
 from filetools.app.loop_thread import LoopThread
 from filetools.app.opening import Opening, open_workspace
 from filetools.errors import InvalidArgumentError, WorkspaceGoneError
-from filetools.events import EventBus, Subscription
-from filetools.facade import (
-    Buffers,
-    DescriptorCalls,
-    FileToolsFacade,
-    OpenedFile,
-    ProjectCalls,
-    RunCalls,
-    Transaction,
-    Upload,
-)
-from filetools.permissions import Attendance
+from filetools.events.bus import EventBus
+from filetools.events.subscriptions import Subscription
+from filetools.facade.buffers import Buffers
+from filetools.facade.descriptor_calls import DescriptorCalls
+from filetools.facade.facade import FileToolsFacade
+from filetools.facade.opened_file import OpenedFile
+from filetools.facade.project_calls import ProjectCalls
+from filetools.facade.run_calls import RunCalls
+from filetools.facade.transactions.transaction import Transaction
+from filetools.facade.uploads import Upload
+from filetools.permissions.audience import Attendance
 
 
 class BlockingFacade(Front, of=FileToolsFacade):

@@ -3,10 +3,11 @@
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from filetools.content import Edit, TextEdit
+from filetools.content.edits import Edit
+from filetools.content.text_edits import TextEdit
 from filetools.descriptors import Descriptors
-from filetools.events import Listener
 from filetools.events.bus import BusStatistics
+from filetools.events.listeners import Listener
 from filetools.events.queries import Responder
 from filetools.events.types import Event
 from filetools.facade.computing import Compute
@@ -15,18 +16,27 @@ from filetools.facade.feed import FeedPage
 from filetools.facade.progress import Abort, Looked, Progress
 from filetools.facade.requests import NewlineChoice, OnLocked, OnStale, View
 from filetools.facade.transactions.results import TransactionResult
-from filetools.locks import LockInfo
-from filetools.models import Actor, BatchResult, BufferChange, BufferClose, BufferResult, BufferSave, ChangeRecord, ChangedFile, DeleteResult, DiffResult, DirectoryResult, Durability, EditResult, GrepResult, InfoResult, ListResult, LookResult, MirrorPolicy, MoveResult, OnConflict, PatchResult, Preset, ReadBatchResult, ReadResult, Row, SearchResult, SyncResult, TreeDiffResult, VersionsResult, WatchResult, WriteResult
-from filetools.models.history import CheckpointResult, CheckpointsResult, ProvenanceResult, UndoResult
-from filetools.paths import AnyPath, WorkspacePath
-from filetools.permissions import ApprovalRequest, Approver
+from filetools.locks.holder import LockInfo
+from filetools.models import Actor
+from filetools.models.buffers import BufferChange, BufferClose, BufferResult, BufferSave
+from filetools.models.files import BatchResult, DeleteResult, DiffResult, DirectoryResult, EditResult, InfoResult, MoveResult, PatchResult, ReadBatchResult, ReadResult, SyncResult, VersionsResult, WriteResult
+from filetools.models.history import CheckpointResult, CheckpointsResult, LookResult, ProvenanceResult, UndoResult
+from filetools.models.listing import ListResult
+from filetools.models.records import ChangeRecord, ChangedFile
+from filetools.models.searching import GrepResult, SearchResult, WatchResult
+from filetools.models.tree_diff import TreeDiffResult
+from filetools.models.words import Durability, MirrorPolicy, OnConflict, Preset, Row
+from filetools.paths import WorkspacePath
+from filetools.paths.lexical import AnyPath
+from filetools.permissions.requests import ApprovalRequest
+from filetools.permissions.tickets import Approver
 from filetools.project.folder import ProjectFolder
 from filetools.project.registry import Registry
-from filetools.search import OutputMode
+from filetools.search.contents.options import OutputMode
 from filetools.sessions.runs import Run, RunStatus
 from filetools.settings import DescriptorSettings, Settings
-from filetools.stores import Store
-from filetools.versions import Moment
+from filetools.stores.store import Store
+from filetools.versions.selection import Moment
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Never

@@ -16,9 +16,10 @@ from filelock import lock_descriptor
 
 from filetools.app.state import is_id, planted_state
 from filetools.errors import AccessDeniedError, FileToolsError, LockTimeoutError, StateDamagedError
-from filetools.journal import JournalReport, examine_journal, rescue_journal
-from filetools.journal import Rescue as Rescue
-from filetools.permissions import RuleFile
+from filetools.journal.examination import JournalReport, examine_journal
+from filetools.journal.rescue import Rescue as Rescue
+from filetools.journal.rescue import rescue_journal
+from filetools.permissions.rule_file import RuleFile
 from filetools.settings import STATE_DIRECTORY
 
 KEEPER_LOCK: Final = "keeper.lock"

@@ -14,7 +14,7 @@ from typing import Final
 
 from filetools.app.surroundings import Check
 from filetools.distribution import DISTRIBUTION, install_command, installed_version
-from filetools.search import find_ripgrep
+from filetools.search.contents.candidates import find_ripgrep
 
 _REQUIREMENT: Final = re.compile(r"([\w.-]+)(?:\[[^]]*\])?[^;]*;\s*extra\s*==\s*['\"]([\w-]+)['\"]")
 _NOT_OFFERED: Final = ("all", "dev", "frameworks", "peers")

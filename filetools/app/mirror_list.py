@@ -12,10 +12,11 @@ from typing import Final, Literal
 from filetools.app.mirrors import ROOT_MOVED, DirectoryMirror, home_of, mirror_of, place_of, refuse_overlaps
 from filetools.app.state import prepare_state
 from filetools.errors import InvalidArgumentError
-from filetools.journal import MirrorRow, SqliteJournal
-from filetools.paths import AnyPath
+from filetools.journal.changes import MirrorRow
+from filetools.journal.sqlite import SqliteJournal
+from filetools.paths.lexical import AnyPath
 from filetools.settings import STATE_DIRECTORY
-from filetools.sync import MARKER, mark
+from filetools.sync.identity import MARKER, mark
 
 MirrorPresence = Literal["attached", "filling", "away"]
 _OF_A_ROOT: Final = (f"{STATE_DIRECTORY}/journal.db", f"{STATE_DIRECTORY}/id", "journal.db")

@@ -6,20 +6,18 @@ import errno
 import os
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from filetools.deferred import deferred_imports
 from filetools.errors import InvalidArgumentError
-from filetools.paths import Workspace, WorkspacePath
+from filetools.journal.changes import MirrorRow
+from filetools.journal.journal import Journal
+from filetools.paths.workspace import Workspace
+from filetools.paths.workspace_path import WorkspacePath
 from filetools.settings import STATE_DIRECTORY
-from filetools.stores import LocalStore
-from filetools.sync import MARKER
-
-if TYPE_CHECKING:
-    from filetools.journal import Journal, MirrorRow
-    from filetools.stores import FileStat, LateStore, Store
-else:
-    deferred_imports(globals(), {"filetools.stores": "LateStore, Store"})
+from filetools.stores.late import LateStore
+from filetools.stores.local import LocalStore
+from filetools.stores.store import FileStat, Store
+from filetools.sync.identity import MARKER
 
 MIRROR_NAME: Final = "mirror"
 ROOT_MOVED: Final = (

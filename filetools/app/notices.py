@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from filetools import events
-from filetools.events import Event
-from filetools.permissions import ApprovalAsked, ApprovalGranted, ApprovalRefused, Notice
+import filetools.events as events
+from filetools.events.types import Event
+from filetools.permissions.requests import ApprovalAsked, ApprovalGranted, ApprovalRefused, Notice
 
 
 def event_of(notice: Notice) -> Event:

@@ -11,48 +11,47 @@ from contextlib import AsyncExitStack, suppress
 from functools import partial
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from filetools.app.mirrors import MIRROR_NAME, AddedMirrors, mirror_of, mirror_store, place_of, refuse_overlaps
+from filetools.app.notices import event_of
 from filetools.app.state import State, prepare_state, temporary_state
 from filetools.content.identity_cache import IdentityCache
-from filetools.deferred import deferred_imports
-from filetools.editors import Documents
+from filetools.editors.documents import Documents
 from filetools.errors import AccessDeniedError, DiskFullError, FileToolsError, InvalidArgumentError, NoStateError
-from filetools.events import EventBus
-from filetools.facade import Clerk, Feed, FileToolsFacade, KnownNames, Parts, Runner, WorkerPool
-from filetools.journal import SqliteJournal
-from filetools.locks import LockTable
-from filetools.models import Actor, Durability, MirrorPolicy, Preset
-from filetools.paths import AnyPath, Workspace, WorkspacePath
+from filetools.events.bus import EventBus
+from filetools.facade.aside import keep_aside
+from filetools.facade.clerk import Clerk
+from filetools.facade.facade import FileToolsFacade
+from filetools.facade.feed import Feed
+from filetools.facade.known_names import KnownNames
+from filetools.facade.parts import Parts
+from filetools.facade.runner import Runner
+from filetools.facade.worker_pool import WorkerPool
+from filetools.journal.journal import Journal
+from filetools.journal.sqlite import SqliteJournal
+from filetools.locks.table import LockTable
+from filetools.models.records import Actor
+from filetools.models.words import Durability, MirrorPolicy, Preset
+from filetools.paths.lexical import AnyPath
 from filetools.paths.patterns import compile_patterns
-from filetools.permissions import Approvals, Gatekeeper, PermissionPolicy, RuleFile
-from filetools.search import IgnoreCache, stack_above
+from filetools.paths.workspace import Workspace
+from filetools.paths.workspace_path import WorkspacePath
+from filetools.permissions.approvals import Approvals
+from filetools.permissions.gatekeeper import Gatekeeper
+from filetools.permissions.policy import PermissionPolicy
+from filetools.permissions.requests import Notice
+from filetools.permissions.rule_file import RuleFile
+from filetools.search.ignores import IgnoreCache, stack_above
 from filetools.settings import Settings, load_settings
-from filetools.stores import LocalStore
-from filetools.sync import AttachedMirror, Recovery, SyncManager
-from filetools.versions import ReadTracker
-from filetools.watch import Bell
-
-if TYPE_CHECKING:
-    from filetools.app.notices import event_of
-    from filetools.facade import keep_aside
-    from filetools.journal import Journal
-    from filetools.permissions import Notice
-    from filetools.stores import Store
-    from filetools.tools import registry
-    from filetools.watch import Excluded
-    from filetools.watch.exclusion import is_left_out_below
-else:
-    deferred_imports(
-        globals(),
-        {
-            "filetools.app.notices": "event_of",
-            "filetools.facade": "keep_aside",
-            "filetools.tools": "registry",
-            "filetools.watch.exclusion": "is_left_out_below",
-        },
-    )
+from filetools.stores.local import LocalStore
+from filetools.stores.store import Store
+from filetools.sync.manager import AttachedMirror, SyncManager
+from filetools.sync.recovery import Recovery
+from filetools.tools import registry
+from filetools.versions.read_tracker import ReadTracker
+from filetools.watch.bell import Bell
+from filetools.watch.exclusion import Excluded, is_left_out_below
 
 _log = logging.getLogger(__name__)
 

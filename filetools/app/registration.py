@@ -12,7 +12,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Final
 
 from filetools.errors import FileToolsError
-from filetools.facade import FileToolsFacade
+from filetools.facade.facade import FileToolsFacade
 
 if TYPE_CHECKING:
     from filetools.project.registry import Registry

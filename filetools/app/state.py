@@ -25,7 +25,7 @@ from filetools.errors import (
     StorageFailedError,
     WorkspaceGoneError,
 )
-from filetools.journal import sync_directory
+from filetools.journal.blobs import sync_directory
 from filetools.settings import STATE_DIRECTORY
 
 _JOURNAL: Final = "journal.db"

@@ -14,10 +14,11 @@ from filelock import lock_descriptor
 
 from filetools.app.mirror_list import presence
 from filetools.app.mirrors import home_of, place_of
-from filetools.journal import MirrorRow
+from filetools.journal.changes import MirrorRow
 from filetools.paths.patterns import compile_patterns
 from filetools.settings import STATE_DIRECTORY, Settings
-from filetools.stores import Capabilities, examine_folder, left_behind
+from filetools.stores.capabilities import Capabilities
+from filetools.stores.examination import examine_folder, left_behind
 
 CheckState = Literal["ok", "note", "warning"]
 MOST_FOLDERS: Final = 500_000

@@ -5,17 +5,12 @@ from __future__ import annotations
 import asyncio
 import sys
 import threading
-from typing import TYPE_CHECKING, TextIO
+from typing import TextIO
+
+from rich import text as rich_text
 
 from filetools.cli.terminal import STDERR, printable
-from filetools.deferred import deferred_imports
-
-if TYPE_CHECKING:
-    from rich import text as rich_text
-
-    from filetools.app import ApprovalAnswer, ApprovalRequest
-else:
-    deferred_imports(globals(), {"rich": "text as rich_text"})
+from filetools.permissions.requests import ApprovalAnswer, ApprovalRequest
 
 
 def open_terminal() -> TextIO | None:

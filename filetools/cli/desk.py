@@ -17,11 +17,13 @@ from filetools.cli.terminal import STDERR, print_error, print_json, print_note, 
 from filetools.cli.words import hint_of
 from filetools.cli.workplace import Workplace, find_workplace, refuse_file
 from filetools.errors import DirectoryNotFoundError, FileToolsError, PathNotFoundError
-from filetools.models import STATE_DIRECTORY, Actor, Durability
+from filetools.models.records import Actor
+from filetools.models.words import STATE_DIRECTORY, Durability
 
 if TYPE_CHECKING:  # a shell that completes a word has no time for them
-    from filetools.app import FileToolsFacade, Opening
-    from filetools.models import Result
+    from filetools.app.opening import Opening
+    from filetools.facade.facade import FileToolsFacade
+    from filetools.models.result import Result
     from filetools.settings import Settings
 
 R = TypeVar("R", bound="Result | Mapping[str, Any]")
@@ -127,7 +129,7 @@ class Desk:
     @property
     def lacks_state(self) -> bool:
         """Whether the root has no state yet: then it has no history either, and `read` makes none."""
-        from filetools.app import lacks_state
+        from filetools.app.state import lacks_state
 
         return self.options.mirror is None and lacks_state(self.workplace.root, self.options.state_dir)
 
@@ -229,7 +231,7 @@ class Desk:
             raise typer.Exit(self._exit_code)
 
     def _opening(self, *, watch: bool = False, create: bool = True) -> Opening:
-        from filetools.app import open_workspace
+        from filetools.app.opening import open_workspace
 
         settings, sources = self.settings()
         if not watch and sources["watch"] == "default":

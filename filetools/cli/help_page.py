@@ -6,19 +6,13 @@ import textwrap
 from collections.abc import Iterable
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
+from rich import text as rich_text
 from typer.core import TyperArgument, TyperCommand, TyperGroup, TyperOption
 
 from filetools.cli.terminal import STDOUT, line_width, print_beside
-from filetools.deferred import deferred_imports
-
-if TYPE_CHECKING:
-    from rich import text as rich_text
-
-    from filetools.cli.workplace import is_readable
-else:
-    deferred_imports(globals(), {"filetools.cli.workplace": "is_readable", "rich": "text as rich_text"})
+from filetools.cli.workplace import is_readable
 
 WIDEST_NAME: Final = 26
 _OPTIONS: Final = "Options"

@@ -13,7 +13,7 @@ from rich.text import Text
 from filetools.cli.terminal import STDOUT, print_line, printable, printable_line
 
 if TYPE_CHECKING:
-    from filetools.models import GrepMatch, GrepResult
+    from filetools.models.searching import GrepMatch, GrepResult
 
 _MATCH_STYLE: Final = "bold red"
 _PROBES: Final = ("", "a ")

@@ -5,20 +5,15 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
+
+from rich import text as rich_text
 
 from filetools.cli.terminal import print_note, printable
-from filetools.deferred import deferred_imports
 from filetools.errors import FileToolsError
-from filetools.models import Operation
-
-if TYPE_CHECKING:
-    from rich import text as rich_text
-
-    from filetools.app import FileToolsFacade
-    from filetools.models import ActorKind, ChangeRecord
-else:
-    deferred_imports(globals(), {"rich": "text as rich_text"})
+from filetools.facade.facade import FileToolsFacade
+from filetools.models.records import ChangeRecord, Operation
+from filetools.models.words import ActorKind
 
 _VERBS: Final = {
     Operation.FOUND: "found",

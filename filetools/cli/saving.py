@@ -16,8 +16,8 @@ from filetools.cli.workplace import root_above
 from filetools.errors import FileToolsError
 
 if TYPE_CHECKING:
-    from filetools.app import FileToolsFacade
-    from filetools.models import WriteResult
+    from filetools.facade.facade import FileToolsFacade
+    from filetools.models.files import WriteResult
 
 
 def save(content: IO[bytes], output: str, *, actor: str | None) -> None:

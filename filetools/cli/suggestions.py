@@ -16,10 +16,10 @@ import typer
 from filetools.cli.desk import Desk, SharedOptions
 from filetools.cli.records import moment, verb_of
 from filetools.errors import FileToolsError
-from filetools.models import Operation
+from filetools.models.records import Operation
 
 if TYPE_CHECKING:
-    from filetools.app import FileToolsFacade
+    from filetools.facade.facade import FileToolsFacade
 
 Suggested = list[tuple[str, str]]
 """Words, each with what it stands for."""
@@ -128,7 +128,7 @@ def sessions(ctx: typer.Context, incomplete: str) -> Suggested:
 
 def tool_names(incomplete: str) -> Suggested:
     """Return the tools that can be called."""
-    from filetools.tools import FILE_TOOLS  # they are many, and only this needs them
+    from filetools.tools.registry import FILE_TOOLS  # they are many, and only this needs them
 
     return _fitting([(tool.name, tool.group) for tool in FILE_TOOLS], incomplete)
 

@@ -10,20 +10,15 @@ import sys
 import textwrap
 from collections.abc import Iterable, Mapping
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Final, Literal, NoReturn
+from typing import Any, Final, Literal, NoReturn
 
+from rich import table as rich_table
+from rich import text as rich_text
+from rich.console import Console
+
+import filetools.settings as settings
 from filetools.cli.words import envelope_of, hint_of, sentence_of
-from filetools.deferred import deferred_imports
 from filetools.errors import FileToolsError
-
-if TYPE_CHECKING:
-    from rich import table as rich_table
-    from rich import text as rich_text
-    from rich.console import Console
-
-    from filetools import settings
-else:
-    deferred_imports(globals(), {"filetools": "settings", "rich": "table as rich_table, text as rich_text"})
 
 LONGEST_LINE: Final = 100
 LEAST_COLUMN: Final = 20

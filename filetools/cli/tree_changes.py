@@ -12,8 +12,8 @@ from filetools.cli.terminal import printable
 from filetools.errors import InvalidArgumentError
 
 if TYPE_CHECKING:
-    from filetools.app import FileToolsFacade
-    from filetools.models import TreeChange, TreeDiffResult
+    from filetools.facade.facade import FileToolsFacade
+    from filetools.models.tree_diff import TreeChange, TreeDiffResult
 
 MOST_LISTED: Final = 20
 """Changes that are listed where a summary is asked for."""

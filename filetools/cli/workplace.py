@@ -10,7 +10,7 @@ from itertools import takewhile
 from pathlib import Path
 
 from filetools.errors import AbsolutePathError, InvalidArgumentError, PathTraversalError, WorkspaceGoneError
-from filetools.models import STATE_DIRECTORY
+from filetools.models.words import STATE_DIRECTORY
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -22,7 +22,7 @@ from filetools.content.matching import lines_at, matches_of
 from filetools.content.normalizing import meant_by
 from filetools.content.text_edits import TextEdit, apply_text_edits, composed, splice
 from filetools.errors import EditAmbiguousError, EditNotFoundError, FileToolsError, InvalidArgumentError
-from filetools.models import Newline
+from filetools.models.words import Newline
 
 E = TypeVar("E", bound=FileToolsError)
 MOST_REFUSALS: Final = 5

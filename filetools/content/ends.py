@@ -9,7 +9,7 @@ from typing import Final
 
 from filetools.content.alignment import MAX_COST, differences
 from filetools.content.lines import tally
-from filetools.models import Newline
+from filetools.models.words import Newline
 
 _END_OF: Final[dict[Newline, str]] = {"lf": "\n", "crlf": "\r\n", "cr": "\r"}
 

@@ -12,7 +12,7 @@ from filetools.content.lines import tally
 from filetools.content.media import text_mime_type
 from filetools.content.signatures import signature_of
 from filetools.content.version import version_of
-from filetools.models import Newline
+from filetools.models.words import Newline
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import io
 
-from filetools.models import Newline
+from filetools.models.words import Newline
 
 
 def newline_of(text: str) -> Newline:

@@ -10,7 +10,7 @@ from filetools.content.formats import TextFormat, decode, encode
 from filetools.content.lines import tally
 from filetools.content.offsets import ByteSpan, byte_spans, even_size, is_exact
 from filetools.errors import EncodingError
-from filetools.models import Newline
+from filetools.models.words import Newline
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 
-from filetools.models import VERSION_PREFIX
+from filetools.models.words import VERSION_PREFIX
 
 
 def version_of(content: bytes) -> str:

@@ -14,7 +14,7 @@ from filetools.content.lines import newline_of
 from filetools.content.text_edits import TextEdit, in_utf16, utf16_units
 from filetools.content.utf16 import behind_the_end, in_characters, ordered
 from filetools.errors import InvalidArgumentError
-from filetools.models import Newline
+from filetools.models.words import Newline
 
 
 def wire_text(text: str) -> str:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 from xml.sax.saxutils import escape
 
-from filetools.content import OutOfRangeError, PagedText, TextWindow, WindowMode
+from filetools.content.paging import OutOfRangeError, PagedText, TextWindow, WindowMode
 from filetools.descriptors.frames import Frame
 from filetools.descriptors.memory import MemoryTable, MemoryTexts, Texts
 from filetools.descriptors.references import find_references
@@ -18,8 +18,8 @@ from filetools.errors import (
     InvalidPageError,
     InvalidRangeError,
 )
-from filetools.journal import Table, TableRow
-from filetools.models import VERSION_PREFIX
+from filetools.journal.table import Table, TableRow
+from filetools.models.words import VERSION_PREFIX
 from filetools.settings import DescriptorSettings
 
 PREVIEW_SHARE: Final = 20

@@ -9,9 +9,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Protocol
 
-from filetools.content import version_of
+from filetools.content.version import version_of
 from filetools.errors import VersionGoneError
-from filetools.journal import TableRow
+from filetools.journal.table import TableRow
 
 
 class Contents(Protocol):

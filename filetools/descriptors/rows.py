@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Final, Literal
 
-from filetools.content import PagedText
+from filetools.content.paging import PagedText
 from filetools.descriptors.memory import Texts
 from filetools.errors import (
     DescriptorError,
@@ -22,7 +22,7 @@ from filetools.errors import (
     FileToolsError,
     VersionGoneError,
 )
-from filetools.journal import Table, TableRow
+from filetools.journal.table import Table, TableRow
 
 Source = Literal["tool_result", "user_input", "reference", "extraction", "file"]
 MOST_TEXTS: Final = 8

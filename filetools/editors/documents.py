@@ -11,39 +11,21 @@ import secrets
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from filetools.deferred import deferred_imports
+from filetools.content.diff import minimal_edits
+from filetools.content.formats import TextFormat
+from filetools.content.text_edits import TextEdit, apply_text_edits, composed
+from filetools.content.transforming import transform
+from filetools.content.wire import from_wire, to_wire, wire_text
 from filetools.editors.known_documents import KnownDocuments
 from filetools.editors.open_text import OpenText, OpenTexts
+from filetools.editors.units import as_units, edits_as_units, edits_from_units, from_units
 from filetools.errors import BufferClosedError, ChangedMeanwhileError, InvalidArgumentError, ResyncRequiredError
-from filetools.journal import DocumentEdit, Handle, NewDocument
-from filetools.models import SYSTEM, Actor
-
-if TYPE_CHECKING:
-    from filetools.content import (
-        TextEdit,
-        TextFormat,
-        apply_text_edits,
-        composed,
-        from_wire,
-        minimal_edits,
-        to_wire,
-        transform,
-        wire_text,
-    )
-    from filetools.editors.units import as_units, edits_as_units, edits_from_units, from_units
-    from filetools.journal import Document, DocumentChange, EditReason, Journal
-else:
-    deferred_imports(
-        globals(),
-        {
-            "filetools.content": "TextEdit, apply_text_edits, composed, from_wire, minimal_edits, to_wire, "
-            "transform, wire_text",
-            "filetools.editors.units": "as_units, edits_as_units, edits_from_units, from_units",
-            "filetools.journal": "DocumentChange",
-        },
-    )
+from filetools.journal.document_rows import Document, DocumentChange, EditReason
+from filetools.journal.documents import DocumentEdit, Handle, NewDocument
+from filetools.journal.journal import Journal
+from filetools.models.records import SYSTEM, Actor
 
 LEASE_SECONDS: Final = 60.0
 """How long a handle lives without a message of its editor."""

@@ -9,11 +9,11 @@ from functools import partial
 from types import MappingProxyType
 from typing import Final
 
-from filetools.content import minimal_edits
+from filetools.content.diff import minimal_edits
 from filetools.content.text_edits import in_utf16
 from filetools.editors.shown import Selection, ShownDocument
 from filetools.errors import InvalidArgumentError
-from filetools.events import (
+from filetools.events.buffers import (
     BufferAbandoned,
     BufferBehind,
     BufferChanged,
@@ -22,13 +22,13 @@ from filetools.events import (
     BufferMoved,
     BufferOpened,
     BufferSaved,
-    Event,
-    EventBus,
-    Resync,
-    Subscription,
 )
-from filetools.models import Actor, BufferResult
-from filetools.paths import AnyPath, plain_path
+from filetools.events.bus import EventBus
+from filetools.events.subscriptions import Subscription
+from filetools.events.types import Event, Resync
+from filetools.models.buffers import BufferResult
+from filetools.models.records import Actor
+from filetools.paths.lexical import AnyPath, plain_path
 
 KEPT_CHANGES: Final = 32
 """Changes kept of a document that waits for its text; if more come meanwhile, it asks again."""

@@ -3,14 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
-from typing import TYPE_CHECKING
 
-from filetools.deferred import deferred_imports
-
-if TYPE_CHECKING:
-    from filetools.journal import Document
-else:
-    deferred_imports(globals(), {"filetools.journal": "Document"})
+from filetools.journal.document_rows import Document
 
 
 class KnownDocuments:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from filetools.editors.tree_nodes import Node, Nodes, is_within, parent_of
-from filetools.events import (
+from filetools.events.types import (
     DirectoryCreated,
     DirectoryDeleted,
     DirectoryRenamed,
@@ -14,7 +14,7 @@ from filetools.events import (
     FileRenamed,
     TreeEvent,
 )
-from filetools.models import EntryType
+from filetools.models.words import EntryType
 from filetools.paths.patterns import compile_patterns
 
 

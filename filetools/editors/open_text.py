@@ -5,18 +5,17 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from filetools.content import version_of
-from filetools.deferred import deferred_imports
+from filetools.content.diff import minimal_edits
+from filetools.content.formats import decode, encode
+from filetools.content.offsets import is_exact
+from filetools.content.text_edits import splice
+from filetools.content.version import version_of
 from filetools.errors import EncodingError, VersionGoneError
-from filetools.journal import HeadMovedError
-
-if TYPE_CHECKING:
-    from filetools.content import decode, encode, is_exact, minimal_edits, splice
-    from filetools.journal import Document, Journal
-else:
-    deferred_imports(globals(), {"filetools.content": "decode, encode, is_exact, minimal_edits, splice"})
+from filetools.journal.changes import HeadMovedError
+from filetools.journal.document_rows import Document
+from filetools.journal.journal import Journal
 
 MOST_TEXTS: Final = 64
 """Documents whose text and bytes are kept in memory."""

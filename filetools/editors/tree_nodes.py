@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from filetools.models import EntryType
+from filetools.models.words import EntryType
 
 
 @dataclass(slots=True)

@@ -10,9 +10,12 @@ from filetools.editors.arrivals import Arrivals
 from filetools.editors.known_tree import KnownTree, paths_of
 from filetools.editors.tree_nodes import is_within, parent_of
 from filetools.errors import DirectoryNotFoundError, InvalidArgumentError, PathNotDirectoryError
-from filetools.events import Event, EventBus, Resync, Subscription, TreeEvent
-from filetools.models import EntryType, ListResult
-from filetools.paths import AnyPath, plain_path
+from filetools.events.bus import EventBus
+from filetools.events.subscriptions import Subscription
+from filetools.events.types import Event, Resync, TreeEvent
+from filetools.models.listing import ListResult
+from filetools.models.words import EntryType
+from filetools.paths.lexical import AnyPath, plain_path
 from filetools.settings import DEFAULT_EXCLUDES
 
 FOLLOWED: Final = (

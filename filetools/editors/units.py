@@ -6,7 +6,7 @@ import array
 import sys
 from collections.abc import Iterable
 
-from filetools.content import TextEdit
+from filetools.content.text_edits import TextEdit
 
 
 def as_units(text: str) -> str:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 from filetools.events.types import Event
-from filetools.models import Preset
+from filetools.models.words import Preset
 
 SyncDirection = Literal["to_mirror", "to_local", "both"]
 PauseReason = Literal["user", "error", "permission"]

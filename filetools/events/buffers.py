@@ -8,9 +8,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal
 
-from filetools.content import TextEdit
+from filetools.content.text_edits import TextEdit
 from filetools.events.types import Event
-from filetools.models import Actor, ActorKind
+from filetools.models.records import Actor
+from filetools.models.words import ActorKind
 
 ChangeReason = Literal["typed", "merged", "disk", "undo", "saved"]
 

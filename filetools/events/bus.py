@@ -7,11 +7,10 @@ import logging
 import threading
 from collections.abc import Awaitable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from pyee.base import EventEmitter
 
-from filetools.deferred import deferred_imports
 from filetools.errors import InternalError, InvalidArgumentError
 from filetools.events.listeners import (
     BATCH_LIMIT_FACTOR,
@@ -23,12 +22,8 @@ from filetools.events.listeners import (
     is_async,
 )
 from filetools.events.queries import Responder, Responders
-
-if TYPE_CHECKING:
-    from filetools.events.subscriptions import Route, Subscription, checked_pattern
-    from filetools.events.types import Event
-else:
-    deferred_imports(globals(), {"filetools.events.subscriptions": "Route, checked_pattern"})
+from filetools.events.subscriptions import Route, Subscription, checked_pattern
+from filetools.events.types import Event
 
 logger = logging.getLogger(__name__)
 

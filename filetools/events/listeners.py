@@ -10,14 +10,9 @@ import logging
 from collections import deque
 from collections.abc import Awaitable, Callable, Iterable
 from inspect import isawaitable, iscoroutinefunction
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
-from filetools.deferred import deferred_imports
-
-if TYPE_CHECKING:
-    from filetools.events.types import Event, Resync
-else:
-    deferred_imports(globals(), {"filetools.events.types": "Resync"})
+from filetools.events.types import Event, Resync
 
 logger = logging.getLogger(__name__)
 

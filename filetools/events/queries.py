@@ -4,15 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from inspect import isawaitable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from filetools.deferred import deferred_imports
 from filetools.events.listeners import Tally
-
-if TYPE_CHECKING:
-    from filetools.events.subscriptions import Subscription
-else:
-    deferred_imports(globals(), {"filetools.events.subscriptions": "Subscription"})
+from filetools.events.subscriptions import Subscription
 
 Responder = Callable[[Any], Any | Awaitable[Any]]
 """Receives the payload of a query and returns an answer or None; plain or async."""

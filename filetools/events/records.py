@@ -16,7 +16,7 @@ from filetools.events.types import (
     FileModified,
     FileRenamed,
 )
-from filetools.models import WITHOUT_BYTES, ChangeRecord, Operation, RecordState
+from filetools.models.records import WITHOUT_BYTES, ChangeRecord, Operation, RecordState
 
 _UNTOLD: Final = (Operation.FOUND, *WITHOUT_BYTES)
 

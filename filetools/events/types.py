@@ -9,7 +9,8 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, fields
 from typing import Any, ClassVar, Final
 
-from filetools.models import Actor, ActorKind
+from filetools.models.records import Actor
+from filetools.models.words import ActorKind
 
 ContentLoader = Callable[[], Awaitable[str | None]]
 

@@ -4,26 +4,21 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from filetools.content import (
-    BytesOutcome,
-    EditOutcome,
-    TextFormat,
-    decode,
-    describe,
-    encode,
-    minimal_edits,
-    structured_patch,
-    version_of,
-)
+from filetools.content.diff import minimal_edits, structured_patch
+from filetools.content.edits import BytesOutcome, EditOutcome
+from filetools.content.facts import describe
+from filetools.content.formats import TextFormat, decode, encode
+from filetools.content.version import version_of
 from filetools.errors import FileTooLargeError, VersionMismatchError
 from filetools.facade.editing import TextChange
 from filetools.facade.look import Look
 from filetools.facade.parts import Parts
 from filetools.facade.requests import WriteRequest
-from filetools.facade.steps import Decision, Sent, unsaved_text
+from filetools.facade.steps.decision import Decision, Sent
+from filetools.facade.steps.unsaved import unsaved_text
 from filetools.facade.writing import DecideWrite, decide_write, encoded
-from filetools.models import Actor
-from filetools.permissions import Permit
+from filetools.models.records import Actor
+from filetools.permissions.gatekeeper import Permit
 
 
 def whole_text(request: WriteRequest, _parts: Parts, _old_text: str | None) -> str | None:

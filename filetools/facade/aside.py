@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from filetools.content import version_of
-from filetools.journal import Change, Journal
-from filetools.models import EXTERNAL, Operation
-from filetools.paths import WorkspacePath
+from filetools.content.version import version_of
+from filetools.journal.changes import Change
+from filetools.journal.journal import Journal
+from filetools.models.records import EXTERNAL, Operation
+from filetools.paths.workspace_path import WorkspacePath
 
 
 def keep_aside(journal: Journal, key: Callable[[WorkspacePath], str], path: WorkspacePath, content: bytes) -> None:

@@ -12,11 +12,13 @@ from filetools.facade.outcomes import delete_result, write_result
 from filetools.facade.preconditions import permit_removal, record_steps
 from filetools.facade.requests import MOST_FILES, WriteRequest
 from filetools.facade.runner import Runner
-from filetools.facade.steps import PutFile, RemoveFile
+from filetools.facade.steps.put import PutFile
+from filetools.facade.steps.remove import RemoveFile
 from filetools.facade.way import Beat
 from filetools.facade.writing import decide_write, put_step
-from filetools.models import Actor, BatchResult, ReadBatchResult, ReadItem, ReadResult
-from filetools.paths import AnyPath, plain_path
+from filetools.models.files import BatchResult, ReadBatchResult, ReadItem, ReadResult
+from filetools.models.records import Actor
+from filetools.paths.lexical import AnyPath, plain_path
 
 _WRITE_FIELDS = frozenset(
     {"path", "content", "expected_version", "encoding", "newline", "create_parents", "on_stale", "require_read"}

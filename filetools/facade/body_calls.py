@@ -5,30 +5,16 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from functools import partial
-from typing import TYPE_CHECKING
 
-from filetools.deferred import deferred_imports
+from filetools.events.types import FileRead
+from filetools.facade import file_patches, opened_file, uploads
+from filetools.facade.opened_file import OpenedFile
+from filetools.facade.requests import WriteRequest
+from filetools.facade.uploads import Upload
 from filetools.facade.write_calls import WriteCalls
-from filetools.paths import AnyPath
-
-if TYPE_CHECKING:
-    from filetools.events import FileRead
-    from filetools.facade import file_patches, opened_file, uploads
-    from filetools.facade.opened_file import OpenedFile
-    from filetools.facade.requests import WriteRequest
-    from filetools.facade.uploads import Upload
-    from filetools.facade.writing import decide_replace
-    from filetools.models import EditResult, WriteResult
-else:
-    deferred_imports(
-        globals(),
-        {
-            "filetools.events": "FileRead",
-            "filetools.facade": "file_patches, opened_file, uploads",
-            "filetools.facade.requests": "WriteRequest",
-            "filetools.facade.writing": "decide_replace",
-        },
-    )
+from filetools.facade.writing import decide_replace
+from filetools.models.files import EditResult, WriteResult
+from filetools.paths.lexical import AnyPath
 
 
 class BodyCalls(WriteCalls):

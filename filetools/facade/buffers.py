@@ -7,9 +7,12 @@ from contextlib import AsyncExitStack, suppress
 from functools import partial
 from typing import Any
 
-from filetools import events
-from filetools.content import TextEdit, newline_of, wire_text
-from filetools.editors import Changed, OpenText
+import filetools.events as events
+from filetools.content.lines import newline_of
+from filetools.content.text_edits import TextEdit
+from filetools.content.wire import wire_text
+from filetools.editors.documents import Changed
+from filetools.editors.open_text import OpenText
 from filetools.errors import BufferClosedError, ChangedMeanwhileError, FileToolsError, InvalidArgumentError
 from filetools.facade.document_news import DocumentNews
 from filetools.facade.following import follow_disk
@@ -17,11 +20,15 @@ from filetools.facade.outcomes import write_result
 from filetools.facade.preconditions import record_steps
 from filetools.facade.runner import Runner
 from filetools.facade.saving import MOST_TRIES, Save, keep_and_close, text_to_open
-from filetools.facade.steps import PutFile
+from filetools.facade.steps.put import PutFile
 from filetools.facade.way import Outcome
-from filetools.journal import Document, IndexRow
-from filetools.models import Actor, BufferChange, BufferClose, BufferResult, BufferSave, OnConflict
-from filetools.paths import AnyPath, WorkspacePath
+from filetools.journal.document_rows import Document
+from filetools.journal.tree_index import IndexRow
+from filetools.models.buffers import BufferChange, BufferClose, BufferResult, BufferSave
+from filetools.models.records import Actor
+from filetools.models.words import OnConflict
+from filetools.paths.lexical import AnyPath
+from filetools.paths.workspace_path import WorkspacePath
 
 Authorise = Callable[..., Awaitable[Any]]
 

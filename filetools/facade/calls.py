@@ -6,30 +6,20 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
-from filetools.deferred import deferred_imports
 from filetools.errors import ApprovalDeniedError, ChangedMeanwhileError
-from filetools.events import EventBus
+from filetools.events.bus import EventBus
 from filetools.facade.feed import Feed
+from filetools.facade.proposals import Act, Preview, Taken, conflict_proposal
 from filetools.facade.runner import Runner
-from filetools.models import OnConflict
-from filetools.paths import WorkspacePath
-from filetools.permissions import Case, Permit
+from filetools.models.records import Actor
+from filetools.models.words import OnConflict
+from filetools.paths.workspace_path import WorkspacePath
+from filetools.permissions.gatekeeper import Permit
+from filetools.permissions.requests import ApprovalDecision
+from filetools.permissions.tickets import Case
 from filetools.settings import Settings
-
-if TYPE_CHECKING:
-    from filetools.facade.proposals import Act, Preview, Taken, conflict_proposal
-    from filetools.models import Actor
-    from filetools.permissions import ApprovalDecision
-else:
-    deferred_imports(
-        globals(),
-        {
-            "filetools.facade.proposals": "Act, conflict_proposal",
-            "filetools.permissions": "ApprovalDecision",
-        },
-    )
 
 MOST_QUESTIONS: Final = 3
 """How often a person is asked about one call whose files keep changing meanwhile."""

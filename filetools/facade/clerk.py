@@ -14,43 +14,30 @@ from contextlib import suppress
 from dataclasses import replace
 from functools import cache, lru_cache, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from filelock import lock_descriptor
 
-from filetools import events
-from filetools.deferred import deferred_imports
+import filetools.events as events
 from filetools.errors import FileToolsError, StateDamagedError, WorkspaceGoneError
 from filetools.facade.feed import Feed
 from filetools.facade.foreign import ForeignRecorder
 from filetools.facade.hint_queue import HintQueue
 from filetools.facade.limbo import sweep
 from filetools.facade.others import OthersChanges
+from filetools.facade.rescan import rescan
 from filetools.facade.runner import Runner
+from filetools.facade.saving import sweep_handles
 from filetools.facade.session_checkpoints import SessionCheckpoints
 from filetools.facade.syncer import sync_files
 from filetools.facade.told import Told
+from filetools.facade.trash import tidy_trash
+from filetools.facade.tree_look import TreeLooker
+from filetools.models.records import ChangeRecord
 from filetools.paths.patterns import ExcludeRules, compile_patterns
-from filetools.sync import recover
-
-if TYPE_CHECKING:
-    from filetools.facade.rescan import rescan
-    from filetools.facade.saving import sweep_handles
-    from filetools.facade.trash import tidy_trash
-    from filetools.facade.tree_look import TreeLooker
-    from filetools.models import ChangeRecord
-    from filetools.watch import Bell, watcher
-else:
-    deferred_imports(
-        globals(),
-        {
-            "filetools.facade.rescan": "rescan",
-            "filetools.facade.saving": "sweep_handles",
-            "filetools.facade.trash": "tidy_trash",
-            "filetools.facade.tree_look": "TreeLooker",
-            "filetools.watch": "watcher",
-        },
-    )
+from filetools.sync.recovery import recover
+from filetools.watch import watcher
+from filetools.watch.bell import Bell
 
 FLUSH_SECONDS: Final = 0.003
 """Pause after a change before its mark is written on its own; a following commit takes it along."""

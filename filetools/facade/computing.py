@@ -5,24 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
-from filetools.content import (
-    BytesOutcome,
-    EditOutcome,
-    TextEdit,
-    TextFormat,
-    apply_text_edits,
-    decode,
-    spliced,
-    text_of,
-)
+from filetools.content.edits import BytesOutcome, EditOutcome, spliced
+from filetools.content.facts import text_of
+from filetools.content.formats import TextFormat, decode
+from filetools.content.text_edits import TextEdit, apply_text_edits
 from filetools.facade.editing import TextChange
 from filetools.facade.look import Look
 from filetools.facade.parts import Parts
 from filetools.facade.preconditions import known_text, require_seen
 from filetools.facade.requests import WriteRequest
-from filetools.facade.steps import Decision
-from filetools.models import Actor
-from filetools.paths import WorkspacePath
+from filetools.facade.steps.decision import Decision
+from filetools.models.records import Actor
+from filetools.paths.workspace_path import WorkspacePath
 
 Compute: TypeAlias = Callable[[str, str | None], Sequence[TextEdit]]
 """Gets the text that stands there, and the one that its actor knows, if others have changed it since; returns

@@ -5,32 +5,19 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
-from filetools.deferred import deferred_imports
 from filetools.errors import ChangedMeanwhileError
+from filetools.facade.aside import keep_aside
 from filetools.facade.calls import MOST_QUESTIONS, Calls
-from filetools.models import OnConflict
-from filetools.paths import WorkspacePath
-
-if TYPE_CHECKING:
-    from filetools.facade.aside import keep_aside
-    from filetools.facade.preconditions import record_steps
-    from filetools.facade.requests import AskedAbout, Settled, WriteRequest
-    from filetools.facade.steps import PutFile, unsaved
-    from filetools.facade.way import Outcome
-    from filetools.facade.writing import DecideWrite, put_step
-else:
-    deferred_imports(
-        globals(),
-        {
-            "filetools.facade.aside": "keep_aside",
-            "filetools.facade.preconditions": "record_steps",
-            "filetools.facade.requests": "AskedAbout, Settled",
-            "filetools.facade.steps": "unsaved",
-            "filetools.facade.writing": "put_step",
-        },
-    )
+from filetools.facade.preconditions import record_steps
+from filetools.facade.requests import AskedAbout, Settled, WriteRequest
+from filetools.facade.steps import unsaved
+from filetools.facade.steps.put import PutFile
+from filetools.facade.way import Outcome
+from filetools.facade.writing import DecideWrite, put_step
+from filetools.models.words import OnConflict
+from filetools.paths.workspace_path import WorkspacePath
 
 IS_DIRTY: Final = "editor:is_dirty"
 """Query that an editor answers which does not open documents here: {path}, true or {text} if it has unsaved changes."""

@@ -10,10 +10,12 @@ from typing import Final
 from filetools.errors import FileToolsError
 from filetools.facade.look import STILL_SECONDS
 from filetools.facade.parts import Parts
-from filetools.journal import Change, Looked, Selection
-from filetools.models import Operation
-from filetools.paths import WorkspacePath
-from filetools.stores import FileStat
+from filetools.journal.changes import Change
+from filetools.journal.history import Selection
+from filetools.journal.tree_index import Looked
+from filetools.models.records import Operation
+from filetools.paths.workspace_path import WorkspacePath
+from filetools.stores.store import FileStat
 
 NOTHING_KNOWN: Final[Mapping[str, FileStat | None]] = {}
 

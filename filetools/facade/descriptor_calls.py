@@ -10,7 +10,7 @@ from typing import TypeVar
 from filetools.descriptors import Descriptors, JournalTexts
 from filetools.facade.parts import Parts
 from filetools.facade.worker_pool import WorkerPool
-from filetools.models import Actor
+from filetools.models.records import Actor
 
 T = TypeVar("T")
 

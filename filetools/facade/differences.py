@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from filetools.content import inspect, unified_diff, version_of
+from filetools.content.diff import unified_diff
+from filetools.content.facts import inspect
+from filetools.content.version import version_of
 from filetools.errors import InvalidArgumentError
 from filetools.facade.expected import full_version
 from filetools.facade.parts import Parts
-from filetools.models import WITHOUT_BYTES, DiffResult
-from filetools.paths import WorkspacePath
+from filetools.models.files import DiffResult
+from filetools.models.records import WITHOUT_BYTES
+from filetools.paths.workspace_path import WorkspacePath
 
 
 def diff_result(parts: Parts, path: WorkspacePath, old: str | None, new: str | None) -> DiffResult:

@@ -7,22 +7,17 @@ import logging
 from collections import deque
 from collections.abc import Iterator, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from filetools import events
-from filetools.deferred import deferred_imports
+import filetools.events as events
+from filetools.editors.units import edits_from_units
 from filetools.errors import FileToolsError
+from filetools.events.types import Event
+from filetools.facade.following import follow_disk
 from filetools.facade.parts import Parts
-from filetools.journal import DocumentEdit
-from filetools.models import SYSTEM, Actor
-
-if TYPE_CHECKING:
-    from filetools.editors import edits_from_units
-    from filetools.events import Event
-    from filetools.facade.following import follow_disk
-    from filetools.journal import Document
-else:
-    deferred_imports(globals(), {"filetools.editors": "edits_from_units", "filetools.facade.following": "follow_disk"})
+from filetools.journal.document_rows import Document
+from filetools.journal.documents import DocumentEdit
+from filetools.models.records import SYSTEM, Actor
 
 _log = logging.getLogger(__name__)
 

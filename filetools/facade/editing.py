@@ -8,23 +8,14 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final
 
-from filetools.content import (
-    BytesOutcome,
-    ContentFacts,
-    Edit,
-    EditOutcome,
-    TextFormat,
-    apply_edits_to_bytes,
-    describe,
-    encode,
-    insert_lines_in_bytes,
-    merge_keeping,
-    minimal_edits,
-    patch_of_edits,
-    tally_after,
-    version_of,
-)
-from filetools.editors import OpenText
+from filetools.content.diff import minimal_edits, patch_of_edits
+from filetools.content.edits import BytesOutcome, Edit, EditOutcome, apply_edits_to_bytes, insert_lines_in_bytes
+from filetools.content.facts import ContentFacts, describe
+from filetools.content.formats import TextFormat, encode
+from filetools.content.merging import merge_keeping
+from filetools.content.text_edits import tally_after
+from filetools.content.version import version_of
+from filetools.editors.open_text import OpenText
 from filetools.errors import (
     EditConflictError,
     EditNotFoundError,
@@ -37,19 +28,15 @@ from filetools.facade.outcomes import number_of
 from filetools.facade.parts import Parts
 from filetools.facade.preconditions import require_version
 from filetools.facade.requests import Settled
-from filetools.facade.steps import (
-    Decision,
-    PutFile,
-    UnsavedQuestion,
-    disk_text,
-    overwritten,
-    put_beside,
-    unsaved_text,
-)
+from filetools.facade.steps.decision import Decision
+from filetools.facade.steps.put import PutFile
+from filetools.facade.steps.unsaved import UnsavedQuestion, disk_text, overwritten, put_beside, unsaved_text
 from filetools.facade.way import Outcome
 from filetools.facade.writing import require_file
-from filetools.models import Actor, EditResult, OnConflict
-from filetools.paths import WorkspacePath
+from filetools.models.files import EditResult
+from filetools.models.records import Actor
+from filetools.models.words import OnConflict
+from filetools.paths.workspace_path import WorkspacePath
 
 CONTEXT_LINES: Final = 3
 ApplyToBytes = Callable[[bytes, TextFormat], BytesOutcome]

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from filetools.content import ContentFacts, inspect
+from filetools.content.facts import ContentFacts, inspect
 from filetools.errors import EncodingError
 from filetools.facade.look import Look, content_of, facts_of
 from filetools.facade.parts import Parts
-from filetools.models import Actor
+from filetools.models.records import Actor
 
 
 def named_encoding(parts: Parts, key: str, actor: Actor) -> str | None:

@@ -8,8 +8,8 @@ from typing import Final
 from filetools.errors import InvalidArgumentError, VersionGoneError
 from filetools.facade.look import Look, stat_version
 from filetools.facade.parts import Parts
-from filetools.models import VERSION_PREFIX
-from filetools.paths import WorkspacePath
+from filetools.models.words import VERSION_PREFIX
+from filetools.paths.workspace_path import WorkspacePath
 
 SHORTEST_PREFIX: Final = 12
 """Hex digits that a shortened version must have."""

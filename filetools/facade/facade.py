@@ -7,47 +7,35 @@ from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Se
 from dataclasses import replace
 from functools import partial
 from os import PathLike, fspath
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
-from filetools.deferred import deferred_imports
-from filetools.events import Listener
+from filetools.events.listeners import Listener
+from filetools.events.subscriptions import Subscription, known_pattern
+from filetools.facade import descriptor_calls, information, project_calls, run_calls
 from filetools.facade.body_calls import BodyCalls
+from filetools.facade.buffers import Buffers
+from filetools.facade.descriptor_calls import DescriptorCalls
 from filetools.facade.feed import Feed, FeedPage
 from filetools.facade.history_calls import HistoryCalls
+from filetools.facade.latest import latest
+from filetools.facade.project_calls import ProjectCalls
 from filetools.facade.read_calls import ReadCalls
+from filetools.facade.run_calls import RunCalls
 from filetools.facade.runner import Runner
 from filetools.facade.search_calls import SearchCalls
+from filetools.facade.transactions import transaction
+from filetools.facade.transactions.transaction import Transaction
 from filetools.facade.tree_calls import TreeCalls
-from filetools.models import OnConflict
-from filetools.paths import AnyPath
-from filetools.permissions import Approver, Attendance
-
-if TYPE_CHECKING:
-    from filetools.events import Subscription, known_pattern
-    from filetools.facade import descriptor_calls, information, project_calls, run_calls
-    from filetools.facade.buffers import Buffers
-    from filetools.facade.descriptor_calls import DescriptorCalls
-    from filetools.facade.latest import latest
-    from filetools.facade.project_calls import ProjectCalls
-    from filetools.facade.run_calls import RunCalls
-    from filetools.facade.transactions import Transaction, transaction
-    from filetools.facade.watching import concerns, filtered, listed, wanted
-    from filetools.locks import LockInfo
-    from filetools.models import Actor, ChangedFile, ChangeRecord, LookResult, SyncResult
-    from filetools.permissions import ApprovalRequest
-else:
-    deferred_imports(
-        globals(),
-        {
-            "filetools.events": "known_pattern",
-            "filetools.facade": "descriptor_calls, project_calls, run_calls, information",
-            "filetools.facade.buffers": "Buffers",
-            "filetools.facade.latest": "latest",
-            "filetools.facade.transactions": "transaction",
-            "filetools.facade.watching": "concerns, filtered, listed, wanted",
-            "filetools.models": "LookResult",
-        },
-    )
+from filetools.facade.watching import concerns, filtered, listed, wanted
+from filetools.locks.holder import LockInfo
+from filetools.models.files import SyncResult
+from filetools.models.history import LookResult
+from filetools.models.records import Actor, ChangedFile, ChangeRecord
+from filetools.models.words import OnConflict
+from filetools.paths.lexical import AnyPath
+from filetools.permissions.audience import Attendance
+from filetools.permissions.requests import ApprovalRequest
+from filetools.permissions.tickets import Approver
 
 
 class ToolCaller(Protocol):

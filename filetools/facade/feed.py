@@ -12,8 +12,8 @@ from typing import Final
 from filetools.errors import InvalidArgumentError, WorkspaceGoneError
 from filetools.facade.parts import Parts
 from filetools.facade.worker_pool import CLOSED
-from filetools.models import ChangeRecord, Operation, RecordState
-from filetools.paths import WorkspacePath
+from filetools.models.records import ChangeRecord, Operation, RecordState
+from filetools.paths.workspace_path import WorkspacePath
 
 PAGE_RECORDS: Final = 1000
 _POSITION: Final = re.compile(r"([0-9a-f]{4,64}):([0-9]{1,18})")

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from filetools.content import BytesOutcome, TextFormat, apply_file_patch, parse_patch
+from filetools.content.edits import BytesOutcome
+from filetools.content.formats import TextFormat
+from filetools.content.patches import apply_file_patch, parse_patch
 from filetools.errors import InvalidArgumentError
 from filetools.facade.editing import TextChange
-from filetools.models import Actor
-from filetools.paths import WorkspacePath
+from filetools.models.records import Actor
+from filetools.paths.workspace_path import WorkspacePath
 
 
 def file_patch_change(path: WorkspacePath, diff: str, actor: Actor, *, expected_version: str | None) -> TextChange:

@@ -7,13 +7,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from filetools.content import inspect
+from filetools.content.facts import inspect
 from filetools.errors import FileTooLargeError, FileToolsError
 from filetools.facade.look import stat_version
 from filetools.facade.parts import Parts
-from filetools.paths import WorkspacePath, matches_protected
-from filetools.search import walk_tree
-from filetools.stores import FileStat
+from filetools.paths.protected import matches_protected
+from filetools.paths.workspace_path import WorkspacePath
+from filetools.search.walk import walk_tree
+from filetools.stores.store import FileStat
 
 LARGEST_HASHED_BYTES: Final = 1024 * 1024
 """Larger files are told apart by their inode and times."""

@@ -5,13 +5,16 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Final, Literal
 
-from filetools.content import inspect, merge, refined
-from filetools.editors import OpenText, changed
+from filetools.content.diff import refined
+from filetools.content.facts import inspect
+from filetools.content.merging import merge
+from filetools.editors.documents import changed
+from filetools.editors.open_text import OpenText
 from filetools.errors import VersionGoneError
 from filetools.facade.parts import Parts
-from filetools.facade.steps import replaced
-from filetools.journal import Document, DocumentChange
-from filetools.models import EXTERNAL, Actor
+from filetools.facade.steps.unsaved import replaced
+from filetools.journal.document_rows import Document, DocumentChange
+from filetools.models.records import EXTERNAL, Actor
 
 MOST_TRIES: Final = 20
 Followed = Literal["level", "behind", "closed"]

@@ -15,12 +15,12 @@ from filetools.errors import FileToolsError, LockTimeoutError, WorkspaceGoneErro
 from filetools.facade.foreign_looks import ForeignLooks
 from filetools.facade.others import nothing_precedes
 from filetools.facade.parts import Parts
-from filetools.journal import HeadMovedError
-from filetools.models import EXTERNAL, ChangeRecord
-from filetools.paths import WorkspacePath
+from filetools.journal.changes import HeadMovedError
+from filetools.models.records import EXTERNAL, ChangeRecord
+from filetools.paths.workspace_path import WorkspacePath
 
 if TYPE_CHECKING:
-    from filetools.watch import Hint
+    from filetools.watch.hints import Hint
 
 BATCH_PATHS: Final = 1000
 """Paths whose locks are taken together, so that a burst costs few commits."""

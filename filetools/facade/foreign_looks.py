@@ -10,9 +10,8 @@ import time
 from collections.abc import Iterator, Sequence, Set
 from contextlib import suppress
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from filetools.deferred import deferred_imports
 from filetools.errors import (
     FileBusyError,
     FileToolsError,
@@ -20,31 +19,19 @@ from filetools.errors import (
     PathIsDirectoryError,
     SymlinkNotAllowedError,
 )
+from filetools.facade.dating import dated
+from filetools.facade.foreign_records import folder, gone, learned, move
+from filetools.facade.look import Look, is_as_recorded, is_only_found, look, look_now
 from filetools.facade.parts import Parts
-from filetools.journal import Change, View
-from filetools.models import Operation
-from filetools.paths import WorkspacePath
+from filetools.facade.steps.foreign_folders import folder_deletion, folder_view
+from filetools.facade.steps.step import sync_names
+from filetools.journal.changes import Change, View
+from filetools.models.records import Operation
 from filetools.paths.ignore import IgnoreStack
-from filetools.search import IgnoreCache, stack_above
-
-if TYPE_CHECKING:
-    from filetools.facade.dating import dated
-    from filetools.facade.foreign_records import folder, gone, learned, move
-    from filetools.facade.look import Look, is_as_recorded, is_only_found, look, look_now
-    from filetools.facade.steps import folder_deletion, folder_view, sync_names
-    from filetools.stores import FileStat
-    from filetools.watch import Hint
-else:
-    deferred_imports(
-        globals(),
-        {
-            "filetools.facade.dating": "dated",
-            "filetools.facade.foreign_records": "folder, gone, learned, move",
-            "filetools.facade.look": "Look, is_as_recorded, is_only_found, look, look_now",
-            "filetools.facade.steps": "folder_deletion, folder_view, sync_names",
-            "filetools.watch": "Hint",
-        },
-    )
+from filetools.paths.workspace_path import WorkspacePath
+from filetools.search.ignores import IgnoreCache, stack_above
+from filetools.stores.store import FileStat
+from filetools.watch.hints import Hint
 
 WORK_SECONDS: Final = 0.05
 """How long a batch is looked at before it is committed as far as it has come: calls may wait for its locks."""

@@ -6,10 +6,10 @@ from dataclasses import replace
 
 from filetools.facade.look import Look
 from filetools.facade.parts import Parts
-from filetools.facade.steps import folder_view
-from filetools.journal import Change
-from filetools.models import Operation
-from filetools.paths import WorkspacePath
+from filetools.facade.steps.foreign_folders import folder_view
+from filetools.journal.changes import Change
+from filetools.models.records import Operation
+from filetools.paths.workspace_path import WorkspacePath
 
 
 def gone(parts: Parts, path: WorkspacePath) -> Change:

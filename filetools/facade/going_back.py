@@ -19,9 +19,11 @@ from filetools.facade.steps.put_back import MoveFolderBack, RemoveTree, RestoreF
 from filetools.facade.steps.texts import PutMode
 from filetools.facade.undoing import Phase, UndoPlan, make_plan
 from filetools.facade.way import Outcome
-from filetools.journal import History, RelationKind, Selection
-from filetools.models import Actor, ChangeRecord
-from filetools.paths import WorkspacePath
+from filetools.journal.changes import RelationKind
+from filetools.journal.history import Selection
+from filetools.journal.journal import History
+from filetools.models.records import Actor, ChangeRecord
+from filetools.paths.workspace_path import WorkspacePath
 
 _log = logging.getLogger(__name__)
 _REVERSE: Final[dict[RelationKind, RelationKind]] = {"undoes": "redoes", "redoes": "undoes"}

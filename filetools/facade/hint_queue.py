@@ -9,13 +9,13 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from filetools.facade.told import Told
-from filetools.paths import WorkspacePath
+from filetools.paths.workspace_path import WorkspacePath
 
 if TYPE_CHECKING:
     from filetools.facade.foreign import ForeignRecorder
     from filetools.facade.writers import Writers
-    from filetools.models import ChangeRecord
-    from filetools.watch import Hint
+    from filetools.models.records import ChangeRecord
+    from filetools.watch.hints import Hint
 
 HELD_SECONDS: Final = 0.025
 """How long hints at what filetools itself is writing wait for the end of the call, if it tells of nothing."""

@@ -4,34 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
-from filetools.deferred import deferred_imports
 from filetools.errors import ChangedMeanwhileError, FileToolsError, InvalidArgumentError
+from filetools.facade import differences, going_back, information, lines, restoring, run_calls, tree_diff, undoing
 from filetools.facade.calls import Calls
 from filetools.facade.feed import number_of
-from filetools.paths import ROOT, AnyPath
-
-if TYPE_CHECKING:
-    from filetools.facade import differences, going_back, information, lines, restoring, run_calls, tree_diff, undoing
-    from filetools.facade.proposals import bind, taken_by
-    from filetools.facade.snapshots import take
-    from filetools.journal import Checkpoint, RelationKind
-    from filetools.models import Actor, DiffResult, LookResult, TreeDiffResult, VersionsResult
-    from filetools.models.history import CheckpointResult, CheckpointsResult, ProvenanceResult, UndoResult
-    from filetools.versions import Moment, selection, undo
-else:
-    deferred_imports(
-        globals(),
-        {
-            "filetools.facade": "differences, going_back, lines, restoring, run_calls, tree_diff, undoing, information",
-            "filetools.facade.proposals": "bind, taken_by",
-            "filetools.facade.snapshots": "take",
-            "filetools.models": "LookResult",
-            "filetools.models.history": "CheckpointResult, CheckpointsResult",
-            "filetools.versions": "selection, undo",
-        },
-    )
+from filetools.facade.proposals import bind, taken_by
+from filetools.facade.snapshots import take
+from filetools.journal.changes import RelationKind
+from filetools.journal.checkpoints import Checkpoint
+from filetools.models.files import DiffResult, VersionsResult
+from filetools.models.history import CheckpointResult, CheckpointsResult, LookResult, ProvenanceResult, UndoResult
+from filetools.models.records import Actor
+from filetools.models.tree_diff import TreeDiffResult
+from filetools.paths.lexical import AnyPath
+from filetools.paths.workspace_path import ROOT
+from filetools.versions import selection, undo
+from filetools.versions.selection import Moment
 
 T = TypeVar("T")
 

@@ -7,13 +7,14 @@ from dataclasses import asdict
 from functools import partial
 from typing import Any
 
-from filetools.content import inspect
+from filetools.content.facts import inspect
 from filetools.errors import FileToolsError, PathNotFoundError
 from filetools.facade.parts import Parts
 from filetools.facade.reading import moment
-from filetools.models import EXTERNAL, WITHOUT_BYTES, InfoResult, Operation, RecordState, VersionEntry, VersionsResult
-from filetools.paths import WorkspacePath
-from filetools.stores import FileStat
+from filetools.models.files import InfoResult, VersionEntry, VersionsResult
+from filetools.models.records import EXTERNAL, WITHOUT_BYTES, Operation, RecordState
+from filetools.paths.workspace_path import WorkspacePath
+from filetools.stores.store import FileStat
 
 
 def describe(parts: Parts, path: WorkspacePath, *, times: bool = False) -> InfoResult:

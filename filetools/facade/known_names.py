@@ -8,19 +8,14 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 from filetools.content.identity_cache import CLOCK_TICK_NS
-from filetools.deferred import deferred_imports
-from filetools.journal import NameChange
-from filetools.models import Operation
-
-if TYPE_CHECKING:
-    from filetools.journal import Journal
-    from filetools.stores import FileStat
-    from filetools.watch import Excluded, Inventory, Known
-else:
-    deferred_imports(globals(), {"filetools.watch": "Inventory"})
+from filetools.journal.history import NameChange
+from filetools.journal.journal import Journal
+from filetools.models.records import Operation
+from filetools.stores.store import FileStat
+from filetools.watch.exclusion import Excluded
+from filetools.watch.inventory import Inventory, Known
 
 _REMOVALS = (Operation.DELETE, Operation.DELETE_DIRECTORY)
 _MOVES = (Operation.MOVE, Operation.MOVE_DIRECTORY)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from filetools.errors import InvalidArgumentError
 from filetools.facade.feed import PAGE_RECORDS, is_told
 from filetools.facade.parts import Parts
-from filetools.models import ChangeRecord
-from filetools.paths import WorkspacePath
+from filetools.models.records import ChangeRecord
+from filetools.paths.workspace_path import WorkspacePath
 
 
 def latest(parts: Parts, limit: int, path: WorkspacePath | None = None) -> tuple[ChangeRecord, ...]:

@@ -5,16 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, Final
 
-from filetools.content import inspect, whole_start
+from filetools.content.facts import inspect
+from filetools.content.whole import whole_start
 from filetools.errors import InvalidArgumentError
 from filetools.facade.feed import number_of
 from filetools.facade.parts import Parts
 from filetools.facade.run_calls import runs_of
-from filetools.models import EXTERNAL, ChangeRecord
 from filetools.models.history import LineRange, ProvenanceResult
-from filetools.paths import WorkspacePath
+from filetools.models.records import EXTERNAL, ChangeRecord
+from filetools.paths.workspace_path import WorkspacePath
 from filetools.sessions.runs import Run
-from filetools.versions import AuthoredLines, LineHistory
+from filetools.versions.provenance import AuthoredLines, LineHistory
 
 _PROMPT_CHARACTERS: Final = 80
 

@@ -8,11 +8,12 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Final, Protocol
 
 from filetools.errors import FileToolsError, HardLinkedError
-from filetools.paths import ROOT, Workspace, WorkspacePath
-from filetools.search import walk_tree
+from filetools.paths.workspace import Workspace
+from filetools.paths.workspace_path import ROOT, WorkspacePath
+from filetools.search.walk import walk_tree
 
 if TYPE_CHECKING:
-    from filetools.stores import FileStat, Store
+    from filetools.stores.store import FileStat, Store
 
 MOST_FILES: Final = 1000
 Inode = tuple[int, int]

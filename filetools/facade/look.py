@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
-from filetools.content import ContentFacts, inspect, version_of
+from filetools.content.facts import ContentFacts, inspect
+from filetools.content.version import version_of
 from filetools.errors import (
     FileBusyError,
     FileTooLargeError,
@@ -19,10 +20,11 @@ from filetools.errors import (
     SymlinkNotAllowedError,
 )
 from filetools.facade.parts import Parts
-from filetools.journal import Change, HeadMovedError, View
-from filetools.models import VERSION_PREFIX, Operation
-from filetools.paths import WorkspacePath
-from filetools.stores import FileStat, Reader
+from filetools.journal.changes import Change, HeadMovedError, View
+from filetools.models.records import Operation
+from filetools.models.words import VERSION_PREFIX
+from filetools.paths.workspace_path import WorkspacePath
+from filetools.stores.store import FileStat, Reader
 
 STILL_SECONDS: Final = 2.0
 """How long a call waits for another program to finish writing a file."""

@@ -15,7 +15,7 @@ from filetools.facade.worker_pool import Hop
 
 if TYPE_CHECKING:
     from filetools.facade.way import Outcome
-    from filetools.sync import InlineFollower
+    from filetools.sync.following import InlineFollower
 
 LOOKS_AT_A_MIRROR: Final = 4
 """How often a mirror is looked at in the time that a call waits for it."""

@@ -11,9 +11,9 @@ from typing import Final
 from filetools.content.identity_cache import IdentityCache
 from filetools.errors import ChangedMeanwhileError, FileBusyError, InvalidArgumentError
 from filetools.facade.parts import Parts
-from filetools.models import VERSION_PREFIX
-from filetools.paths import WorkspacePath
-from filetools.stores import FileStat, Reader
+from filetools.models.words import VERSION_PREFIX
+from filetools.paths.workspace_path import WorkspacePath
+from filetools.stores.store import FileStat, Reader
 
 CHUNK_BYTES: Final = 256 * 1024
 _HASHED_AT_ONCE_BYTES: Final = 1024 * 1024

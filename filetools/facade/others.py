@@ -8,7 +8,7 @@ from functools import partial
 from typing import Final
 
 from filetools.facade.parts import Parts
-from filetools.models import ChangeRecord, RecordState
+from filetools.models.records import ChangeRecord, RecordState
 
 FOLLOWED_RECORDS: Final = 1000
 

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
-from filetools.facade.steps import Decision, MoveFile, MoveFolder, PutFile, RemoveFile, RemoveFolder
+from filetools.facade.steps.decision import Decision
+from filetools.facade.steps.folders import MoveFolder, RemoveFolder
+from filetools.facade.steps.move import MoveFile
+from filetools.facade.steps.put import PutFile
+from filetools.facade.steps.remove import RemoveFile
 from filetools.facade.way import Outcome
-from filetools.models import ChangeRecord, DeleteResult, DirectoryResult, MoveResult, WriteResult
-from filetools.paths import WorkspacePath
+from filetools.models.files import DeleteResult, DirectoryResult, MoveResult, WriteResult
+from filetools.models.records import ChangeRecord
+from filetools.paths.workspace_path import WorkspacePath
 
 
 def number_of(record: ChangeRecord | None) -> int | None:

@@ -5,23 +5,25 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from filetools.editors import Documents
-from filetools.events import EventBus
+from filetools.editors.documents import Documents
+from filetools.events.bus import EventBus
 from filetools.facade.known_names import KnownNames
 from filetools.facade.linked import LinkedNames
 from filetools.facade.remembered_views import RememberedViews
 from filetools.facade.worker_pool import WorkerPool
-from filetools.locks import LockTable
-from filetools.paths import Workspace
-from filetools.permissions import Gatekeeper
+from filetools.locks.table import LockTable
+from filetools.paths.workspace import Workspace
+from filetools.permissions.gatekeeper import Gatekeeper
 from filetools.settings import Settings
-from filetools.sync import Recovery, SyncManager
-from filetools.versions import ReadTracker, RememberedLines
+from filetools.sync.manager import SyncManager
+from filetools.sync.recovery import Recovery
+from filetools.versions.provenance import RememberedLines
+from filetools.versions.read_tracker import ReadTracker
 
 if TYPE_CHECKING:
-    from filetools.content import FactsCache
-    from filetools.journal import Journal
-    from filetools.stores import Store
+    from filetools.content.facts import FactsCache
+    from filetools.journal.journal import Journal
+    from filetools.stores.store import Store
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,16 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import partial
 
-from filetools.content import (
-    BytesOutcome,
-    FilePatch,
-    TextFormat,
-    apply_file_patch,
-    inspect,
-    joined,
-    parse_patch,
-    version_of,
-)
+from filetools.content.edits import BytesOutcome, joined
+from filetools.content.facts import inspect
+from filetools.content.file_patch import FilePatch
+from filetools.content.formats import TextFormat
+from filetools.content.patches import apply_file_patch, parse_patch
+from filetools.content.version import version_of
 from filetools.errors import FileToolsError, InvalidArgumentError, PathExistsError, PathNotFoundError
 from filetools.facade.editing import TextChange, repaired
 from filetools.facade.look import Look
@@ -22,11 +18,16 @@ from filetools.facade.parts import Parts
 from filetools.facade.preconditions import permit_move, permit_removal
 from filetools.facade.requests import MOST_FILES
 from filetools.facade.runner import Runner
-from filetools.facade.steps import Decision, MoveFile, PutFile, RemoveFile, unsaved_error, unsaved_text
+from filetools.facade.steps.decision import Decision
+from filetools.facade.steps.move import MoveFile
+from filetools.facade.steps.put import PutFile
+from filetools.facade.steps.remove import RemoveFile
+from filetools.facade.steps.unsaved import unsaved_error, unsaved_text
 from filetools.facade.way import Outcome
 from filetools.facade.writing import UTF_8
-from filetools.models import Actor, PatchedFile, PatchResult
-from filetools.paths import WorkspacePath
+from filetools.models.files import PatchedFile, PatchResult
+from filetools.models.records import Actor
+from filetools.paths.workspace_path import WorkspacePath
 
 
 class PatchCall:

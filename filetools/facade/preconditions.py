@@ -8,26 +8,23 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
-from filetools.content import inspect, unified_diff
-from filetools.editors import OpenText
+from filetools.content.diff import unified_diff
+from filetools.content.facts import inspect
+from filetools.editors.open_text import OpenText
 from filetools.errors import VersionGoneError, VersionMismatchError
 from filetools.facade.expected import LOOKED_THROUGH, is_version, matches
 from filetools.facade.look import Look, content_of
 from filetools.facade.parts import Parts
 from filetools.facade.requests import WriteRequest
-from filetools.facade.steps import (
-    MoveFile,
-    MoveFolder,
-    PutFile,
-    RemoveFile,
-    RemoveFolder,
-    Step,
-    unsaved_error,
-    unsaved_text,
-)
-from filetools.journal import SeenVersion
-from filetools.models import Actor
-from filetools.versions import LARGEST_DIFF_CHARACTERS
+from filetools.facade.steps.folders import MoveFolder, RemoveFolder
+from filetools.facade.steps.move import MoveFile
+from filetools.facade.steps.put import PutFile
+from filetools.facade.steps.remove import RemoveFile
+from filetools.facade.steps.step import Step
+from filetools.facade.steps.unsaved import unsaved_error, unsaved_text
+from filetools.journal.seen_versions import SeenVersion
+from filetools.models.records import Actor
+from filetools.versions.rebasing import LARGEST_DIFF_CHARACTERS
 
 LARGEST_COMPARED_BYTES: Final = 1024 * 1024
 """Texts above this size are refused without the diff since."""

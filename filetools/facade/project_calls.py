@@ -7,21 +7,16 @@ import os
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
-from filetools.deferred import deferred_imports
 from filetools.errors import AccessDeniedError, InvalidArgumentError
-from filetools.events import Event
+from filetools.events.types import Event
 from filetools.facade.parts import Parts
-from filetools.models import Actor
+from filetools.models.records import Actor
+from filetools.project import git
 from filetools.project.folder import ProjectFolder, below, folder_path, holder, opened_folder, real_folders
 from filetools.project.instructions import instruction_files
 from filetools.project.registry import Registry
-
-if TYPE_CHECKING:
-    from filetools.project import git
-else:
-    deferred_imports(globals(), {"filetools.project": "git"})
 
 T = TypeVar("T")
 Authorise = Callable[..., Awaitable[Any]]

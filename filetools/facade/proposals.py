@@ -7,14 +7,19 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from filetools.content import inspect, unified_diff, version_of
+from filetools.content.diff import unified_diff
+from filetools.content.facts import inspect
+from filetools.content.version import version_of
 from filetools.errors import ChangedMeanwhileError, FileTooLargeError, FileToolsError
 from filetools.facade.folders import FOLDER, Contents, contents_of, moved
 from filetools.facade.look import stat_version
 from filetools.facade.parts import Parts
-from filetools.facade.steps import FolderStep, MoveFile, MoveFolder, RemoveFile, RemoveFolder
-from filetools.paths import WorkspacePath, matches_protected
-from filetools.permissions import Proposal, digest_of
+from filetools.facade.steps.folders import FolderStep, MoveFolder, RemoveFolder
+from filetools.facade.steps.move import MoveFile
+from filetools.facade.steps.remove import RemoveFile
+from filetools.paths.protected import matches_protected
+from filetools.paths.workspace_path import WorkspacePath
+from filetools.permissions.requests import Proposal, digest_of
 
 LARGEST_SHOWN_BYTES: Final = 1024 * 1024
 LARGEST_DIFF_CHARACTERS: Final = 100_000

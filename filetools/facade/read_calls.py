@@ -4,32 +4,22 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from filetools.deferred import deferred_imports
 from filetools.errors import LockTimeoutError, PathNotFoundError
+from filetools.events.types import FileRead
+from filetools.facade import batches, information, reading
 from filetools.facade.calls import Calls
-from filetools.paths import AnyPath, WorkspacePath
-from filetools.search import ListOptions, list_page, rows_below
-
-if TYPE_CHECKING:
-    from filetools.events import FileRead
-    from filetools.facade import batches, information, reading
-    from filetools.facade.progress import Abort, Progress, beat_of
-    from filetools.facade.requests import OnLocked, ReadRequest, View, whole_file
-    from filetools.facade.streaming import stream
-    from filetools.models import InfoResult, ListResult, ReadBatchResult, ReadResult, Row
-else:
-    deferred_imports(
-        globals(),
-        {
-            "filetools.events": "FileRead",
-            "filetools.facade": "batches, information, reading",
-            "filetools.facade.progress": "beat_of",
-            "filetools.facade.requests": "ReadRequest, whole_file",
-            "filetools.facade.streaming": "stream",
-        },
-    )
+from filetools.facade.progress import Abort, Progress, beat_of
+from filetools.facade.requests import OnLocked, ReadRequest, View, whole_file
+from filetools.facade.streaming import stream
+from filetools.models.files import InfoResult, ReadBatchResult, ReadResult
+from filetools.models.listing import ListResult
+from filetools.models.words import Row
+from filetools.paths.lexical import AnyPath
+from filetools.paths.workspace_path import WorkspacePath
+from filetools.search.listing import list_page, rows_below
+from filetools.search.options import ListOptions
 
 _OF_WHOLE_FILE: Final = (None, None, None, None, None, None, None, None, "flag", "auto")
 """The options of most reads, which need no request of their own."""

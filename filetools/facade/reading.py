@@ -8,22 +8,14 @@ from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
-from filetools.content import (
-    ByteSource,
-    ContentFacts,
-    LineIndex,
-    LineIndexCache,
-    MemorySource,
-    TextFormat,
-    decode,
-    describe,
-    inspect,
-    read_byte_range,
-    read_lines,
-    read_text_range,
-    sniff,
-    version_of,
-)
+from filetools.content.byte_source import ByteSource, MemorySource
+from filetools.content.facts import ContentFacts, describe, inspect
+from filetools.content.formats import TextFormat, decode
+from filetools.content.kind import sniff
+from filetools.content.line_index import LineIndex, LineIndexCache
+from filetools.content.ranges import read_byte_range, read_text_range
+from filetools.content.version import version_of
+from filetools.content.windows import read_lines
 from filetools.errors import (
     FileTooLargeError,
     FileToolsError,
@@ -34,9 +26,10 @@ from filetools.facade.expected import full_version
 from filetools.facade.look import stat_version
 from filetools.facade.parts import Parts
 from filetools.facade.requests import ReadRequest
-from filetools.models import Actor, ReadResult
-from filetools.paths import WorkspacePath
-from filetools.stores import Facts, Reader, Take
+from filetools.models.files import ReadResult
+from filetools.models.records import Actor
+from filetools.paths.workspace_path import WorkspacePath
+from filetools.stores.store import Facts, Reader, Take
 
 NO_HOP_BYTES: Final = 256 * 1024
 """Largest file that is decoded on the event loop; above it the allocator alone would stall the loop."""

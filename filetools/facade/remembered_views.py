@@ -10,7 +10,7 @@ import threading
 from collections import OrderedDict
 from typing import Final
 
-from filetools.journal import View
+from filetools.journal.changes import View
 
 MOST_VIEWS: Final = 1024
 

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Final, Literal, get_args
 
-from filetools.content import Edit
+from filetools.content.edits import Edit
 from filetools.errors import InvalidArgumentError
-from filetools.models import OnConflict
+from filetools.models.words import OnConflict
 
 OnLocked = Literal["flag", "wait", "error"]
 NewlineChoice = Literal["exact", "keep"]

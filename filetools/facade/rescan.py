@@ -10,10 +10,10 @@ from collections.abc import Iterator
 
 from filetools.errors import FileToolsError
 from filetools.facade.parts import Parts
-from filetools.paths import ROOT
 from filetools.paths.patterns import ExcludeRules
-from filetools.search import walk_tree
-from filetools.watch import Hint
+from filetools.paths.workspace_path import ROOT
+from filetools.search.walk import walk_tree
+from filetools.watch.hints import Hint
 
 SLACK_NS = 2_000_000_000
 """Older than the last sure moment by this much still counts as young: clocks of file systems lag behind."""

@@ -10,10 +10,11 @@ from filetools.errors import FileToolsError, InvalidArgumentError
 from filetools.facade.parts import Parts
 from filetools.facade.snapshots import Left, complete
 from filetools.facade.tree_memory import TreeLook
-from filetools.journal import SnapshotRow
-from filetools.models import ChangeRecord, Operation
-from filetools.paths import ROOT, WorkspacePath
-from filetools.versions import Clash, DraftTree, Finding, within
+from filetools.journal.checkpoints import SnapshotRow
+from filetools.models.records import ChangeRecord, Operation
+from filetools.paths.workspace_path import ROOT, WorkspacePath
+from filetools.versions.draft_tree import DraftTree, within
+from filetools.versions.undo import Clash, Finding
 
 
 @dataclass(frozen=True, slots=True)

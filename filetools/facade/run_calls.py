@@ -11,13 +11,13 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
-from filetools.content import version_of
+from filetools.content.version import version_of
 from filetools.errors import FileToolsError, InvalidArgumentError
 from filetools.facade.feed import Feed, number_of
 from filetools.facade.parts import Parts
 from filetools.facade.session_checkpoints import automatic_name
-from filetools.models import ChangeRecord, Operation
 from filetools.models.history import UndoResult
+from filetools.models.records import ChangeRecord, Operation
 from filetools.sessions.agent_messages import AgentMessages
 from filetools.sessions.discovery import Discovery, RunScope, from_records, metadata
 from filetools.sessions.runs import Run, Runs, RunStatus, new_run_id
@@ -26,7 +26,7 @@ from filetools.settings import session_name
 
 if TYPE_CHECKING:
     from filetools.facade.facade import FileToolsFacade
-    from filetools.journal import SnapshotRow
+    from filetools.journal.checkpoints import SnapshotRow
 
 logger = logging.getLogger(__name__)
 

@@ -9,9 +9,9 @@ from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from contextlib import AbstractAsyncContextManager, ExitStack
 from functools import partial
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import Any, Final, TypeVar
 
-from filetools.deferred import deferred_imports
+from filetools.content.facts import inspect
 from filetools.errors import (
     AbortedError,
     ChangedMeanwhileError,
@@ -20,41 +20,28 @@ from filetools.errors import (
     StateDamagedError,
     WorkspaceGoneError,
 )
+from filetools.events.records import from_record
+from filetools.events.types import Event
+from filetools.facade import way
 from filetools.facade.document_news import DocumentNews
+from filetools.facade.look import is_as_recorded, look
 from filetools.facade.mirror_watch import MirrorWatch
 from filetools.facade.others import nothing_precedes
 from filetools.facade.parts import Parts
+from filetools.facade.steps import parents, unsaved
+from filetools.facade.steps.step import Step
+from filetools.facade.tree_memory import TreeLook
+from filetools.facade.way import Outcome
 from filetools.facade.worker_pool import CLOSED, Hop, InFlight
 from filetools.facade.writers import Writers
-from filetools.journal import HeadMovedError
-from filetools.paths import AnyPath, WorkspacePath, plain_path
-
-if TYPE_CHECKING:
-    from filetools.content import inspect
-    from filetools.events import Event, from_record
-    from filetools.facade import way
-    from filetools.facade.look import is_as_recorded, look
-    from filetools.facade.steps import Step, parents, unsaved
-    from filetools.facade.tree_memory import TreeLook
-    from filetools.facade.way import Outcome
-    from filetools.locks import HeldLocks
-    from filetools.models import Actor, ChangeRecord, LookResult
-    from filetools.paths import refuse_unmeant
-    from filetools.permissions import current_watch, uncounted
-else:
-    deferred_imports(
-        globals(),
-        {
-            "filetools.content": "inspect",
-            "filetools.events": "from_record",
-            "filetools.facade": "way",
-            "filetools.facade.look": "is_as_recorded, look",
-            "filetools.facade.steps": "parents, unsaved",
-            "filetools.models": "LookResult",
-            "filetools.paths": "refuse_unmeant",
-            "filetools.permissions": "current_watch, uncounted",
-        },
-    )
+from filetools.journal.changes import HeadMovedError
+from filetools.locks.held import HeldLocks
+from filetools.models.history import LookResult
+from filetools.models.records import Actor, ChangeRecord
+from filetools.paths.lexical import AnyPath, plain_path
+from filetools.paths.unmeant import refuse_unmeant
+from filetools.paths.workspace_path import WorkspacePath
+from filetools.permissions.call_watch import current_watch, uncounted
 
 T = TypeVar("T")
 

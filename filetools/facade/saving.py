@@ -6,17 +6,24 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from filetools.content import TextFormat, inspect, merge_bytes, minimal_edits
-from filetools.editors import OpenText, changed
+from filetools.content.diff import minimal_edits
+from filetools.content.facts import inspect
+from filetools.content.formats import TextFormat
+from filetools.content.merging import merge_bytes
+from filetools.editors.documents import changed
+from filetools.editors.open_text import OpenText
 from filetools.errors import BufferClosedError, InvalidArgumentError, PathNotFoundError
 from filetools.facade.look import Look, content_of, facts_of
 from filetools.facade.parts import Parts
-from filetools.facade.steps import Decision, Sent, aside, disk_text
+from filetools.facade.steps.decision import Decision, Sent
+from filetools.facade.steps.unsaved import aside, disk_text
 from filetools.facade.writing import UTF_8
-from filetools.journal import Document, DocumentClosing, HeadMovedError, Relation
-from filetools.models import Actor, OnConflict
-from filetools.paths import WorkspacePath
-from filetools.versions import conflict_error, overlap_error
+from filetools.journal.changes import HeadMovedError, Relation
+from filetools.journal.document_rows import Document, DocumentClosing
+from filetools.models.records import Actor
+from filetools.models.words import OnConflict
+from filetools.paths.workspace_path import WorkspacePath
+from filetools.versions.rebasing import conflict_error, overlap_error
 
 MOST_TRIES = 20
 

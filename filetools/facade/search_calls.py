@@ -3,31 +3,17 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING
 
-from filetools.deferred import deferred_imports
+from filetools.facade import searching
 from filetools.facade.calls import Calls
-from filetools.paths import AnyPath
-from filetools.search import ListOptions
-
-if TYPE_CHECKING:
-    from filetools.facade import searching
-    from filetools.facade.progress import Abort, Looked, paced
-    from filetools.facade.watching import watch
-    from filetools.models import GrepResult, SearchResult, WatchResult
-    from filetools.search import OutputMode, search_files
-    from filetools.search.contents import options as matching
-else:
-    deferred_imports(
-        globals(),
-        {
-            "filetools.facade": "searching",
-            "filetools.facade.progress": "paced",
-            "filetools.facade.watching": "watch",
-            "filetools.search": "search_files",
-            "filetools.search.contents": "options as matching",
-        },
-    )
+from filetools.facade.progress import Abort, Looked, paced
+from filetools.facade.watching import watch
+from filetools.models.searching import GrepResult, SearchResult, WatchResult
+from filetools.paths.lexical import AnyPath
+from filetools.search.contents import options as matching
+from filetools.search.contents.options import OutputMode
+from filetools.search.names import search_files
+from filetools.search.options import ListOptions
 
 PAGE_MATCHES = 100
 

@@ -9,9 +9,14 @@ from typing import Protocol, TypeVar
 from filetools.facade.parts import Parts
 from filetools.facade.progress import Abort, Looked, no_look
 from filetools.facade.worker_pool import Hop, WorkerPool
-from filetools.models import Actor, GrepResult
-from filetools.paths import WorkspacePath
-from filetools.search import GrepOptions, OpensDirectories, Ripgrep, Unsaved, find_ripgrep, grep_page
+from filetools.models.records import Actor
+from filetools.models.searching import GrepResult
+from filetools.paths.workspace_path import WorkspacePath
+from filetools.search.contents.candidates import Ripgrep, find_ripgrep
+from filetools.search.contents.grep import grep_page
+from filetools.search.contents.options import GrepOptions
+from filetools.search.contents.unsaved import Unsaved
+from filetools.search.source import OpensDirectories
 
 T_co = TypeVar("T_co", covariant=True)
 T = TypeVar("T")

@@ -6,26 +6,15 @@ import asyncio
 import logging
 import time
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from filetools.content import version_of
-from filetools.deferred import deferred_imports
+from filetools.content.version import version_of
 from filetools.errors import FileToolsError, WorkspaceGoneError
 from filetools.facade.runner import Runner
-from filetools.models import VERSION_PREFIX
-
-if TYPE_CHECKING:
-    from filetools.facade.snapshots import take
-    from filetools.models import Actor
-    from filetools.permissions import uncounted
-else:
-    deferred_imports(
-        globals(),
-        {
-            "filetools.facade.snapshots": "take",
-            "filetools.permissions": "uncounted",
-        },
-    )
+from filetools.facade.snapshots import take
+from filetools.models.records import Actor
+from filetools.models.words import VERSION_PREFIX
+from filetools.permissions.call_watch import uncounted
 
 PREFIX: Final = "auto: "
 """What names of automatic checkpoints begin with."""

@@ -11,13 +11,15 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Final, Literal
 
-from filetools.content import version_of
+from filetools.content.version import version_of
 from filetools.errors import AccessDeniedError, FileToolsError, VersionGoneError
 from filetools.facade.parts import Parts
 from filetools.facade.tree_memory import TreeLook
-from filetools.journal import Checkpoint, IndexRow, PlainRows, SnapshotRow
-from filetools.paths import ROOT, WorkspacePath
-from filetools.versions import DraftTree, Node, within
+from filetools.journal.checkpoints import Checkpoint, SnapshotRow
+from filetools.journal.plain_rows import PlainRows
+from filetools.journal.tree_index import IndexRow
+from filetools.paths.workspace_path import ROOT, WorkspacePath
+from filetools.versions.draft_tree import DraftTree, Node, within
 
 PORTION_BYTES: Final = 8 * 1024 * 1024
 PORTION_FILES: Final = 1000

@@ -5,13 +5,14 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Iterator
 
-from filetools.content import inspect, version_of
+from filetools.content.facts import inspect
+from filetools.content.version import version_of
 from filetools.errors import FileToolsError
 from filetools.facade.parts import Parts
-from filetools.paths import WorkspacePath
-from filetools.search import walk_tree
-from filetools.stores import FileStat
-from filetools.versions import Node, Origin
+from filetools.paths.workspace_path import WorkspacePath
+from filetools.search.walk import walk_tree
+from filetools.stores.store import FileStat
+from filetools.versions.draft_tree import Node, Origin
 
 
 class StandingTree:

@@ -9,7 +9,7 @@ import aiofiles
 
 from filetools.errors import ChangedMeanwhileError, InvalidArgumentError
 from filetools.facade.parts import Parts
-from filetools.paths import WorkspacePath
+from filetools.paths.workspace_path import WorkspacePath
 
 CHUNK_BYTES = 256 * 1024
 

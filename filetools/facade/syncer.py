@@ -12,7 +12,7 @@ from collections.abc import Callable
 
 from filetools.errors import FileToolsError, NotRegularFileError, PathNotDirectoryError, SymlinkNotAllowedError
 from filetools.facade.parts import Parts
-from filetools.paths import WorkspacePath
+from filetools.paths.workspace_path import WorkspacePath
 from filetools.sync.folder_recovery import own_places
 
 _log = logging.getLogger(__name__)

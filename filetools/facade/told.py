@@ -11,12 +11,13 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from filetools.errors import FileToolsError
-from filetools.models import ChangeRecord, EntryType, Operation, RecordState
-from filetools.paths import WorkspacePath
+from filetools.models.records import ChangeRecord, Operation, RecordState
+from filetools.models.words import EntryType
+from filetools.paths.workspace_path import WorkspacePath
 
 if TYPE_CHECKING:
     from filetools.facade.parts import Parts
-    from filetools.watch import Hint
+    from filetools.watch.hints import Hint
 
 REMEMBERED_PATHS: Final = 4096
 ECHO_OF_SECONDS: Final = 0.025

@@ -5,31 +5,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import suppress
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from filetools.deferred import deferred_imports
 from filetools.errors import AbortedError, DiskFullError
+from filetools.facade import batches, folders
 from filetools.facade.calls import Calls
-from filetools.paths import AnyPath, WorkspacePath
-
-if TYPE_CHECKING:
-    from filetools.facade import batches, folders
-    from filetools.facade.outcomes import delete_result, directory_result, move_result
-    from filetools.facade.preconditions import permit_move, permit_removal, record_steps
-    from filetools.facade.progress import Abort, Progress, beat_of
-    from filetools.facade.steps import MakeFolder, MoveFile, MoveFolder, RemoveFile, RemoveFolder
-    from filetools.models import BatchResult, DeleteResult, DirectoryResult, MoveResult
-else:
-    deferred_imports(
-        globals(),
-        {
-            "filetools.facade": "batches, folders",
-            "filetools.facade.outcomes": "delete_result, directory_result, move_result",
-            "filetools.facade.preconditions": "permit_move, permit_removal, record_steps",
-            "filetools.facade.progress": "beat_of",
-            "filetools.facade.steps": "MakeFolder, MoveFile, MoveFolder, RemoveFile, RemoveFolder",
-        },
-    )
+from filetools.facade.outcomes import delete_result, directory_result, move_result
+from filetools.facade.preconditions import permit_move, permit_removal, record_steps
+from filetools.facade.progress import Abort, Progress, beat_of
+from filetools.facade.steps.folders import MakeFolder, MoveFolder, RemoveFolder
+from filetools.facade.steps.move import MoveFile
+from filetools.facade.steps.remove import RemoveFile
+from filetools.models.files import BatchResult, DeleteResult, DirectoryResult, MoveResult
+from filetools.paths.lexical import AnyPath
+from filetools.paths.workspace_path import WorkspacePath
 
 _STAYS: Final = {
     "code": DiskFullError.code,

@@ -7,17 +7,20 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Final, Literal
 
-from filetools.content import inspect, unified_diff, version_of
+from filetools.content.diff import unified_diff
+from filetools.content.facts import inspect
 from filetools.content.names import quoted_name
+from filetools.content.version import version_of
 from filetools.errors import FileToolsError, InvalidArgumentError
 from filetools.facade.parts import Parts
 from filetools.facade.snapshots import snapshot_of
 from filetools.facade.tree_memory import TreeLook
-from filetools.journal import Checkpoint, SnapshotRow
-from filetools.models import Actor
+from filetools.journal.checkpoints import Checkpoint, SnapshotRow
+from filetools.models.records import Actor
 from filetools.models.tree_diff import ActorChanges, TreeChange, TreeDiffResult
-from filetools.paths import ROOT, WorkspacePath
-from filetools.versions import Difference, changes_after, compare_trees, external_if_nobody
+from filetools.paths.workspace_path import ROOT, WorkspacePath
+from filetools.versions.selection import changes_after
+from filetools.versions.tree_comparison import Difference, compare_trees, external_if_nobody
 
 LARGEST_DIFFED_BYTES: Final = 1024 * 1024
 """Files above this size have no diff."""

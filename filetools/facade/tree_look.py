@@ -12,20 +12,23 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from filetools.content import version_of
 from filetools.content.identity_cache import CLOCK_TICK_NS
+from filetools.content.version import version_of
 from filetools.errors import FileToolsError
 from filetools.facade.foreign import ForeignRecorder
 from filetools.facade.parts import Parts
 from filetools.facade.tree_memory import Folder, Memory, NewestSnapshot, TreeLook, no_rows, recalled
 from filetools.facade.tree_rows import OTHERS_BY_NOW, read_row
-from filetools.journal import HeadFacts, IndexRow, Looked, PlainRows
-from filetools.paths import WorkspacePath
+from filetools.journal.changes import HeadFacts
+from filetools.journal.plain_rows import PlainRows
+from filetools.journal.tree_index import IndexRow, Looked
 from filetools.paths.ignore import IGNORE_FILE
 from filetools.paths.patterns import ExcludeRules
-from filetools.search import Survey
-from filetools.stores import Facts, FileStat, stat_of
-from filetools.watch import Hint
+from filetools.paths.workspace_path import WorkspacePath
+from filetools.search.survey import Survey
+from filetools.stores.reading import stat_of
+from filetools.stores.store import Facts, FileStat
+from filetools.watch.hints import Hint
 
 MOST_PASSES: Final = 5
 """How often the tree is looked at until a look finds nothing that it has not told."""

@@ -6,9 +6,12 @@ from collections.abc import Mapping, Set
 from dataclasses import dataclass, field
 
 from filetools.facade.parts import Parts
-from filetools.journal import HeadFacts, IndexRow, PlainRows, SnapshotRow, Values
-from filetools.stores import Facts
-from filetools.watch import Hint
+from filetools.journal.changes import HeadFacts
+from filetools.journal.checkpoints import SnapshotRow
+from filetools.journal.plain_rows import PlainRows, Values
+from filetools.journal.tree_index import IndexRow
+from filetools.stores.store import Facts
+from filetools.watch.hints import Hint
 
 
 def no_rows() -> PlainRows[IndexRow]:

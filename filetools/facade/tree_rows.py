@@ -5,8 +5,8 @@ from __future__ import annotations
 import time
 from typing import Final
 
-from filetools.content import version_of
 from filetools.content.identity_cache import is_settled
+from filetools.content.version import version_of
 from filetools.errors import (
     DirectoryNotFoundError,
     FileTooLargeError,
@@ -19,9 +19,9 @@ from filetools.errors import (
 )
 from filetools.facade.look import hashed
 from filetools.facade.parts import Parts
-from filetools.journal import IndexRow
-from filetools.paths import WorkspacePath
-from filetools.stores import FileStat
+from filetools.journal.tree_index import IndexRow
+from filetools.paths.workspace_path import WorkspacePath
+from filetools.stores.store import FileStat
 
 OTHERS_BY_NOW: Final = (
     PathNotFoundError,

@@ -5,16 +5,22 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any, Final, Literal
 
-from filetools.content import decode, inspect, structured_patch, version_of
+from filetools.content.diff import structured_patch
+from filetools.content.facts import inspect
+from filetools.content.formats import decode
+from filetools.content.version import version_of
 from filetools.errors import FileToolsError, VersionGoneError
-from filetools.facade.steps import MoveFile, PutFile, RemoveFile
+from filetools.facade.steps.move import MoveFile
+from filetools.facade.steps.put import PutFile
 from filetools.facade.steps.put_back import MakeFolderAgain, MoveFolderBack, RestoreFolder, UndoStep
+from filetools.facade.steps.remove import RemoveFile
 from filetools.facade.steps.texts import PutLink, PutMode
 from filetools.facade.undo_steps import Drafted, place_of
-from filetools.models import ChangeRecord
 from filetools.models.history import UndoneChange, UndoneFile
-from filetools.paths import WorkspacePath
-from filetools.versions import DraftTree, Finding, Node
+from filetools.models.records import ChangeRecord
+from filetools.paths.workspace_path import WorkspacePath
+from filetools.versions.draft_tree import DraftTree, Node
+from filetools.versions.undo import Finding
 
 MOST_SHOWN_FILES: Final = 20
 """Files whose hunks are part of a result."""

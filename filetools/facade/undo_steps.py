@@ -9,12 +9,12 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
-from filetools.content import inspect
+from filetools.content.facts import inspect
 from filetools.errors import ChangedMeanwhileError
 from filetools.facade.look import Look
 from filetools.facade.parts import Parts
 from filetools.facade.standing import StandingTree
-from filetools.facade.steps import Decision
+from filetools.facade.steps.decision import Decision
 from filetools.facade.steps.put_back import (
     MakeFolderAgain,
     MoveBack,
@@ -28,9 +28,10 @@ from filetools.facade.steps.put_back import (
     opened,
 )
 from filetools.facade.steps.texts import PutLink, PutMode
-from filetools.journal import Relation, RelationKind
-from filetools.paths import WorkspacePath
-from filetools.versions import Clash, DraftTree, Node, Origin, within
+from filetools.journal.changes import Relation, RelationKind
+from filetools.paths.workspace_path import WorkspacePath
+from filetools.versions.draft_tree import DraftTree, Node, Origin, within
+from filetools.versions.undo import Clash
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

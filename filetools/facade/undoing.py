@@ -16,33 +16,29 @@ from filetools.errors import EditConflictError, FileToolsError
 from filetools.facade.parts import Parts
 from filetools.facade.restoring import Draft, Target, completed
 from filetools.facade.standing import StandingTree
-from filetools.facade.steps import PutFile, RemoveFile
+from filetools.facade.steps.put import PutFile
 from filetools.facade.steps.put_back import (
     RemoveTree,
     UndoStep,
 )
+from filetools.facade.steps.remove import RemoveFile
 from filetools.facade.steps.texts import PutLink, PutMode
 from filetools.facade.undo_results import MOST_SHOWN_FILES, by_number, change_of, file_of
 from filetools.facade.undo_steps import Drafted, StepMaker, assign, in_phases, place_of
 from filetools.facade.unsaved_undo import plan_unsaved, split_buffered, unsaved_clash
 from filetools.facade.way import FIRST_PAUSE_SECONDS, MOST_TRIES, Outcome
-from filetools.journal import History, RelationKind, Selection
-from filetools.models import ChangeRecord
+from filetools.journal.changes import RelationKind
+from filetools.journal.history import Selection
+from filetools.journal.journal import History
 from filetools.models.history import NotUndone, UndoConflict, UndoneFile, UndoResult
-from filetools.paths import WorkspacePath, matches_protected
-from filetools.versions import (
-    Clash,
-    DraftTree,
-    Finding,
-    JournalPast,
-    Reversals,
-    Rewinding,
-    Standing,
-    State,
-    Undoing,
-    all_undoers,
-    within,
-)
+from filetools.models.records import ChangeRecord
+from filetools.paths.protected import matches_protected
+from filetools.paths.workspace_path import WorkspacePath
+from filetools.versions.draft_tree import DraftTree, within
+from filetools.versions.past import JournalPast, Standing, State
+from filetools.versions.reversals import Reversals, all_undoers
+from filetools.versions.rewinding import Rewinding
+from filetools.versions.undo import Clash, Finding, Undoing
 
 Choose = Callable[[History], list[ChangeRecord]]
 """Picks the changes to take back, newest first."""

@@ -6,16 +6,21 @@ from collections.abc import Sequence
 from functools import partial
 from itertools import pairwise
 
-from filetools.content import TextFormat, decode, inspect, merge
+from filetools.content.facts import inspect
+from filetools.content.formats import TextFormat, decode
+from filetools.content.merging import merge
 from filetools.errors import ChangedMeanwhileError, EncodingError
 from filetools.facade.look import Look
 from filetools.facade.parts import Parts
-from filetools.facade.steps import Decision, put_beside, unsaved_text
+from filetools.facade.steps.decision import Decision
 from filetools.facade.steps.put_back import PutBack
+from filetools.facade.steps.unsaved import put_beside, unsaved_text
 from filetools.facade.undo_steps import relations
-from filetools.journal import History, RelationKind
-from filetools.models import ChangeRecord, RecordState
-from filetools.versions import Clash, DraftTree, Finding, Node
+from filetools.journal.changes import RelationKind
+from filetools.journal.journal import History
+from filetools.models.records import ChangeRecord, RecordState
+from filetools.versions.draft_tree import DraftTree, Node
+from filetools.versions.undo import Clash, Finding
 
 
 def split_buffered(

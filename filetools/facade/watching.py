@@ -10,8 +10,9 @@ from typing import Final, TypeVar
 
 from filetools.errors import InvalidArgumentError
 from filetools.facade.feed import PAGE_RECORDS, Feed, FeedPage
-from filetools.models import Actor, ChangeEntry, ChangeRecord, WatchResult
-from filetools.paths import WorkspacePath
+from filetools.models.records import Actor, ChangeRecord
+from filetools.models.searching import ChangeEntry, WatchResult
+from filetools.paths.workspace_path import WorkspacePath
 
 LONGEST_WAIT_SECONDS: Final = 50.0
 

@@ -23,19 +23,19 @@ from filetools.errors import (
 )
 from filetools.facade.dating import dated
 from filetools.facade.parts import Parts
-from filetools.facade.steps import (
-    Noticed,
-    PutFile,
-    Step,
-    UnheldError,
-    UnsavedQuestion,
-    tell_of_gone_folders,
-    tell_of_new_folders,
-    with_other_names,
-)
-from filetools.journal import Change, HeadMovedError
-from filetools.models import Actor, ChangeRecord, MirrorStatus, Operation
-from filetools.sync import Anticipation, Follower, InlineFollower, MirrorAction, StrictTicket
+from filetools.facade.steps.foreign_folders import Noticed, tell_of_gone_folders, tell_of_new_folders
+from filetools.facade.steps.linked import with_other_names
+from filetools.facade.steps.parents import UnheldError
+from filetools.facade.steps.put import PutFile
+from filetools.facade.steps.step import Step
+from filetools.facade.steps.unsaved import UnsavedQuestion
+from filetools.journal.changes import Change, HeadMovedError
+from filetools.models.records import Actor, ChangeRecord, Operation
+from filetools.models.words import MirrorStatus
+from filetools.sync.actions import MirrorAction
+from filetools.sync.anticipation import Anticipation
+from filetools.sync.following import Follower, InlineFollower
+from filetools.sync.strict import StrictTicket
 
 MOST_TRIES: Final = 5
 FIRST_PAUSE_SECONDS: Final = 0.001

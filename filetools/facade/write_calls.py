@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from filetools.deferred import deferred_imports
+from filetools.content.edits import Edit
 from filetools.errors import (
     ChangedMeanwhileError,
     EditAmbiguousError,
@@ -14,38 +14,21 @@ from filetools.errors import (
     PathExistsError,
     PathNotFoundError,
 )
+from filetools.facade import answered, batches, writing
 from filetools.facade.calls import MOST_QUESTIONS
+from filetools.facade.computing import Compute, ComputedChange
 from filetools.facade.conflict_calls import ConflictCalls
-from filetools.models import OnConflict
-from filetools.paths import AnyPath, plain_path
-
-if TYPE_CHECKING:
-    from filetools.content import Edit
-    from filetools.facade import answered, batches, writing
-    from filetools.facade.computing import Compute, ComputedChange
-    from filetools.facade.editing import TextChange, edit_result, edits_change, insertion
-    from filetools.facade.outcomes import write_result
-    from filetools.facade.patching import PatchCall
-    from filetools.facade.preconditions import record_steps
-    from filetools.facade.progress import Abort, Progress, beat_of
-    from filetools.facade.requests import NewlineChoice, OnStale, WriteRequest, chosen_edits
-    from filetools.facade.steps import PutFile, unsaved
-    from filetools.models import BatchResult, EditResult, PatchResult, WriteResult
-else:
-    deferred_imports(
-        globals(),
-        {
-            "filetools.facade": "answered, writing, batches",
-            "filetools.facade.computing": "ComputedChange",
-            "filetools.facade.editing": "edit_result, edits_change, insertion",
-            "filetools.facade.outcomes": "write_result",
-            "filetools.facade.patching": "PatchCall",
-            "filetools.facade.preconditions": "record_steps",
-            "filetools.facade.progress": "beat_of",
-            "filetools.facade.requests": "WriteRequest, chosen_edits",
-            "filetools.facade.steps": "unsaved, PutFile",
-        },
-    )
+from filetools.facade.editing import TextChange, edit_result, edits_change, insertion
+from filetools.facade.outcomes import write_result
+from filetools.facade.patching import PatchCall
+from filetools.facade.preconditions import record_steps
+from filetools.facade.progress import Abort, Progress, beat_of
+from filetools.facade.requests import NewlineChoice, OnStale, WriteRequest, chosen_edits
+from filetools.facade.steps import unsaved
+from filetools.facade.steps.put import PutFile
+from filetools.models.files import BatchResult, EditResult, PatchResult, WriteResult
+from filetools.models.words import OnConflict
+from filetools.paths.lexical import AnyPath, plain_path
 
 
 class WriteCalls(ConflictCalls):

@@ -6,7 +6,8 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
-from filetools.paths import Workspace, WorkspacePath
+from filetools.paths.workspace import Workspace
+from filetools.paths.workspace_path import WorkspacePath
 
 
 class Writers:

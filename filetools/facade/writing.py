@@ -9,20 +9,14 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Final, Protocol
 
-from filetools.content import (
-    ContentFacts,
-    TextEdit,
-    TextFormat,
-    describe,
-    encode,
-    ends_like,
-    format_named,
-    inspect,
-    left_out,
-    sniff,
-    version_of,
-)
-from filetools.editors import OpenText
+from filetools.content.elision import left_out
+from filetools.content.ends import ends_like
+from filetools.content.facts import ContentFacts, describe, inspect
+from filetools.content.formats import TextFormat, encode, format_named
+from filetools.content.kind import sniff
+from filetools.content.text_edits import TextEdit
+from filetools.content.version import version_of
+from filetools.editors.open_text import OpenText
 from filetools.errors import (
     EditConflictError,
     EncodingError,
@@ -43,10 +37,9 @@ from filetools.facade.preconditions import (
     same_change,
 )
 from filetools.facade.requests import WriteRequest
-from filetools.facade.steps import (
-    Decision,
-    PutFile,
-    Sent,
+from filetools.facade.steps.decision import Decision, Sent
+from filetools.facade.steps.put import PutFile
+from filetools.facade.steps.unsaved import (
     UnsavedQuestion,
     disk_text,
     overwritten,
@@ -54,10 +47,10 @@ from filetools.facade.steps import (
     unsaved_error,
     unsaved_text,
 )
-from filetools.journal import SeenVersion
-from filetools.models import Actor
-from filetools.paths import WorkspacePath
-from filetools.versions import conflict_error, rebase
+from filetools.journal.seen_versions import SeenVersion
+from filetools.models.records import Actor
+from filetools.paths.workspace_path import WorkspacePath
+from filetools.versions.rebasing import conflict_error, rebase
 
 UTF_8: Final = TextFormat(encoding="utf-8", bom=b"")
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Final, Literal, NamedTuple
 
 from filetools.journal.document_rows import Document, DocumentChange, DocumentClosing
-from filetools.models import Operation
+from filetools.models.records import Operation
 
 DIRECTORY_REMOVALS: Final = (Operation.DELETE_DIRECTORY, Operation.MOVE_DIRECTORY)
 """Operations that take a whole folder away from its name; they are ordered against every change below it."""

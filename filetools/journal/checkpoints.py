@@ -25,7 +25,7 @@ from filetools.journal.contents import digest_of, version_from
 from filetools.journal.database import Database
 from filetools.journal.plain_rows import PlainRows, Values
 from filetools.journal.tree_index import slices
-from filetools.models import EntryType
+from filetools.models.words import EntryType
 
 MOST_AUTOMATIC: Final = 20
 """Automatic checkpoints that are kept; the next one takes the place of the oldest."""

@@ -19,7 +19,7 @@ from filetools.journal.database import Database
 from filetools.journal.readers import Row
 from filetools.journal.segments import LARGEST_ENTRY_BYTES, Place
 from filetools.journal.translation import TRANSLATED
-from filetools.models import VERSION_PREFIX
+from filetools.models.words import VERSION_PREFIX
 
 LARGEST_ROW_BYTES: Final = 128 * 1024
 """Contents above this size go into segments, so that the write-ahead file and its checkpoints stay small."""

@@ -26,7 +26,7 @@ from filetools.journal.segments import SegmentFolder
 from filetools.journal.translation import TRANSLATED, translated
 from filetools.journal.walfile import sync_ahead
 from filetools.journal.writer import CHECKPOINT_BYTES, Writer
-from filetools.models import Durability
+from filetools.models.words import Durability
 
 IDLE_BYTES: Final = 1024 * 1024
 """Size of a write-ahead file up to which it stays as it is while nobody writes."""

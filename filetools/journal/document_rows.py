@@ -7,16 +7,12 @@ import sqlite3
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import Any, Final, Literal
 
-from filetools.deferred import deferred_imports
-from filetools.models import VERSION_PREFIX
-
-if TYPE_CHECKING:
-    from filetools.content import TextEdit, TextFormat
-    from filetools.models import Actor
-else:
-    deferred_imports(globals(), {"filetools.content": "TextFormat"})
+from filetools.content.formats import TextFormat
+from filetools.content.text_edits import TextEdit
+from filetools.models.records import Actor
+from filetools.models.words import VERSION_PREFIX
 
 KEPT_EDITS: Final = 1000
 """Edits of one document that are kept, so that what was typed on an older text can be put on top of the newest."""

@@ -10,9 +10,10 @@ import json
 import sqlite3
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
+from typing import Any, Final, Protocol, TypeVar
 
-from filetools.deferred import deferred_imports
+from filetools.content.formats import TextFormat
+from filetools.content.text_edits import TextEdit
 from filetools.journal.contents import digest_of
 from filetools.journal.database import Database
 from filetools.journal.document_rows import (
@@ -27,20 +28,8 @@ from filetools.journal.document_rows import (
     remove_document,
     stored_text,
 )
-
-if TYPE_CHECKING:
-    from filetools.content import TextEdit, TextFormat
-    from filetools.journal.folders import bounds_below
-    from filetools.models import Actor
-else:
-    deferred_imports(
-        globals(),
-        {
-            "filetools.content": "TextEdit",
-            "filetools.journal.folders": "bounds_below",
-            "filetools.models": "Actor",
-        },
-    )
+from filetools.journal.folders import bounds_below
+from filetools.models.records import Actor
 
 T = TypeVar("T")
 

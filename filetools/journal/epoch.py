@@ -15,7 +15,7 @@ from typing import Final
 
 from filetools.journal.database import Database
 from filetools.journal.opening import ISSUED, boot_id, is_same_file
-from filetools.models import Durability
+from filetools.models.words import Durability
 
 _PUT: Final = "INSERT OR REPLACE INTO meta (name, value) VALUES (?, ?)"
 _log = logging.getLogger(__name__)

@@ -18,7 +18,7 @@ from filetools.journal.changes import HeadMovedError
 from filetools.journal.commit import Draft, Recorder
 from filetools.journal.database import Database
 from filetools.journal.notes import Notes
-from filetools.models import ChangeRecord, RecordState
+from filetools.models.records import ChangeRecord, RecordState
 
 Records = tuple[ChangeRecord, ...]
 

@@ -12,7 +12,8 @@ from filetools.journal.folders import bounds_below
 from filetools.journal.quarantine import RecordReader
 from filetools.journal.rows import RECORD_COLUMNS, SELECT_RECORD
 from filetools.journal.undone import TAKES_BACK
-from filetools.models import ActorKind, ChangeRecord, Operation
+from filetools.models.records import ChangeRecord, Operation
+from filetools.models.words import ActorKind
 
 _NO_NUMBER: Final = 2**63 - 1
 _SLICE: Final = 500

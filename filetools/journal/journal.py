@@ -20,7 +20,7 @@ from filetools.journal.retention import Retained
 from filetools.journal.seen_versions import SeenVersions
 from filetools.journal.table import Table
 from filetools.journal.tree_index import TreeIndex
-from filetools.models import Actor, ChangeRecord
+from filetools.models.records import Actor, ChangeRecord
 
 
 class Contents(Protocol):

@@ -14,7 +14,7 @@ from filetools.journal.database import Database
 from filetools.journal.notes import Notes
 from filetools.journal.quarantine import RecordReader
 from filetools.journal.rows import RECORD_COLUMNS, SELECT_RECORD
-from filetools.models import ChangeRecord
+from filetools.models.records import ChangeRecord
 
 _PENDING: Final = f"{SELECT_RECORD} INDEXED BY records_pending WHERE state = 'pending' ORDER BY number LIMIT ?"
 _UNSYNCED: Final = (

@@ -14,7 +14,7 @@ from filetools.journal.database import Database
 from filetools.journal.readers import Arguments, Row
 from filetools.journal.rows import SELECT_RECORD, lenient_text, record_from
 from filetools.journal.totals import note_removed
-from filetools.models import ChangeRecord
+from filetools.models.records import ChangeRecord
 
 _NOT_UTF8: Final = "Could not decode to UTF-8"
 _log = logging.getLogger(__name__)

@@ -18,7 +18,7 @@ from filetools.journal.plain_rows import PlainRows
 from filetools.journal.quarantine import RecordReader
 from filetools.journal.rows import RECORD_COLUMNS
 from filetools.journal.tree_index import HEAD_FACTS
-from filetools.models import ChangeRecord
+from filetools.models.records import ChangeRecord
 
 PAGE_HEADS: Final = 1000
 _VIEW_COLUMNS: Final = (

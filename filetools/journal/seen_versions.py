@@ -11,7 +11,7 @@ from typing import Final, Protocol
 from filetools.journal.contents import digest_of, version_from
 from filetools.journal.database import Database
 from filetools.journal.readers import Row
-from filetools.models import Actor
+from filetools.models.records import Actor
 
 MOST_SEEN: Final = 10_000
 """Rows kept of one actor; the oldest go first."""

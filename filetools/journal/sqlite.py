@@ -31,7 +31,8 @@ from filetools.journal.seen_versions import SqliteSeenVersions
 from filetools.journal.table import SqliteTable
 from filetools.journal.translation import TRANSLATED
 from filetools.journal.tree_index import SqliteTreeIndex
-from filetools.models import Actor, ChangeRecord, Durability
+from filetools.models.records import Actor, ChangeRecord
+from filetools.models.words import Durability
 
 _log = logging.getLogger(__name__)
 

@@ -17,7 +17,8 @@ from filetools.journal.contents import VERSION_TEXT, digest_of
 from filetools.journal.database import Database
 from filetools.journal.folders import bounds_below
 from filetools.journal.plain_rows import PlainRows, Values
-from filetools.models import EntryType, Operation
+from filetools.models.records import Operation
+from filetools.models.words import EntryType
 
 Identity = tuple[int, int, int, int, int]
 """Device, inode, size, mtime and ctime, as `FileStat.identity`."""

@@ -14,7 +14,7 @@ from filetools.journal.birth import DATABASE_NAME, connect
 from filetools.journal.schema import migrate, require_own_schema
 from filetools.journal.segments import SegmentFolder
 from filetools.journal.translation import BUSY_SECONDS
-from filetools.models import Durability
+from filetools.models.words import Durability
 
 CHECKPOINT_BYTES: Final = 16 * 1024 * 1024
 """Size of the write-ahead file from which the keeper copies it into the database."""

@@ -7,19 +7,13 @@ import os
 import time
 import zlib
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from filelock import lock_descriptor
 
-from filetools.deferred import deferred_imports
 from filetools.errors import AccessDeniedError, FileToolsError
 from filetools.locks.holder import LINE_BYTES, UNKNOWN, LockInfo, from_line
 from filetools.locks.lock_files import LockFiles
-
-if TYPE_CHECKING:
-    from filetools.locks.stripe import Stripe, lock_file_name
-else:
-    deferred_imports(globals(), {"filetools.locks.stripe": "Stripe, lock_file_name"})
+from filetools.locks.stripe import Stripe, lock_file_name
 
 
 class Stripes:

@@ -11,19 +11,13 @@ from collections.abc import Sequence
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING
 
-from filetools.deferred import deferred_imports
 from filetools.errors import InternalError, InvalidArgumentError, LockTimeoutError, WorkspaceGoneError
+from filetools.locks.held import HeldLocks
+from filetools.locks.holder import LockInfo, to_line
 from filetools.locks.lock_files import LockFiles
+from filetools.locks.stripe import Stripe
 from filetools.locks.stripes import Stripes
-
-if TYPE_CHECKING:
-    from filetools.locks.held import HeldLocks
-    from filetools.locks.holder import LockInfo, to_line
-    from filetools.locks.stripe import Stripe
-else:
-    deferred_imports(globals(), {"filetools.locks.held": "HeldLocks", "filetools.locks.holder": "to_line"})
 
 
 class LockTable:

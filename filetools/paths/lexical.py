@@ -7,9 +7,8 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import PurePath
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from filetools.deferred import deferred_imports
 from filetools.errors import (
     AbsolutePathError,
     AccessDeniedError,
@@ -18,12 +17,8 @@ from filetools.errors import (
     PathTooLongError,
     PathTraversalError,
 )
+from filetools.paths.names import fold_name, is_state_name, windows_refusal
 from filetools.paths.workspace_path import ROOT, WorkspacePath
-
-if TYPE_CHECKING:
-    from filetools.paths.names import fold_name, is_state_name, windows_refusal
-else:
-    deferred_imports(globals(), {"filetools.paths.names": "fold_name, is_state_name, windows_refusal"})
 
 MAX_PATH_BYTES: Final = 4096
 MAX_NAME_BYTES: Final = 255

@@ -4,30 +4,17 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, Literal
+from typing import Final, Literal
 
-from filetools.deferred import deferred_imports
 from filetools.errors import InvalidArgumentError, WorkspaceGoneError
+from filetools.paths.checked import CheckedResolver
+from filetools.paths.explain import translate
 from filetools.paths.lexical import LexicalRules
+from filetools.paths.names import fold_name
 from filetools.paths.openat2 import Openat2Resolver
 from filetools.paths.resolver import O_DIRECTORY, O_PATH, Resolver
+from filetools.paths.walk import WalkResolver
 from filetools.settings import STATE_DIRECTORY
-
-if TYPE_CHECKING:
-    from filetools.paths.checked import CheckedResolver
-    from filetools.paths.explain import translate
-    from filetools.paths.names import fold_name
-    from filetools.paths.walk import WalkResolver
-else:
-    deferred_imports(
-        globals(),
-        {
-            "filetools.paths.checked": "CheckedResolver",
-            "filetools.paths.explain": "translate",
-            "filetools.paths.names": "fold_name",
-            "filetools.paths.walk": "WalkResolver",
-        },
-    )
 
 ResolverChoice = Literal["auto", "openat2", "walk", "checked"]
 

@@ -17,7 +17,7 @@ from filetools.errors import (
     FileToolsError,
     InvalidArgumentError,
 )
-from filetools.models import Actor
+from filetools.models.records import Actor
 from filetools.permissions.audience import Attendance
 from filetools.permissions.book import ApprovalBook, Run
 from filetools.permissions.call_watch import current_watch, uncounted

@@ -10,8 +10,9 @@ from functools import partial
 from typing import Final
 
 from filetools.errors import FileToolsError, ToolBlockedError
-from filetools.models import Actor, Preset
-from filetools.paths import ROOT, WorkspacePath
+from filetools.models.records import Actor
+from filetools.models.words import Preset
+from filetools.paths.workspace_path import ROOT, WorkspacePath
 from filetools.permissions.approvals import Approvals
 from filetools.permissions.book import Run
 from filetools.permissions.policy import PermissionPolicy, ToolOperation

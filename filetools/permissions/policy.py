@@ -6,26 +6,15 @@ import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, Final, Literal
+from typing import Final, Literal
 
-from filetools.deferred import deferred_imports
-from filetools.models import Preset
-from filetools.paths import WorkspacePath
+from filetools.models.records import Actor
+from filetools.models.words import Preset
+from filetools.paths.protected import matches_protected
+from filetools.paths.workspace_path import WorkspacePath
+from filetools.permissions.rules import Level, Rule, preset_level, rules_level
 from filetools.permissions.trust import AllowEverything, RunTrust
 from filetools.settings import PROTECTED_PATHS
-
-if TYPE_CHECKING:
-    from filetools.models import Actor
-    from filetools.paths import matches_protected
-    from filetools.permissions.rules import Level, Rule, preset_level, rules_level
-else:
-    deferred_imports(
-        globals(),
-        {
-            "filetools.paths": "matches_protected",
-            "filetools.permissions.rules": "preset_level, rules_level",
-        },
-    )
 
 ToolOperation = Literal["read", "change"]
 DecisionReason = Literal["auto", "prompt", "block", "session", "yolo", "protected"]

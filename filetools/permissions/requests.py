@@ -6,18 +6,13 @@ import hashlib
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import Any, Final, Literal
 
-from filetools.deferred import deferred_imports
+from filetools.content.merging import merge_keeping
 from filetools.errors import InvalidArgumentError
-from filetools.models import Preset
-from filetools.paths import WorkspacePath
-
-if TYPE_CHECKING:
-    from filetools.content import merge_keeping
-    from filetools.models import Actor
-else:
-    deferred_imports(globals(), {"filetools.content": "merge_keeping", "filetools.models": "Actor"})
+from filetools.models.records import Actor
+from filetools.models.words import Preset
+from filetools.paths.workspace_path import WorkspacePath
 
 ApprovalAnswer = Literal["allow", "allow_for_run", "deny", "merge"]
 Risk = Literal["low", "medium", "high"]

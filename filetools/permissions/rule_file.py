@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Final, get_args
 
 from filetools.errors import InvalidArgumentError, StateDamagedError, StateTooNewError, StorageFailedError
-from filetools.models import Preset
+from filetools.models.words import Preset
 from filetools.permissions.rules import Rule
 
 SCHEMA: Final = 1

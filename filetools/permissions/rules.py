@@ -5,17 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
-from typing import TYPE_CHECKING, Final, Literal, get_args
+from typing import Final, Literal, get_args
 
-from filetools.deferred import deferred_imports
 from filetools.errors import InvalidArgumentError
-from filetools.models import Preset
+from filetools.models.words import Preset
+from filetools.paths.names import fold_name
 from filetools.paths.patterns import ExcludeRules, compile_patterns
-
-if TYPE_CHECKING:
-    from filetools.paths.names import fold_name
-else:
-    deferred_imports(globals(), {"filetools.paths.names": "fold_name"})
 
 Level = Literal["auto", "prompt", "block"]
 

@@ -8,8 +8,8 @@ from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Final
 
-from filetools.models import Actor
-from filetools.paths import WorkspacePath
+from filetools.models.records import Actor
+from filetools.paths.workspace_path import WorkspacePath
 from filetools.permissions.requests import (
     ApprovalAnswer,
     ApprovalDecision,

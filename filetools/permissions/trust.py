@@ -6,7 +6,7 @@ from collections import OrderedDict
 from collections.abc import Callable
 from typing import Final
 
-from filetools.models import Actor
+from filetools.models.records import Actor
 
 EVERYTHING_SECONDS: Final = 24 * 3600.0
 """How long "allow everything" lasts."""

@@ -9,9 +9,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from filetools.errors import AccessDeniedError, DirectoryNotFoundError, InvalidArgumentError, PathNotDirectoryError
-from filetools.paths import Workspace, WorkspacePath
 from filetools.paths.names import is_state_name
-from filetools.stores import FolderStore
+from filetools.paths.workspace import Workspace
+from filetools.paths.workspace_path import WorkspacePath
+from filetools.stores.folder import FolderStore
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,10 +11,11 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, Final, Literal, TypeVar, get_args
 
 from filetools.errors import FileToolsError, InvalidArgumentError
-from filetools.events import Event, InstanceChanged
-from filetools.journal import Table, TableRow
+from filetools.events.activity import InstanceChanged
+from filetools.events.types import Event
+from filetools.journal.table import Table, TableRow
 from filetools.project.folder import is_within, real_path, short_path
-from filetools.stores import is_alive, process_mark
+from filetools.stores.processes import is_alive, process_mark
 
 InstanceStatus = Literal["working", "awaiting", "idle", "error"]
 WORKING_SECONDS: Final = 10.0

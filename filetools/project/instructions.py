@@ -9,12 +9,14 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from typing import Any, Final, TypeAlias
 
-from filetools.content import sniff, version_of, whole_start
+from filetools.content.kind import sniff
+from filetools.content.version import version_of
+from filetools.content.whole import whole_start
 from filetools.errors import FileToolsError
-from filetools.models import EntryType
-from filetools.paths import ROOT, WorkspacePath
+from filetools.models.words import EntryType
+from filetools.paths.workspace_path import ROOT, WorkspacePath
 from filetools.project.folder import ProjectFolder, below, holds_any, home_folder
-from filetools.stores import FolderStore
+from filetools.stores.folder import FolderStore
 
 NAMES: Final = {"AGENTS.md": "agents", "CLAUDE.md": "claude", ".claude/CLAUDE.md": "claude", "CLAUDE.local.md": "local"}
 """The instruction files of a folder and their kinds; names count exactly."""

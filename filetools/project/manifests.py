@@ -10,10 +10,10 @@ import tomllib
 from collections.abc import Callable, Iterable
 from typing import Any, Final, TypeVar, cast
 
-from filetools.content import text_of
+from filetools.content.facts import text_of
 from filetools.distribution import require_extra
 from filetools.errors import FileToolsError
-from filetools.paths import ROOT
+from filetools.paths.workspace_path import ROOT
 from filetools.project.folder import ProjectFolder
 
 T = TypeVar("T", dict[str, Any], list[Any], str)

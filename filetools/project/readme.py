@@ -8,12 +8,13 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
-from filetools.content import sniff, whole_start
 from filetools.content.ends import mark_of
 from filetools.content.formats import LATIN1
 from filetools.content.identity_cache import IdentityCache
+from filetools.content.kind import sniff
+from filetools.content.whole import whole_start
 from filetools.errors import FileToolsError, InvalidArgumentError
-from filetools.paths import ROOT, WorkspacePath
+from filetools.paths.workspace_path import ROOT, WorkspacePath
 from filetools.project.folder import ProjectFolder, below
 
 MOST_CHARACTERS: Final = 20_000

@@ -10,8 +10,8 @@ from datetime import datetime
 from typing import Any, Final
 
 from filetools.errors import FileToolsError, InvalidArgumentError
-from filetools.paths import WorkspacePath
 from filetools.paths.names import escaped, is_state_name
+from filetools.paths.workspace_path import WorkspacePath
 from filetools.project.folder import ProjectFolder
 
 _SECONDS: Final = {

@@ -10,8 +10,9 @@ from dataclasses import replace
 from typing import Any
 
 from filetools.errors import FileToolsError, ProjectExistsError, ProjectNotFoundError
-from filetools.events import Event, ProjectCreated, ProjectDeleted, ProjectInstanceLinked, ProjectUpdated
-from filetools.journal import Table, TableRow
+from filetools.events.activity import ProjectCreated, ProjectDeleted, ProjectInstanceLinked, ProjectUpdated
+from filetools.events.types import Event
+from filetools.journal.table import Table, TableRow
 from filetools.project.folder import folder_path, is_folder, short_path
 from filetools.project.instances import Changed, Instances, checked_name, id_of
 

@@ -8,17 +8,12 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import zip_longest
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from filetools.deferred import deferred_imports
-from filetools.models import EntryType
+from filetools.models.words import EntryType
+from filetools.paths.names import is_state_name
 from filetools.paths.patterns import Sieve
 from filetools.stores.owners import FOREIGN_NAME
-
-if TYPE_CHECKING:
-    from filetools.paths.names import is_state_name
-else:
-    deferred_imports(globals(), {"filetools.paths.names": "is_state_name"})
 
 YOUNG_NS: Final = 20_000_000
 """A folder changed so recently may change again without a new time stamp."""

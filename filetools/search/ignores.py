@@ -9,8 +9,8 @@ from collections import OrderedDict
 from typing import Final
 
 from filetools.errors import FileBusyError, FileTooLargeError, NotRegularFileError, PathIsDirectoryError
-from filetools.paths import WorkspacePath
 from filetools.paths.ignore import IGNORE_FILE, IgnoreRules, IgnoreStack
+from filetools.paths.workspace_path import WorkspacePath
 from filetools.search.folder import YOUNG_NS
 from filetools.search.source import GONE, Listable
 

@@ -6,31 +6,20 @@ from collections import defaultdict
 from collections.abc import Callable, Generator, Sequence
 from datetime import UTC, datetime, timedelta
 from operator import itemgetter
-from typing import TYPE_CHECKING, Final, get_args
+from typing import Final, get_args
 
-from filetools.deferred import deferred_imports
+from filetools.content.pages import CursorValue, decode_cursor, encode_cursor
 from filetools.errors import InvalidArgumentError
-from filetools.models import EntryType, Row
-from filetools.paths import WorkspacePath
+from filetools.models.listing import ListResult
+from filetools.models.searching import SearchResult
+from filetools.models.words import EntryType, Row
+from filetools.paths.names import escaped
+from filetools.paths.workspace_path import WorkspacePath
 from filetools.search.folder import FolderCache
 from filetools.search.ignores import IgnoreCache
 from filetools.search.options import ListOptions
 from filetools.search.source import Abort, Listable, Source
 from filetools.search.walk import OrderedWalk
-
-if TYPE_CHECKING:
-    from filetools.content.pages import CursorValue, decode_cursor, encode_cursor
-    from filetools.models import ListResult, SearchResult
-    from filetools.paths.names import escaped
-else:
-    deferred_imports(
-        globals(),
-        {
-            "filetools.content.pages": "decode_cursor, encode_cursor",
-            "filetools.models": "ListResult, SearchResult",
-            "filetools.paths.names": "escaped",
-        },
-    )
 
 FOLDERS: Final = FolderCache()
 """Shared by all listings of the process."""

@@ -7,9 +7,9 @@ from dataclasses import replace
 from typing import Final
 
 from filetools.errors import AccessDeniedError, InvalidArgumentError
-from filetools.models import SearchResult
-from filetools.paths import WorkspacePath
+from filetools.models.searching import SearchResult
 from filetools.paths.patterns import Glob, alternatives, is_glob
+from filetools.paths.workspace_path import WorkspacePath
 from filetools.search.listing import FOLDERS, IGNORES, Page, Wanted
 from filetools.search.options import ListOptions
 from filetools.search.source import Abort, Listable, Source

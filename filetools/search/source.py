@@ -17,8 +17,8 @@ from filetools.errors import (
     PathTooLongError,
     SymlinkNotAllowedError,
 )
-from filetools.models import EntryType
-from filetools.paths import WorkspacePath
+from filetools.models.words import EntryType
+from filetools.paths.workspace_path import WorkspacePath
 from filetools.search.folder import MIN_CACHED_NAMES, Folder, FolderCache, Identity, sorted_folder
 
 if TYPE_CHECKING:

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
 from filetools.errors import AccessDeniedError, FileToolsError
-from filetools.paths import ROOT, WorkspacePath
 from filetools.paths.ignore import IGNORE_FILE, IgnoreRules, IgnoreStack
 from filetools.paths.patterns import ExcludeRules
+from filetools.paths.workspace_path import ROOT, WorkspacePath
 from filetools.search.folder import is_ours
 from filetools.search.ignores import IgnoreCache, load_rules
 from filetools.search.source import GONE, Listable

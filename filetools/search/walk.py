@@ -12,11 +12,11 @@ from itertools import islice
 from typing import TYPE_CHECKING, Final, Self
 
 from filetools.errors import AbortedError, AccessDeniedError
-from filetools.models import EntryType, Row
-from filetools.paths import ROOT, WorkspacePath
+from filetools.models.words import EntryType, Row
 from filetools.paths.ignore import IGNORE_FILE, IgnoreStack
 from filetools.paths.lexical import MAX_PATH_BYTES
 from filetools.paths.patterns import ExcludeRules, Sieve
+from filetools.paths.workspace_path import ROOT, WorkspacePath
 from filetools.search.folder import Folder, combined, is_ours, position_after, position_before
 from filetools.search.ignores import IgnoreCache, load_rules, stack_above
 from filetools.search.options import ListOptions

@@ -11,7 +11,7 @@ from typing import Any, Final
 from pydantic_core import from_json
 
 from filetools.errors import FileToolsError
-from filetools.paths import WorkspacePath
+from filetools.paths.workspace_path import WorkspacePath
 from filetools.sessions.log_folders import ProjectLogs
 from filetools.settings import MIB
 

@@ -11,12 +11,13 @@ from typing import Final
 
 from filetools.content.identity_cache import is_settled
 from filetools.errors import ChecksumCalculationError, DirectoryNotFoundError, DirectoryScanError, FileToolsError
-from filetools.paths import WorkspacePath
 from filetools.paths.names import is_state_name
 from filetools.paths.patterns import compile_patterns
+from filetools.paths.workspace_path import WorkspacePath
 from filetools.sessions.description import FileAction, read_file
 from filetools.settings import DEFAULT_EXCLUDES
-from filetools.stores import Facts, FileStat, FolderStore
+from filetools.stores.folder import FolderStore
+from filetools.stores.store import Facts, FileStat
 
 PATTERNS: Final = ("*.md", "*.json", "*.txt")
 TOLERANCE_NS: Final = 2_000_000_000

@@ -11,9 +11,9 @@ from typing import Any, Final, Literal
 
 from filetools.content.media import mime_type_of
 from filetools.errors import ChecksumCalculationError, FileToolsError
-from filetools.models import VERSION_PREFIX
-from filetools.paths import WorkspacePath
-from filetools.stores import FolderStore
+from filetools.models.words import VERSION_PREFIX
+from filetools.paths.workspace_path import WorkspacePath
+from filetools.stores.folder import FolderStore
 
 FileAction = Literal["created", "modified", "deleted"]
 Attribution = Literal["folder", "call", "alone"]

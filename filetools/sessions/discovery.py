@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
-from filetools.models import ChangeRecord, Operation, RecordState
+from filetools.models.records import ChangeRecord, Operation, RecordState
 from filetools.sessions.agent_messages import KEY
 from filetools.sessions.description import Attribution, DiscoveredFile, describe
 from filetools.sessions.tool_calls import LoggedCall, path_inside

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final, Literal
 
 from filetools.errors import FileToolsError
-from filetools.paths import WorkspacePath
+from filetools.paths.workspace_path import WorkspacePath
 from filetools.sessions.agents import Agents
 from filetools.sessions.conversation import Conversation
 from filetools.sessions.log import Entry, by_instant, read_entries

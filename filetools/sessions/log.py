@@ -11,9 +11,9 @@ from typing import Any, BinaryIO, Final, Generic, TypeVar
 
 from pydantic_core import from_json
 
-from filetools.paths import WorkspacePath
+from filetools.paths.workspace_path import WorkspacePath
 from filetools.settings import MIB
-from filetools.stores import FolderStore
+from filetools.stores.folder import FolderStore
 
 logger = logging.getLogger(__name__)
 

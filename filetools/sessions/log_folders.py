@@ -13,10 +13,11 @@ from pathlib import PurePath
 from typing import Final
 
 from filetools.errors import AccessDeniedError, FileToolsError, WorkspaceGoneError
-from filetools.paths import ROOT, Workspace, WorkspacePath
+from filetools.paths.workspace import Workspace
+from filetools.paths.workspace_path import ROOT, WorkspacePath
 from filetools.sessions.log import Entry, entries_of
 from filetools.settings import MIB, session_logs_folder
-from filetools.stores import FolderStore
+from filetools.stores.folder import FolderStore
 
 logger = logging.getLogger(__name__)
 

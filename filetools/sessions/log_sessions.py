@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from filetools.errors import FileToolsError
-from filetools.paths import WorkspacePath
+from filetools.paths.workspace_path import WorkspacePath
 from filetools.sessions.log import Entry, by_instant
 from filetools.sessions.log_folders import START_BYTES, ProjectLogs, opened_logs
 from filetools.sessions.rules import is_noise

@@ -19,9 +19,10 @@ from filetools.errors import (
     SymlinkNotAllowedError,
     WorkspaceGoneError,
 )
-from filetools.models import ChangeRecord
-from filetools.paths import Workspace, WorkspacePath
+from filetools.models.records import ChangeRecord
 from filetools.paths.patterns import compile_patterns
+from filetools.paths.workspace import Workspace
+from filetools.paths.workspace_path import WorkspacePath
 from filetools.sessions.agent_messages import AgentMessages
 from filetools.sessions.baseline import PATTERNS, Baseline, is_changed, scan, settle, take_baseline
 from filetools.sessions.description import DiscoveredFile, FileAction, read_file
@@ -29,7 +30,7 @@ from filetools.sessions.discovery import Discovery, Method, RunScope, from_recor
 from filetools.sessions.log import instant
 from filetools.sessions.tool_calls import CHANGING, CREATING, LoggedCall, path_inside
 from filetools.settings import MIB
-from filetools.stores import FolderStore
+from filetools.stores.folder import FolderStore
 
 logger = logging.getLogger(__name__)
 

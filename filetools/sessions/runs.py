@@ -10,9 +10,9 @@ from datetime import UTC, datetime
 from typing import Any, Final, Literal
 
 from filetools.errors import FileToolsError, InvalidArgumentError, RunNotFoundError
-from filetools.journal import Table, TableRow
-from filetools.models import Actor
-from filetools.stores import is_alive, process_mark
+from filetools.journal.table import Table, TableRow
+from filetools.models.records import Actor
+from filetools.stores.processes import is_alive, process_mark
 
 RunStatus = Literal["running", "completed", "failed", "cancelled"]
 MOST_RUNS: Final = 1000

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any, Final
 
-from filetools.content import is_one_character, whole_start
+from filetools.content.whole import is_one_character, whole_start
 
 TITLE_CHARACTERS: Final = 80
 INTERRUPTED: Final = "[Request interrupted"

@@ -8,8 +8,8 @@ from filetools.errors import (
     PathIsDirectoryError,
     SymlinkNotAllowedError,
 )
-from filetools.models import EntryType
-from filetools.paths import WorkspacePath
+from filetools.models.words import EntryType
+from filetools.paths.workspace_path import WorkspacePath
 
 
 def private_name(name: str) -> str:

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from typing import BinaryIO, Final
 
 from filetools.errors import AccessDeniedError, SymlinkNotAllowedError
-from filetools.paths import Workspace, WorkspacePath
+from filetools.paths.workspace import Workspace
+from filetools.paths.workspace_path import WorkspacePath
 from filetools.stores.local_disk import Explained, opened_file
 from filetools.stores.local_read import LocalReading
 from filetools.stores.reading import to_file_stat

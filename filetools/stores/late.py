@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from typing import Final
 
 from filetools.errors import FileToolsError, StateDamagedError, SyncFailedError, WorkspaceGoneError
-from filetools.paths import WorkspacePath
+from filetools.paths.workspace_path import WorkspacePath
 from filetools.stores.store import Displaced, FileStat, Prepared, Reader, ScanEntry, Store, T, Take
 
 UNKNOWN_TICK_NS: Final = 20_000_000

@@ -8,37 +8,26 @@ import time
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from filetools.content.identity_cache import tick_of
-from filetools.deferred import deferred_imports
 from filetools.errors import DirectoryNotFoundError, FileToolsError, InvalidArgumentError
-from filetools.paths import Workspace, WorkspacePath
+from filetools.paths.workspace import Workspace
+from filetools.paths.workspace_path import WorkspacePath
 from filetools.settings import STATE_DIRECTORY
 from filetools.stores.beside import FolderNotes
 from filetools.stores.capabilities import Capabilities, probe_capabilities
+from filetools.stores.checks import private_name
 from filetools.stores.linux import sync_descriptor
 from filetools.stores.local_change import LocalChanging
 from filetools.stores.local_disk import Explained, LocalDisk, Place, opened_file
+from filetools.stores.local_displaced import LocalDisplaced
 from filetools.stores.local_prepare import written
 from filetools.stores.local_read import LocalReading
 from filetools.stores.owners import FOREIGN_NAME, Owner, is_foreign_trash, is_left_behind
 from filetools.stores.private import PrivateDirectory
-
-if TYPE_CHECKING:
-    from filetools.stores.checks import private_name
-    from filetools.stores.local_displaced import LocalDisplaced
-    from filetools.stores.reading import LocalReader, to_file_stat
-    from filetools.stores.store import Displaced, Reader
-else:
-    deferred_imports(
-        globals(),
-        {
-            "filetools.stores.checks": "private_name",
-            "filetools.stores.local_displaced": "LocalDisplaced",
-            "filetools.stores.reading": "LocalReader, to_file_stat",
-        },
-    )
+from filetools.stores.reading import LocalReader, to_file_stat
+from filetools.stores.store import Displaced, Reader
 
 COARSE_TICK_NS: Final = 20_000_000
 """Longer than the tick of any clock that stamps files on a local disk."""

@@ -6,9 +6,7 @@ import errno
 import os
 from functools import partial
 from itertools import chain
-from typing import TYPE_CHECKING
 
-from filetools.deferred import deferred_imports
 from filetools.errors import (
     DirectoryNotEmptyError,
     FileToolsError,
@@ -17,35 +15,19 @@ from filetools.errors import (
     PathNotFoundError,
     SymlinkNotAllowedError,
 )
-from filetools.paths import ROOT, WorkspacePath
+from filetools.paths.workspace_path import ROOT, WorkspacePath
+from filetools.stores.checks import private_name
 from filetools.stores.local_disk import Explained, LocalDisk, Opened, Place, opened_file, opened_parent
+from filetools.stores.local_displaced import LocalDisplaced
+from filetools.stores.local_move import move
 from filetools.stores.local_prepare import Preparer
+from filetools.stores.local_prepared import PreparedReplacement
 from filetools.stores.owners import foreign_name_for, foreign_trash_name
-
-if TYPE_CHECKING:
-    from filetools.stores.checks import private_name
-    from filetools.stores.local_displaced import LocalDisplaced
-    from filetools.stores.local_move import move
-    from filetools.stores.local_prepared import PreparedReplacement
-    from filetools.stores.reading import to_file_stat
-    from filetools.stores.removal import bytes_below, remove_place
-    from filetools.stores.renaming import exists, rename_anything, rename_without_replacing
-    from filetools.stores.store import Displaced, FileStat, Prepared
-    from filetools.stores.trashed import entries_of, read_entry
-else:
-    deferred_imports(
-        globals(),
-        {
-            "filetools.stores.checks": "private_name",
-            "filetools.stores.local_displaced": "LocalDisplaced",
-            "filetools.stores.local_move": "move",
-            "filetools.stores.local_prepared": "PreparedReplacement",
-            "filetools.stores.reading": "to_file_stat",
-            "filetools.stores.removal": "bytes_below, remove_place",
-            "filetools.stores.renaming": "exists, rename_anything, rename_without_replacing",
-            "filetools.stores.trashed": "entries_of, read_entry",
-        },
-    )
+from filetools.stores.reading import to_file_stat
+from filetools.stores.removal import bytes_below, remove_place
+from filetools.stores.renaming import exists, rename_anything, rename_without_replacing
+from filetools.stores.store import Displaced, FileStat, Prepared
+from filetools.stores.trashed import entries_of, read_entry
 
 
 class LocalChanging:

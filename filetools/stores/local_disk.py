@@ -9,21 +9,17 @@ from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from types import TracebackType
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from filetools.deferred import deferred_imports
 from filetools.errors import FileToolsError
-from filetools.paths import ROOT, Workspace, WorkspacePath
+from filetools.paths.workspace import Workspace
+from filetools.paths.workspace_path import ROOT, WorkspacePath
 from filetools.settings import STATE_DIRECTORY
 from filetools.stores.beside import FolderNotes
 from filetools.stores.capabilities import Capabilities
 from filetools.stores.owners import Owner, new_foreign_name
 from filetools.stores.private import PrivateDirectory
-
-if TYPE_CHECKING:
-    from filetools.stores.renaming import can_rename_between
-else:
-    deferred_imports(globals(), {"filetools.stores.renaming": "can_rename_between"})
+from filetools.stores.renaming import can_rename_between
 
 _PRIVATE: Final = f"{STATE_DIRECTORY}/"
 READ_FLAGS: Final[int] = (

@@ -13,7 +13,7 @@ from filetools.errors import (
     NotRegularFileError,
     PathNotFoundError,
 )
-from filetools.paths import WorkspacePath
+from filetools.paths.workspace_path import WorkspacePath
 from filetools.stores.checks import private_name, refuse_other_kinds
 from filetools.stores.linux import sync_descriptor
 from filetools.stores.local_disk import READ_FLAGS, Explained, LocalDisk, Opened, Place

@@ -15,7 +15,7 @@ from filetools.errors import (
     PathExistsError,
     PathNotFoundError,
 )
-from filetools.paths import WorkspacePath
+from filetools.paths.workspace_path import WorkspacePath
 from filetools.stores.checks import refuse_nesting
 from filetools.stores.linux import MISSING_CALL, RENAME_EXCHANGE, rename_with_flags
 from filetools.stores.local_disk import Explained, LocalDisk

@@ -8,11 +8,11 @@ import stat
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from filetools.deferred import deferred_imports
 from filetools.errors import StateDamagedError
-from filetools.paths import WorkspacePath
+from filetools.paths.workspace_path import WorkspacePath
+from filetools.stores.attributes import copy_attributes
 from filetools.stores.linux import MISSING_CALL, O_TMPFILE
 from filetools.stores.local_disk import (
     Explained,
@@ -23,20 +23,8 @@ from filetools.stores.local_disk import (
     opened_parent,
     parent_of_names,
 )
-
-if TYPE_CHECKING:
-    from filetools.stores.attributes import copy_attributes
-    from filetools.stores.local_prepared import PreparedName, PreparedNameless, PreparedReplacement
-    from filetools.stores.reading import to_file_stat
-else:
-    deferred_imports(
-        globals(),
-        {
-            "filetools.stores.attributes": "copy_attributes",
-            "filetools.stores.local_prepared": "PreparedName, PreparedNameless, PreparedReplacement",
-            "filetools.stores.reading": "to_file_stat",
-        },
-    )
+from filetools.stores.local_prepared import PreparedName, PreparedNameless, PreparedReplacement
+from filetools.stores.reading import to_file_stat
 
 NEW_FILE_MODE: Final = 0o666
 """Less the umask, or as the folder's default ACL says."""

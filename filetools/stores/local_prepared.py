@@ -6,7 +6,7 @@ import os
 import threading
 
 from filetools.errors import ChangedMeanwhileError, InternalError, StateDamagedError, WorkspaceGoneError
-from filetools.paths import WorkspacePath
+from filetools.paths.workspace_path import WorkspacePath
 from filetools.stores.checks import refuse_other_kinds
 from filetools.stores.linux import link_descriptor
 from filetools.stores.local_disk import Explained, LocalDisk, Place, parent_of_names

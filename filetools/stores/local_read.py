@@ -8,29 +8,18 @@ import time
 from collections.abc import Callable, Collection, Iterator
 from contextlib import suppress
 from functools import partial
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 from filetools.content.identity_cache import is_settled
-from filetools.deferred import deferred_imports
 from filetools.errors import FileToolsError, NotRegularFileError
-from filetools.models import EntryType
-from filetools.paths import Workspace, WorkspacePath
+from filetools.models.words import EntryType
+from filetools.paths.names import is_state_name
+from filetools.paths.workspace import Workspace
+from filetools.paths.workspace_path import WorkspacePath
 from filetools.stores.local_disk import Explained, opened_file, opened_parent
 from filetools.stores.owners import FOREIGN_NAME
-
-if TYPE_CHECKING:
-    from filetools.paths.names import is_state_name
-    from filetools.stores.reading import Buffer, is_unchanged, read_stable, read_stable_by, to_facts, to_file_stat
-    from filetools.stores.store import Facts, FileStat, ScanEntry, T, Take
-else:
-    deferred_imports(
-        globals(),
-        {
-            "filetools.paths.names": "is_state_name",
-            "filetools.stores.reading": "Buffer, is_unchanged, read_stable, read_stable_by, to_facts, to_file_stat",
-            "filetools.stores.store": "ScanEntry",
-        },
-    )
+from filetools.stores.reading import Buffer, is_unchanged, read_stable, read_stable_by, to_facts, to_file_stat
+from filetools.stores.store import Facts, FileStat, ScanEntry, T, Take
 
 
 class Disk(Protocol):

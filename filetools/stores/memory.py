@@ -14,7 +14,7 @@ from filetools.errors import (
     PathNotDirectoryError,
     PathNotFoundError,
 )
-from filetools.paths import WorkspacePath
+from filetools.paths.workspace_path import WorkspacePath
 from filetools.settings import STATE_DIRECTORY
 from filetools.stores.checks import private_name, refuse_nesting
 from filetools.stores.memory_files import MemoryDisplaced, MemoryNewFile, MemoryReader, MemoryReplacement

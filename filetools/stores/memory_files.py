@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from filetools.errors import InternalError, PathExistsError, PathNotFoundError
-from filetools.paths import WorkspacePath
+from filetools.paths.workspace_path import WorkspacePath
 from filetools.stores.checks import private_name, refuse_other_kinds
 from filetools.stores.memory_tree import MemoryTree, Node, label
 from filetools.stores.store import FileStat

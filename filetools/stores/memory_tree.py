@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from filetools.errors import DirectoryNotFoundError, InvalidPathError, PathNotDirectoryError, PathNotFoundError
-from filetools.models import EntryType
-from filetools.paths import WorkspacePath
+from filetools.models.words import EntryType
+from filetools.paths.workspace_path import WorkspacePath
 from filetools.settings import STATE_DIRECTORY
 from filetools.stores.checks import refuse_other_kinds
 from filetools.stores.store import FileStat

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from filetools.errors import StateDamagedError
-from filetools.paths import Workspace
+from filetools.paths.workspace import Workspace
 
 _FOLDER_FLAGS: Final[int] = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_NOFOLLOW", 0)
 

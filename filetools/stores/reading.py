@@ -11,7 +11,7 @@ from operator import attrgetter
 from typing import Final, TypeVar
 
 from filetools.errors import FileBusyError, FileTooLargeError
-from filetools.models import EntryType
+from filetools.models.words import EntryType
 from filetools.stores.linux import lease_refused, read_cached, read_into
 from filetools.stores.store import Facts, FileStat
 

@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Protocol, TypeAlias, TypeVar, runtime_checkable
 
-from filetools.models import EntryType
-from filetools.paths import WorkspacePath
+from filetools.models.words import EntryType
+from filetools.paths.workspace_path import WorkspacePath
 
 Facts = tuple[int, int, int, int, int, int]
 """Device, inode, size, mtime, ctime and the system's mode, type included: what tells many entries from what they were."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from filetools.paths import WorkspacePath
+from filetools.paths.workspace_path import WorkspacePath
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

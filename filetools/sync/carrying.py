@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Final
 
-from filetools.journal import Journal
+from filetools.journal.journal import Journal
 from filetools.sync.actions import MirrorAction, Move, Put, Remove, places
 from filetools.sync.anticipation import Ahead
 from filetools.sync.completions import Completion

@@ -8,9 +8,9 @@ import time
 from functools import partial
 from typing import Final
 
-from filetools import events
+import filetools.events as events
 from filetools.errors import FileToolsError, LockTimeoutError
-from filetools.journal import BacklogEntry
+from filetools.journal.changes import BacklogEntry
 from filetools.sync.actions import OutOfStepError
 from filetools.sync.carrying import Carrier
 from filetools.sync.context import SyncContext, is_recordable

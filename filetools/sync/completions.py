@@ -10,9 +10,9 @@ from functools import partial
 from typing import Protocol
 
 from filetools.errors import FileToolsError
-from filetools.journal import BacklogEntry
-from filetools.paths import WorkspacePath
-from filetools.stores import Store
+from filetools.journal.changes import BacklogEntry
+from filetools.paths.workspace_path import WorkspacePath
+from filetools.stores.store import Store
 from filetools.sync.context import Signal, SyncContext
 from filetools.sync.mirror_files import GONE
 from filetools.sync.mirror_worker import Job

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from filetools.content import version_of
+from filetools.content.version import version_of
 from filetools.errors import (
     DirectoryNotEmptyError,
     DirectoryNotFoundError,
@@ -18,13 +18,15 @@ from filetools.errors import (
     PathNotDirectoryError,
     PathNotFoundError,
 )
-from filetools.journal import DIRECTORY_REMOVALS, Selection
-from filetools.models import ChangeRecord, Operation
-from filetools.paths import Workspace, WorkspacePath
+from filetools.journal.changes import DIRECTORY_REMOVALS
+from filetools.journal.history import Selection
+from filetools.models.records import ChangeRecord, Operation
+from filetools.paths.workspace import Workspace
+from filetools.paths.workspace_path import WorkspacePath
 
 if TYPE_CHECKING:
-    from filetools.journal import Journal
-    from filetools.stores import Store
+    from filetools.journal.journal import Journal
+    from filetools.stores.store import Store
 
 
 class FolderMoves:

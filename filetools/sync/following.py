@@ -7,7 +7,7 @@ import time
 from collections.abc import Sequence
 from typing import Final
 
-from filetools.models import MirrorStatus
+from filetools.models.words import MirrorStatus
 from filetools.sync.actions import MirrorAction, Put
 from filetools.sync.anticipation import Anticipation
 from filetools.sync.carrying import Carrier

@@ -13,13 +13,13 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
 from filetools.errors import DirectoryNotFoundError, PathNotDirectoryError, PathNotFoundError, SyncFailedError
-from filetools.paths import ROOT, WorkspacePath
+from filetools.paths.workspace_path import ROOT, WorkspacePath
 from filetools.settings import STATE_DIRECTORY
 from filetools.sync.context import SyncContext
 
 if TYPE_CHECKING:
-    from filetools.journal import MirrorRow
-    from filetools.stores import Store
+    from filetools.journal.changes import MirrorRow
+    from filetools.stores.store import Store
 
 MARKER: Final = WorkspacePath(f"{STATE_DIRECTORY}/mirror")
 _MOST_BYTES: Final = 1024

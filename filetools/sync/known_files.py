@@ -6,7 +6,7 @@ import threading
 from collections import OrderedDict
 from typing import Final
 
-from filetools.stores import FileStat
+from filetools.stores.store import FileStat
 
 MAX_FILES: Final = 8192
 

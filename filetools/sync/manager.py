@@ -9,41 +9,31 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import chain, count
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
-from filetools import events
-from filetools.deferred import deferred_imports
+import filetools.events as events
 from filetools.errors import FileToolsError, InvalidArgumentError, SyncFailedError
-from filetools.locks import LockTable
-from filetools.models import MirrorPolicy, MirrorStatus
-from filetools.paths import WorkspacePath
+from filetools.events.activity import PauseReason
+from filetools.events.types import Event
+from filetools.journal.changes import MirrorRow
+from filetools.journal.journal import Journal
+from filetools.locks.table import LockTable
+from filetools.models.files import SyncResult
+from filetools.models.words import MirrorPolicy, MirrorStatus
+from filetools.paths.workspace_path import WorkspacePath
+from filetools.stores.store import Store
+from filetools.sync import anticipation, carrying, catch_up, following, mirror_files, strict, synchronise
+from filetools.sync import mirror as mirrors
+from filetools.sync.actions import MirrorAction
+from filetools.sync.anticipation import Anticipation
+from filetools.sync.carrying import Carrier
+from filetools.sync.catch_up import CatchUp
 from filetools.sync.context import Runner, SyncContext, SyncTimes, leaving_out
-
-if TYPE_CHECKING:
-    from filetools.events import Event
-    from filetools.events.activity import PauseReason
-    from filetools.journal import Journal, MirrorRow
-    from filetools.models import SyncResult
-    from filetools.stores import Store
-    from filetools.sync import anticipation, carrying, catch_up, following, mirror_files, strict, synchronise
-    from filetools.sync import mirror as mirrors
-    from filetools.sync.actions import MirrorAction
-    from filetools.sync.anticipation import Anticipation
-    from filetools.sync.carrying import Carrier
-    from filetools.sync.catch_up import CatchUp
-    from filetools.sync.following import Follower, InlineFollower
-    from filetools.sync.mirror import Mirror
-    from filetools.sync.mirror_files import KeepForeign, MirrorFiles
-    from filetools.sync.strict import StrictTicket
-    from filetools.sync.synchronise import Progress, Synchronisation, SyncRequest
-else:  # most roots have no mirror
-    deferred_imports(
-        globals(),
-        {
-            "filetools.sync": "anticipation, carrying, catch_up, following, mirror_files, strict, synchronise, "
-            "mirror as mirrors",
-        },
-    )
+from filetools.sync.following import Follower, InlineFollower
+from filetools.sync.mirror import Mirror
+from filetools.sync.mirror_files import KeepForeign, MirrorFiles
+from filetools.sync.strict import StrictTicket
+from filetools.sync.synchronise import Progress, Synchronisation, SyncRequest
 
 CLOSE_SECONDS: Final = 2.0
 """Longest wait of closing for what was exchanged to become durable; what is left waits for the next opening."""

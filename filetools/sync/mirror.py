@@ -23,9 +23,9 @@ from filetools.errors import (
     SyncFailedError,
     WorkspaceGoneError,
 )
-from filetools.journal import MirrorRow
-from filetools.paths import WorkspacePath
-from filetools.stores import Store
+from filetools.journal.changes import MirrorRow
+from filetools.paths.workspace_path import WorkspacePath
+from filetools.stores.store import Store
 from filetools.sync.actions import OutOfStepError
 from filetools.sync.completions import Completions
 from filetools.sync.context import Signal, SyncContext

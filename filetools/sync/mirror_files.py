@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from typing import Final
 
-from filetools.content import version_of
+from filetools.content.version import version_of
 from filetools.errors import (
     DirectoryNotFoundError,
     FileToolsError,
@@ -18,10 +18,10 @@ from filetools.errors import (
     PathNotFoundError,
     SymlinkNotAllowedError,
 )
-from filetools.journal import Contents
-from filetools.models import VERSION_PREFIX
-from filetools.paths import WorkspacePath
-from filetools.stores import Displaced, FileStat, Store
+from filetools.journal.journal import Contents
+from filetools.models.words import VERSION_PREFIX
+from filetools.paths.workspace_path import WorkspacePath
+from filetools.stores.store import Displaced, FileStat, Store
 from filetools.sync.known_files import KnownFiles
 
 CHUNK_BYTES: Final = 1024 * 1024

@@ -9,9 +9,9 @@ from typing import Protocol
 
 from filetools.content.identity_cache import IdentityCache
 from filetools.errors import FileToolsError
-from filetools.models import EntryType
-from filetools.paths import ROOT, WorkspacePath
-from filetools.stores import FileStat, Store
+from filetools.models.words import EntryType
+from filetools.paths.workspace_path import ROOT, WorkspacePath
+from filetools.stores.store import FileStat, Store
 from filetools.sync.mirror_files import GONE, file_version
 
 

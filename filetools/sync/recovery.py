@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Final, Protocol, TypeVar
 
-from filetools.content import version_of
+from filetools.content.version import version_of
 from filetools.errors import (
     FileToolsError,
     LockTimeoutError,
@@ -28,11 +28,13 @@ from filetools.errors import (
     VersionGoneError,
     WorkspaceGoneError,
 )
-from filetools.journal import DIRECTORY_REMOVALS, Change, Head, HeadMovedError, Journal, View
-from filetools.locks import LockTable
-from filetools.models import SYSTEM, Actor, ChangeRecord, Operation, RecordState
-from filetools.paths import Workspace, WorkspacePath
-from filetools.stores import Store
+from filetools.journal.changes import DIRECTORY_REMOVALS, Change, Head, HeadMovedError, View
+from filetools.journal.journal import Journal
+from filetools.locks.table import LockTable
+from filetools.models.records import SYSTEM, Actor, ChangeRecord, Operation, RecordState
+from filetools.paths.workspace import Workspace
+from filetools.paths.workspace_path import WorkspacePath
+from filetools.stores.store import Store
 from filetools.sync.folder_recovery import FolderRecovery, own_places
 from filetools.sync.torn import is_left_by_power_cut
 

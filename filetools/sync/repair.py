@@ -10,9 +10,9 @@ from functools import partial
 from typing import Final
 
 from filetools.errors import CallTimeoutError, FileToolsError, LockTimeoutError
-from filetools.journal import BacklogEntry
-from filetools.locks import HeldLocks
-from filetools.paths import WorkspacePath
+from filetools.journal.changes import BacklogEntry
+from filetools.locks.held import HeldLocks
+from filetools.paths.workspace_path import WorkspacePath
 from filetools.sync.actions import OutOfStepError
 from filetools.sync.carrying import Carrier
 from filetools.sync.completions import Completion

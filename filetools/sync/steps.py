@@ -6,7 +6,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Final, Protocol
 
-from filetools.content import version_of
+from filetools.content.version import version_of
 from filetools.errors import (
     ChangedMeanwhileError,
     DirectoryNotFoundError,
@@ -17,8 +17,8 @@ from filetools.errors import (
     PathNotFoundError,
     SymlinkNotAllowedError,
 )
-from filetools.paths import WorkspacePath
-from filetools.stores import Displaced, FileStat, Prepared
+from filetools.paths.workspace_path import WorkspacePath
+from filetools.stores.store import Displaced, FileStat, Prepared
 from filetools.sync.actions import MakeDirectory, MirrorAction, Move, OutOfStepError, Put, Remove
 from filetools.sync.mirror_files import GONE, TRIES, MirrorFiles
 

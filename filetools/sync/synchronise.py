@@ -9,10 +9,10 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Final
 
-from filetools import events
+import filetools.events as events
 from filetools.errors import AbortedError, FileToolsError, SyncFailedError
-from filetools.models import SyncResult
-from filetools.paths import ROOT, WorkspacePath
+from filetools.models.files import SyncResult
+from filetools.paths.workspace_path import ROOT, WorkspacePath
 from filetools.sync.actions import OutOfStepError
 from filetools.sync.carrying import Carrier
 from filetools.sync.context import SyncContext, is_recordable

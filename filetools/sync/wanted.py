@@ -6,11 +6,11 @@ import logging
 from dataclasses import dataclass
 from typing import Literal
 
-from filetools.content import version_of
+from filetools.content.version import version_of
 from filetools.errors import FileToolsError, PathNotFoundError
-from filetools.journal import Head
-from filetools.paths import WorkspacePath
-from filetools.stores import FileStat
+from filetools.journal.changes import Head
+from filetools.paths.workspace_path import WorkspacePath
+from filetools.stores.store import FileStat
 from filetools.sync.actions import MakeDirectory, MirrorAction, Put, Remove
 from filetools.sync.context import SyncContext, is_recordable
 from filetools.sync.mirror_files import file_version

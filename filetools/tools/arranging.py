@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from filetools.errors import PathExistsError, PathIsDirectoryError
-from filetools.models import DeleteResult, DirectoryResult, MoveResult, WriteResult
+from filetools.models.files import DeleteResult, DirectoryResult, MoveResult, WriteResult
 from filetools.tools.arguments import Parameters
 from filetools.tools.reading import OnePath
 from filetools.tools.tool import AnyTool, Tool, ToolContext

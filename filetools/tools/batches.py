@@ -6,7 +6,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from filetools.models import BatchResult, ReadBatchResult
+from filetools.models.files import BatchResult, ReadBatchResult
 from filetools.tools.arguments import Parameters
 from filetools.tools.tool import AnyTool, Tool, ToolContext
 from filetools.tools.writing import WriteFile

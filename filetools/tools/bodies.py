@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from filetools.content import count_lines
+from filetools.content.lines import count_lines
 from filetools.tools.clipping import TextLimits, clipped
 from filetools.tools.matches import match_rows
 

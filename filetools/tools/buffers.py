@@ -6,9 +6,9 @@ from typing import Annotated
 
 from pydantic import Field
 
-from filetools.content import TextEdit
+from filetools.content.text_edits import TextEdit
 from filetools.errors import InvalidArgumentError
-from filetools.models import BufferChange, BufferClose, BufferResult, BufferSave
+from filetools.models.buffers import BufferChange, BufferClose, BufferResult, BufferSave
 from filetools.tools.arguments import Parameters
 from filetools.tools.reading import OnePath
 from filetools.tools.tool import AnyTool, Tool, ToolContext

@@ -17,8 +17,8 @@ from filetools.errors import (
     PathNotFoundError,
     ToolBlockedError,
 )
-from filetools.models import Result
-from filetools.permissions import watched
+from filetools.models.result import Result
+from filetools.permissions.call_watch import watched
 from filetools.tools.abort import AbortSignal
 from filetools.tools.announcing import Announcer
 from filetools.tools.arguments import Parameters, read_arguments

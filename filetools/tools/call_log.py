@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any, Final, Literal
 
 from filetools.errors import AccessDeniedError
-from filetools.models import Actor
+from filetools.models.records import Actor
 from filetools.tools.abort import AbortSignal
 
 MAX_RECORDS: Final = 1000

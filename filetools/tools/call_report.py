@@ -8,8 +8,9 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from filetools.errors import FileToolsError
-from filetools.events import EventBus, ToolCompleted, ToolFailed, ToolProgress, ToolStarted
-from filetools.models import Actor
+from filetools.events.activity import ToolCompleted, ToolFailed, ToolProgress, ToolStarted
+from filetools.events.bus import EventBus
+from filetools.models.records import Actor
 from filetools.tools.abort import AbortSignal
 from filetools.tools.call_log import CallLog, CallRecord, CallStatus
 from filetools.tools.pace import Pace

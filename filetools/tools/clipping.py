@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from filetools.content import count_lines, split_lines
+from filetools.content.ends import split_lines
+from filetools.content.lines import count_lines
 
 MAX_LINES: Final = 2000
 MAX_CHARACTERS: Final = 50_000

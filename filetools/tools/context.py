@@ -10,34 +10,27 @@ import time
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
-from typing import TYPE_CHECKING, Annotated, Any, Final, Generic, TypeVar
+from typing import Annotated, Any, Final, Generic, TypeVar
 
 from pydantic import Field
 
-from filetools.content import whole_start
-from filetools.deferred import deferred_imports
+from filetools.content.whole import whole_start
 from filetools.errors import AbortedError, FileToolsError, InternalError
-from filetools.models import GrepResult
-from filetools.paths import ROOT
-from filetools.search import GrepOptions, ListOptions, grep_page, rows_below, walk_tree
+from filetools.models.searching import GrepResult
+from filetools.paths.workspace_path import ROOT
+from filetools.project import folder as folders
+from filetools.project import git, instructions, manifests, readme, recent
+from filetools.project.folder import ProjectFolder
+from filetools.search.contents.grep import grep_page
+from filetools.search.contents.options import GrepOptions
+from filetools.search.listing import rows_below
+from filetools.search.options import ListOptions
+from filetools.search.walk import walk_tree
+from filetools.tools import session_logs
 from filetools.tools.arguments import Parameters, parse_arguments
 from filetools.tools.files import Files
 from filetools.tools.quoting import Answer, limited, present
 from filetools.tools.tool import AnyTool, Tool, ToolContext
-
-if TYPE_CHECKING:
-    from filetools.project import folder as folders
-    from filetools.project import git, instructions, manifests, readme, recent
-    from filetools.project.folder import ProjectFolder
-    from filetools.tools import session_logs
-else:
-    deferred_imports(
-        globals(),
-        {
-            "filetools.project": "folder as folders, git, instructions, manifests, readme, recent",
-            "filetools.tools": "session_logs",
-        },
-    )
 
 logger = logging.getLogger(__name__)
 

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Final, Literal, TypeVar
 
 from pydantic import Field
 
-from filetools.content import count_lines
+from filetools.content.lines import count_lines
 from filetools.descriptors import Descriptors, Frame, checked, error_frame
 from filetools.errors import (
     EditConflictError,
@@ -18,8 +18,9 @@ from filetools.errors import (
     PathExistsError,
     PathNotFoundError,
 )
-from filetools.models import WriteResult
-from filetools.search import GrepOptions, search_text
+from filetools.models.files import WriteResult
+from filetools.search.contents.grep import search_text
+from filetools.search.contents.options import GrepOptions
 from filetools.tools.arguments import NoParameters, Parameters
 from filetools.tools.bodies import counted, remarks
 from filetools.tools.clipping import TextLimits

@@ -6,9 +6,9 @@ from typing import Annotated
 
 from pydantic import Field
 
-from filetools.content import Edit
+from filetools.content.edits import Edit
 from filetools.errors import EditAmbiguousError, InvalidArgumentError, PathExistsError
-from filetools.models import EditResult, PatchResult
+from filetools.models.files import EditResult, PatchResult
 from filetools.tools.arguments import Parameters
 from filetools.tools.tool import AnyTool, Tool, ToolContext
 

@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from filetools.errors import FileToolsError
-from filetools.models import ChangedFile, Result
+from filetools.models.records import ChangedFile
+from filetools.models.result import Result
 
 MOST_CHANGED_FILES: Final = 20
 """Files that others have changed, told by one envelope; of more it tells the number."""

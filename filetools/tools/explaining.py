@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 from typing import TYPE_CHECKING, Any, Final
 
 from filetools.errors import FileToolsError
-from filetools.models import GrepResult, SearchResult
+from filetools.models.searching import GrepResult, SearchResult
 from filetools.paths.patterns import is_glob
 from filetools.tools.bodies import counted
 from filetools.tools.files import Files, IsAborted

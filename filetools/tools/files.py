@@ -5,34 +5,29 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar
 
-from filetools.content import Edit, TextEdit
+from filetools.content.edits import Edit
+from filetools.content.text_edits import TextEdit
 from filetools.descriptors import Descriptors
-from filetools.events import EventBus
-from filetools.models import (
-    Actor,
+from filetools.events.bus import EventBus
+from filetools.models.buffers import BufferChange, BufferClose, BufferResult, BufferSave
+from filetools.models.files import (
     BatchResult,
-    BufferChange,
-    BufferClose,
-    BufferResult,
-    BufferSave,
-    ChangedFile,
     DeleteResult,
     DiffResult,
     DirectoryResult,
     EditResult,
-    GrepResult,
     InfoResult,
-    ListResult,
     MoveResult,
-    OnConflict,
     PatchResult,
     ReadBatchResult,
     ReadResult,
-    SearchResult,
-    UndoResult,
-    WatchResult,
     WriteResult,
 )
+from filetools.models.history import UndoResult
+from filetools.models.listing import ListResult
+from filetools.models.records import Actor, ChangedFile
+from filetools.models.searching import GrepResult, SearchResult, WatchResult
+from filetools.models.words import OnConflict
 from filetools.settings import DescriptorSettings, Settings
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Final
 
 from filetools.errors import EditConflictError
-from filetools.models import UndoResult
+from filetools.models.history import UndoResult
 from filetools.tools.arguments import Parameters
 from filetools.tools.tool import AnyTool, Tool, ToolContext
 

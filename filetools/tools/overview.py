@@ -15,7 +15,7 @@ from filetools.project.prompt import format_context, gather
 from filetools.project.readme import readme as readme_in
 
 if TYPE_CHECKING:
-    from filetools.facade import FileToolsFacade
+    from filetools.facade.facade import FileToolsFacade
 
 
 async def gather_context(

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import Final, TypeVar
 
-from filetools.models import GrepResult, ListResult, SearchResult
+from filetools.models.listing import ListResult
+from filetools.models.searching import GrepResult, SearchResult
 from filetools.tools.tool import ToolContext
 
 Page = TypeVar("Page", GrepResult, ListResult, SearchResult)

@@ -9,7 +9,8 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from filetools.errors import FileTooLargeError, PathIsDirectoryError
-from filetools.models import InfoResult, ListResult, ReadResult
+from filetools.models.files import InfoResult, ReadResult
+from filetools.models.listing import ListResult
 from filetools.tools.arguments import Parameters
 from filetools.tools.parts import in_parts
 from filetools.tools.tool import AnyTool, Tool, ToolContext

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from filetools.errors import FileToolsError
-from filetools.events import Event, RetryAttempted, RetryExhausted, RetryFailed, RetryQueued, RetrySucceeded
+from filetools.events.activity import RetryAttempted, RetryExhausted, RetryFailed, RetryQueued, RetrySucceeded
+from filetools.events.types import Event
 
 T = TypeVar("T")
 Publish = Callable[[Event], None]

@@ -9,7 +9,8 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from filetools.errors import AbsolutePathError, PathTooLongError
-from filetools.models import Actor, ChangedFile, OnConflict
+from filetools.models.records import Actor, ChangedFile
+from filetools.models.words import OnConflict
 from filetools.tools.files import Files
 
 MAX_PATH_CHARACTERS: Final = 4096

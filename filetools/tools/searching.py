@@ -9,7 +9,7 @@ from typing import Annotated, Any, Final, Literal, TypeVar
 from pydantic import Field
 
 from filetools.errors import InvalidArgumentError
-from filetools.models import GrepResult, SearchResult, WatchResult
+from filetools.models.searching import GrepResult, SearchResult, WatchResult
 from filetools.tools.arguments import Parameters
 from filetools.tools.explaining import explain_grep, explain_search, relative_pattern
 from filetools.tools.parts import in_parts

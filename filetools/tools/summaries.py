@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from itertools import groupby
 from typing import Any, Final
 
-from filetools.models import (
+from filetools.models.files import (
     BatchResult,
     DeleteResult,
     DirectoryResult,
@@ -16,11 +16,11 @@ from filetools.models import (
     InfoResult,
     MoveResult,
     PatchResult,
-    Result,
-    UndoResult,
-    WatchResult,
     WriteResult,
 )
+from filetools.models.history import UndoResult
+from filetools.models.result import Result
+from filetools.models.searching import WatchResult
 from filetools.tools.bodies import Body, counted, short
 
 MOST_HUNK_LINES: Final = 40

@@ -6,8 +6,8 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Generic, Literal
 
-from filetools.models import Result
-from filetools.permissions import Level
+from filetools.models.result import Result
+from filetools.permissions.rules import Level
 from filetools.tools.abort import AbortSignal
 from filetools.tools.arguments import P, Parameters
 from filetools.tools.clipping import TextLimits

@@ -6,7 +6,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from filetools.models import WriteResult
+from filetools.models.files import WriteResult
 from filetools.tools.arguments import Parameters
 from filetools.tools.tool import AnyTool, Tool, ToolContext
 

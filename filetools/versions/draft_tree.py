@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Final, Literal, Protocol
 
-from filetools.models import ChangeRecord, Operation
+from filetools.models.records import ChangeRecord, Operation
 
 WITHOUT_RECORDS: Final = ("link", "other")
 """Kinds of what may have come with a folder and is not recorded."""

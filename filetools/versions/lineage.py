@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Final
 
-from filetools.journal import History
-from filetools.models import ChangeRecord, Operation
+from filetools.journal.journal import History
+from filetools.models.records import ChangeRecord, Operation
 
 PAGE: Final = 500
 

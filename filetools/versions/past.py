@@ -6,8 +6,9 @@ from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Se
 from dataclasses import dataclass
 from typing import Protocol
 
-from filetools.journal import History, Selection
-from filetools.models import WITHOUT_BYTES, ChangeRecord, Operation
+from filetools.journal.history import Selection
+from filetools.journal.journal import History
+from filetools.models.records import WITHOUT_BYTES, ChangeRecord, Operation
 from filetools.versions.lineage import folders_above, lineage
 
 

@@ -6,28 +6,19 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from filetools.deferred import deferred_imports
+from filetools.content import kind
+from filetools.content.diff import diff_lines
+from filetools.content.ends import split_lines
+from filetools.content.facts import inspect
+from filetools.content.formats import decode
+from filetools.content.myers import common_prefix, common_suffix
 from filetools.errors import EncodingError, VersionGoneError
-from filetools.journal import Selection
-
-if TYPE_CHECKING:
-    from filetools.content import decode, diff_lines, inspect, kind, split_lines
-    from filetools.content.myers import common_prefix, common_suffix
-    from filetools.journal import History
-    from filetools.models import ChangeRecord, Operation, RecordState
-    from filetools.versions.lineage import lineage
-else:
-    deferred_imports(
-        globals(),
-        {
-            "filetools.content": "decode, diff_lines, inspect, kind, split_lines",
-            "filetools.content.myers": "common_prefix, common_suffix",
-            "filetools.models": "Operation, RecordState",
-            "filetools.versions.lineage": "lineage",
-        },
-    )
+from filetools.journal.history import Selection
+from filetools.journal.journal import History
+from filetools.models.records import ChangeRecord, Operation, RecordState
+from filetools.versions.lineage import lineage
 
 _BYTES_PER_LINE: Final = 200
 """What a line and its author take besides the text, about."""

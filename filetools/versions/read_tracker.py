@@ -19,11 +19,13 @@ from dataclasses import dataclass, field, replace
 from operator import attrgetter
 from typing import Final, TypeAlias
 
-from filetools.content import version_of
+from filetools.content.version import version_of
 from filetools.errors import VersionGoneError
-from filetools.journal import DIRECTORY_REMOVALS, MOST_SEEN, MOST_SEEN_OF_PATH, Journal, SeenVersion
-from filetools.models import WITHOUT_BYTES, Actor, ChangedFile, ChangeRecord, Operation, RecordState
-from filetools.paths import WorkspacePath
+from filetools.journal.changes import DIRECTORY_REMOVALS
+from filetools.journal.journal import Journal
+from filetools.journal.seen_versions import MOST_SEEN, MOST_SEEN_OF_PATH, SeenVersion
+from filetools.models.records import WITHOUT_BYTES, Actor, ChangedFile, ChangeRecord, Operation, RecordState
+from filetools.paths.workspace_path import WorkspacePath
 from filetools.versions.read_texts import ReadTexts
 
 MOST_ACTORS: Final = 1000

@@ -5,7 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from filetools.content import ContentFacts, MergeResult, decode, merge_bytes, unified_diff
+from filetools.content.diff import unified_diff
+from filetools.content.facts import ContentFacts
+from filetools.content.formats import decode
+from filetools.content.merging import MergeResult, merge_bytes
 from filetools.errors import EditConflictError
 
 LARGEST_DIFF_CHARACTERS = 20_000

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from typing import Literal
 
-from filetools.models import ChangeRecord
+from filetools.models.records import ChangeRecord
 
 Passing = Literal["stands", "reversed", "none"]
 """Of a move: it counts; it does not, nor does a later move that reversed it; or it does not, and none has reversed it."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from filetools.errors import VersionGoneError
-from filetools.models import WITHOUT_BYTES, ChangeRecord, Operation
+from filetools.models.records import WITHOUT_BYTES, ChangeRecord, Operation
 from filetools.versions.draft_tree import WITHOUT_RECORDS, DraftTree, Node, changed, is_as_left, put_text_back
 from filetools.versions.past import Past, unknown_creations
 from filetools.versions.undo import Clash, Finding, Outcome

@@ -11,8 +11,10 @@ from datetime import datetime
 from typing import Final
 
 from filetools.errors import InvalidArgumentError
-from filetools.journal import History, Selection
-from filetools.models import Actor, ActorKind, ChangeRecord, RecordState
+from filetools.journal.history import Selection
+from filetools.journal.journal import History
+from filetools.models.records import Actor, ChangeRecord, RecordState
+from filetools.models.words import ActorKind
 
 Moment = int | datetime
 """A number of the journal, or a time."""

@@ -7,9 +7,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import chain
 
-from filetools.journal import SnapshotRow
-from filetools.models import EXTERNAL, Actor, ActorKind, ChangeRecord, Operation, RecordState
+from filetools.journal.checkpoints import SnapshotRow
+from filetools.models.records import EXTERNAL, Actor, ChangeRecord, Operation, RecordState
 from filetools.models.tree_diff import TreeChangeKind
+from filetools.models.words import ActorKind
 
 Tree = Mapping[str, SnapshotRow]
 Hands = dict[tuple[ActorKind, str], Actor]

@@ -10,9 +10,11 @@ from collections.abc import Callable, Sequence, Set
 from dataclasses import dataclass, field
 from typing import Final, Literal
 
-from filetools.content import BytesMerge, inspect, merge_bytes, text_of, version_of
+from filetools.content.facts import inspect, text_of
+from filetools.content.merging import BytesMerge, merge_bytes
+from filetools.content.version import version_of
 from filetools.errors import EncodingError, VersionGoneError
-from filetools.models import WITHOUT_BYTES, ChangeRecord, Operation
+from filetools.models.records import WITHOUT_BYTES, ChangeRecord, Operation
 from filetools.versions.draft_tree import WITHOUT_RECORDS, DraftTree, Node, changed, is_as_left, put_text_back
 from filetools.versions.former_names import FormerNames
 from filetools.versions.past import Past, State, unknown_creations

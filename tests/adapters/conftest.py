@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 import pytest
 
 import filetools
-from filetools.facade import FileToolsFacade
+from filetools.facade.facade import FileToolsFacade
 
 T = TypeVar("T")
 

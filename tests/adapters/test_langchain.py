@@ -13,7 +13,7 @@ import pytest
 
 import filetools
 from filetools.app.loop_thread import LoopThread
-from filetools.tools import FILE_TOOLS
+from filetools.tools.registry import FILE_TOOLS
 from tests.adapters.conftest import PICTURE, World, on_another_loop
 
 pytest.importorskip("langchain_core")

@@ -16,7 +16,7 @@ import pytest
 import filetools
 from filetools.app.agent_runs import AgentRun, AgentRuns
 from filetools.errors import AgentFailedError, TooManyRunsError
-from filetools.facade import FileToolsFacade
+from filetools.facade.facade import FileToolsFacade
 from filetools.sessions.agent_process import AgentLimits
 from filetools.sessions.runs import Run
 from tests.support.crashing import QUIET

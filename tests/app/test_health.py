@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 import filetools
-from filetools.app import examine, repair
-from filetools.journal import SqliteJournal
+from filetools.app.health import examine, repair
+from filetools.journal.sqlite import SqliteJournal
 from tests.support.crashing import QUIET
 from tests.support.journals import put
 from tests.support.opened import refused

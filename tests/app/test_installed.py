@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from filetools.app import extras, installation
+from filetools.app.installed import extras, installation
 from filetools.distribution import installed_version
 from tests.support.declared import project
 

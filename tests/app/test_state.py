@@ -15,7 +15,7 @@ import pytest
 
 import filetools
 from filetools.journal.reserve import RESERVE_BYTES
-from filetools.permissions import Rule
+from filetools.permissions.rules import Rule
 from tests.support.crashing import QUIET
 from tests.support.opened import refused, steps_until, version
 from tests.support.unprivileged import as_nobody

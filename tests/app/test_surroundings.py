@@ -9,7 +9,7 @@ import pytest
 from filelock import lock_descriptor
 
 import filetools.app.surroundings as module
-from filetools.app import Check, look_around
+from filetools.app.surroundings import Check, look_around
 from filetools.settings import Settings
 from tests.support.unprivileged import as_nobody
 

@@ -8,24 +8,21 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from filetools.content import (
-    Edit,
-    TextFormat,
-    apply_edits,
-    apply_edits_to_bytes,
-    apply_text_edits,
+from filetools.content.diff import (
+    Hunk,
+    PatchHunk,
     diff_lines,
     hunks_of,
     minimal_edits,
     patch_of_edits,
     refined,
-    split_lines,
     structured_patch,
     unified_diff,
 )
-from filetools.content.diff import Hunk, PatchHunk
-from filetools.content.ends import without_end
-from filetools.content.text_edits import TextEdit
+from filetools.content.edits import Edit, apply_edits, apply_edits_to_bytes
+from filetools.content.ends import split_lines, without_end
+from filetools.content.formats import TextFormat
+from filetools.content.text_edits import TextEdit, apply_text_edits
 from filetools.errors import EditNotFoundError
 from tests.support.step_count import steps_of
 

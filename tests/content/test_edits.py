@@ -2,7 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from filetools.content import Edit, EditOutcome, TextFormat, apply_edits, apply_edits_to_bytes, insert_lines
+from filetools.content.edits import Edit, EditOutcome, apply_edits, apply_edits_to_bytes, insert_lines
+from filetools.content.formats import TextFormat
 from filetools.content.text_edits import TextEdit
 from filetools.errors import EditAmbiguousError, EditNotFoundError, EncodingError, InvalidArgumentError
 

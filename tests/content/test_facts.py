@@ -8,7 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from filetools.content import SAMPLE_BYTES, ContentFacts, TextFormat, encode, inspect, text_of, version_of
+from filetools.content.facts import ContentFacts, inspect, text_of
+from filetools.content.formats import TextFormat, encode
+from filetools.content.kind import SAMPLE_BYTES
+from filetools.content.version import version_of
 from filetools.errors import EncodingError, InvalidArgumentError
 
 WORDS = b"words in a row\n" * 1000

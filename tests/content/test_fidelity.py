@@ -5,16 +5,11 @@ from collections.abc import Callable
 
 import pytest
 
-from filetools.content import (
-    Edit,
-    TextFormat,
-    apply_edits_to_bytes,
-    apply_file_patch,
-    insert_lines_in_bytes,
-    merge_bytes,
-    parse_patch,
-    unified_diff,
-)
+from filetools.content.diff import unified_diff
+from filetools.content.edits import Edit, apply_edits_to_bytes, insert_lines_in_bytes
+from filetools.content.formats import TextFormat
+from filetools.content.merging import merge_bytes
+from filetools.content.patches import apply_file_patch, parse_patch
 from filetools.errors import EncodingError
 
 Operation = Callable[[bytes, TextFormat, str, str], bytes]

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from filetools.content import TextFormat, decode, encode, format_as, format_named
+from filetools.content.formats import TextFormat, decode, encode, format_as, format_named
 from filetools.errors import EncodingError, InvalidArgumentError
 
 FORMATS = [

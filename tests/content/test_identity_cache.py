@@ -4,7 +4,7 @@ import threading
 
 import pytest
 
-from filetools.content import FactsCache, inspect
+from filetools.content.facts import FactsCache, inspect
 
 MS = 1_000_000
 NOW = 1_700_000_000_000_000_000

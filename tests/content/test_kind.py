@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from filetools.content import SAMPLE_BYTES, TextFormat, sniff
+from filetools.content.formats import TextFormat
+from filetools.content.kind import SAMPLE_BYTES, sniff
 
 CONTROLS = sorted((set(range(1, 0x20)) - set(b"\t\n\f\r\x1b")) | {0x7F})
 LATIN = "Plain words in a row, every one of them Latin.\n" * 20

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from filetools.content import LineIndex, LineIndexCache, TextFormat
-from filetools.content.line_index import SPACING_BYTES, line_end
+from filetools.content.formats import TextFormat
+from filetools.content.line_index import SPACING_BYTES, LineIndex, LineIndexCache, line_end
 
 NOW = 1_700_000_000_000_000_000
 OLD = (1, 2, 3, NOW - 1_000_000_000, NOW - 900_000_000)  # not a whole second, which says that no fractions are kept

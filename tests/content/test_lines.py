@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from filetools.content import count_lines, newline_of
-from filetools.models import Newline
+from filetools.content.lines import count_lines, newline_of
+from filetools.models.words import Newline
 
 
 @pytest.mark.parametrize(

@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from filetools.content import TextFormat, apply_text_edits, merge, merge_bytes, merge_keeping
 from filetools.content.diff import PatchHunk
-from filetools.content.merging import MAX_LINES, Conflict, Kept, MergeResult
-from filetools.content.text_edits import TextEdit
+from filetools.content.formats import TextFormat
+from filetools.content.merging import MAX_LINES, Conflict, Kept, MergeResult, merge, merge_bytes, merge_keeping
+from filetools.content.text_edits import TextEdit, apply_text_edits
 from filetools.errors import EncodingError
 from tests.support.merging import Texts, broken_rules, unique_texts
 from tests.support.swapper import dose

@@ -6,7 +6,7 @@ from random import Random
 
 import pytest
 
-from filetools.content import merge
+from filetools.content.merging import merge
 from filetools.content.narrowing import narrowed
 from tests.support.step_count import steps_of
 from tests.support.swapper import dose

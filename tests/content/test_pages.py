@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from filetools.content import decode_cursor, encode_cursor
+from filetools.content.pages import decode_cursor, encode_cursor
 from filetools.errors import InvalidArgumentError
 
 VALUES = st.text() | st.integers() | st.booleans() | st.text(alphabet=st.characters(categories=["Cs"]), max_size=3)

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from filetools.content import OutOfRangeError, PagedText
+from filetools.content.paging import OutOfRangeError, PagedText
 
 FAMILY = "\U0001f468\u200d\U0001f469\u200d\U0001f467"
 PIECES = (
@@ -85,7 +85,7 @@ def paged_part(page: object, begin: int) -> object:
     """The same part, as a window of characters."""
     from dataclasses import replace
 
-    from filetools.content import TextWindow
+    from filetools.content.paging import TextWindow
 
     assert isinstance(page, TextWindow)
     return replace(page, start=begin, count=len(page.text))

@@ -5,9 +5,11 @@ from typing import Any
 
 import pytest
 
-from filetools.content import FilePatch, TextFormat, apply_file_patch, parse_patch, patches
-from filetools.content.file_patch import FileHunk, PatchLine
+from filetools.content import patches
+from filetools.content.file_patch import FileHunk, FilePatch, PatchLine
+from filetools.content.formats import TextFormat
 from filetools.content.names import quoted_name, read_name
+from filetools.content.patches import apply_file_patch, parse_patch
 from filetools.errors import EditAmbiguousError, EditNotFoundError, InvalidArgumentError, PathExistsError
 
 UTF8 = TextFormat(encoding="utf-8", bom=b"")

@@ -6,8 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from filetools.content import MemorySource, TextFormat, Window, encode, read_byte_range, read_text_range
-from filetools.content.byte_source import STEP_BYTES
+from filetools.content.byte_source import STEP_BYTES, MemorySource
+from filetools.content.formats import TextFormat, encode
+from filetools.content.ranges import read_byte_range, read_text_range
+from filetools.content.window import Window
 from filetools.errors import EncodingError, InvalidArgumentError
 
 UTF8 = TextFormat(encoding="utf-8", bom=b"")

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from filetools.content import sniff
+from filetools.content.kind import sniff
 
 
 def mime_of(content: bytes, name: str = "a.txt") -> str | None:

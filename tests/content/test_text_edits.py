@@ -8,9 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from filetools.content import TextFormat, apply_text_edits, composed, decode, encode, in_utf16, minimal_edits, splice
+from filetools.content.diff import minimal_edits
+from filetools.content.formats import TextFormat, decode, encode
 from filetools.content.lines import tally
-from filetools.content.text_edits import TextEdit, tally_after
+from filetools.content.text_edits import TextEdit, apply_text_edits, composed, in_utf16, splice, tally_after
 from filetools.errors import EncodingError
 
 TEXTS = st.text(st.sampled_from("abc\n"), max_size=20)

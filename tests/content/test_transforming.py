@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from filetools.content import apply_text_edits, composed, inverse, moved, transform
-from filetools.content.text_edits import TextEdit
+from filetools.content.text_edits import TextEdit, apply_text_edits, composed
+from filetools.content.transforming import inverse, moved, transform
 from tests.support.step_count import steps_of
 from tests.support.swapper import dose
 

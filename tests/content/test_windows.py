@@ -10,9 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from filetools.content import LineIndex, MemorySource, TextFormat, Window, encode, read_lines, read_text_range
-from filetools.content.byte_source import STEP_BYTES
-from filetools.content.windows import COUNTED_BYTES
+from filetools.content.byte_source import STEP_BYTES, MemorySource
+from filetools.content.formats import TextFormat, encode
+from filetools.content.line_index import LineIndex
+from filetools.content.ranges import read_text_range
+from filetools.content.window import Window
+from filetools.content.windows import COUNTED_BYTES, read_lines
 from filetools.errors import EncodingError, InvalidArgumentError
 from tests.support.parts import DescriptorSource
 from tests.support.swapper import dose

@@ -7,8 +7,10 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from filetools.content import apply_text_edits, from_wire, minimal_edits, newline_of, to_wire, wire_text
-from filetools.content.text_edits import TextEdit
+from filetools.content.diff import minimal_edits
+from filetools.content.lines import newline_of
+from filetools.content.text_edits import TextEdit, apply_text_edits
+from filetools.content.wire import from_wire, to_wire, wire_text
 from filetools.errors import InvalidArgumentError
 from tests.support.step_count import steps_of
 from tests.support.swapper import dose

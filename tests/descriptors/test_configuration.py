@@ -11,8 +11,8 @@ import pytest
 from filetools.descriptors import configured, instructions
 from filetools.errors import InvalidArgumentError
 from filetools.settings import DescriptorSettings
-from filetools.tools import FILE_TOOLS
 from filetools.tools.arguments import parse_arguments
+from filetools.tools.registry import FILE_TOOLS
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ from filetools.errors import (
     InvalidPageError,
     InvalidRangeError,
 )
-from filetools.journal import TableRow
+from filetools.journal.table import TableRow
 from filetools.settings import DescriptorSettings
 
 LINES = "".join(f"line {number}\n" for number in range(1, 2001))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from filetools.content import PagedText
+from filetools.content.paging import PagedText
 from filetools.descriptors.rows import MOST_TEXTS, RecentTexts
 
 

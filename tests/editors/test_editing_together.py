@@ -11,10 +11,10 @@ from random import Random
 import pytest
 
 import filetools
-from filetools.content import TextEdit
-from filetools.editors import EditorState
-from filetools.facade import FileToolsFacade
-from filetools.models import Actor
+from filetools.content.text_edits import TextEdit
+from filetools.editors.editor_state import EditorState
+from filetools.facade.facade import FileToolsFacade
+from filetools.models.records import Actor
 from tests.support.crashing import QUIET, grow
 from tests.support.opened import outcome_of, steps_until
 

@@ -6,11 +6,12 @@ from random import Random
 
 import pytest
 
-from filetools.content import TextEdit, apply_text_edits, minimal_edits
-from filetools.content.text_edits import in_utf16
-from filetools.editors import EditorState, Selection, ShownDocument
+from filetools.content.diff import minimal_edits
+from filetools.content.text_edits import TextEdit, apply_text_edits, in_utf16
+from filetools.editors.editor_state import EditorState
+from filetools.editors.shown import Selection, ShownDocument
 from filetools.errors import InvalidArgumentError
-from filetools.events import (
+from filetools.events.buffers import (
     BufferAbandoned,
     BufferBehind,
     BufferChanged,
@@ -18,12 +19,12 @@ from filetools.events import (
     BufferMoved,
     BufferOpened,
     BufferSaved,
-    EventBus,
-    FileModified,
-    Resync,
+    ChangeReason,
 )
-from filetools.events.buffers import ChangeReason
-from filetools.models import Actor, BufferResult
+from filetools.events.bus import EventBus
+from filetools.events.types import FileModified, Resync
+from filetools.models.buffers import BufferResult
+from filetools.models.records import Actor
 
 ANN = Actor(kind="editor", id="ann", session="w1")
 BOB = Actor(kind="agent", id="bob", session="s1")

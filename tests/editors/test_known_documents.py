@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import partial
 
-from filetools.content import TextFormat
-from filetools.editors import KnownDocuments
-from filetools.journal import Document
+from filetools.content.formats import TextFormat
+from filetools.editors.known_documents import KnownDocuments
+from filetools.journal.document_rows import Document
 from tests.support.step_count import steps_of
 
 

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 import filetools
-from filetools.editors import TreeEntry, TreeState
+from filetools.editors.tree_state import TreeEntry, TreeState
 from filetools.errors import DirectoryNotFoundError, InvalidArgumentError
-from filetools.events import (
+from filetools.events.types import (
     DirectoryDeleted,
     DirectoryRenamed,
     Event,
@@ -21,8 +21,9 @@ from filetools.events import (
     FileRenamed,
     Resync,
 )
-from filetools.facade import FileToolsFacade
-from filetools.models import Actor, ListResult
+from filetools.facade.facade import FileToolsFacade
+from filetools.models.listing import ListResult
+from filetools.models.records import Actor
 from tests.support.crashing import QUIET, grow
 from tests.support.opened import outcome_of, until_watched
 

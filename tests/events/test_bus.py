@@ -11,8 +11,10 @@ from collections.abc import AsyncIterator, Awaitable
 import pytest
 
 from filetools.errors import InternalError, InvalidArgumentError
-from filetools.events import BusStatistics, Event, EventBus, FileCreated, FileDeleted, FileModified, Resync, SyncResumed
-from filetools.models import SYSTEM
+from filetools.events.activity import SyncResumed
+from filetools.events.bus import BusStatistics, EventBus
+from filetools.events.types import Event, FileCreated, FileDeleted, FileModified, Resync
+from filetools.models.records import SYSTEM
 from tests.support.loops import VirtualTimeLoop
 
 

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from filetools.events import EventBus
+from filetools.events.bus import EventBus
 
 
 @pytest.fixture

@@ -7,7 +7,8 @@ from dataclasses import replace
 import pytest
 
 from filetools.errors import InternalError
-from filetools.events import (
+from filetools.events.records import from_record
+from filetools.events.types import (
     DirectoryCreated,
     DirectoryDeleted,
     DirectoryRenamed,
@@ -16,9 +17,8 @@ from filetools.events import (
     FileDeleted,
     FileModified,
     FileRenamed,
-    from_record,
 )
-from filetools.models import Actor, ChangeRecord, Operation, RecordState
+from filetools.models.records import Actor, ChangeRecord, Operation, RecordState
 
 ALICE = Actor(kind="agent", id="alice")
 RECORD = ChangeRecord(

@@ -8,8 +8,9 @@ from dataclasses import FrozenInstanceError
 import pytest
 
 from filetools import events
-from filetools.events import Event, FileCreated, FileModified, FileRenamed, Resync, SyncResumed, ToolStarted
-from filetools.models import Actor
+from filetools.events.activity import SyncResumed, ToolStarted
+from filetools.events.types import Event, FileCreated, FileModified, FileRenamed, Resync
+from filetools.models.records import Actor
 
 ALICE = Actor(kind="agent", id="alice", session="s1")
 

@@ -9,7 +9,7 @@ import pytest
 
 import filetools
 from filetools import ApprovalDecision
-from filetools.facade import FileToolsFacade
+from filetools.facade.facade import FileToolsFacade
 from tests.support.facade_worker import RELAXED, is_told_of
 from tests.support.opened import refused, steps_until, told
 from tests.support.peers import peer

@@ -12,9 +12,10 @@ import pytest
 
 import filetools
 from filetools.errors import ChangedMeanwhileError
-from filetools.facade import FileToolsFacade
-from filetools.facade.steps import MoveFolder, RemoveFolder
-from filetools.permissions import ApprovalRequest, Rule
+from filetools.facade.facade import FileToolsFacade
+from filetools.facade.steps.folders import MoveFolder, RemoveFolder
+from filetools.permissions.requests import ApprovalRequest
+from filetools.permissions.rules import Rule
 from tests.support.crashing import QUIET
 from tests.support.opened import refused
 from tests.support.people import ALICE, EDITOR

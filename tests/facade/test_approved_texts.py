@@ -12,7 +12,7 @@ import pytest
 
 import filetools
 from filetools import ApprovalDecision, Edit
-from filetools.facade import FileToolsFacade
+from filetools.facade.facade import FileToolsFacade
 from tests.support.crashing import QUIET
 from tests.support.opened import outcome_of, refused, steps_until
 from tests.support.people import ALICE, BOB, EDITOR, Person

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 import filetools
-from filetools.facade import FileToolsFacade
-from filetools.models import BatchResult, DeleteResult, WriteResult
+from filetools.facade.facade import FileToolsFacade
+from filetools.models.files import BatchResult, DeleteResult, WriteResult
 from tests.support.crashing import grow, leftovers, snapshot
 from tests.support.opened import assert_at_rest, names_of, outcome_of, recorded, refused, told, version
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import filetools
-from filetools.facade import FileToolsFacade
+from filetools.facade.facade import FileToolsFacade
 from tests.support.facade_worker import RELAXED
 from tests.support.opened import refused
 

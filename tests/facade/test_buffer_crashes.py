@@ -11,8 +11,8 @@ import pytest
 
 import filetools
 from filetools import Actor, Edit
-from filetools.content import TextEdit
-from filetools.facade import FileToolsFacade
+from filetools.content.text_edits import TextEdit
+from filetools.facade.facade import FileToolsFacade
 from tests.support.crashing import QUIET, count_calls, die_at, grow, leftovers, moments_of
 from tests.support.faulty import Plan
 

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 import filetools
-from filetools.content import TextEdit, apply_text_edits
+from filetools.content.text_edits import TextEdit, apply_text_edits
 from filetools.content.utf16 import in_characters
-from filetools.models import BufferChange
+from filetools.models.buffers import BufferChange
 from tests.facade.test_buffers import ANN, Desk, desk, refusal
 from tests.support.facade_worker import RELAXED
 

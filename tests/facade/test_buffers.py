@@ -16,11 +16,11 @@ import pytest
 
 import filetools
 from filetools import Actor, Edit
-from filetools.content import TextEdit, apply_text_edits
+from filetools.content.text_edits import TextEdit, apply_text_edits
 from filetools.errors import StateDamagedError
-from filetools.facade import FileToolsFacade
 from filetools.facade.document_news import MOST_TRIES
-from filetools.models import BufferResult
+from filetools.facade.facade import FileToolsFacade
+from filetools.models.buffers import BufferResult
 from tests.support.facade_worker import RELAXED
 from tests.support.opened import lapse_leases, outcome_of, until_watched
 

@@ -10,11 +10,10 @@ import pytest
 
 import filetools
 from filetools import Actor, Edit
-from filetools.facade import FileToolsFacade
-from filetools.journal import MOST_SEEN
-from filetools.models import EXTERNAL, ChangedFile
-from filetools.versions import owner_of
-from filetools.versions.read_tracker import MOST_ACTORS
+from filetools.facade.facade import FileToolsFacade
+from filetools.journal.seen_versions import MOST_SEEN
+from filetools.models.records import EXTERNAL, ChangedFile
+from filetools.versions.read_tracker import MOST_ACTORS, owner_of
 from tests.support.facade_worker import RELAXED
 from tests.support.opened import refused, steps_until, version
 from tests.support.peers import peer

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 import filetools
-from filetools.content import TextEdit
+from filetools.content.text_edits import TextEdit
 from filetools.errors import InvalidArgumentError
-from filetools.facade import FileToolsFacade
+from filetools.facade.facade import FileToolsFacade
 from tests.support.crashing import QUIET
 from tests.support.opened import refused
 from tests.support.people import ALICE, BOB, EDITOR

@@ -14,7 +14,8 @@ import pytest
 
 import filetools
 from filetools.errors import DiskFullError
-from filetools.facade import FileToolsFacade, snapshots
+from filetools.facade import snapshots
+from filetools.facade.facade import FileToolsFacade
 from filetools.journal import tree_index
 from tests.support.faulty import EXIT_CODE
 from tests.support.opened import outcome_of, refused

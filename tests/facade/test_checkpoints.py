@@ -11,10 +11,10 @@ import pytest
 
 import filetools
 from filetools import Actor, Edit
-from filetools.facade import FileToolsFacade
+from filetools.facade.facade import FileToolsFacade
 from filetools.facade.trash import tidy_trash
-from filetools.journal import Change
-from filetools.models import EXTERNAL, Operation
+from filetools.journal.changes import Change
+from filetools.models.records import EXTERNAL, Operation
 from tests.support.crashing import QUIET, Tree, grow, snapshot
 from tests.support.opened import assert_at_rest, refused, version
 

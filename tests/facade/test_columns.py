@@ -8,10 +8,12 @@ from pathlib import Path
 import pytest
 
 import filetools
-from filetools.content import MemorySource, TextFormat, read_lines
+from filetools.content.byte_source import MemorySource
+from filetools.content.formats import TextFormat
+from filetools.content.windows import read_lines
 from filetools.errors import InvalidArgumentError
-from filetools.models import Actor
-from filetools.tools import ToolRegistry
+from filetools.models.records import Actor
+from filetools.tools.registry import ToolRegistry
 from tests.support.mcp_clients import RELAXED
 
 NEXT = re.compile(r"next_offset (\d+)(?: · next_column (\d+))?")

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from filetools.facade import FileToolsFacade
-from filetools.models import DeleteResult
+from filetools.facade.facade import FileToolsFacade
+from filetools.models.files import DeleteResult
 from tests.support.crashing import grow, leftovers
 from tests.support.opened import names_of, recorded, refused, told, version
 

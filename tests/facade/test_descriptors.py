@@ -18,8 +18,8 @@ import pytest
 import filetools
 from filetools.descriptors import Descriptors, Frame
 from filetools.errors import DescriptorExpiredError, DescriptorNotFoundError, DiskFullError, WorkspaceGoneError
-from filetools.facade import FileToolsFacade
-from filetools.models import Actor
+from filetools.facade.facade import FileToolsFacade
+from filetools.models.records import Actor
 from tests.support.crashing import QUIET
 
 ALICE = Actor(kind="agent", id="alice")

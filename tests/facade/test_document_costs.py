@@ -10,9 +10,9 @@ import pytest
 
 import filetools
 from filetools import Actor, TextEdit
-from filetools.facade import FileToolsFacade
-from filetools.journal import SqliteJournal
+from filetools.facade.facade import FileToolsFacade
 from filetools.journal.readers import Arguments, Readers
+from filetools.journal.sqlite import SqliteJournal
 from tests.support.crashing import QUIET
 from tests.support.journals import watched
 

@@ -15,13 +15,14 @@ import pytest
 
 import filetools
 from filetools import Actor, Edit
-from filetools.content import TextFormat, encode, inspect
-from filetools.editors import OpenText
+from filetools.content.facts import inspect
+from filetools.content.formats import TextFormat, encode
+from filetools.editors.open_text import OpenText
 from filetools.facade.editing import TextChange, edits_change, insertion
 from filetools.facade.writing import UTF_8
-from filetools.journal import Document
-from filetools.models import EditResult
-from filetools.paths import WorkspacePath
+from filetools.journal.document_rows import Document
+from filetools.models.files import EditResult
+from filetools.paths.workspace_path import WorkspacePath
 from tests.facade.test_loop_stays_free import CALLS
 from tests.support.crashing import QUIET
 from tests.support.step_count import steps_of

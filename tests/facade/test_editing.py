@@ -10,7 +10,7 @@ import pytest
 
 import filetools
 from filetools import Edit
-from filetools.facade import FileToolsFacade
+from filetools.facade.facade import FileToolsFacade
 from tests.support.crashing import QUIET, count_calls, die_at, grow, snapshot
 from tests.support.facade_worker import RELAXED
 from tests.support.faulty import Plan

@@ -9,8 +9,9 @@ from random import Random
 
 import filetools
 from filetools import Actor
-from filetools.events import BufferAbandoned, Event
-from filetools.facade import FileToolsFacade
+from filetools.events.buffers import BufferAbandoned
+from filetools.events.types import Event
+from filetools.facade.facade import FileToolsFacade
 from tests.support.opened import lapse_leases, steps_until
 from tests.support.peers import Peer, peer
 from tests.support.schedules.tokens import Mint, tokens_in

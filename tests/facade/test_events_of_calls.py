@@ -11,9 +11,9 @@ import pytest
 
 import filetools
 from filetools.errors import StorageFailedError
-from filetools.events import ContentEvent, Event
-from filetools.facade import FileToolsFacade
-from filetools.stores import MemoryStore
+from filetools.events.types import ContentEvent, Event
+from filetools.facade.facade import FileToolsFacade
+from filetools.stores.memory import MemoryStore
 from tests.support.crashing import QUIET, grow, snapshot
 from tests.support.mirror_worlds import scripted
 from tests.support.opened import names_of, refused, steps_until, told, version

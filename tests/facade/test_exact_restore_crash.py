@@ -12,7 +12,7 @@ import pytest
 
 import filetools
 from filetools import Actor
-from filetools.facade import FileToolsFacade
+from filetools.facade.facade import FileToolsFacade
 from tests.support.crashing import QUIET, count_calls, die_at, moments_of
 from tests.support.exact_trees import on_disk
 from tests.support.faulty import Plan

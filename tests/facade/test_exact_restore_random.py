@@ -11,7 +11,7 @@ import pytest
 
 import filetools
 from filetools import Actor, FileToolsError
-from filetools.facade import FileToolsFacade
+from filetools.facade.facade import FileToolsFacade
 from tests.support.exact_trees import NAMES, Program, differences, on_disk
 from tests.support.opened import watched
 from tests.support.swapper import dose

@@ -10,8 +10,8 @@ import pytest
 
 import filetools
 from filetools import Edit, FileToolsFacade
-from filetools.events import Event, FileModified
-from filetools.models import Actor
+from filetools.events.types import Event, FileModified
+from filetools.models.records import Actor
 from tests.support.crashing import QUIET, grow
 from tests.support.opened import refused
 from tests.support.people import ALICE, BOB

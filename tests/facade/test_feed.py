@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 
 import filetools
-from filetools.facade import FeedPage, FileToolsFacade
-from filetools.models import ChangeRecord
+from filetools.facade.facade import FileToolsFacade
+from filetools.facade.feed import FeedPage
+from filetools.models.records import ChangeRecord
 from tests.support.crashing import QUIET, grow
 from tests.support.opened import refused, steps_until, told, version
 from tests.support.people import ALICE

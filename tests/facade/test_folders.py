@@ -14,8 +14,9 @@ import pytest
 
 import filetools
 from filetools.errors import ChangedMeanwhileError, DirectoryNotFoundError
-from filetools.facade import FileToolsFacade
-from filetools.models import ChangeRecord, DeleteResult, DirectoryResult
+from filetools.facade.facade import FileToolsFacade
+from filetools.models.files import DeleteResult, DirectoryResult
+from filetools.models.records import ChangeRecord
 from tests.support.crashing import QUIET, grow, snapshot
 from tests.support.opened import (
     Once,

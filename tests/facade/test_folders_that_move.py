@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from filetools import Actor, Edit
-from filetools.facade import FileToolsFacade
+from filetools.facade.facade import FileToolsFacade
 from tests.support.crashing import Tree, grow, snapshot
 from tests.support.opened import ScriptedOpening, assert_at_rest, outcome_of
 

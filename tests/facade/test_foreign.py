@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 
 import filetools
-from filetools.facade import FileToolsFacade
-from filetools.models import ChangeRecord
-from filetools.paths import WorkspacePath
+from filetools.facade.facade import FileToolsFacade
+from filetools.models.records import ChangeRecord
+from filetools.paths.workspace_path import WorkspacePath
 from tests.support.crashing import leftovers
 from tests.support.facade_worker import RELAXED
 from tests.support.meddling import MeddlingOpening

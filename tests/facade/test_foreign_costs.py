@@ -13,8 +13,8 @@ from filetools.facade import foreign_looks
 from filetools.facade.foreign import ForeignRecorder
 from filetools.journal.readers import Readers
 from filetools.journal.writer import Writer
-from filetools.paths import Workspace
-from filetools.watch import Hint
+from filetools.paths.workspace import Workspace
+from filetools.watch.hints import Hint
 from tests.support.opened import clerk_of, watched
 
 

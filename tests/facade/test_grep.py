@@ -11,12 +11,12 @@ import pytest
 
 import filetools
 from filetools.errors import ApprovalRequiredError, ToolBlockedError
-from filetools.facade import FileToolsFacade
+from filetools.facade.facade import FileToolsFacade
 from filetools.facade.searching import grep
-from filetools.models import GrepResult
-from filetools.paths import ROOT
-from filetools.permissions import Rule
-from filetools.search import GrepOptions
+from filetools.models.searching import GrepResult
+from filetools.paths.workspace_path import ROOT
+from filetools.permissions.rules import Rule
+from filetools.search.contents.options import GrepOptions
 from tests.support.crashing import QUIET, grow
 from tests.support.opened import refused
 from tests.support.people import ALICE, EDITOR

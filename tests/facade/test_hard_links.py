@@ -11,8 +11,9 @@ from pathlib import Path
 import pytest
 
 import filetools
+import filetools.facade.transactions.transaction
 from filetools.errors import DiskFullError
-from filetools.facade import FileToolsFacade
+from filetools.facade.facade import FileToolsFacade
 from tests.facade.test_crash_points import DOSE
 from tests.facade.test_kill import reopen
 from tests.support.crashing import QUIET, Tree, count_calls, die_at, grow, leftovers, moments_of, snapshot
@@ -114,7 +115,7 @@ async def test_the_same_text_for_two_names_of_one_file_is_one_change(files: File
     assert os.path.samefile(*(root / name for name in NAMES[:2]))
 
 
-async def write_and_delete(tx: filetools.facade.transactions.Transaction) -> None:
+async def write_and_delete(tx: filetools.facade.transactions.transaction.Transaction) -> None:
     async with tx:
         await tx.write_file("a.txt", "new\n")
         await tx.delete_file("d/b.txt")

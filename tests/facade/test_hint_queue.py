@@ -10,11 +10,11 @@ import pytest
 
 import filetools
 from filetools.errors import StorageFailedError
-from filetools.facade import FileToolsFacade
+from filetools.facade.facade import FileToolsFacade
 from filetools.facade.hint_queue import HintQueue
 from filetools.facade.told import Told
 from filetools.facade.writers import Writers
-from filetools.watch import Hint
+from filetools.watch.hints import Hint
 from tests.support.crashing import QUIET
 
 

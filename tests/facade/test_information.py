@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 import filetools
-from filetools.facade import FileToolsFacade
-from filetools.models import InfoResult, VersionEntry, VersionsResult
+from filetools.facade.facade import FileToolsFacade
+from filetools.models.files import InfoResult, VersionEntry, VersionsResult
 from tests.support.crashing import QUIET, grow
 from tests.support.opened import refused, version
 from tests.support.people import ALICE

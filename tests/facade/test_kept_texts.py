@@ -10,10 +10,12 @@ import pytest
 import filetools
 from filetools import Actor, Edit
 from filetools.errors import VersionGoneError, VersionMismatchError
-from filetools.facade import FileToolsFacade
+from filetools.facade.facade import FileToolsFacade
 from filetools.facade.syncer import sync_files
-from filetools.journal import MOST_SEEN_OF_PATH, SqliteJournal
-from filetools.versions import owner_of, read_tracker
+from filetools.journal.seen_versions import MOST_SEEN_OF_PATH
+from filetools.journal.sqlite import SqliteJournal
+from filetools.versions import read_tracker
+from filetools.versions.read_tracker import owner_of
 from tests.support.facade_worker import RELAXED
 from tests.support.opened import steps_until
 

@@ -14,13 +14,14 @@ import pytest
 
 import filetools
 from filetools import TreeState
-from filetools.facade import FileToolsFacade
+from filetools.facade.facade import FileToolsFacade
 from filetools.facade.foreign import ForeignRecorder
-from filetools.facade.steps import tell_of_new_folders
+from filetools.facade.steps.foreign_folders import tell_of_new_folders
 from filetools.facade.steps.put_back import RestoreFolder
-from filetools.models import ChangeRecord
-from filetools.paths import WorkspacePath
-from filetools.watch import Hint, Known
+from filetools.models.records import ChangeRecord
+from filetools.paths.workspace_path import WorkspacePath
+from filetools.watch.hints import Hint
+from filetools.watch.inventory import Known
 from tests.support.opened import (
     ScriptedOpening,
     all_seen,

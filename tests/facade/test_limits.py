@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 import filetools
-from filetools.facade import FileToolsFacade
+from filetools.facade.facade import FileToolsFacade
 from tests.support.crashing import QUIET, grow, leftovers, snapshot
 from tests.support.opened import assert_at_rest, recorded, refused, version
 from tests.support.watching import remove_deep_tree

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 import filetools
-from filetools.facade import FileToolsFacade
-from filetools.models import Entry, ListResult
+from filetools.facade.facade import FileToolsFacade
+from filetools.models.listing import Entry, ListResult
 from tests.support.crashing import QUIET, grow
 from tests.support.opened import ScriptedOpening, refused
 from tests.support.swapper import dose

@@ -18,13 +18,13 @@ import pytest
 
 import filetools
 from filetools.content.identity_cache import CLOCK_TICK_NS
-from filetools.facade import FileToolsFacade
+from filetools.facade.facade import FileToolsFacade
 from filetools.facade.foreign import ForeignRecorder
 from filetools.facade.tree_look import _Comparison
-from filetools.journal import Looked
-from filetools.models import ChangeRecord
-from filetools.paths import WorkspacePath
-from filetools.watch import Hint
+from filetools.journal.tree_index import Looked
+from filetools.models.records import ChangeRecord
+from filetools.paths.workspace_path import WorkspacePath
+from filetools.watch.hints import Hint
 from tests.support.mirror_worlds import Hang
 from tests.support.opened import (
     ScriptedOpening,

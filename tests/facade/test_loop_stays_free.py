@@ -13,8 +13,8 @@ import pytest
 
 import filetools
 from filetools import Actor, Edit
-from filetools.content import split_lines
-from filetools.facade import FileToolsFacade
+from filetools.content.ends import split_lines
+from filetools.facade.facade import FileToolsFacade
 from tests.support.crashing import QUIET
 
 LINES: Final = 4_000

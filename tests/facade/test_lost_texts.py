@@ -15,12 +15,15 @@ import pytest
 
 import filetools
 from filetools import Actor, Edit
-from filetools.content import TextEdit, version_of
-from filetools.editors import OpenText
-from filetools.facade import FileToolsFacade
+from filetools.content.text_edits import TextEdit
+from filetools.content.version import version_of
+from filetools.editors.open_text import OpenText
+from filetools.facade.facade import FileToolsFacade
 from filetools.facade.following import follow_disk
-from filetools.models import BatchResult, BufferResult, Result
-from filetools.paths import WorkspacePath
+from filetools.models.buffers import BufferResult
+from filetools.models.files import BatchResult
+from filetools.models.result import Result
+from filetools.paths.workspace_path import WorkspacePath
 from tests.support.facade_worker import RELAXED
 from tests.support.meddling import MeddlingOpening
 from tests.support.opened import refused

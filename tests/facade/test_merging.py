@@ -12,7 +12,7 @@ import pytest
 
 import filetools
 from filetools import Actor, Edit, FileToolsError
-from filetools.facade import FileToolsFacade
+from filetools.facade.facade import FileToolsFacade
 from filetools.settings import Settings
 from filetools.tools.dialects import CLAUDE_CODE
 from tests.support.crashing import QUIET

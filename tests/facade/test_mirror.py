@@ -11,10 +11,10 @@ import pytest
 
 import filetools
 from filetools.facade.foreign import ForeignRecorder
-from filetools.journal import Change
-from filetools.models import SYSTEM, Operation
-from filetools.stores import MemoryStore
-from filetools.watch import Hint
+from filetools.journal.changes import Change
+from filetools.models.records import SYSTEM, Operation
+from filetools.stores.memory import MemoryStore
+from filetools.watch.hints import Hint
 from tests.support.crashing import snapshot
 from tests.support.mirror_worlds import (
     FOR_EVER_SECONDS,

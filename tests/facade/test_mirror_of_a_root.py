@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 import filetools
-from filetools.stores import MemoryStore
+from filetools.stores.memory import MemoryStore
 from tests.support.crashing import grow, snapshot
 from tests.support.mirror_worlds import PATIENCE_SECONDS, Hang, at, hurry, local_store, scripted, tree
 from tests.support.opened import refused, told

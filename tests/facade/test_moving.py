@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 import filetools
-from filetools.facade import FileToolsFacade
-from filetools.models import MoveResult
+from filetools.facade.facade import FileToolsFacade
+from filetools.models.files import MoveResult
 from tests.support.crashing import QUIET, grow, leftovers, snapshot
 from tests.support.faulty import EXIT_CODE
 from tests.support.opened import assert_at_rest, names_of, recorded, refused, told, version

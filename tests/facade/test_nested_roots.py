@@ -9,7 +9,7 @@ from typing import Literal
 import pytest
 
 import filetools
-from filetools.facade import FileToolsFacade
+from filetools.facade.facade import FileToolsFacade
 from tests.support.crashing import QUIET
 from tests.support.opened import recorded, refused
 

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 import filetools
-from filetools.facade import FileToolsFacade
-from filetools.stores import LocalStore
+from filetools.facade.facade import FileToolsFacade
+from filetools.stores.local import LocalStore
 from tests.facade.test_crash_points import reopened
 from tests.facade.test_undo_crash import acting, copied, undo
 from tests.support.crashing import QUIET, count_calls, die_at, moments_of

@@ -17,8 +17,8 @@ import pytest
 
 import filetools
 from filetools.errors import BatchFailedError, StateDamagedError, WorkspaceGoneError
-from filetools.facade import FileToolsFacade
-from filetools.stores import LateStore
+from filetools.facade.facade import FileToolsFacade
+from filetools.stores.late import LateStore
 from tests.support.crashing import QUIET, die_at, grow, leftovers, snapshot
 from tests.support.faulty import EXIT_CODE, Plan
 from tests.support.opened import ScriptedOpening, outcome_of, recorded, refused, steps_until, told

@@ -8,7 +8,7 @@ from typing import Any
 
 import filetools
 from filetools.facade.foreign import ForeignRecorder
-from filetools.watch import Hint
+from filetools.watch.hints import Hint
 from tests.support.facade_worker import RELAXED
 from tests.support.opened import clerk_of, steps_until, told
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from filetools.errors import EditNotFoundError, FileToolsError, PathNotFoundError
-from filetools.facade import FileToolsFacade
+from filetools.facade.facade import FileToolsFacade
 
 WRONG = """*** Begin Patch
 *** Update File: a.txt

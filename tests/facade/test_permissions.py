@@ -11,9 +11,10 @@ from typing import Any
 import pytest
 
 import filetools
-from filetools.facade import FileToolsFacade
-from filetools.models import Preset
-from filetools.permissions import ApprovalRequest, Rule
+from filetools.facade.facade import FileToolsFacade
+from filetools.models.words import Preset
+from filetools.permissions.requests import ApprovalRequest
+from filetools.permissions.rules import Rule
 from tests.support.crashing import QUIET, grow, snapshot
 from tests.support.opened import outcome_of, recorded, refused, steps_until, told, version
 from tests.support.people import ALICE, BOB, EDITOR, Person

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 import filetools
-from filetools.app import examine
-from filetools.content import version_of
+from filetools.app.health import examine
+from filetools.content.version import version_of
 from filetools.errors import DiskFullError
 from filetools.sync.torn import is_left_by_power_cut
 from tests.support.crashing import QUIET, Action, CrashingOpening, Tree, count_calls, die_at, snapshot

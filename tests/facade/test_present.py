@@ -6,7 +6,7 @@ import asyncio
 from pathlib import Path
 
 import filetools
-from filetools.permissions import ApprovalAnswer, ApprovalRequest
+from filetools.permissions.requests import ApprovalAnswer, ApprovalRequest
 from tests.support.crashing import QUIET
 from tests.support.opened import refused, steps_until
 from tests.support.people import ALICE, EDITOR

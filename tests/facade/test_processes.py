@@ -13,10 +13,10 @@ import pytest
 
 import filetools
 from filetools.errors import LockTimeoutError
-from filetools.events import Event
-from filetools.facade import FileToolsFacade
+from filetools.events.types import Event
+from filetools.facade.facade import FileToolsFacade
 from filetools.journal.gate import Gate
-from filetools.models import ChangeRecord
+from filetools.models.records import ChangeRecord
 from tests.support.facade_worker import RELAXED
 from tests.support.peers import Peer, peer
 

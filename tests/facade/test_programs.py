@@ -17,8 +17,8 @@ import pytest
 
 import filetools
 from filetools import Actor, Edit
-from filetools.content import version_of
-from filetools.facade import FileToolsFacade
+from filetools.content.version import version_of
+from filetools.facade.facade import FileToolsFacade
 from tests.support import programs
 from tests.support.crashing import leftovers
 from tests.support.programs import WAYS, Save, text_of, token

@@ -10,8 +10,9 @@ from types import SimpleNamespace
 import pytest
 
 import filetools
-from filetools.events import ToolProgress
-from filetools.facade import FileToolsFacade, progress
+from filetools.events.activity import ToolProgress
+from filetools.facade import progress
+from filetools.facade.facade import FileToolsFacade
 from tests.support.crashing import QUIET, grow
 from tests.support.opened import refused
 from tests.support.people import ALICE

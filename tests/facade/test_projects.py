@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 import filetools
-from filetools.facade import FileToolsFacade
-from filetools.models import Actor
+from filetools.facade.facade import FileToolsFacade
+from filetools.models.records import Actor
 from filetools.project.folder import ProjectFolder
 from filetools.project.registry import Registry
 from tests.support.crashing import QUIET

@@ -11,10 +11,10 @@ from random import Random
 import pytest
 
 from filetools import Actor, Edit
-from filetools.facade import FileToolsFacade
-from filetools.journal import Change, Relation
-from filetools.models import Operation
-from filetools.versions import AuthoredLines, LineHistory, RememberedLines
+from filetools.facade.facade import FileToolsFacade
+from filetools.journal.changes import Change, Relation
+from filetools.models.records import Operation
+from filetools.versions.provenance import AuthoredLines, LineHistory, RememberedLines
 from tests.support.crashing import Tree, grow
 from tests.support.opened import refused, version
 

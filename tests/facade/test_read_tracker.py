@@ -9,8 +9,9 @@ import pytest
 
 import filetools
 from filetools import Actor, Edit
-from filetools.facade import FileToolsFacade
-from filetools.versions import owner_of, read_texts
+from filetools.facade.facade import FileToolsFacade
+from filetools.versions import read_texts
+from filetools.versions.read_tracker import owner_of
 from tests.support.facade_worker import RELAXED
 
 BOB = Actor(kind="agent", id="bob", session="s")

@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 import filetools
-from filetools.facade import FileToolsFacade
-from filetools.models import ReadBatchResult, ReadItem, ReadResult
+from filetools.facade.facade import FileToolsFacade
+from filetools.models.files import ReadBatchResult, ReadItem, ReadResult
 from tests.support.crashing import QUIET, grow
 from tests.support.opened import ScriptedOpening, refused, steps_until, told, version
 

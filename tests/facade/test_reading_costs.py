@@ -17,10 +17,10 @@ import pytest
 
 import filetools
 from filetools import Actor
-from filetools.facade import FileToolsFacade
+from filetools.facade.facade import FileToolsFacade
 from filetools.facade.worker_pool import WorkerPool
 from filetools.journal.database import Database
-from filetools.models import ReadResult
+from filetools.models.files import ReadResult
 from tests.support.crashing import QUIET
 from tests.support.step_count import steps_of
 

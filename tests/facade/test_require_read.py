@@ -9,7 +9,7 @@ import pytest
 
 import filetools
 from filetools import Actor, Edit
-from filetools.facade import FileToolsFacade
+from filetools.facade.facade import FileToolsFacade
 from tests.support.facade_worker import RELAXED
 from tests.support.opened import refused, version
 

@@ -15,7 +15,7 @@ import pytest
 
 import filetools
 from filetools import Actor, FileToolsError
-from filetools.facade import FileToolsFacade
+from filetools.facade.facade import FileToolsFacade
 from tests.support.crashing import QUIET
 
 DOSE = float(os.environ.get("FILETOOLS_DOSE", "1"))

@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 
 import filetools
-from filetools.facade import FileToolsFacade
+from filetools.facade.facade import FileToolsFacade
 from filetools.facade.feed import FeedPage
 from filetools.facade.run_calls import runs_of
-from filetools.models import Actor
+from filetools.models.records import Actor
 from tests.support.crashing import QUIET
 from tests.support.declared import REPOSITORY
 from tests.support.opened import refused

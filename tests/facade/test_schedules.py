@@ -13,12 +13,14 @@ from typing import Any
 
 import pytest
 
-from filetools.content import TextEdit
+from filetools.content.text_edits import TextEdit
 from filetools.editors import documents
 from filetools.facade import batches, conflict_calls, editing, look, writing
 from filetools.facade.parts import Parts
-from filetools.facade.steps import Decision, PutFile, put
-from filetools.models import Actor
+from filetools.facade.steps import put
+from filetools.facade.steps.decision import Decision
+from filetools.facade.steps.put import PutFile
+from filetools.models.records import Actor
 from tests.support.schedules.running import run_at_once, run_in_order
 from tests.support.swapper import dose
 

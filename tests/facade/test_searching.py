@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import filetools
-from filetools.facade import FileToolsFacade
+from filetools.facade.facade import FileToolsFacade
 from tests.support.crashing import QUIET, grow
 from tests.support.opened import refused
 

@@ -15,7 +15,7 @@ import pytest
 import filetools
 from filetools import Actor
 from filetools.errors import DiskFullError
-from filetools.facade import FileToolsFacade
+from filetools.facade.facade import FileToolsFacade
 from tests.support.opened import outcome_of, refused
 from tests.support.storms.pictures import Picture, on_disk
 

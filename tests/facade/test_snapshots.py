@@ -12,9 +12,9 @@ import pytest
 
 import filetools
 from filetools import Actor, Edit
-from filetools.facade import FileToolsFacade
-from filetools.paths import WorkspacePath
-from filetools.stores import LocalStore
+from filetools.facade.facade import FileToolsFacade
+from filetools.paths.workspace_path import WorkspacePath
+from filetools.stores.local import LocalStore
 from tests.support.opened import outcome_of, recorded, refused, told, watched
 from tests.support.storms.pictures import Picture, on_disk
 from tests.support.unprivileged import as_nobody

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import filetools
-from filetools.facade import FileToolsFacade
+from filetools.facade.facade import FileToolsFacade
 from tests.support.facade_worker import RELAXED
 from tests.support.swapper import CASES, OUTSIDE, Kind, Swapper, SwapTree, can_exchange, dose, plant
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from filetools.errors import AccessDeniedError
-from filetools.facade import FileToolsFacade
+from filetools.facade.facade import FileToolsFacade
 from filetools.facade.syncer import sync_files
 from tests.support.meddling import MeddlingOpening
 

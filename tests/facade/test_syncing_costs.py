@@ -8,7 +8,7 @@ from typing import Final
 import pytest
 
 import filetools
-from filetools.facade import FileToolsFacade
+from filetools.facade.facade import FileToolsFacade
 from filetools.facade.syncer import sync_files
 from tests.facade.test_writing_costs import Counts
 from tests.support.crashing import QUIET

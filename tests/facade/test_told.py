@@ -13,15 +13,16 @@ from typing import Any
 import pytest
 
 import filetools
-from filetools.app import Opening
-from filetools.facade import FileToolsFacade
+from filetools.app.opening import Opening
+from filetools.facade.facade import FileToolsFacade
 from filetools.facade.foreign import ForeignRecorder
 from filetools.facade.others import nothing_precedes
 from filetools.facade.told import Told
-from filetools.models import EXTERNAL, Actor, ChangeRecord, Operation, RecordState
-from filetools.paths import Workspace, WorkspacePath
-from filetools.stores import FileStat, Reader, Store
-from filetools.watch import Hint
+from filetools.models.records import EXTERNAL, Actor, ChangeRecord, Operation, RecordState
+from filetools.paths.workspace import Workspace
+from filetools.paths.workspace_path import WorkspacePath
+from filetools.stores.store import FileStat, Reader, Store
+from filetools.watch.hints import Hint
 from tests.support.crashing import QUIET
 from tests.support.faulty import FaultyReader, FaultyStore, Plan
 from tests.support.mirror_worlds import ignore

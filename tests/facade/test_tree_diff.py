@@ -12,10 +12,10 @@ import pytest
 
 import filetools
 from filetools import Actor, Edit
-from filetools.facade import FileToolsFacade
+from filetools.facade.facade import FileToolsFacade
 from filetools.facade.tree_diff import LARGEST_DIFFED_BYTES
-from filetools.models import TreeDiffResult
-from filetools.permissions import Rule
+from filetools.models.tree_diff import TreeDiffResult
+from filetools.permissions.rules import Rule
 from tests.facade.test_checkpoints import forget_snapshot
 from tests.support.opened import refused
 from tests.support.storms.pictures import on_disk

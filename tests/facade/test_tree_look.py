@@ -15,11 +15,14 @@ from typing import Any
 import pytest
 
 import filetools
-from filetools.facade import FileToolsFacade, tree_look
+from filetools.facade import tree_look
+from filetools.facade.facade import FileToolsFacade
 from filetools.facade.tree_memory import TreeLook
-from filetools.paths import WorkspacePath
-from filetools.search import Survey
-from filetools.stores import Facts, FileStat, LocalStore, stat_of
+from filetools.paths.workspace_path import WorkspacePath
+from filetools.search.survey import Survey
+from filetools.stores.local import LocalStore
+from filetools.stores.reading import stat_of
+from filetools.stores.store import Facts, FileStat
 from tests.support.journals import put
 from tests.support.swapper import dose
 

@@ -12,8 +12,8 @@ import pytest
 import filetools
 from filetools import Actor, Edit
 from filetools.errors import DiskFullError
-from filetools.facade import FileToolsFacade
-from filetools.paths import WorkspacePath
+from filetools.facade.facade import FileToolsFacade
+from filetools.paths.workspace_path import WorkspacePath
 from tests.support.crashing import QUIET, Tree, grow, snapshot
 from tests.support.opened import assert_at_rest, recorded, refused, told, version
 

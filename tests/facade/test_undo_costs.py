@@ -10,8 +10,8 @@ import pytest
 
 import filetools
 from filetools import Actor
-from filetools.facade import FileToolsFacade
-from filetools.journal import SqliteJournal
+from filetools.facade.facade import FileToolsFacade
+from filetools.journal.sqlite import SqliteJournal
 from filetools.models.history import UndoResult
 from tests.support.crashing import QUIET
 from tests.support.journals import watched

@@ -14,9 +14,9 @@ import pytest
 import filetools
 from filetools import Actor, Edit
 from filetools.errors import DiskFullError
-from filetools.journal import Change
-from filetools.models import EXTERNAL, Operation
-from filetools.paths import WorkspacePath
+from filetools.journal.changes import Change
+from filetools.models.records import EXTERNAL, Operation
+from filetools.paths.workspace_path import WorkspacePath
 from tests.facade.test_mirror import QUICK, caught_up
 from tests.support.crashing import QUIET, Tree, grow, snapshot
 from tests.support.opened import Once, ScriptedOpening, assert_at_rest, failing, outcome_of, recorded, refused, version

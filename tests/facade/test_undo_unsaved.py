@@ -9,10 +9,10 @@ import pytest
 
 import filetools
 from filetools import Actor, Edit
-from filetools.facade import FileToolsFacade
+from filetools.facade.facade import FileToolsFacade
 from filetools.facade.standing import StandingTree
 from filetools.facade.unsaved_undo import unsaved_clash
-from filetools.models import BufferResult
+from filetools.models.buffers import BufferResult
 from filetools.versions.draft_tree import DraftTree, Node
 from tests.support.crashing import QUIET
 from tests.support.opened import refused, version

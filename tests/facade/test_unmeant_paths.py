@@ -10,7 +10,7 @@ import pytest
 
 import filetools
 from filetools.errors import FileToolsError
-from filetools.facade import FileToolsFacade
+from filetools.facade.facade import FileToolsFacade
 from tests.support.crashing import QUIET
 
 Make = Callable[[FileToolsFacade, str], Awaitable[object]]

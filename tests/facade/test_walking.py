@@ -12,8 +12,9 @@ from typing import Any
 import pytest
 
 import filetools
-from filetools.facade import FileToolsFacade
-from filetools.models import ListResult, Row
+from filetools.facade.facade import FileToolsFacade
+from filetools.models.listing import ListResult
+from filetools.models.words import Row
 from filetools.search import listing
 from tests.support.crashing import QUIET, grow
 from tests.support.opened import refused

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 import filetools
-from filetools.facade import FileToolsFacade
-from filetools.models import WatchResult
+from filetools.facade.facade import FileToolsFacade
+from filetools.models.searching import WatchResult
 from tests.support.crashing import QUIET
 from tests.support.opened import refused
 from tests.support.people import ALICE

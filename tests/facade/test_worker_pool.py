@@ -9,8 +9,7 @@ from collections.abc import Iterator
 import pytest
 
 from filetools.errors import AccessDeniedError, StateDamagedError, WorkspaceGoneError
-from filetools.facade import WorkerPool
-from filetools.facade.worker_pool import Hop
+from filetools.facade.worker_pool import Hop, WorkerPool
 
 
 @pytest.fixture

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 import filetools
-from filetools.facade import FileToolsFacade
-from filetools.models import WriteResult
+from filetools.facade.facade import FileToolsFacade
+from filetools.models.files import WriteResult
 from tests.support.crashing import QUIET, grow, leftovers, snapshot
 from tests.support.opened import names_of, recorded, refused, told, version
 from tests.support.step_count import steps_in_all_threads

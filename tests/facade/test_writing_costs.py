@@ -15,7 +15,8 @@ from typing import Any, Final
 import pytest
 
 import filetools
-from filetools.facade import FileToolsFacade, WorkerPool
+from filetools.facade.facade import FileToolsFacade
+from filetools.facade.worker_pool import WorkerPool
 from filetools.journal.readers import Readers
 from filetools.journal.writer import Writer
 from tests.support.crashing import QUIET

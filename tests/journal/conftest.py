@@ -8,7 +8,8 @@ from typing import Literal
 
 import pytest
 
-from filetools.journal import Journal, SqliteJournal
+from filetools.journal.journal import Journal
+from filetools.journal.sqlite import SqliteJournal
 from tests.support.journals import OpenJournal
 
 

@@ -13,10 +13,10 @@ from typing import Any
 import pytest
 
 from filetools.errors import StateDamagedError, VersionGoneError
-from filetools.journal import SqliteJournal
 from filetools.journal.blobs import YOUNG_SECONDS, BlobFolder
 from filetools.journal.contents import LARGEST_ROW_BYTES, inflated
 from filetools.journal.segments import LARGEST_ENTRY_BYTES
+from filetools.journal.sqlite import SqliteJournal
 from tests.support.journals import damage, put
 from tests.support.journals import version as v
 

@@ -7,9 +7,8 @@ from typing import Final
 
 import pytest
 
-from filetools.journal import Journal
 from filetools.journal.approvals import LEASE_SECONDS, MOST_BYTES, MOST_REQUESTS, ApprovalRow
-from filetools.journal.journal import Approvals
+from filetools.journal.journal import Approvals, Journal
 from tests.support.journals import OpenJournal
 
 NOW: Final = 1000.0

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from filetools.journal import BacklogEntry, Journal
-from filetools.models import Operation
+from filetools.journal.changes import BacklogEntry
+from filetools.journal.journal import Journal
+from filetools.models.records import Operation
 from tests.support.journals import ALICE, OpenJournal, folder, move_folder, put
 
 

@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
-from filetools.journal import BacklogEntry, Change, Head, HeadMovedError, Journal, View
-from filetools.models import EXTERNAL, ChangeRecord, Operation, RecordState
+from filetools.journal.changes import BacklogEntry, Change, Head, HeadMovedError, View
+from filetools.journal.journal import Journal
+from filetools.models.records import EXTERNAL, ChangeRecord, Operation, RecordState
 from tests.support.journals import ALICE, OpenJournal, delete_folder, draft, folder, head_version, move_folder, put
 from tests.support.journals import version as v
 

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from filetools.errors import VersionGoneError
-from filetools.journal import Journal
 from filetools.journal.contents import LARGEST_ROW_BYTES
 from filetools.journal.database import Database
+from filetools.journal.journal import Journal
 from filetools.journal.segments import LARGEST_ENTRY_BYTES
 from tests.support.journals import ALICE, OpenJournal, draft, put
 from tests.support.journals import version as v

@@ -9,19 +9,15 @@ from pathlib import Path
 
 import pytest
 
-from filetools.content import TextEdit, TextFormat
-from filetools.journal import (
-    Document,
-    DocumentChange,
-    DocumentClosing,
-    Handle,
-    HeadMovedError,
-    Journal,
-    NewDocument,
-    SqliteJournal,
-    rescue_journal,
-)
-from filetools.models import Actor, RecordState
+from filetools.content.formats import TextFormat
+from filetools.content.text_edits import TextEdit
+from filetools.journal.changes import HeadMovedError
+from filetools.journal.document_rows import Document, DocumentChange, DocumentClosing
+from filetools.journal.documents import Handle, NewDocument
+from filetools.journal.journal import Journal
+from filetools.journal.rescue import rescue_journal
+from filetools.journal.sqlite import SqliteJournal
+from filetools.models.records import Actor, RecordState
 from tests.support.journals import ALICE, OpenJournal, draft, move_folder, put
 from tests.support.journals import version as v
 

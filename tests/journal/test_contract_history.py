@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from filetools.journal import Change, Journal, Relation, Selection
-from filetools.models import Actor, Operation
+from filetools.journal.changes import Change, Relation
+from filetools.journal.history import Selection
+from filetools.journal.journal import Journal
+from filetools.models.records import Actor, Operation
 from tests.support.journals import ALICE, OpenJournal, draft, put
 
 BOB = Actor(kind="agent", id="bob", session="t", call="d")

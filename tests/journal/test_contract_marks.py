@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from filetools.journal import Change, Journal
-from filetools.models import ChangeRecord, Operation, RecordState
+from filetools.journal.changes import Change
+from filetools.journal.journal import Journal
+from filetools.models.records import ChangeRecord, Operation, RecordState
 from tests.support.journals import ALICE, OpenJournal, draft, put
 from tests.support.journals import version as v
 

@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from filetools.descriptors import JournalTexts, MemoryTable, MemoryTexts
-from filetools.journal import SqliteJournal, Table, TableRow
-from filetools.journal.table import release_bytes
+from filetools.journal.sqlite import SqliteJournal
+from filetools.journal.table import Table, TableRow, release_bytes
 
 
 class Kept:

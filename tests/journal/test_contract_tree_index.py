@@ -10,10 +10,14 @@ from typing import Any, NoReturn
 
 import pytest
 
-from filetools.journal import IndexRow, Journal, Looked, SnapshotRow, SqliteJournal, tree_index
-from filetools.journal.checkpoints import MOST_AUTOMATIC
+from filetools.journal import tree_index
+from filetools.journal.checkpoints import MOST_AUTOMATIC, SnapshotRow
 from filetools.journal.database import Database
-from filetools.models import EntryType, Operation
+from filetools.journal.journal import Journal
+from filetools.journal.sqlite import SqliteJournal
+from filetools.journal.tree_index import IndexRow, Looked
+from filetools.models.records import Operation
+from filetools.models.words import EntryType
 from tests.support.journals import ALICE, OpenJournal, delete_folder, folder, head_version, move_folder, put, version
 
 IDENTITY = (1, 2, 3, 4, 5)

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from filetools.errors import FileToolsError, InternalError, StateDamagedError, StateTooNewError
-from filetools.journal import SqliteJournal
 from filetools.journal.schema import MIGRATIONS, SCHEMA_VERSION
+from filetools.journal.sqlite import SqliteJournal
 from tests.support.journals import ALICE, at_older_schema, damage, draft, put
 from tests.support.journals import version as v
 

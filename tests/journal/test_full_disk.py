@@ -16,8 +16,8 @@ from typing import Any
 import pytest
 
 from filetools.errors import AccessDeniedError, DiskFullError, FileToolsError, RateLimitedError, StorageFailedError
-from filetools.journal import SqliteJournal
 from filetools.journal.reserve import RESERVE_BYTES
+from filetools.journal.sqlite import SqliteJournal
 from tests.support.journals import ALICE, draft, put
 from tests.support.journals import version as v
 from tests.support.unprivileged import as_nobody

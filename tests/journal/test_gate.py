@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from filetools.errors import LockTimeoutError
-from filetools.journal import SqliteJournal
 from filetools.journal.gate import Gate
+from filetools.journal.sqlite import SqliteJournal
 from tests.support.journals import put, worker
 
 PROCESSES = 3

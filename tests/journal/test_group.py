@@ -15,11 +15,12 @@ from pathlib import Path
 import pytest
 
 from filetools.errors import LockTimeoutError, StateDamagedError
-from filetools.journal import HeadMovedError, SqliteJournal
+from filetools.journal.changes import HeadMovedError
 from filetools.journal.commit import Draft, Recorder
 from filetools.journal.gate import Gate
 from filetools.journal.notes import Notes
-from filetools.models import ChangeRecord
+from filetools.journal.sqlite import SqliteJournal
+from filetools.models.records import ChangeRecord
 from tests.support.journals import ALICE, draft, put, traced, worker
 from tests.support.journals import version as v
 

@@ -9,8 +9,10 @@ from typing import Any
 
 import pytest
 
-from filetools.journal import Change, Selection, SqliteJournal
-from filetools.models import Operation
+from filetools.journal.changes import Change
+from filetools.journal.history import Selection
+from filetools.journal.sqlite import SqliteJournal
+from filetools.models.records import Operation
 from tests.support.journals import ALICE, delete_folder, draft, move_folder, put, watched
 from tests.support.journals import version as v
 

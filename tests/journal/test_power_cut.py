@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from filetools.errors import StateDamagedError
-from filetools.journal import SqliteJournal
 from filetools.journal.birth import make_sure_of_database
+from filetools.journal.sqlite import SqliteJournal
 from filetools.journal.walfile import FRAME_BYTES, HEADER_BYTES
 from tests.support.journals import damage, put, traced, worker
 

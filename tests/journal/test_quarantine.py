@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from filetools.journal import SqliteJournal, examine_journal
+from filetools.journal.examination import examine_journal
+from filetools.journal.sqlite import SqliteJournal
 from tests.support.journals import put
 
 SPOIL = {

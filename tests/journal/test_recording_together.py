@@ -10,8 +10,9 @@ from typing import Any
 
 import pytest
 
-from filetools.journal import Change, SqliteJournal
-from filetools.models import Operation
+from filetools.journal.changes import Change
+from filetools.journal.sqlite import SqliteJournal
+from filetools.models.records import Operation
 from tests.support.journals import ALICE, draft, folder, put
 from tests.support.journals import version as v
 

@@ -13,12 +13,15 @@ from pathlib import Path
 import pytest
 
 from filetools.errors import LockTimeoutError, StateDamagedError
-from filetools.journal import Rescue, SnapshotRow, SqliteJournal, examine_journal, rescue_journal
+from filetools.journal.checkpoints import SnapshotRow
 from filetools.journal.contents import LARGEST_ROW_BYTES
+from filetools.journal.examination import examine_journal
+from filetools.journal.rescue import Rescue, rescue_journal
 from filetools.journal.salvage import COLUMNS, ReadableRows
 from filetools.journal.schema import SCHEMA_VERSION
 from filetools.journal.segments import LARGEST_ENTRY_BYTES
-from filetools.models import RecordState
+from filetools.journal.sqlite import SqliteJournal
+from filetools.models.records import RecordState
 from tests.support.journals import ALICE, at_older_schema, damage, draft, move_folder, put, worker
 from tests.support.journals import version as v
 

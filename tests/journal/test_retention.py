@@ -11,15 +11,18 @@ from pathlib import Path
 import pytest
 
 from filetools.errors import VersionGoneError
-from filetools.journal import SeenVersion, SnapshotRow, SqliteJournal, retention
+from filetools.journal import retention
 from filetools.journal.birth import PAGE_BYTES
 from filetools.journal.blobs import YOUNG_SECONDS
+from filetools.journal.checkpoints import SnapshotRow
 from filetools.journal.contents import digest_of
 from filetools.journal.database import IDLE_BYTES
 from filetools.journal.gate import Gate
 from filetools.journal.retention import LIVE_SECONDS, MOST_FREE_PAGES, SLICE, Limits, Retained, Retention
 from filetools.journal.schema import MIGRATIONS, SCHEMA_VERSION
+from filetools.journal.seen_versions import SeenVersion
 from filetools.journal.segments import LARGEST_ENTRY_BYTES
+from filetools.journal.sqlite import SqliteJournal
 from filetools.journal.totals import count_records, sum_contents
 from tests.support.journals import ALICE, draft, move_folder, put
 from tests.support.journals import version as v

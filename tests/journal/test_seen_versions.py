@@ -7,11 +7,11 @@ import threading
 import time
 from pathlib import Path
 
-from filetools.journal import SeenVersion, SqliteJournal
 from filetools.journal.contents import digest_of
 from filetools.journal.retention import LIVE_SECONDS
 from filetools.journal.schema import MIGRATIONS
-from filetools.journal.seen_versions import MOST_SEEN, SLICE, _remove, tidy_seen_versions
+from filetools.journal.seen_versions import MOST_SEEN, SLICE, SeenVersion, _remove, tidy_seen_versions
+from filetools.journal.sqlite import SqliteJournal
 from tests.support.journals import put
 from tests.support.journals import version as v
 

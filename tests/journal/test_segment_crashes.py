@@ -11,9 +11,10 @@ from typing import Any, NoReturn
 
 import pytest
 
-from filetools.journal import SqliteJournal, segments
+from filetools.journal import segments
 from filetools.journal.contents import LARGEST_ROW_BYTES
 from filetools.journal.segments import end_of
+from filetools.journal.sqlite import SqliteJournal
 from tests.support.journals import ALICE, draft, put
 from tests.support.journals import version as v
 

@@ -19,10 +19,12 @@ from typing import Any
 import pytest
 
 from filetools.errors import DiskFullError, StateDamagedError, StorageFailedError, VersionGoneError
-from filetools.journal import HeadMovedError, SqliteJournal, segments
+from filetools.journal import segments
+from filetools.journal.changes import HeadMovedError
 from filetools.journal.contents import LARGEST_ROW_BYTES, MOST_APPENDED_BYTES, digest_of
 from filetools.journal.retention import SWEEP_SECONDS
 from filetools.journal.segments import Entry, Place, SegmentFolder, end_of, punch_hole
+from filetools.journal.sqlite import SqliteJournal
 from tests.support.journals import ALICE, at_older_schema, damage, draft, put, traced, worker
 from tests.support.journals import version as v
 

@@ -21,7 +21,9 @@ from filetools.errors import (
     StateDamagedError,
     WorkspaceGoneError,
 )
-from filetools.locks import HeldLocks, LockInfo, LockTable
+from filetools.locks.held import HeldLocks
+from filetools.locks.holder import LockInfo
+from filetools.locks.table import LockTable
 from tests.support.loops import SteppingLoop, VirtualTimeLoop
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from filetools.errors import LockTimeoutError
-from filetools.locks import LockTable
+from filetools.locks.table import LockTable
 from tests.support.lock_worker import lock_worker
 from tests.support.swapper import dose
 

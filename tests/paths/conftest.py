@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from filetools.paths import ResolverChoice, Workspace
+from filetools.paths.root import ResolverChoice
+from filetools.paths.workspace import Workspace
 
 Opener = Callable[..., Workspace]
 

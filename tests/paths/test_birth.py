@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from filetools.paths import Workspace, birth
+from filetools.paths import birth
+from filetools.paths.workspace import Workspace
 
 MINUTE_NS = 60 * 1_000_000_000
 

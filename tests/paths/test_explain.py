@@ -24,7 +24,7 @@ from filetools.errors import (
     RateLimitedError,
     StorageFailedError,
 )
-from filetools.paths import Workspace
+from filetools.paths.workspace import Workspace
 
 KINDS: dict[str, type[FileToolsError]] = {
     "ENOENT": PathNotFoundError,

@@ -6,8 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from filetools.paths import ResolverChoice, Workspace, WorkspacePath
 from filetools.paths.identity import NameRules, probe_rules
+from filetools.paths.root import ResolverChoice
+from filetools.paths.workspace import Workspace
+from filetools.paths.workspace_path import WorkspacePath
 
 
 def test_nothing_is_created_without_a_state_directory(root: Path, resolver: ResolverChoice) -> None:

@@ -13,8 +13,10 @@ from filetools.errors import (
     SymlinkEscapeError,
     SymlinkNotAllowedError,
 )
-from filetools.paths import ROOT, ResolverChoice, Workspace
 from filetools.paths.links import inside_target
+from filetools.paths.root import ResolverChoice
+from filetools.paths.workspace import Workspace
+from filetools.paths.workspace_path import ROOT
 
 Opener = Callable[..., Workspace]
 

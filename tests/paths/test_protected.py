@@ -2,7 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from filetools.paths import WorkspacePath, matches_protected
+from filetools.paths.protected import matches_protected
+from filetools.paths.workspace_path import WorkspacePath
 from filetools.settings import PROTECTED_PATHS
 
 

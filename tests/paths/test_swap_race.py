@@ -8,7 +8,9 @@ from pathlib import Path
 import pytest
 
 from filetools.errors import FileToolsError
-from filetools.paths import ResolverChoice, Workspace, WorkspacePath
+from filetools.paths.root import ResolverChoice
+from filetools.paths.workspace import Workspace
+from filetools.paths.workspace_path import WorkspacePath
 from tests.support.swapper import CASES, INSIDE, KINDS, OUTSIDE, Kind, Swapper, SwapTree, can_exchange, dose, plant
 
 OUTSIDE_NAME = "/outside"

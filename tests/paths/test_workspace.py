@@ -29,7 +29,9 @@ from filetools.errors import (
     SymlinkNotAllowedError,
     WorkspaceGoneError,
 )
-from filetools.paths import ROOT, ResolverChoice, Workspace, WorkspacePath
+from filetools.paths.root import ResolverChoice
+from filetools.paths.workspace import Workspace
+from filetools.paths.workspace_path import ROOT, WorkspacePath
 
 NOT_UTF8 = os.fsdecode(b"caf\xe9")
 

@@ -6,7 +6,7 @@ import pickle
 import pytest
 
 from filetools.errors import InvalidPathError
-from filetools.paths import ROOT, WorkspacePath
+from filetools.paths.workspace_path import ROOT, WorkspacePath
 
 
 @pytest.mark.parametrize("text", ["..", "a/..", "../a", ".", "a/./b", "a//b", "/a", "a/", "/", "a\0b"])

@@ -8,20 +8,14 @@ from pathlib import Path
 import pytest
 
 from filetools.errors import AccessDeniedError, ApprovalDeniedError, ApprovalRequiredError, InvalidArgumentError
-from filetools.journal import SqliteJournal
 from filetools.journal.approvals import MOST_REQUESTS
-from filetools.models import Actor
-from filetools.paths import WorkspacePath
-from filetools.permissions import (
-    ApprovalAnswer,
-    ApprovalBook,
-    ApprovalDecision,
-    ApprovalRequest,
-    Approvals,
-    CallWatch,
-    watched,
-)
-from filetools.permissions.book import Run
+from filetools.journal.sqlite import SqliteJournal
+from filetools.models.records import Actor
+from filetools.paths.workspace_path import WorkspacePath
+from filetools.permissions.approvals import Approvals
+from filetools.permissions.book import ApprovalBook, Run
+from filetools.permissions.call_watch import CallWatch, watched
+from filetools.permissions.requests import ApprovalAnswer, ApprovalDecision, ApprovalRequest
 from filetools.permissions.tickets import Case
 from filetools.permissions.trust import RunTrust
 from tests.support.opened import steps_until

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from filetools.permissions import current_watch, uncounted, watched
+from filetools.permissions.call_watch import current_watch, uncounted, watched
 from tests.support.people import Stopwatch
 
 

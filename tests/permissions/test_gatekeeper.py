@@ -15,20 +15,16 @@ from filetools.errors import (
     StorageFailedError,
     ToolBlockedError,
 )
-from filetools.journal import SqliteJournal
-from filetools.models import Preset
-from filetools.paths import WorkspacePath
-from filetools.permissions import (
-    ApprovalBook,
-    Approvals,
-    Gatekeeper,
-    PermissionPolicy,
-    PolicyChanged,
-    Proposal,
-    Rule,
-    RuleFile,
-)
-from filetools.permissions.book import Run
+from filetools.journal.sqlite import SqliteJournal
+from filetools.models.words import Preset
+from filetools.paths.workspace_path import WorkspacePath
+from filetools.permissions.approvals import Approvals
+from filetools.permissions.book import ApprovalBook, Run
+from filetools.permissions.gatekeeper import Gatekeeper
+from filetools.permissions.policy import PermissionPolicy
+from filetools.permissions.requests import PolicyChanged, Proposal
+from filetools.permissions.rule_file import RuleFile
+from filetools.permissions.rules import Rule
 from tests.support.people import ALICE, EDITOR, Notices, Person, proposal, run
 
 T = TypeVar("T")

@@ -2,9 +2,11 @@ from __future__ import annotations
 
 import pytest
 
-from filetools.models import Actor, Preset
-from filetools.paths import WorkspacePath
-from filetools.permissions import Decision, DecisionReason, PermissionPolicy, Rule, ToolOperation
+from filetools.models.records import Actor
+from filetools.models.words import Preset
+from filetools.paths.workspace_path import WorkspacePath
+from filetools.permissions.policy import Decision, DecisionReason, PermissionPolicy, ToolOperation
+from filetools.permissions.rules import Rule
 from filetools.permissions.trust import EVERYTHING_SECONDS, MAX_TRUSTED_RUNS, RunTrust
 from tests.support.people import ALICE, BOB, EDITOR
 

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from filetools.errors import StateDamagedError, StateTooNewError, StorageFailedError
-from filetools.permissions import Rule, RuleFile, SavedPermissions
+from filetools.permissions.rule_file import RuleFile, SavedPermissions
+from filetools.permissions.rules import Rule
 
 RULES = (Rule(tool="delete_*", path="docs/**", level="block"), Rule(tool="write_file", level="prompt"))
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from filetools.content import version_of
+from filetools.content.version import version_of
 from filetools.errors import FileToolsError, SymlinkEscapeError
 from filetools.project.folder import opened_folder
 from filetools.project.instructions import (

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from filetools.errors import CallTimeoutError, DirectoryNotFoundError, NotARepositoryError
-from filetools.project import build_prompt, estimate_tokens, format_context, gather
+from filetools.project.prompt import build_prompt, estimate_tokens, format_context, gather
 
 PATIENCE_SECONDS = 60.0
 BREAKS = "\n\r\v\f\x1c\x1d\x1e\x85\u2028\u2029"

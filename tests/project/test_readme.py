@@ -11,10 +11,12 @@ import pytest
 
 from filetools.content.identity_cache import IdentityCache
 from filetools.errors import AccessDeniedError, InvalidArgumentError
-from filetools.paths import Workspace, WorkspacePath
+from filetools.paths.workspace import Workspace
+from filetools.paths.workspace_path import WorkspacePath
 from filetools.project.folder import ProjectFolder, opened_folder
 from filetools.project.readme import readme
-from filetools.stores import FileStat, FolderStore
+from filetools.stores.folder import FolderStore
+from filetools.stores.store import FileStat
 
 
 class CountingStore(FolderStore):

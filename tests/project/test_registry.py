@@ -21,11 +21,12 @@ from filetools.errors import (
     ProjectExistsError,
     ProjectNotFoundError,
 )
-from filetools.events import Event
-from filetools.journal import SqliteJournal, rescue_journal
+from filetools.events.types import Event
+from filetools.journal.rescue import rescue_journal
+from filetools.journal.sqlite import SqliteJournal
 from filetools.project.instances import MOST_CLOSED
 from filetools.project.registry import Registry
-from filetools.stores import process_mark
+from filetools.stores.processes import process_mark
 from tests.support.declared import REPOSITORY
 
 START = 1_700_000_000.0

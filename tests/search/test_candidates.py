@@ -10,12 +10,14 @@ from typing import Any
 import pytest
 
 from filetools.errors import AbortedError
-from filetools.models import GrepResult
-from filetools.paths import ROOT
-from filetools.search import GrepOptions, Ripgrep, Unsaved, find_ripgrep, grep_page
+from filetools.models.searching import GrepResult
+from filetools.paths.workspace_path import ROOT
 from filetools.search.contents import candidates
-from filetools.search.contents.candidates import Candidates
+from filetools.search.contents.candidates import Candidates, Ripgrep, find_ripgrep
+from filetools.search.contents.grep import grep_page
+from filetools.search.contents.options import GrepOptions
 from filetools.search.contents.reading import FileReader
+from filetools.search.contents.unsaved import Unsaved
 from tests.support.crashing import grow
 from tests.support.direct_store import DirectStore, open_store
 

@@ -16,15 +16,17 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from filetools.errors import AbortedError, CallTimeoutError, FileToolsError, InvalidArgumentError
-from filetools.models import GrepResult
-from filetools.paths import ROOT, WorkspacePath
-from filetools.search import GrepOptions, Ripgrep, Unsaved, find_ripgrep, grep_page
+from filetools.models.searching import GrepResult
+from filetools.paths.workspace_path import ROOT, WorkspacePath
 from filetools.search.contents import candidates as quick
-from filetools.search.contents.candidates import Candidates
+from filetools.search.contents.candidates import Candidates, Ripgrep, find_ripgrep
 from filetools.search.contents.expression import expression_of, flags_of, needles_of, net_of_needles
+from filetools.search.contents.grep import grep_page
 from filetools.search.contents.matcher import Matcher
+from filetools.search.contents.options import GrepOptions
 from filetools.search.contents.reading import FileReader
 from filetools.search.contents.syntax import read_pattern
+from filetools.search.contents.unsaved import Unsaved
 from tests.support.crashing import grow
 from tests.support.direct_store import DirectStore, open_store
 

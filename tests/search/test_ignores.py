@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from filetools.paths import ROOT
 from filetools.paths.ignore import IgnoreRules
+from filetools.paths.workspace_path import ROOT
 from filetools.search.folder import YOUNG_NS
 from filetools.search.ignores import IgnoreCache, load_rules
 from tests.support.direct_store import CountedStore, DirectStore, open_store

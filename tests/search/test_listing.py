@@ -21,9 +21,11 @@ from filetools.errors import (
     PathNotDirectoryError,
     SymlinkNotAllowedError,
 )
-from filetools.models import Entry, ListResult
-from filetools.paths import ROOT, WorkspacePath
-from filetools.search import Listable, ListOptions, list_page
+from filetools.models.listing import Entry, ListResult
+from filetools.paths.workspace_path import ROOT, WorkspacePath
+from filetools.search.listing import list_page
+from filetools.search.options import ListOptions
+from filetools.search.source import Listable
 from tests.support.direct_store import CountedStore, DirectStore, open_store
 
 Tree = dict[str, Any]

@@ -6,8 +6,9 @@ from pathlib import Path
 import pytest
 
 from filetools.errors import AbortedError, InvalidArgumentError
-from filetools.paths import ROOT, WorkspacePath
-from filetools.search import ListOptions, search_files
+from filetools.paths.workspace_path import ROOT, WorkspacePath
+from filetools.search.names import search_files
+from filetools.search.options import ListOptions
 from tests.support.direct_store import DirectStore, open_store
 
 

@@ -8,10 +8,11 @@ from typing import Any
 
 import pytest
 
-from filetools.models import GrepResult
-from filetools.paths import WorkspacePath
-from filetools.search import GrepOptions, grep_page
+from filetools.models.searching import GrepResult
+from filetools.paths.workspace_path import WorkspacePath
+from filetools.search.contents.grep import grep_page
 from filetools.search.contents.matcher import Matcher
+from filetools.search.contents.options import GrepOptions
 from filetools.search.contents.syntax import read_pattern
 from tests.support.crashing import grow
 from tests.support.direct_store import DirectStore, open_store

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from filetools.errors import AbortedError, DirectoryNotFoundError, PathNotDirectoryError
-from filetools.paths import ROOT, WorkspacePath
 from filetools.paths.patterns import compile_patterns
-from filetools.search import walk_tree
+from filetools.paths.workspace_path import ROOT, WorkspacePath
+from filetools.search.walk import walk_tree
 from tests.support.direct_store import CountedStore, DirectStore, open_store
 
 

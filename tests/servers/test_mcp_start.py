@@ -23,7 +23,7 @@ from typer.core import TyperOption
 
 import filetools
 from filetools.cli.app import app
-from filetools.models import Durability, Preset
+from filetools.models.words import Durability, Preset
 from filetools.servers.mcp import DoorOptions
 from filetools.servers.mcp.door import Door
 from filetools.servers.mcp.transports import run_until_cancelled

@@ -15,7 +15,7 @@ import pytest
 from mcp import Client
 
 import filetools
-from filetools.facade import FileToolsFacade
+from filetools.facade.facade import FileToolsFacade
 from filetools.project.registry import Registry
 from tests.support.crashing import QUIET
 from tests.support.http_servers import http_server

@@ -10,9 +10,10 @@ from pathlib import Path
 import pytest
 
 from filetools.errors import DirectoryScanError, InvalidArgumentError
-from filetools.paths import Workspace, WorkspacePath
+from filetools.paths.workspace import Workspace
+from filetools.paths.workspace_path import WorkspacePath
 from filetools.sessions.baseline import PATTERNS, scan, settle, take_baseline
-from filetools.stores import FolderStore
+from filetools.stores.folder import FolderStore
 
 ALL = ("*",)
 HOUR = 3600.0

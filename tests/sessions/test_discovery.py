@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import filetools
 from filetools import Actor
-from filetools.models import EXTERNAL, ChangeRecord, Operation, RecordState
+from filetools.models.records import EXTERNAL, ChangeRecord, Operation, RecordState
 from filetools.sessions.agent_messages import KEY
 from filetools.sessions.description import DiscoveredFile
 from filetools.sessions.discovery import (

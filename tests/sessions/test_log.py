@@ -19,10 +19,11 @@ from filetools.errors import (
     PathNotFoundError,
     SymlinkNotAllowedError,
 )
-from filetools.paths import Workspace, WorkspacePath
+from filetools.paths.workspace import Workspace
+from filetools.paths.workspace_path import WorkspacePath
 from filetools.sessions.log import Entry, by_instant, entries_of, instant, parse_entry, read_entries
 from filetools.settings import MIB
-from filetools.stores import FolderStore
+from filetools.stores.folder import FolderStore
 from tests.support.agent_logs import hostile_lines, write_bulk
 
 Warnings = Callable[[], list[str]]

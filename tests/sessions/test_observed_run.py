@@ -14,14 +14,14 @@ import pytest
 
 from filetools import Actor
 from filetools.errors import ChecksumCalculationError, FileMetadataError
-from filetools.models import ChangeRecord, Operation, RecordState
-from filetools.paths import WorkspacePath
+from filetools.models.records import ChangeRecord, Operation, RecordState
+from filetools.paths.workspace_path import WorkspacePath
 from filetools.sessions import observed_run
 from filetools.sessions.agent_messages import AgentMessages
 from filetools.sessions.description import DiscoveredFile, Reading, read_file
 from filetools.sessions.discovery import Discovery, RunScope, metadata
 from filetools.sessions.observed_run import begin, discover
-from filetools.stores import FolderStore
+from filetools.stores.folder import FolderStore
 
 
 @pytest.fixture

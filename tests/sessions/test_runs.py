@@ -10,10 +10,11 @@ from typing import Any
 
 import pytest
 
-from filetools.content import version_of
+from filetools.content.version import version_of
 from filetools.errors import DiskFullError, InvalidArgumentError, RunNotFoundError
-from filetools.journal import SqliteJournal, TableRow
-from filetools.models import Actor
+from filetools.journal.sqlite import SqliteJournal
+from filetools.journal.table import TableRow
+from filetools.models.records import Actor
 from filetools.sessions.runs import MOST_RUNS, Run, Runs, new_run_id
 from tests.support.declared import REPOSITORY
 

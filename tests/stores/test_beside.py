@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from filetools.paths import Workspace
-from filetools.stores import LocalStore
+from filetools.paths.workspace import Workspace
+from filetools.stores.local import LocalStore
 from filetools.stores.owners import foreign_name_for, foreign_trash_name
 
 

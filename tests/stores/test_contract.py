@@ -15,8 +15,9 @@ from filetools.errors import (
     PathNotDirectoryError,
     PathNotFoundError,
 )
-from filetools.paths import ROOT, WorkspacePath
-from filetools.stores import Facts, ScanEntry, facts_of
+from filetools.paths.workspace_path import ROOT, WorkspacePath
+from filetools.stores.reading import facts_of
+from filetools.stores.store import Facts, ScanEntry
 from tests.support.store_worlds import (
     BELOW_FILE,
     BELOW_MISSING,

@@ -20,7 +20,7 @@ from filetools.errors import (
     PathNotFoundError,
     SymlinkNotAllowedError,
 )
-from filetools.paths import ROOT, WorkspacePath
+from filetools.paths.workspace_path import ROOT, WorkspacePath
 from tests.support.store_worlds import BELOW_FILE, BELOW_MISSING, DEEP, FILE, FOLDER, MISSING, OTHER, World, exchanged
 
 

@@ -16,8 +16,8 @@ from typing import Any
 import pytest
 
 from filetools.errors import AccessDeniedError, DiskFullError
-from filetools.paths import ROOT
-from filetools.stores import Capabilities
+from filetools.paths.workspace_path import ROOT
+from filetools.stores.capabilities import Capabilities
 from tests.support.store_worlds import FILE, OTHER, LocalWorld, exchanged
 
 TOO_MUCH = bytes(1024 * 1024)

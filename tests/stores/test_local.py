@@ -20,9 +20,11 @@ from filetools.errors import (
     SymlinkNotAllowedError,
     WorkspaceGoneError,
 )
-from filetools.paths import ROOT, Workspace, WorkspacePath
-from filetools.stores import LocalStore, ScanEntry
+from filetools.paths.workspace import Workspace
+from filetools.paths.workspace_path import ROOT, WorkspacePath
+from filetools.stores.local import LocalStore
 from filetools.stores.local_prepare import MAX_NAMELESS, refuse_unwritable
+from filetools.stores.store import ScanEntry
 from tests.support.store_worlds import (
     BELOW_MISSING,
     DEEP,

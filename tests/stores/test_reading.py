@@ -7,8 +7,8 @@ import sys
 
 import pytest
 
-from filetools.stores import Facts
 from filetools.stores.reading import KEPT_BUFFER_BYTES, MOST_KEPT_BUFFERS, _idle, read_exactly
+from filetools.stores.store import Facts
 from tests.support.store_worlds import FILE, OTHER, LocalWorld, copied
 
 HALF = 2 * 1024 * 1024

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from filetools.paths import WorkspacePath
-from filetools.stores import MemoryStore
+from filetools.paths.workspace_path import WorkspacePath
+from filetools.stores.memory import MemoryStore
 from tests.support.store_worlds import FOLDER, LocalWorld
 from tests.support.unprivileged import as_nobody
 

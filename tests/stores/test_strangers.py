@@ -19,12 +19,12 @@ from watchdog.events import FileMovedEvent, FileSystemEvent, FileSystemEventHand
 from watchdog.observers import Observer
 
 from filetools.errors import ChangedMeanwhileError, FileBusyError
-from filetools.stores import Displaced
 from filetools.stores.linux import lease_refused
 from filetools.stores.local_disk import Place
 from filetools.stores.local_prepared import PreparedReplacement
 from filetools.stores.reading import to_file_stat
 from filetools.stores.renaming import Spot
+from filetools.stores.store import Displaced
 from tests.support.store_worlds import FILE, OTHER, LocalWorld, exchanged
 
 IN_ALL_NAMES = 0x0000_0FC0  # moved from, moved to, create, delete, delete self, move self

@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 
 from filetools.errors import FileToolsError
-from filetools.paths import Workspace, WorkspacePath
-from filetools.stores import LocalStore
+from filetools.paths.workspace import Workspace
+from filetools.paths.workspace_path import WorkspacePath
+from filetools.stores.local import LocalStore
 from tests.support.store_worlds import copied
 from tests.support.swapper import INSIDE, OUTSIDE, Kind, Swapper, can_exchange, dose, plant
 

@@ -9,14 +9,17 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from filetools.app import Opening
-from filetools.facade import FileToolsFacade
-from filetools.journal import Change, Journal, SqliteJournal
-from filetools.models import Actor, ChangeRecord, Durability
-from filetools.paths import Workspace
+from filetools.app.opening import Opening
+from filetools.facade.facade import FileToolsFacade
+from filetools.journal.changes import Change
+from filetools.journal.journal import Journal
+from filetools.journal.sqlite import SqliteJournal
+from filetools.models.records import Actor, ChangeRecord
+from filetools.models.words import Durability
+from filetools.paths.workspace import Workspace
 from filetools.settings import Settings
-from filetools.stores import Store
-from filetools.watch import Bell
+from filetools.stores.store import Store
+from filetools.watch.bell import Bell
 from tests.support.faulty import EXIT_CODE, Call, FaultyStore, Moment, Plan
 
 Action = Callable[[FileToolsFacade], Awaitable[object]]

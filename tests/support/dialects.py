@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from filetools.facade import FileToolsFacade
-from filetools.models import Actor
-from filetools.tools import TextLimits, shown
+from filetools.facade.facade import FileToolsFacade
+from filetools.models.records import Actor
+from filetools.tools.clipping import TextLimits
 from filetools.tools.dialects import Dialect
+from filetools.tools.shown import shown
 
 
 class Session:

@@ -15,10 +15,11 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import filetools
-from filetools.content import TextEdit
+from filetools.content.text_edits import TextEdit
 from filetools.descriptors import Descriptors
-from filetools.facade import FileToolsFacade
-from filetools.models import Actor, BufferResult
+from filetools.facade.facade import FileToolsFacade
+from filetools.models.buffers import BufferResult
+from filetools.models.records import Actor
 from tests.support.crashing import CrashingOpening
 from tests.support.faulty import EXIT_CODE, Plan
 

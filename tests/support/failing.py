@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from filetools.errors import AccessDeniedError, DiskFullError, FileToolsError, StorageFailedError
-from filetools.facade import FileToolsFacade
+from filetools.facade.facade import FileToolsFacade
 from tests.support.crashing import Action, CrashingOpening, Tree, leftovers, snapshot
 from tests.support.faulty import Call, Fault, Plan
 from tests.support.opened import steps_until

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from typing import Final, Literal, TypeVar
 
 from filetools.errors import FileToolsError
-from filetools.paths import WorkspacePath
+from filetools.paths.workspace_path import WorkspacePath
 from filetools.stores.store import Displaced, FileStat, Prepared, Reader, ScanEntry, Store, Take
 
 Moment = Literal["before", "after", "half"]

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import filetools
 from filetools import Actor, Edit
-from filetools.facade import FileToolsFacade
+from filetools.facade.facade import FileToolsFacade
 from tests.support.crashing import QUIET
 
 OLD, NEW = " here", " there"

@@ -15,7 +15,7 @@ from types import SimpleNamespace
 from typing import Any, Final
 
 import filetools
-from filetools.facade import FileToolsFacade
+from filetools.facade.facade import FileToolsFacade
 
 FILE: Final = "notes.txt"
 LINES: Final = 2_000

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from filetools.content import version_of
+from filetools.content.version import version_of
 from filetools.errors import VersionGoneError
-from filetools.models import Actor, ChangeRecord, Operation, RecordState
+from filetools.models.records import Actor, ChangeRecord, Operation, RecordState
 from filetools.settings import Settings
-from filetools.versions import DraftTree, Finding, Node, Origin, Undoing
+from filetools.versions.draft_tree import DraftTree, Node, Origin
 from filetools.versions.past import State
+from filetools.versions.undo import Finding, Undoing
 
 MODE = 0o644
 

@@ -22,7 +22,7 @@ TOP: Final = "__init__"
 """The unit of `filetools/__init__.py`, which stands above all floors."""
 
 FLOORS: Final[tuple[tuple[str, ...], ...]] = (
-    ("deferred", "distribution", "errors", "models", "settings"),
+    ("distribution", "errors", "models", "settings"),
     ("paths", "content"),
     ("stores", "locks", "journal", "events", "permissions"),
     ("sync", "versions", "editors", "watch", "search", "descriptors", "project", "sessions"),
@@ -31,38 +31,29 @@ FLOORS: Final[tuple[tuple[str, ...], ...]] = (
     ("app", "adapters"),
     ("servers",),
     ("cli", "__main__"),
-    (TOP,),
+    (TOP, "public"),
 )
 """The units of each floor, from the ground up."""
 
 LEVEL: Final = {unit: level for level, units in enumerate(FLOORS) for unit in units}
 
 SIDEWAYS: Final[Mapping[tuple[str, str], str]] = {
-    ("models", "deferred"): "its many results are imported when they are used",
     ("settings", "errors"): "a bad setting is an error with a code, like any other",
     ("settings", "models"): "the choices of settings are words of the shared vocabulary",
+    (TOP, "public"): "its names are loaded from there",
     ("__main__", "cli"): "it is the door of the command line and holds nothing else",
 }
 """The imports within one floor that are allowed, each with its reason."""
 
+_VOCABULARY: Final = frozenset(
+    {"content", "distribution", "errors", "events", "facade", "models", "paths", "permissions", "sessions", "settings"}
+)
 DOORS: Final[Mapping[str, frozenset[str]]] = {
-    "servers": frozenset({"app", "tools", "adapters", "distribution", "errors", "models", "settings"}),
-    "cli": frozenset(
-        {
-            "app",
-            "tools",
-            "adapters",
-            "deferred",
-            "distribution",
-            "errors",
-            "models",
-            "settings",
-            "servers",
-        }
-    ),
+    "servers": _VOCABULARY | {"app", "tools", "adapters"},
+    "cli": _VOCABULARY | {"app", "tools", "adapters", "servers"},
     "__main__": frozenset({"cli", "distribution", "servers"}),
 }
-"""What doors may use: they translate, and reach nothing below the app but the shared vocabulary."""
+"""What doors may import: the facade and the records of calls. Journal, stores, locks, mirrors and watchers stay behind it."""
 
 OWNERS: Final[Mapping[str, str]] = {"pyee": "events", "sqlite3": "journal", "watchdog": "watch"}
 """Packages that one unit keeps to itself."""

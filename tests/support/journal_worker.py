@@ -17,9 +17,11 @@ from pathlib import Path
 from typing import NoReturn
 
 from filetools.errors import FileToolsError
-from filetools.journal import Change, HeadMovedError, SqliteJournal, View
+from filetools.journal.changes import Change, HeadMovedError, View
 from filetools.journal.gate import Gate
-from filetools.models import Actor, ChangeRecord, Durability, Operation
+from filetools.journal.sqlite import SqliteJournal
+from filetools.models.records import Actor, ChangeRecord, Operation
+from filetools.models.words import Durability
 
 
 def say(*facts: object) -> None:

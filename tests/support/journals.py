@@ -14,9 +14,11 @@ from pathlib import Path
 from typing import Any, Final, Protocol
 from weakref import WeakKeyDictionary
 
-from filetools.journal import Change, Journal, SqliteJournal
+from filetools.journal.changes import Change
+from filetools.journal.journal import Journal
 from filetools.journal.schema import MIGRATIONS
-from filetools.models import Actor, ChangeRecord, Operation
+from filetools.journal.sqlite import SqliteJournal
+from filetools.models.records import Actor, ChangeRecord, Operation
 from tests.support import journal_worker
 
 ALICE: Final = Actor(kind="agent", id="alice", session="s", call="c")

@@ -14,10 +14,12 @@ from uuid import uuid4
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed
 
-from filetools.content import TextEdit, apply_text_edits, composed, in_utf16, minimal_edits, transform
+from filetools.content.diff import minimal_edits
+from filetools.content.text_edits import TextEdit, apply_text_edits, composed, in_utf16
+from filetools.content.transforming import transform
 from filetools.editors.units import as_units, edits_as_units, edits_from_units, from_units
-from filetools.facade import FileToolsFacade
-from filetools.models import Actor
+from filetools.facade.facade import FileToolsFacade
+from filetools.models.records import Actor
 from filetools.servers.http.live import TOLD, Hub, LiveSession, Outbox
 
 Frame = dict[str, Any]

@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from multiprocessing.connection import Connection
 from pathlib import Path
 
-from filetools.locks import LockTable
+from filetools.locks.table import LockTable
 
 
 class Worker:

@@ -15,7 +15,7 @@ from mcp.shared.exceptions import MCPError
 from mcp_types import CallToolResult, TextContent
 
 import filetools
-from filetools.facade import FileToolsFacade
+from filetools.facade.facade import FileToolsFacade
 from filetools.servers.mcp import Door, DoorOptions
 from tests.support.declared import REPOSITORY
 

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar
 
-from filetools.app import Opening
-from filetools.paths import Workspace
-from filetools.stores import Store
+from filetools.app.opening import Opening
+from filetools.paths.workspace import Workspace
+from filetools.stores.store import Store
 from tests.support.crashing import QUIET
 from tests.support.faulty import FaultyStore, Plan
 

@@ -11,7 +11,10 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Literal, TypeVar
 
-from filetools.content import Edit, TextEdit, apply_edits, apply_text_edits, insert_lines, parse_patch, structured_patch
+from filetools.content.diff import structured_patch
+from filetools.content.edits import Edit, apply_edits, insert_lines
+from filetools.content.patches import parse_patch
+from filetools.content.text_edits import TextEdit, apply_text_edits
 from filetools.descriptors import Descriptors, MemoryTable, MemoryTexts
 from filetools.errors import (
     BatchFailedError,
@@ -25,38 +28,29 @@ from filetools.errors import (
     RunNotFoundError,
     VersionMismatchError,
 )
-from filetools.events import Event, EventBus
-from filetools.models import (
-    Actor,
+from filetools.events.bus import EventBus
+from filetools.events.types import Event
+from filetools.models.buffers import BufferChange, BufferClose, BufferResult, BufferSave
+from filetools.models.files import (
     BatchResult,
-    BufferChange,
-    BufferClose,
-    BufferResult,
-    BufferSave,
-    ChangedFile,
-    ChangeEntry,
     DeleteResult,
     DiffResult,
     DirectoryResult,
     EditResult,
-    Entry,
-    GrepFile,
-    GrepMatch,
-    GrepResult,
     InfoResult,
-    ListResult,
     MoveResult,
-    OnConflict,
     PatchedFile,
     PatchResult,
     ReadBatchResult,
     ReadItem,
     ReadResult,
-    SearchResult,
-    UndoResult,
-    WatchResult,
     WriteResult,
 )
+from filetools.models.history import UndoResult
+from filetools.models.listing import Entry, ListResult
+from filetools.models.records import Actor, ChangedFile
+from filetools.models.searching import ChangeEntry, GrepFile, GrepMatch, GrepResult, SearchResult, WatchResult
+from filetools.models.words import OnConflict
 from filetools.paths.patterns import Glob, is_glob
 from filetools.project.folder import ProjectFolder
 from filetools.project.registry import Registry

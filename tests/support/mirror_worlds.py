@@ -12,15 +12,21 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
-from filetools.content import version_of
-from filetools.events import Event
-from filetools.journal import Change, SqliteJournal
-from filetools.locks import LockTable
-from filetools.models import Actor, ChangeRecord, MirrorStatus, Operation
-from filetools.paths import Workspace, WorkspacePath
-from filetools.stores import LocalStore, MemoryStore, Store
-from filetools.sync import AttachedMirror, MakeDirectory, MirrorAction, Move, Put, Remove, SyncManager
+from filetools.content.version import version_of
+from filetools.events.types import Event
+from filetools.journal.changes import Change
+from filetools.journal.sqlite import SqliteJournal
+from filetools.locks.table import LockTable
+from filetools.models.records import Actor, ChangeRecord, Operation
+from filetools.models.words import MirrorStatus
+from filetools.paths.workspace import Workspace
+from filetools.paths.workspace_path import WorkspacePath
+from filetools.stores.local import LocalStore
+from filetools.stores.memory import MemoryStore
+from filetools.stores.store import Store
+from filetools.sync.actions import MakeDirectory, MirrorAction, Move, Put, Remove
 from filetools.sync.identity import MARKER
+from filetools.sync.manager import AttachedMirror, SyncManager
 from tests.support.faulty import Died, FaultyStore, Plan
 
 T = TypeVar("T")

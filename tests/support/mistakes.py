@@ -14,9 +14,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-from filetools.facade import FileToolsFacade
-from filetools.models import Actor
-from filetools.tools import ToolRegistry
+from filetools.facade.facade import FileToolsFacade
+from filetools.models.records import Actor
+from filetools.tools.registry import ToolRegistry
 
 Arguments = dict[str, Any]
 Act = Callable[[FileToolsFacade, Path], Awaitable[None]]

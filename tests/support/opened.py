@@ -12,13 +12,13 @@ from typing import Any
 import pytest
 
 import filetools
-from filetools.app import Opening
-from filetools.content import version_of
-from filetools.events import Event
-from filetools.facade import FileToolsFacade
-from filetools.models import ChangeRecord
-from filetools.paths import Workspace
-from filetools.stores import Store
+from filetools.app.opening import Opening
+from filetools.content.version import version_of
+from filetools.events.types import Event
+from filetools.facade.facade import FileToolsFacade
+from filetools.models.records import ChangeRecord
+from filetools.paths.workspace import Workspace
+from filetools.stores.store import Store
 from tests.support.crashing import QUIET, leftovers
 from tests.support.faulty import FaultyStore
 from tests.support.mirror_worlds import Script, ignore

@@ -20,7 +20,7 @@ from typing import Any, Final, Literal
 
 from playwright.sync_api import Browser, Page, ViewportSize, expect, sync_playwright
 
-from filetools.models import Preset
+from filetools.models.words import Preset
 from tests.support.browsers import PATIENCE_MS, REQUIRED, Served, Watched, launched, served, until, window
 from tests.support.declared import REPOSITORY
 from tests.support.live_pages import OUTAGE

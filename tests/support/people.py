@@ -6,8 +6,15 @@ import asyncio
 from collections.abc import Callable
 from typing import TypeVar
 
-from filetools.models import Actor
-from filetools.permissions import ApprovalAnswer, ApprovalDecision, ApprovalRequest, Notice, Proposal, digest_of
+from filetools.models.records import Actor
+from filetools.permissions.requests import (
+    ApprovalAnswer,
+    ApprovalDecision,
+    ApprovalRequest,
+    Notice,
+    Proposal,
+    digest_of,
+)
 
 ALICE = Actor(kind="agent", id="alice", session="s1")
 BOB = Actor(kind="agent", id="bob", session="s1")

@@ -24,12 +24,14 @@ from pathlib import Path
 from typing import Any, Final
 
 import filetools
+import filetools.stores.local
 from filetools.errors import EditConflictError
-from filetools.facade import FileToolsFacade, syncer
+from filetools.facade import syncer
+from filetools.facade.facade import FileToolsFacade
 from filetools.facade.steps import folders
 from filetools.journal import segments
 from filetools.journal.writer import Writer
-from filetools.models import Actor, ChangeRecord
+from filetools.models.records import Actor, ChangeRecord
 from filetools.sync import recovery
 from tests.support.crashing import snapshot
 from tests.support.forgetful_disk import ForgetfulDisk
@@ -56,7 +58,9 @@ def _without_sync(writer: Writer, _synchronous: str) -> None:
 
 BUGS: Final[dict[str, Callable[[], object]]] = {
     # A folder counts as durable without a sync of the folder that holds its name.
-    "no sync of folders above": lambda: setattr(filetools.stores.LocalStore, "_sync_names", lambda self, folder: None),
+    "no sync of folders above": lambda: setattr(
+        filetools.stores.local.LocalStore, "_sync_names", lambda self, folder: None
+    ),
     "marked without a sync": lambda: setattr(syncer, "_sync", lambda parts, path: None),
     "the journal is not synced": lambda: setattr(Writer, "_use", _without_sync),
     "segments are not synced": lambda: setattr(segments, "_sync_bytes", lambda descriptor: None),

@@ -6,8 +6,10 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from filetools.models import Result
-from filetools.tools import AnyTool, Effect, NoParameters, RetryPolicy, Tool, ToolContext
+from filetools.models.result import Result
+from filetools.tools.arguments import NoParameters
+from filetools.tools.retrying import RetryPolicy
+from filetools.tools.tool import AnyTool, Effect, Tool, ToolContext
 
 Handler = Callable[[ToolContext, NoParameters], Awaitable[Result | Mapping[str, Any]]]
 

@@ -18,8 +18,8 @@ from mcp_types import jsonrpc_message_adapter
 import filetools
 from filetools.servers.mcp import Door, DoorOptions, RootsDoor
 from filetools.servers.mcp_start import NATIVE, PRESENT_VERSION
-from filetools.tools import FILE_TOOLS
 from filetools.tools.dialects import DIALECTS, Dialect
+from filetools.tools.registry import FILE_TOOLS
 
 CLIENT: Final = {"name": "test", "version": "1"}
 META: Final = {

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Final, Literal
 
 import filetools
-from filetools.models import Actor
-from filetools.tools import ToolRegistry
+from filetools.models.records import Actor
 from filetools.tools.dialects import dialect_named
+from filetools.tools.registry import ToolRegistry
 from tests.support.claude_mistakes import CLAUDE_MISTAKES
 from tests.support.mistakes import MISTAKES, SETTINGS, Arguments, Mistake, plant, try_and_mend
 from tests.support.repaired import CLAUDE, DEFAULT, Repaired

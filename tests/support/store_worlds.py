@@ -13,8 +13,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final, Protocol
 
-from filetools.paths import Workspace, WorkspacePath
-from filetools.stores import Capabilities, Displaced, Facts, LocalStore, MemoryStore, Store
+from filetools.paths.workspace import Workspace
+from filetools.paths.workspace_path import WorkspacePath
+from filetools.stores.capabilities import Capabilities
+from filetools.stores.local import LocalStore
+from filetools.stores.memory import MemoryStore
+from filetools.stores.store import Displaced, Facts, Store
 from tests.support.faulty import FaultyStore, Plan
 
 NO_CAPABILITIES: Final = Capabilities(exchange=False, no_replace=False, tmpfile=False, leases=False)

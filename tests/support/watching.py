@@ -10,8 +10,8 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from filetools.watch import ForeignWatcher, Hint
-from filetools.watch.watcher import Method
+from filetools.watch.hints import Hint
+from filetools.watch.watcher import ForeignWatcher, Method
 
 
 def excludes_nothing(path: str, is_directory: bool) -> bool:

@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from filetools.errors import DiskFullError
-from filetools.models import MirrorStatus
-from filetools.sync import Put, following
+from filetools.models.words import MirrorStatus
+from filetools.sync import following
+from filetools.sync.actions import Put
 from tests.support.crashing import leftovers
 from tests.support.mirror_worlds import (
     LIMIT_SECONDS,

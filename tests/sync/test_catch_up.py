@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from filetools.content import version_of
+from filetools.content.version import version_of
 from filetools.errors import AccessDeniedError, InvalidPathError, LockTimeoutError, StorageFailedError
-from filetools.events import SyncError
-from filetools.journal import Change
-from filetools.models import Operation
-from filetools.paths import WorkspacePath
+from filetools.events.activity import SyncError
+from filetools.journal.changes import Change
+from filetools.models.records import Operation
+from filetools.paths.workspace_path import WorkspacePath
 from filetools.sync.repair import Repair, Target
 from filetools.sync.wanted import UnsettledError, wanted
 from tests.support.faulty import FaultyStore, Plan

@@ -17,9 +17,10 @@ from filetools.errors import (
     SyncFailedError,
     WorkspaceGoneError,
 )
-from filetools.events import SyncError, SyncPaused, SyncResumed
-from filetools.journal import BacklogEntry
-from filetools.sync import Follower, MakeDirectory, MirrorAction, Put
+from filetools.events.activity import SyncError, SyncPaused, SyncResumed
+from filetools.journal.changes import BacklogEntry
+from filetools.sync.actions import MakeDirectory, MirrorAction, Put
+from filetools.sync.following import Follower
 from filetools.sync.identity import MARKER
 from tests.support.faulty import Died, FaultyStore, Plan
 from tests.support.mirror_worlds import (

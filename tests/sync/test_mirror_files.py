@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from filetools.journal import SqliteJournal
-from filetools.paths import WorkspacePath
+from filetools.journal.sqlite import SqliteJournal
+from filetools.paths.workspace_path import WorkspacePath
 from filetools.sync.mirror_files import MirrorFiles
 from tests.support.mirror_worlds import local_store, scripted
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from filetools.content import version_of
-from filetools.facade import FileToolsFacade
-from filetools.journal import Change, Journal
-from filetools.models import SYSTEM, Operation
-from filetools.paths import WorkspacePath
+from filetools.content.version import version_of
+from filetools.facade.facade import FileToolsFacade
+from filetools.journal.changes import Change
+from filetools.journal.journal import Journal
+from filetools.models.records import SYSTEM, Operation
+from filetools.paths.workspace_path import WorkspacePath
 from tests.support.opened import Once, ScriptedOpening, names_in, recorded
 
 

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from filetools.content import version_of
+from filetools.content.version import version_of
 from filetools.errors import DiskFullError, SyncFailedError
-from filetools.sync import MakeDirectory, MirrorAction, Move, Put, Remove
+from filetools.sync.actions import MakeDirectory, MirrorAction, Move, Put, Remove
 from filetools.sync.strict import RETRIES
 from tests.support.mirror_worlds import (
     LIMIT_SECONDS,

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from filetools.errors import AbortedError, AccessDeniedError, InvalidArgumentError, StorageFailedError, SyncFailedError
-from filetools.events import SyncCompleted, SyncError, SyncProgress, SyncStarted
-from filetools.models import SyncResult
+from filetools.events.activity import SyncCompleted, SyncError, SyncProgress, SyncStarted
+from filetools.models.files import SyncResult
 from tests.support.mirror_worlds import Hang, World, at, local_store, memory_mirror, scripted, tree, world
 
 

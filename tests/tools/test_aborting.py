@@ -13,7 +13,8 @@ import pytest
 
 import filetools
 from filetools.facade import preconditions, tree_calls
-from filetools.tools import AbortSignal, ToolRegistry
+from filetools.tools.abort import AbortSignal
+from filetools.tools.registry import ToolRegistry
 from tests.support.crashing import QUIET
 
 ROUNDS = 24 * int(os.environ.get("FILETOOLS_DOSE", "1"))

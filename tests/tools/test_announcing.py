@@ -15,11 +15,12 @@ from typing import Any
 import pytest
 
 import filetools
-from filetools.facade import FileToolsFacade
-from filetools.models import Actor
-from filetools.permissions import Level, Rule
-from filetools.tools import ToolRegistry, announcing
+from filetools.facade.facade import FileToolsFacade
+from filetools.models.records import Actor
+from filetools.permissions.rules import Level, Rule
+from filetools.tools import announcing
 from filetools.tools.dialects import CLAUDE_CODE, MCP_FILESYSTEM
+from filetools.tools.registry import ToolRegistry
 from tests.support.memory_files import MemoryFiles
 
 BOB = Actor(kind="agent", id="bob", session="s")

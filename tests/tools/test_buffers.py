@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from filetools.tools import ToolRegistry
+from filetools.tools.registry import ToolRegistry
 from tests.support.memory_files import MemoryFiles
 
 

@@ -18,10 +18,14 @@ from filetools.errors import (
     RateLimitedError,
     SyncFailedError,
 )
-from filetools.events import Event, ToolCompleted, ToolFailed, ToolProgress, ToolStarted
-from filetools.models import Actor, ChangedFile
-from filetools.permissions import current_watch, uncounted
-from filetools.tools import AbortSignal, Effect, NoParameters, ToolContext, ToolRegistry
+from filetools.events.activity import ToolCompleted, ToolFailed, ToolProgress, ToolStarted
+from filetools.events.types import Event
+from filetools.models.records import Actor, ChangedFile
+from filetools.permissions.call_watch import current_watch, uncounted
+from filetools.tools.abort import AbortSignal
+from filetools.tools.arguments import NoParameters
+from filetools.tools.registry import ToolRegistry
+from filetools.tools.tool import Effect, ToolContext
 from tests.support.loops import VirtualTimeLoop
 from tests.support.memory_files import MemoryFiles
 from tests.support.probe_tools import Handler, Pauses, probe

@@ -6,8 +6,9 @@ from dataclasses import replace
 import pytest
 
 from filetools.errors import AccessDeniedError
-from filetools.models import Actor
-from filetools.tools import AbortSignal, CallLog, CallRecord
+from filetools.models.records import Actor
+from filetools.tools.abort import AbortSignal
+from filetools.tools.call_log import CallLog, CallRecord
 
 
 def record(name: str) -> CallRecord:

@@ -13,14 +13,15 @@ from typing import Any
 import pytest
 
 import filetools
-from filetools.facade import FileToolsFacade
-from filetools.models import Actor
-from filetools.project import Registry, build_prompt
-from filetools.tools import ToolRegistry
+from filetools.facade.facade import FileToolsFacade
+from filetools.models.records import Actor
+from filetools.project.prompt import build_prompt
+from filetools.project.registry import Registry
 from filetools.tools import context as tools_of_context
 from filetools.tools.context import CONTEXT
 from filetools.tools.overview import gather_context, overview
 from filetools.tools.quoting import limited
+from filetools.tools.registry import ToolRegistry
 from tests.support.crashing import QUIET
 from tests.support.hostile_repository import FILTERS, KINDS, environment, everything, hostile_repository
 
@@ -158,7 +159,7 @@ async def test_a_search_of_the_workspace_finds_what_is_not_saved_and_elsewhere_w
 
 
 async def test_a_rule_that_withholds_a_file_holds_for_what_tells_of_it(files: FileToolsFacade, home: Path) -> None:
-    from filetools.permissions import Rule
+    from filetools.permissions.rules import Rule
 
     policy = files._parts.gatekeeper.policy
     policy.use_rules(

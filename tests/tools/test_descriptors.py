@@ -12,9 +12,10 @@ import pytest
 import filetools
 from filetools.descriptors import Descriptors
 from filetools.errors import DiskFullError, InvalidArgumentError
-from filetools.facade import FileToolsFacade
-from filetools.models import Actor
-from filetools.tools import FILE_TOOLS, ToolRegistry, chosen, descriptors_for
+from filetools.facade.facade import FileToolsFacade
+from filetools.models.records import Actor
+from filetools.tools.descriptors import descriptors_for
+from filetools.tools.registry import FILE_TOOLS, ToolRegistry, chosen
 from tests.support.crashing import QUIET
 
 LINES = "".join(f"line {number}\n" for number in range(1, 3001))

@@ -1,8 +1,8 @@
 from __future__ import annotations
 
 from filetools.errors import FileToolsError, PathNotFoundError, SymlinkNotAllowedError
-from filetools.models import BatchResult, WriteResult
-from filetools.tools import failure_envelope, success_envelope
+from filetools.models.files import BatchResult, WriteResult
+from filetools.tools.envelope import failure_envelope, success_envelope
 
 
 def test_a_failure_whose_hint_was_taken_away_has_no_empty_one() -> None:

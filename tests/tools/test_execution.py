@@ -12,8 +12,10 @@ from hypothesis import strategies as st
 
 import filetools
 from filetools.errors import InternalError, RateLimitedError
-from filetools.tools import NoParameters, ParsingRuns, Tool, ToolContext, ToolRegistry, execute
-from filetools.tools.execution import FORGOTTEN_SECONDS, MOST_A_MINUTE, MOST_A_RUN
+from filetools.tools.arguments import NoParameters
+from filetools.tools.execution import FORGOTTEN_SECONDS, MOST_A_MINUTE, MOST_A_RUN, ParsingRuns, execute
+from filetools.tools.registry import ToolRegistry
+from filetools.tools.tool import Tool, ToolContext
 
 
 class Clock:

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 import filetools
-from filetools.models import Actor
-from filetools.tools import ToolRegistry
+from filetools.models.records import Actor
+from filetools.tools.registry import ToolRegistry
 from filetools.tools.rereading import as_glob
 from tests.support.mcp_clients import RELAXED
 

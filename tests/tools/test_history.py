@@ -10,8 +10,8 @@ import pytest
 
 import filetools
 from filetools import Actor
-from filetools.facade import FileToolsFacade
-from filetools.tools import ToolRegistry
+from filetools.facade.facade import FileToolsFacade
+from filetools.tools.registry import ToolRegistry
 from tests.support.crashing import QUIET
 from tests.support.memory_files import MemoryFiles
 

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 import filetools
-from filetools.models import Actor
-from filetools.tools import ToolRegistry
+from filetools.models.records import Actor
+from filetools.tools.registry import ToolRegistry
 from tests.support.mistakes import MISTAKES, SETTINGS, Arguments, Mistake, plant, try_and_mend
 
 

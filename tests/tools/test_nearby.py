@@ -6,11 +6,12 @@ from pathlib import Path
 import pytest
 
 import filetools
-from filetools.facade import FileToolsFacade
-from filetools.models import Actor
+from filetools.facade.facade import FileToolsFacade
+from filetools.models.records import Actor
 from filetools.permissions.rules import Rule
-from filetools.tools import ToolRegistry, nearby
+from filetools.tools import nearby
 from filetools.tools.nearby import similar_paths
+from filetools.tools.registry import ToolRegistry
 
 
 @pytest.fixture

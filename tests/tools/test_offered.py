@@ -10,11 +10,10 @@ import pytest
 
 import filetools
 from filetools.errors import PathExistsError, PathNotFoundError, ToolBlockedError
-from filetools.models import Actor
-from filetools.tools import FILE_TOOLS, ToolRegistry, chosen
+from filetools.models.records import Actor
 from filetools.tools.dialects import DIALECTS, dialect_named
 from filetools.tools.offered import Names, Offered
-from filetools.tools.registry import OWN_NAMES
+from filetools.tools.registry import FILE_TOOLS, OWN_NAMES, ToolRegistry, chosen
 from tests.support.claude_mistakes import CLAUDE_MISTAKES
 from tests.support.mistakes import MISTAKES, SETTINGS, plant
 from tests.support.repaired import CLAUDE, DEFAULT

@@ -11,7 +11,7 @@ import pytest
 
 import filetools
 from filetools.errors import DirectoryNotFoundError, FileToolsError, ProjectNotFoundError
-from filetools.project import build_prompt, format_context
+from filetools.project.prompt import build_prompt, format_context
 from filetools.tools.overview import gather_context, overview
 
 RELAXED = {"durability": "relaxed", "watch": False}

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 import filetools
-from filetools.models import Result
-from filetools.tools import ToolRegistry
+from filetools.models.result import Result
+from filetools.tools.registry import ToolRegistry
 from tests.support.crashing import QUIET
 
 

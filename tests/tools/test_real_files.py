@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import filetools
-from filetools.models import Preset
-from filetools.tools import Files, ToolRegistry
+from filetools.models.words import Preset
+from filetools.tools.files import Files
+from filetools.tools.registry import ToolRegistry
 
 
 def as_files(facade: filetools.FileToolsFacade) -> Files:

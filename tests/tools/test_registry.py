@@ -8,10 +8,13 @@ from typing import Any, get_args
 import pytest
 
 from filetools.errors import InvalidArgumentError, UnknownToolError
-from filetools.models import Preset, camel_keys
-from filetools.paths import ROOT
-from filetools.permissions import PermissionPolicy, ToolOperation
-from filetools.tools import FILE_TOOLS, AnyTool, NoParameters, Tool, ToolContext, ToolRegistry
+from filetools.models.result import camel_keys
+from filetools.models.words import Preset
+from filetools.paths.workspace_path import ROOT
+from filetools.permissions.policy import PermissionPolicy, ToolOperation
+from filetools.tools.arguments import NoParameters
+from filetools.tools.registry import FILE_TOOLS, ToolRegistry
+from filetools.tools.tool import AnyTool, Tool, ToolContext
 from tests.support.memory_files import MemoryFiles, version_of
 from tests.support.people import ALICE
 

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 import filetools
-from filetools.models import Actor
-from filetools.tools import ToolRegistry
+from filetools.models.records import Actor
 from filetools.tools.dialects import dialect_named
+from filetools.tools.registry import ToolRegistry
 from tests.support.mistakes import MISTAKES, SETTINGS, plant
 from tests.support.repaired import CLAUDE, DEFAULT, Repaired
 

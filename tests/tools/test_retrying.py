@@ -12,8 +12,9 @@ from filetools.errors import (
     OutcomeUnknownError,
     PathNotFoundError,
 )
-from filetools.events import Event, RetryAttempted, RetryExhausted, RetryFailed, RetryQueued, RetrySucceeded
-from filetools.tools import RetryPolicy, retry
+from filetools.events.activity import RetryAttempted, RetryExhausted, RetryFailed, RetryQueued, RetrySucceeded
+from filetools.events.types import Event
+from filetools.tools.retrying import RetryPolicy, retry
 from tests.support.probe_tools import Pauses
 
 

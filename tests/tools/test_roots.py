@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from filetools.errors import AbsolutePathError, PathTooLongError
-from filetools.models import ChangedFile
-from filetools.tools import Root, Roots
+from filetools.models.records import ChangedFile
+from filetools.tools.roots import Root, Roots
 from tests.support.memory_files import MemoryFiles
 from tests.support.people import BOB
 

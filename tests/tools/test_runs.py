@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 import filetools
-from filetools.facade import FileToolsFacade
-from filetools.models import Actor
-from filetools.tools import ToolRegistry
+from filetools.facade.facade import FileToolsFacade
+from filetools.models.records import Actor
 from filetools.tools.quoting import MOST_CHARACTERS
+from filetools.tools.registry import ToolRegistry
 from tests.support.crashing import QUIET, grow
 
 BOB = Actor(kind="agent", id="bob", session="s2")

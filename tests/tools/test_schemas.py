@@ -5,10 +5,12 @@ from typing import Any
 
 import pytest
 
-from filetools.tools import FILE_TOOLS, AnyTool, NoParameters
+from filetools.tools.arguments import NoParameters
 from filetools.tools.batches import WriteMultiple
 from filetools.tools.reading import ListFiles
+from filetools.tools.registry import FILE_TOOLS
 from filetools.tools.schemas import input_schema
+from filetools.tools.tool import AnyTool
 
 CORE_BYTES = 5_000
 """What names, descriptions and schemas of the default set may take together: every model reads all of them."""

@@ -14,9 +14,9 @@ import pytest
 
 import filetools
 from filetools.errors import AccessDeniedError
-from filetools.facade import FileToolsFacade
-from filetools.models import Actor
-from filetools.project import age
+from filetools.facade.facade import FileToolsFacade
+from filetools.models.records import Actor
+from filetools.project.recent import age
 from filetools.sessions.log_folders import encode_project_path
 from filetools.tools import context, session_logs
 from tests.support.agent_logs import LogWriter

@@ -4,8 +4,12 @@ from typing import Any
 
 import pytest
 
-from filetools.content import count_lines
-from filetools.tools import FILE_TOOLS, AnyTool, Shown, TextLimits, shown
+from filetools.content.lines import count_lines
+from filetools.tools.clipping import TextLimits
+from filetools.tools.registry import FILE_TOOLS
+from filetools.tools.seen import Shown
+from filetools.tools.shown import shown
+from filetools.tools.tool import AnyTool
 
 HASH = "0123456789abcdef" * 4
 VERSION = f"sha256:{HASH}"

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from filetools.errors import AbortedError
-from filetools.tools import StepCounter
+from filetools.tools.step_counter import StepCounter
 
 
 async def reason_of(counter: StepCounter) -> str:

@@ -4,7 +4,9 @@ from typing import Any
 
 import pytest
 
-from filetools.tools import FILE_TOOLS, TextLimits, shown
+from filetools.tools.clipping import TextLimits
+from filetools.tools.registry import FILE_TOOLS
+from filetools.tools.shown import shown
 from filetools.tools.summaries import MOST_HUNK_LINES, MOST_LINE_CHARACTERS, MOST_ROWS
 
 NEW = f"sha256:{'a' * 64}"

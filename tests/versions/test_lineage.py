@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from filetools.journal import Journal, SqliteJournal
-from filetools.models import EXTERNAL, Operation
+from filetools.journal.journal import Journal
+from filetools.journal.sqlite import SqliteJournal
+from filetools.models.records import EXTERNAL, Operation
 from filetools.versions.lineage import lineage
 from filetools.versions.past import JournalPast
 from tests.support.journals import ALICE, delete_folder, draft, move_folder, put

@@ -8,7 +8,7 @@ from typing import Literal
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from filetools.models import Actor
+from filetools.models.records import Actor
 from tests.support.histories import Workshop
 from tests.support.step_count import steps_of
 from tests.support.swapper import dose

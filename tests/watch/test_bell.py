@@ -16,8 +16,7 @@ from typing import Literal
 
 import pytest
 
-from filetools.watch import Bell
-from filetools.watch.bell import POLL_SECONDS
+from filetools.watch.bell import POLL_SECONDS, Bell
 from tests.support.watching import run_child, until
 
 RING = "import sys, pathlib; from filetools.watch import Bell; Bell(pathlib.Path(sys.argv[1])).ring()"

@@ -15,8 +15,8 @@ from pathlib import Path
 
 import pytest
 
-from filetools.watch import ForeignWatcher, Hint
-from filetools.watch.watcher import Method
+from filetools.watch.hints import Hint
+from filetools.watch.watcher import ForeignWatcher, Method
 from tests.support.watching import (
     Watched,
     excludes_nothing,

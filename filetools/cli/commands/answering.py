@@ -14,7 +14,8 @@ from filetools.cli.desk import READING, Desk
 from filetools.cli.terminal import STDOUT, print_line, print_note, printable
 
 if TYPE_CHECKING:
-    from filetools.app import ApprovalAnswer, FileToolsFacade
+    from filetools.facade.facade import FileToolsFacade
+    from filetools.permissions.requests import ApprovalAnswer
 
 _PANEL: Final = "Approvals"
 

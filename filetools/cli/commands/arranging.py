@@ -14,8 +14,8 @@ from filetools.cli.terminal import amount, print_line, printable
 from filetools.errors import FileToolsError, PathNotFoundError
 
 if TYPE_CHECKING:
-    from filetools.app import FileToolsFacade
-    from filetools.models import DeleteResult, DirectoryResult, MoveResult, WriteResult
+    from filetools.facade.facade import FileToolsFacade
+    from filetools.models.files import DeleteResult, DirectoryResult, MoveResult, WriteResult
 
 _PANEL: Final = "Files"
 Source = Annotated[

@@ -10,7 +10,9 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from filetools.app import examine, extras, facts, installation, look_around, repair
+from filetools.app.health import examine, repair
+from filetools.app.installed import extras, facts, installation
+from filetools.app.surroundings import look_around
 from filetools.cli.command import workspace_command
 from filetools.cli.desk import CHECKING, NO_STATE, Desk
 from filetools.cli.exit_codes import FAILED
@@ -26,7 +28,8 @@ from filetools.cli.terminal import (
 )
 
 if TYPE_CHECKING:
-    from filetools.app import Check, Health, Repair, Rescue
+    from filetools.app.health import Health, Repair, Rescue
+    from filetools.app.surroundings import Check
 
 _PANEL: Final = "Workspace"
 MOST_SHOWN: Final = 10

@@ -14,7 +14,7 @@ from filetools.cli.desk import Desk
 from filetools.cli.terminal import STDOUT, amount, print_line, printable
 
 if TYPE_CHECKING:
-    from filetools.app import FileToolsFacade
+    from filetools.facade.facade import FileToolsFacade
 
 _PANEL: Final = "Tools"
 _COLUMN: Final = 14

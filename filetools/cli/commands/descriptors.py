@@ -14,8 +14,8 @@ from filetools.cli.help_page import PagedGroup
 from filetools.cli.terminal import STDOUT, print_line, print_note, printable, printable_text
 
 if TYPE_CHECKING:
-    from filetools.app import FileToolsFacade
-    from filetools.tools import ToolContext
+    from filetools.facade.facade import FileToolsFacade
+    from filetools.tools.tool import ToolContext
 
 _PANEL: Final = "Tools"
 Fd = Annotated[str, typer.Argument(metavar="FD", help="Id, such as fd:1; 'filetools fd list' tells which there are.")]
@@ -50,8 +50,8 @@ def register(app: typer.Typer) -> None:
 
 def list_descriptors(desk: Desk) -> None:
     """List the descriptors that can be read, with their sizes."""
-    from filetools.tools import NoParameters
     from filetools.tools import descriptors as tools
+    from filetools.tools.arguments import NoParameters
 
     desk.read(lambda files: tools.list_fds(_context(files), NoParameters()), _show_rows)
 
@@ -115,7 +115,7 @@ def save(
 
 
 def _context(files: FileToolsFacade) -> ToolContext:
-    from filetools.tools import ToolContext
+    from filetools.tools.tool import ToolContext
 
     return ToolContext(files=files, call_id="", report=lambda *_: None)
 
@@ -131,7 +131,7 @@ def _show_text(text: str) -> None:
 
 
 def _show_rows(data: Mapping[str, Any]) -> None:
-    from filetools.tools import TextLimits
+    from filetools.tools.clipping import TextLimits
     from filetools.tools.descriptors import present
 
     for row in present({"success": True, "data": data}, TextLimits()).text.split("\n"):

@@ -16,8 +16,8 @@ from filetools.cli.terminal import STDOUT, print_line, print_note, printable, pr
 from filetools.errors import EditNotFoundError, InvalidArgumentError
 
 if TYPE_CHECKING:
-    from filetools.app import FileToolsFacade
-    from filetools.models import EditResult, PatchResult
+    from filetools.facade.facade import FileToolsFacade
+    from filetools.models.files import EditResult, PatchResult
 
 _PANEL: Final = "Files"
 _STYLES: Final = {"+": "green", "-": "red"}
@@ -60,7 +60,7 @@ def edit(
     """Replace exact text in a file; every other byte stays as it is."""
 
     async def work(files: FileToolsFacade) -> EditResult:
-        from filetools.app import Edit
+        from filetools.content.edits import Edit
 
         edits = [Edit(old=old, new=new, replace_all=replace_all)]
         return await files.edit_file(desk.path(path), edits, expected_version=expected_version, dry_run=dry_run)

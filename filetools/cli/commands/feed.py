@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from filetools import models
+import filetools.models as models
 from filetools.cli import suggestions
 from filetools.cli.command import workspace_command
 from filetools.cli.desk import CHANGING, READING, Desk
@@ -14,8 +14,8 @@ from filetools.cli.records import change_line, change_to_dict, patch_of, print_u
 from filetools.cli.terminal import STDOUT, print_diff, print_json, print_line, print_note
 
 if TYPE_CHECKING:
-    from filetools.app import FileToolsFacade
-    from filetools.models import ChangeRecord
+    from filetools.facade.facade import FileToolsFacade
+    from filetools.models.records import ChangeRecord
 
 _PANEL: Final = "Changes"
 

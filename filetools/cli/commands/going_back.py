@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from filetools import models
+import filetools.models as models
 from filetools.cli import suggestions
 from filetools.cli.command import workspace_command
 from filetools.cli.commands.parameters import DryRun
@@ -20,8 +20,8 @@ from filetools.cli.terminal import STDERR, print_line, print_note, printable
 from filetools.errors import EditConflictError, InvalidArgumentError
 
 if TYPE_CHECKING:
-    from filetools.app import FileToolsFacade
-    from filetools.models import UndoneFile, UndoResult
+    from filetools.facade.facade import FileToolsFacade
+    from filetools.models.history import UndoneFile, UndoResult
 
 _PANEL: Final = "Changes"
 _VERBS: Final = {

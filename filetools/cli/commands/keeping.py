@@ -22,8 +22,9 @@ from filetools.cli.tree_changes import change_lines, counted, unsure_lines
 from filetools.errors import FileToolsError, InvalidArgumentError
 
 if TYPE_CHECKING:
-    from filetools.app import FileToolsFacade
-    from filetools.models import CheckpointResult, CheckpointsResult, TreeDiffResult
+    from filetools.facade.facade import FileToolsFacade
+    from filetools.models.history import CheckpointResult, CheckpointsResult
+    from filetools.models.tree_diff import TreeDiffResult
 
 _PANEL: Final = "Changes"
 _WIDEST_NAME: Final = 40

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from filetools import models
+import filetools.models as models
 from filetools.cli import suggestions
 from filetools.cli.command import workspace_command
 from filetools.cli.commands.parameters import PathArgument, whole_version
@@ -16,11 +16,13 @@ from filetools.cli.records import actor_style, between, moment, verb_of
 from filetools.cli.terminal import STDERR, amount, print_diff, print_line, print_note, printable, printable_line
 from filetools.cli.tree_changes import change_line, compared, counted, required_checkpoint, unsure_lines
 from filetools.errors import FileToolsError
-from filetools.models import Operation
+from filetools.models.records import Operation
 
 if TYPE_CHECKING:
-    from filetools.app import FileToolsFacade
-    from filetools.models import LineRange, ProvenanceResult, Result, VersionEntry, VersionsResult
+    from filetools.facade.facade import FileToolsFacade
+    from filetools.models.files import VersionEntry, VersionsResult
+    from filetools.models.history import LineRange, ProvenanceResult
+    from filetools.models.result import Result
 
 _PANEL: Final = "Changes"
 _SHORT: Final = 12

@@ -10,18 +10,18 @@ import typer
 from rich.filesize import decimal
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from filetools import models
+import filetools.models as models
 from filetools.cli.command import workspace_command
 from filetools.cli.desk import CHANGING, NO_STATE, Desk
 from filetools.cli.exit_codes import FAILED
 from filetools.cli.records import actor_style, change_to_dict, print_unread, verb_of
 from filetools.cli.terminal import STDERR, STDOUT, amount, fact_table, print_line, print_table, printable
 from filetools.cli.tree_changes import MOST_LISTED, actor_lines, change_lines, compared, newest_checkpoint, unsure_lines
-from filetools.models import Operation
+from filetools.models.records import Operation
 
 if TYPE_CHECKING:
-    from filetools.app import FileToolsFacade
-    from filetools.models import SyncResult
+    from filetools.facade.facade import FileToolsFacade
+    from filetools.models.files import SyncResult
 
 _PANEL: Final = "Workspace"
 MOST_LATEST: Final = 10

@@ -11,7 +11,7 @@ from filetools.cli import suggestions
 from filetools.errors import InvalidArgumentError
 
 if TYPE_CHECKING:
-    from filetools.app import FileToolsFacade
+    from filetools.facade.facade import FileToolsFacade
 
 _PREFIX: Final = re.compile(r"(?:sha256:)?([0-9a-f]{4,64})")
 _MOST_VERSIONS: Final = 1000

@@ -13,7 +13,7 @@ from filetools.cli.help_page import PagedGroup
 from filetools.cli.terminal import print_line, print_note, printable
 
 if TYPE_CHECKING:
-    from filetools.app import FileToolsFacade
+    from filetools.facade.facade import FileToolsFacade
 
 _PANEL: Final = "Workspace"
 _SHARED: Final = ("root", "state_dir", "as_json")

@@ -27,11 +27,12 @@ from filetools.cli.terminal import (
     printable,
     printable_text,
 )
-from filetools.models import VERSION_PREFIX
+from filetools.models.words import VERSION_PREFIX
 
 if TYPE_CHECKING:
-    from filetools.app import FileToolsFacade
-    from filetools.models import Entry, InfoResult, ListResult, ReadResult
+    from filetools.facade.facade import FileToolsFacade
+    from filetools.models.files import InfoResult, ReadResult
+    from filetools.models.listing import Entry, ListResult
 
 _PANEL: Final = "Files"
 _PAGE: Final = 1000

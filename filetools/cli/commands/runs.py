@@ -23,7 +23,7 @@ from filetools.cli.tree_changes import MOST_LISTED, WIDEST_PATH
 from filetools.errors import FileToolsError
 
 if TYPE_CHECKING:
-    from filetools.app import FileToolsFacade
+    from filetools.facade.facade import FileToolsFacade
 
 _PANEL: Final = "Runs"
 _LISTED: Final = 60

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Final, Literal
 
 import typer
 
-from filetools import models
+import filetools.models as models
 from filetools.cli import suggestions
 from filetools.cli.command import workspace_command
 from filetools.cli.desk import READING, Desk
@@ -18,8 +18,8 @@ from filetools.cli.terminal import STDOUT, print_line, print_note, printable
 from filetools.errors import AccessDeniedError, InvalidArgumentError, PathNotFoundError
 
 if TYPE_CHECKING:
-    from filetools.app import FileToolsFacade
-    from filetools.models import SearchResult
+    from filetools.facade.facade import FileToolsFacade
+    from filetools.models.searching import SearchResult
 
 _PANEL: Final = "Files"
 _PAGE: Final = 1000

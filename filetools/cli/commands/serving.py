@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Annotated, Final, NoReturn
 
 import typer
 
-from filetools.app import folder_at, open_workspace
+from filetools.app.folders import folder_at
+from filetools.app.opening import open_workspace
 from filetools.cli.command import workspace_command
 from filetools.cli.desk import Desk, SharedOptions
 from filetools.cli.exit_codes import FAILED
@@ -23,11 +24,12 @@ from filetools.cli.terminal import print_note, print_refusal
 from filetools.cli.workplace import refuse_relative
 from filetools.distribution import install_command
 from filetools.errors import InvalidArgumentError
-from filetools.models import Preset
+from filetools.models.words import Preset
 from filetools.tools.dialects import DIALECTS, Dialect, dialect_named
 
 if TYPE_CHECKING:
-    from filetools.app import Folder, Opening
+    from filetools.app.folders import Folder
+    from filetools.app.opening import Opening
     from filetools.servers.mcp import DoorOptions
     from filetools.settings import Settings
 

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from filetools.app import TOKEN_FILE, open_workspace, own_token, read_token
+from filetools.app.opening import open_workspace
+from filetools.app.token import TOKEN_FILE, own_token, read_token
 from filetools.cli.command import workspace_command
 from filetools.cli.commands.serving import AllowRoots, Groups, allowing, named
 from filetools.cli.desk import Desk, user_name
@@ -21,7 +22,7 @@ from filetools.cli.exit_codes import FAILED
 from filetools.cli.terminal import print_line, print_refusal, printable
 from filetools.cli.workplace import refuse_relative
 from filetools.distribution import install_command
-from filetools.models import Preset
+from filetools.models.words import Preset
 from filetools.settings import STATE_DIRECTORY
 
 if TYPE_CHECKING:

@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from filetools.app import keeps_state, prepare_state
+from filetools.app.state import keeps_state, prepare_state
 from filetools.cli.command import workspace_command
 from filetools.cli.desk import Desk
 from filetools.cli.terminal import print_line, print_note, printable
 from filetools.cli.workplace import find_workplace, refuse_new_root
 from filetools.errors import DiskFullError
-from filetools.models import STATE_DIRECTORY
+from filetools.models.words import STATE_DIRECTORY
 
 if TYPE_CHECKING:
-    from filetools.app import FileToolsFacade
+    from filetools.facade.facade import FileToolsFacade
 
 _PANEL: Final = "Workspace"
 

@@ -15,12 +15,13 @@ from filetools.cli.command import workspace_command
 from filetools.cli.desk import CHANGING, Desk
 from filetools.cli.exit_codes import exit_code
 from filetools.cli.terminal import STDOUT, print_json, print_table
-from filetools.tools import FILE_TOOLS, AnyTool, chosen
 from filetools.tools.dialects import DIALECTS, dialect_named
 from filetools.tools.exports import ExportFormat, exported
+from filetools.tools.registry import FILE_TOOLS, chosen
+from filetools.tools.tool import AnyTool
 
 if TYPE_CHECKING:
-    from filetools.app import FileToolsFacade
+    from filetools.facade.facade import FileToolsFacade
 
 _PANEL: Final = "Tools"
 DEFAULT_GROUP: Final = "core"

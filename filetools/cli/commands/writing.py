@@ -16,8 +16,8 @@ from filetools.cli.terminal import amount, print_line, print_note, printable
 from filetools.errors import FileTooLargeError, InvalidArgumentError, PathNotFoundError, VersionMismatchError
 
 if TYPE_CHECKING:
-    from filetools.app import FileToolsFacade
-    from filetools.models import WriteResult
+    from filetools.facade.facade import FileToolsFacade
+    from filetools.models.files import WriteResult
 
 _PANEL: Final = "Files"
 _MOST_TRIES: Final = 5

@@ -6,10 +6,10 @@ import asyncio
 import json
 from typing import Final
 
-from filetools.app import FileToolsFacade
 from filetools.cli.demo.marks import line_with
 from filetools.errors import ChangedMeanwhileError, FileBusyError, VersionMismatchError
-from filetools.models import WriteResult
+from filetools.facade.facade import FileToolsFacade
+from filetools.models.files import WriteResult
 
 MOST_TRIES: Final = 100
 THINKING_SECONDS: Final = 0.005

@@ -6,11 +6,12 @@ import hashlib
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from filetools.app import FileToolsFacade
 from filetools.cli.demo.marks import is_whole, marks_in
 from filetools.cli.demo.readers import Reader
 from filetools.cli.demo.stage import Stage, read_tree
-from filetools.models import VERSION_PREFIX, ChangeRecord
+from filetools.facade.facade import FileToolsFacade
+from filetools.models.records import ChangeRecord
+from filetools.models.words import VERSION_PREFIX
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,12 +12,13 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from filetools.app import FileToolsFacade, open_workspace
+from filetools.app.opening import open_workspace
 from filetools.cli.demo.narrator import INDENT, Narrator
 from filetools.cli.demo.stage import SETTINGS
 from filetools.cli.terminal import STDOUT
 from filetools.distribution import install_command, installed_version
-from filetools.models import Actor
+from filetools.facade.facade import FileToolsFacade
+from filetools.models.records import Actor
 
 FILE: Final = "config.txt"
 BEFORE: Final = "name: shop\nversion: 1.0\nowner: nobody\n\n# settings\nretries: 3\ntimeout: 10\n"

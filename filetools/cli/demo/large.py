@@ -9,12 +9,13 @@ from typing import Any, Final
 
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
-from filetools.app import FileToolsFacade, open_workspace
+from filetools.app.opening import open_workspace
 from filetools.cli.demo.narrator import Narrator
 from filetools.cli.demo.stage import SETTINGS
 from filetools.cli.terminal import STDERR
-from filetools.models import Actor
-from filetools.tools import ToolRegistry
+from filetools.facade.facade import FileToolsFacade
+from filetools.models.records import Actor
+from filetools.tools.registry import ToolRegistry
 
 FOLDERS: Final = 100
 FILES_OF_FOLDER: Final = 500

@@ -10,7 +10,7 @@ from rich.rule import Rule
 from rich.text import Text
 
 from filetools.cli.terminal import STDOUT, print_beside
-from filetools.models import ChangeRecord
+from filetools.models.records import ChangeRecord
 
 INDENT: Final = 2
 """Where sentences begin."""

@@ -12,10 +12,12 @@ from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Any, Final
 
-from filetools.app import FileToolsFacade, open_workspace
+from filetools.app.opening import open_workspace
 from filetools.cli.demo.ledger import Ledger
 from filetools.cli.demo.narrator import Narrator
-from filetools.models import Actor, WriteResult
+from filetools.facade.facade import FileToolsFacade
+from filetools.models.files import WriteResult
+from filetools.models.records import Actor
 
 SETTINGS: Final[dict[str, Any]] = {
     "durability": "commit",

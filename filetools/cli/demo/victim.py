@@ -6,11 +6,12 @@ import asyncio
 import sys
 from typing import Final
 
-from filetools.app import FileToolsFacade, open_workspace
+from filetools.app.opening import open_workspace
 from filetools.cli.demo.edits import insert
 from filetools.cli.demo.marks import mark_of
 from filetools.cli.demo.stage import SETTINGS
-from filetools.models import Actor
+from filetools.facade.facade import FileToolsFacade
+from filetools.models.records import Actor
 
 PATHS: Final = ("README.md", "src/tally/test_counter.py", "pyproject.toml", "data/sample.json")
 

@@ -6,12 +6,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from filetools.content import ContentFacts, TextEdit
+from filetools.content.facts import ContentFacts
+from filetools.content.text_edits import TextEdit
 from filetools.facade.look import Look
 from filetools.facade.parts import Parts
-from filetools.journal import DocumentChange, Relation
-from filetools.models import Newline
-from filetools.paths import WorkspacePath
+from filetools.journal.changes import Relation
+from filetools.journal.document_rows import DocumentChange
+from filetools.models.words import Newline
+from filetools.paths.workspace_path import WorkspacePath
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -27,12 +27,12 @@ from filetools.facade.steps.parents import (
 from filetools.facade.steps.step import sync_names
 from filetools.facade.steps.unsaved import refuse_unsaved_below
 from filetools.facade.syncer import sync_files
-from filetools.journal import Change, HeadMovedError, View
-from filetools.models import ChangeRecord, Operation
-from filetools.paths import WorkspacePath
-from filetools.search import walk_tree
-from filetools.stores import Displaced
-from filetools.sync import MakeDirectory, MirrorAction, Move, Remove
+from filetools.journal.changes import Change, HeadMovedError, View
+from filetools.models.records import ChangeRecord, Operation
+from filetools.paths.workspace_path import WorkspacePath
+from filetools.search.walk import walk_tree
+from filetools.stores.store import Displaced
+from filetools.sync.actions import MakeDirectory, MirrorAction, Move, Remove
 
 
 class FolderStep:

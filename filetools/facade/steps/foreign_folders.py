@@ -13,10 +13,10 @@ from filetools.facade.steps.folders import FolderStep, MoveFolder, RemoveFolder
 from filetools.facade.steps.parents import UnheldError, folder_change
 from filetools.facade.steps.put import PutFile
 from filetools.facade.steps.step import Step
-from filetools.journal import Change, HeadMovedError, View
-from filetools.models import EXTERNAL, ChangeRecord, Operation
-from filetools.paths import WorkspacePath
-from filetools.watch import Known
+from filetools.journal.changes import Change, HeadMovedError, View
+from filetools.models.records import EXTERNAL, ChangeRecord, Operation
+from filetools.paths.workspace_path import WorkspacePath
+from filetools.watch.inventory import Known
 
 Noticed = Callable[[Sequence[ChangeRecord]], None]
 """Told of records that stand whatever becomes of the call: foreign changes, and folders made on the way."""

@@ -12,9 +12,9 @@ from filetools.facade.steps.parents import UnheldError
 from filetools.facade.steps.put import PutFile
 from filetools.facade.steps.step import Step
 from filetools.facade.steps.unsaved import keep_unsaved, unsaved_error, unsaved_text
-from filetools.journal import Change, HeadMovedError
-from filetools.models import Actor
-from filetools.paths import WorkspacePath
+from filetools.journal.changes import Change, HeadMovedError
+from filetools.models.records import Actor
+from filetools.paths.workspace_path import WorkspacePath
 
 
 class OtherName(PutFile):

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 
-from filetools.content import version_of
+from filetools.content.version import version_of
 from filetools.errors import (
     FileToolsError,
     InvalidArgumentError,
@@ -20,11 +20,11 @@ from filetools.facade.parts import Parts
 from filetools.facade.steps.parents import make_parents, missing_parents, remove_parents
 from filetools.facade.steps.put import is_same_file
 from filetools.facade.steps.step import drop, put_back, release, shelve, sync_names
-from filetools.journal import Change
-from filetools.models import ChangeRecord, Operation
-from filetools.paths import WorkspacePath
-from filetools.stores import Displaced
-from filetools.sync import MirrorAction, Move
+from filetools.journal.changes import Change
+from filetools.models.records import ChangeRecord, Operation
+from filetools.paths.workspace_path import WorkspacePath
+from filetools.stores.store import Displaced
+from filetools.sync.actions import MirrorAction, Move
 
 PermitMove = Callable[[Look, Look], None]
 """Raises the refusal if source or destination are not as expected."""

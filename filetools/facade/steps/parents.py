@@ -7,9 +7,9 @@ from contextlib import suppress
 
 from filetools.errors import DirectoryNotFoundError, FileToolsError, PathExistsError, PathNotDirectoryError
 from filetools.facade.parts import Parts
-from filetools.journal import Change
-from filetools.models import Operation
-from filetools.paths import WorkspacePath
+from filetools.journal.changes import Change
+from filetools.models.records import Operation
+from filetools.paths.workspace_path import WorkspacePath
 
 
 class UnheldError(Exception):

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
 
-from filetools.content import version_of
 from filetools.content.identity_cache import tick_of
+from filetools.content.version import version_of
 from filetools.errors import FileToolsError
 from filetools.facade.linked import names_of
 from filetools.facade.look import Look, keep_large, look
@@ -17,11 +17,11 @@ from filetools.facade.steps.decision import Decide, Decision
 from filetools.facade.steps.parents import make_parents, missing_parents, remove_parents, require_parent
 from filetools.facade.steps.step import drop, put_back, release, shelve
 from filetools.facade.steps.unsaved import followed, keep_unsaved, taken_back
-from filetools.journal import Change, Head, View
-from filetools.models import ChangeRecord, Operation
-from filetools.paths import WorkspacePath
-from filetools.stores import Displaced, FileStat, Prepared
-from filetools.sync import MirrorAction, Put
+from filetools.journal.changes import Change, Head, View
+from filetools.models.records import ChangeRecord, Operation
+from filetools.paths.workspace_path import WorkspacePath
+from filetools.stores.store import Displaced, FileStat, Prepared
+from filetools.sync.actions import MirrorAction, Put
 
 
 class PutFile:

@@ -7,7 +7,7 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Final
 
-from filetools.content import version_of
+from filetools.content.version import version_of
 from filetools.errors import (
     AccessDeniedError,
     ChangedMeanwhileError,
@@ -23,11 +23,11 @@ from filetools.facade.steps.put import PutFile
 from filetools.facade.steps.remove import RemoveFile
 from filetools.facade.steps.step import sync_names
 from filetools.facade.steps.texts import PutLink, PutMode
-from filetools.journal import Change, Relation, View
-from filetools.models import ChangeRecord, Operation
-from filetools.paths import WorkspacePath
-from filetools.stores import FileStat
-from filetools.sync import MakeDirectory, MirrorAction, Put
+from filetools.journal.changes import Change, Relation, View
+from filetools.models.records import ChangeRecord, Operation
+from filetools.paths.workspace_path import WorkspacePath
+from filetools.stores.store import FileStat
+from filetools.sync.actions import MakeDirectory, MirrorAction, Put
 
 OWNER_RIGHTS: Final = 0o700
 OWNER_WRITES: Final = 0o200

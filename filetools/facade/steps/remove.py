@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from filetools.content import version_of
+from filetools.content.version import version_of
 from filetools.errors import PathNotFoundError
 from filetools.facade.look import Look, keep_large, known_version, look
 from filetools.facade.parts import Parts
 from filetools.facade.steps.put import is_same_file
 from filetools.facade.steps.step import drop, put_back, release, shelve, sync_names
-from filetools.journal import Change
-from filetools.models import ChangeRecord, Operation
-from filetools.paths import WorkspacePath
-from filetools.stores import Displaced
-from filetools.sync import MirrorAction, Remove
+from filetools.journal.changes import Change
+from filetools.models.records import ChangeRecord, Operation
+from filetools.paths.workspace_path import WorkspacePath
+from filetools.stores.store import Displaced
+from filetools.sync.actions import MirrorAction, Remove
 
 Permit = Callable[[Look], None]
 """Raises the refusal if the file may not go as it is."""

@@ -6,13 +6,13 @@ import secrets
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
-from filetools.content import version_of
+from filetools.content.version import version_of
 from filetools.facade.parts import Parts
-from filetools.journal import Change
-from filetools.models import ChangeRecord
-from filetools.paths import WorkspacePath
-from filetools.stores import Displaced, FileStat
-from filetools.sync import MirrorAction
+from filetools.journal.changes import Change
+from filetools.models.records import ChangeRecord
+from filetools.paths.workspace_path import WorkspacePath
+from filetools.stores.store import Displaced, FileStat
+from filetools.sync.actions import MirrorAction
 
 
 class Step(Protocol):

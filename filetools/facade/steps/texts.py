@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar
 
-from filetools.content import version_of
+from filetools.content.version import version_of
 from filetools.errors import ChangedMeanwhileError, NotRegularFileError
 from filetools.facade.parts import Parts
 from filetools.facade.steps.folders import FolderStep
 from filetools.facade.steps.step import sync_names
-from filetools.journal import Change, HeadMovedError, Relation, View
-from filetools.models import Operation
-from filetools.paths import WorkspacePath
-from filetools.sync import MirrorAction
+from filetools.journal.changes import Change, HeadMovedError, Relation, View
+from filetools.models.records import Operation
+from filetools.paths.workspace_path import WorkspacePath
+from filetools.sync.actions import MirrorAction
 
 
 class _PutText(FolderStep):

@@ -11,31 +11,23 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Final
 
-from filetools.content import (
-    ContentFacts,
-    MergeResult,
-    TextEdit,
-    TextFormat,
-    apply_text_edits,
-    decode,
-    describe,
-    encode,
-    inspect,
-    merge,
-    merge_bytes,
-    minimal_edits,
-    refined,
-    version_of,
-)
-from filetools.editors import OpenText, changed, typed
+from filetools.content.diff import minimal_edits, refined
+from filetools.content.facts import ContentFacts, describe, inspect
+from filetools.content.formats import TextFormat, decode, encode
+from filetools.content.merging import MergeResult, merge, merge_bytes
+from filetools.content.text_edits import TextEdit, apply_text_edits
+from filetools.content.version import version_of
+from filetools.editors.documents import changed, typed
+from filetools.editors.open_text import OpenText
 from filetools.errors import EditConflictError
 from filetools.facade.look import Look, content_of, facts_of
 from filetools.facade.parts import Parts
 from filetools.facade.steps.decision import Decision, Shown
-from filetools.journal import Change, Document, DocumentChange
-from filetools.models import Operation
-from filetools.paths import WorkspacePath
-from filetools.versions import overlap_error
+from filetools.journal.changes import Change
+from filetools.journal.document_rows import Document, DocumentChange
+from filetools.models.records import Operation
+from filetools.paths.workspace_path import WorkspacePath
+from filetools.versions.rebasing import overlap_error
 
 RECENT_RECORDS: Final = 100
 """Records of a path among which a version of its unsaved text is looked for; beyond it the text is recorded again."""

@@ -7,8 +7,12 @@ from dataclasses import replace
 from filetools.errors import InvalidArgumentError
 from filetools.facade.look import Look
 from filetools.facade.parts import Parts
-from filetools.facade.steps import MakeFolder, MoveFile, MoveFolder, PutFile, RemoveFile, RemoveFolder, Step
+from filetools.facade.steps.folders import MakeFolder, MoveFolder, RemoveFolder
+from filetools.facade.steps.move import MoveFile
 from filetools.facade.steps.parents import require_parent
+from filetools.facade.steps.put import PutFile
+from filetools.facade.steps.remove import RemoveFile
+from filetools.facade.steps.step import Step
 from filetools.facade.transactions.overlay import Overlay
 from filetools.facade.transactions.states import (
     Base,
@@ -19,9 +23,9 @@ from filetools.facade.transactions.states import (
     folder,
     written,
 )
-from filetools.paths import WorkspacePath
-from filetools.search import walk_tree
-from filetools.stores import FileStat
+from filetools.paths.workspace_path import WorkspacePath
+from filetools.search.walk import walk_tree
+from filetools.stores.store import FileStat
 
 
 def act(parts: Parts, overlay: Overlay, step: Step) -> None:

@@ -10,23 +10,29 @@ from dataclasses import replace
 from functools import partial
 from typing import Final, cast
 
-from filetools.editors import Documents
+from filetools.editors.documents import Documents
 from filetools.errors import ChangedMeanwhileError, FileToolsError, InvalidArgumentError
-from filetools.events import EventBus
+from filetools.events.bus import EventBus
 from filetools.facade.parts import Parts
 from filetools.facade.remembered_views import RememberedViews
 from filetools.facade.runner import Runner
-from filetools.facade.steps import MakeFolder, MoveFile, MoveFolder, PutFile, RemoveFile, RemoveFolder, Step
+from filetools.facade.steps.folders import MakeFolder, MoveFolder, RemoveFolder
+from filetools.facade.steps.move import MoveFile
+from filetools.facade.steps.put import PutFile
+from filetools.facade.steps.remove import RemoveFile
+from filetools.facade.steps.step import Step
 from filetools.facade.transactions.acts import act
 from filetools.facade.transactions.overlay import Overlay
 from filetools.facade.transactions.tracker import TransactionTracker
 from filetools.facade.transactions.view import OverlayStore
 from filetools.facade.way import FIRST_PAUSE_SECONDS, MOST_TRIES, Beat, Outcome, no_beat
-from filetools.journal import HeadMovedError, Journal, View
-from filetools.models import Actor, ChangeRecord, Operation
-from filetools.paths import AnyPath, WorkspacePath
-from filetools.stores import Store
-from filetools.sync import Recovery
+from filetools.journal.changes import HeadMovedError, View
+from filetools.journal.journal import Journal
+from filetools.models.records import Actor, ChangeRecord, Operation
+from filetools.paths.lexical import AnyPath
+from filetools.paths.workspace_path import WorkspacePath
+from filetools.stores.store import Store
+from filetools.sync.recovery import Recovery
 
 OUTSIDE: Final = "A transaction works inside its block only; begin another with `async with files.transaction() as tx`"
 _OPERATIONS: Final[dict[type[object], Operation]] = {

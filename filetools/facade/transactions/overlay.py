@@ -10,8 +10,8 @@ from typing import Final
 
 from filetools.errors import InvalidArgumentError
 from filetools.facade.transactions.states import MISSING, Base, Entry, Folder, State, base_of, folder
-from filetools.paths import WorkspacePath
-from filetools.stores import FileStat, Store
+from filetools.paths.workspace_path import WorkspacePath
+from filetools.stores.store import FileStat, Store
 
 _IMPLIED: Final = folder()
 Saved = tuple[dict[str, Entry], Counter[str]]

@@ -5,9 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import partial
 
-from filetools.content import version_of
+from filetools.content.version import version_of
 from filetools.facade.parts import Parts
-from filetools.facade.steps import MakeFolder, MoveFile, PutFile, RemoveFile, Step
+from filetools.facade.steps.folders import MakeFolder
+from filetools.facade.steps.move import MoveFile
+from filetools.facade.steps.put import PutFile
+from filetools.facade.steps.remove import RemoveFile
+from filetools.facade.steps.step import Step
 from filetools.facade.transactions.overlay import Overlay
 from filetools.facade.transactions.seen import (
     MoveSeenFolder,
@@ -19,8 +23,8 @@ from filetools.facade.transactions.seen import (
 )
 from filetools.facade.transactions.states import Base, Entry, Folder, Original, Written, written
 from filetools.facade.transactions.view import OverlayStore
-from filetools.models import Actor
-from filetools.paths import WorkspacePath
+from filetools.models.records import Actor
+from filetools.paths.workspace_path import WorkspacePath
 
 
 def plan(parts: Parts, overlay: Overlay, actor: Actor) -> list[Step]:

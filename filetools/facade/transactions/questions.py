@@ -6,16 +6,17 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from typing import Any
 
-from filetools.content import decode, encode, version_of
+from filetools.content.formats import decode, encode
+from filetools.content.version import version_of
 from filetools.facade.encodings import read_as
 from filetools.facade.parts import Parts
 from filetools.facade.proposals import Taken, taken_by
-from filetools.facade.steps import Step
+from filetools.facade.steps.step import Step
 from filetools.facade.transactions.overlay import Overlay
 from filetools.facade.transactions.states import Original, Written
 from filetools.facade.writing import UTF_8
-from filetools.paths import WorkspacePath
-from filetools.permissions import Permit
+from filetools.paths.workspace_path import WorkspacePath
+from filetools.permissions.gatekeeper import Permit
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,9 +7,14 @@ from typing import Any
 
 from pydantic import Field
 
-from filetools.facade.steps import MoveFile, PutFile, RemoveFile, Step
+from filetools.facade.steps.move import MoveFile
+from filetools.facade.steps.put import PutFile
+from filetools.facade.steps.remove import RemoveFile
+from filetools.facade.steps.step import Step
 from filetools.facade.way import Outcome
-from filetools.models import ChangeRecord, MirrorStatus, Result
+from filetools.models.records import ChangeRecord
+from filetools.models.result import Result
+from filetools.models.words import MirrorStatus
 
 
 class TransactedPath(Result):

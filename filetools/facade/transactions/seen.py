@@ -5,20 +5,23 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from filetools.content import decode, inspect
+from filetools.content.facts import inspect
+from filetools.content.formats import decode
 from filetools.errors import PathExistsError, VersionGoneError, VersionMismatchError
 from filetools.facade import preconditions
 from filetools.facade.encodings import read_as
 from filetools.facade.look import Look, content_of, facts_of
 from filetools.facade.parts import Parts
-from filetools.facade.steps import Decision, MoveFolder, RemoveFolder, Sent, unsaved_error, unsaved_text
+from filetools.facade.steps.decision import Decision, Sent
+from filetools.facade.steps.folders import MoveFolder, RemoveFolder
+from filetools.facade.steps.unsaved import unsaved_error, unsaved_text
 from filetools.facade.transactions.states import Base, Written
 from filetools.facade.transactions.view import is_same
-from filetools.models import Actor
-from filetools.paths import WorkspacePath
-from filetools.search import walk_tree
-from filetools.stores import FileStat
-from filetools.versions import conflict_error, rebase
+from filetools.models.records import Actor
+from filetools.paths.workspace_path import WorkspacePath
+from filetools.search.walk import walk_tree
+from filetools.stores.store import FileStat
+from filetools.versions.rebasing import conflict_error, rebase
 
 _CHANGED = "others changed it since this transaction first did"
 

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from typing import Final
 
 from filetools.facade.look import Look, stat_version
-from filetools.models import EntryType
-from filetools.paths import WorkspacePath
-from filetools.stores import FileStat
+from filetools.models.words import EntryType
+from filetools.paths.workspace_path import WorkspacePath
+from filetools.stores.store import FileStat
 
 NOT_ON_DISK: Final = -1
 """Device of what is in memory only, so that no cache takes it for a file of the disk."""

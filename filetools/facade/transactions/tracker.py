@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from filetools.facade.steps import PutFile, Step
-from filetools.journal import Journal, SeenVersion
-from filetools.models import Actor
-from filetools.paths import WorkspacePath
-from filetools.versions import ReadTracker, Rows, added, owner_of
+from filetools.facade.steps.put import PutFile
+from filetools.facade.steps.step import Step
+from filetools.journal.journal import Journal
+from filetools.journal.seen_versions import SeenVersion
+from filetools.models.records import Actor
+from filetools.paths.workspace_path import WorkspacePath
+from filetools.versions.read_tracker import ReadTracker, Rows, added, owner_of
 
 
 class TransactionTracker(ReadTracker):

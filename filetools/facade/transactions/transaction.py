@@ -18,7 +18,7 @@ from filetools.facade.proposals import Preview, Taken, bind
 from filetools.facade.read_calls import ReadCalls
 from filetools.facade.requests import WriteRequest
 from filetools.facade.runner import Runner
-from filetools.facade.steps import Step
+from filetools.facade.steps.step import Step
 from filetools.facade.streaming import CHUNK_BYTES
 from filetools.facade.transactions.buffering import BufferingRunner
 from filetools.facade.transactions.plan import plan
@@ -27,10 +27,12 @@ from filetools.facade.transactions.results import TransactionResult, result_of
 from filetools.facade.tree_calls import TreeCalls
 from filetools.facade.write_calls import WriteCalls
 from filetools.facade.writing import DecideWrite
-from filetools.models import Actor, BatchResult, EditResult, WriteResult
-from filetools.paths import AnyPath, WorkspacePath, plain_path
-from filetools.permissions import Permit
-from filetools.stores import FileStat
+from filetools.models.files import BatchResult, EditResult, WriteResult
+from filetools.models.records import Actor
+from filetools.paths.lexical import AnyPath, plain_path
+from filetools.paths.workspace_path import WorkspacePath
+from filetools.permissions.gatekeeper import Permit
+from filetools.stores.store import FileStat
 
 _NESTED: Final = "A transaction is going on already; transactions cannot be nested, use the one that is open"
 _UNSAVED: Final = "In a transaction a write is always merged with unsaved text; leave on_conflict out"

@@ -14,9 +14,9 @@ from filetools.errors import (
 )
 from filetools.facade.transactions.overlay import Overlay
 from filetools.facade.transactions.states import Folder, Original, Written
-from filetools.paths import WorkspacePath
-from filetools.stores import FileStat, Reader, ScanEntry, Take, facts_of
-from filetools.stores.store import T
+from filetools.paths.workspace_path import WorkspacePath
+from filetools.stores.reading import facts_of
+from filetools.stores.store import FileStat, Reader, ScanEntry, T, Take
 
 
 class OverlayStore:

@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from typing import Any, Final
 
-from filetools.content import CursorValue, decode_cursor, encode_cursor, text_of
+from filetools.content.facts import text_of
+from filetools.content.pages import CursorValue, decode_cursor, encode_cursor
 from filetools.errors import (
     AccessDeniedError,
     FileTooLargeError,
@@ -15,9 +16,10 @@ from filetools.errors import (
     NotRegularFileError,
     PathNotFoundError,
 )
-from filetools.models import GrepResult, Row
-from filetools.paths import WorkspacePath
+from filetools.models.searching import GrepResult
+from filetools.models.words import Row
 from filetools.paths.names import escaped
+from filetools.paths.workspace_path import WorkspacePath
 from filetools.search.contents.candidates import Candidates
 from filetools.search.contents.lines import by_line, described, numbered
 from filetools.search.contents.matcher import MAX_COUNTED, Matcher, plain_lines

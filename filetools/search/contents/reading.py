@@ -9,7 +9,7 @@ from types import TracebackType
 from typing import Final, Self
 
 from filetools.errors import AccessDeniedError, FileTooLargeError, FileToolsError
-from filetools.paths import WorkspacePath
+from filetools.paths.workspace_path import WorkspacePath
 from filetools.search.source import Listable, OpensDirectories
 
 _FILE_FLAGS: Final[int] = (

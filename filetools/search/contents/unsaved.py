@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 
-from filetools.models import EntryType, Row
-from filetools.paths import WorkspacePath
+from filetools.models.words import EntryType, Row
 from filetools.paths.patterns import ExcludeRules
+from filetools.paths.workspace_path import WorkspacePath
 from filetools.search.folder import sort_key
 from filetools.search.ignores import IgnoreCache, stack_above
 from filetools.search.options import ListOptions

@@ -9,7 +9,8 @@ from typing import Final
 
 from fastapi import FastAPI
 
-from filetools.app import AgentRuns, FileToolsFacade
+from filetools.app.agent_runs import AgentRuns
+from filetools.facade.facade import FileToolsFacade
 from filetools.servers.http.asgi import Application, Message, Receive, Scope, Send
 from filetools.servers.http.bodies import Bodies
 from filetools.servers.http.callers import Callers
@@ -27,7 +28,8 @@ from filetools.servers.http.shared import Shared
 from filetools.servers.http.tracing import tracing
 from filetools.servers.mcp import DEFAULT_GROUP, DoorOptions
 from filetools.servers.mcp import http_application as mcp_application
-from filetools.tools import DESCRIPTOR_GROUP, CallLog
+from filetools.tools.call_log import CallLog
+from filetools.tools.descriptors import GROUP as DESCRIPTOR_GROUP
 
 MCP_PATH: Final = "/mcp"
 CALLS_PATH: Final = "/v1/"

@@ -11,9 +11,11 @@ from collections import OrderedDict
 from dataclasses import dataclass
 from typing import Final
 
-from filetools.app import FileToolsFacade
-from filetools.models import Actor
-from filetools.tools import CallLog, DescriptorTable, ToolRegistry
+from filetools.facade.facade import FileToolsFacade
+from filetools.models.records import Actor
+from filetools.tools.call_log import CallLog
+from filetools.tools.files import DescriptorTable
+from filetools.tools.registry import ToolRegistry
 
 AGENT: Final = "http"
 """Name of every agent: clients have none that can be trusted."""

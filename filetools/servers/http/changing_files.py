@@ -7,9 +7,9 @@ from typing import Final, TypeVar
 
 from pydantic import ValidationError
 
-from filetools.app import FileToolsFacade
 from filetools.errors import FileToolsError, InvalidArgumentError, PathExistsError, PathNotFoundError
-from filetools.models import EditResult, WriteResult
+from filetools.facade.facade import FileToolsFacade
+from filetools.models.files import EditResult, WriteResult
 from filetools.servers.http.conditions import Conditions
 from filetools.servers.http.operations import EditList
 from filetools.servers.http.problems import Refusal, told_faults

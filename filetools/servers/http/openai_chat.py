@@ -8,7 +8,7 @@ from typing import Annotated, Any, Final, Literal
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
-from filetools.app import compile_patterns
+from filetools.paths.patterns import compile_patterns
 from filetools.servers.http.asgi import Message, Send
 from filetools.servers.http.problems import MEDIA_TYPE, Refusal
 

@@ -6,7 +6,8 @@ from typing import Annotated, Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from filetools.app import Edit, Transaction
+from filetools.content.edits import Edit
+from filetools.facade.transactions.transaction import Transaction
 
 MOST_OPERATIONS: Final = 1000
 LONGEST_NUMBER: Final = 2**53 - 1

@@ -11,7 +11,7 @@ from typing import Any, Final
 from fastapi.responses import Response
 
 from filetools.errors import FileToolsError
-from filetools.tools import failure_envelope
+from filetools.tools.envelope import failure_envelope
 
 MEDIA_TYPE: Final = "application/problem+json"
 MOST_FAULTS: Final = 20

@@ -15,8 +15,9 @@ from typing import Final
 
 import uvicorn
 
-from filetools.app import FileToolsFacade, Registration
+from filetools.app.registration import Registration
 from filetools.errors import AccessDeniedError, InvalidArgumentError
+from filetools.facade.facade import FileToolsFacade
 from filetools.servers.http.application import ServerApplication, http_application
 from filetools.servers.http.connection import connections
 from filetools.servers.http.hosts import reachable_hosts, shown_host

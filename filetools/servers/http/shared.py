@@ -10,14 +10,16 @@ from typing import Annotated, Final
 from fastapi import Depends
 from fastapi.requests import HTTPConnection
 
-from filetools.app import AgentRuns, FileToolsFacade
+from filetools.app.agent_runs import AgentRuns
+from filetools.facade.facade import FileToolsFacade
 from filetools.servers.http.callers import Admission, Caller, Callers
 from filetools.servers.http.editor_page import EditorPage
 from filetools.servers.http.live import Hub
 from filetools.servers.http.logins import Logins
 from filetools.servers.http.metrics import Metrics
 from filetools.servers.http.options import HttpOptions
-from filetools.tools import CallLog, ParsingRuns
+from filetools.tools.call_log import CallLog
+from filetools.tools.execution import ParsingRuns
 
 SESSION_HEADER: Final = "filetools-session"
 ADMISSION: Final = "filetools.admission"

@@ -17,9 +17,10 @@ import mcp_types as wire
 from mcp.shared.exceptions import MCPError
 from pydantic import ValidationError
 
-from filetools.app import ApprovalRequest, FileToolsFacade
 from filetools.errors import FileToolsError
-from filetools.models import Actor
+from filetools.facade.facade import FileToolsFacade
+from filetools.models.records import Actor
+from filetools.permissions.requests import ApprovalRequest
 from filetools.servers.mcp.callers import Request, can_ask, is_modern
 from filetools.servers.mcp.forms import form_of
 from filetools.servers.mcp.options import DoorOptions

@@ -13,10 +13,15 @@ from mcp.server import ServerRequestContext
 from mcp.server.context import CallNext, HandlerResult, ServerMiddleware
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
-from filetools.app import FileToolsFacade, Registration
-from filetools.models import Actor, OnConflict
+from filetools.app.registration import Registration
+from filetools.facade.facade import FileToolsFacade
+from filetools.models.records import Actor
+from filetools.models.words import OnConflict
 from filetools.servers.mcp.options import DoorOptions
-from filetools.tools import AnyTool, CallLog, TextLimits, ToolRegistry
+from filetools.tools.call_log import CallLog
+from filetools.tools.clipping import TextLimits
+from filetools.tools.registry import ToolRegistry
+from filetools.tools.tool import AnyTool
 
 SESSION_KEY: Final = "filetools/session"
 """Key in the metadata of a request that names the session of its caller."""

@@ -15,16 +15,13 @@ from filetools.servers.mcp.addresses import descriptor_address, file_address
 from filetools.servers.mcp.asking import Asking
 from filetools.servers.mcp.callers import KnowsCallers, Request
 from filetools.servers.mcp.progress import ProgressLane
-from filetools.tools import (
-    AbortSignal,
-    AnyTool,
-    FileLink,
-    Medium,
-    Shown,
-    failure_envelope,
-    shown,
-)
+from filetools.tools.abort import AbortSignal
+from filetools.tools.envelope import failure_envelope
 from filetools.tools.exports import mcp_tool
+from filetools.tools.media import FileLink, Medium
+from filetools.tools.seen import Shown
+from filetools.tools.shown import shown
+from filetools.tools.tool import AnyTool
 
 RESULT_SIZE_KEY: Final = "anthropic/maxResultSizeChars"
 MOST_CHARACTERS: Final = 500_000

@@ -10,8 +10,9 @@ from mcp.server import NotificationOptions, Server
 from mcp.server.models import InitializationOptions
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
-from filetools.app import FileToolsFacade, own_token
+from filetools.app.token import own_token
 from filetools.distribution import installed_version
+from filetools.facade.facade import FileToolsFacade
 from filetools.servers.mcp.asking import Asking
 from filetools.servers.mcp.callers import Callers, Request
 from filetools.servers.mcp.calls import Calls
@@ -19,7 +20,7 @@ from filetools.servers.mcp.notices import Notices
 from filetools.servers.mcp.options import DoorOptions
 from filetools.servers.mcp.resources import SKILLS, DirectoryParams, Resources
 from filetools.servers.mcp.sealing import KEY_FILE, Sealing
-from filetools.tools import CallLog
+from filetools.tools.call_log import CallLog
 
 INSTRUCTIONS: Final = (
     "Files of one workspace, shared with people and other agents. Paths are relative to its root. Reading gives a version;"

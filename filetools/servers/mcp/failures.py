@@ -9,7 +9,7 @@ from mcp_types import INTERNAL_ERROR, INVALID_PARAMS
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from filetools.errors import FileToolsError
-from filetools.tools import failure_envelope
+from filetools.tools.envelope import failure_envelope
 
 RESOURCE_NOT_FOUND: Final = -32002
 """What the handshake revisions of the protocol call a missing resource."""

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import mcp_types as wire
 
-from filetools.app import ApprovalRequest
+from filetools.permissions.requests import ApprovalRequest
 
 MOST_SHOWN_CHARACTERS: Final = 4000
 """Of the change that a question shows."""

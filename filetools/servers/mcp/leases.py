@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from filetools.app import FileToolsFacade
 from filetools.errors import BufferClosedError, FileToolsError
+from filetools.facade.facade import FileToolsFacade
 
 RENEW_SECONDS: Final = 20.0
 """A third of the time after which a handle lapses."""

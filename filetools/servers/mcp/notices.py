@@ -17,8 +17,10 @@ from mcp.server.subscriptions import (
 )
 from mcp.shared.exceptions import MCPError
 
-from filetools.app import BufferEvent, Event, FileToolsFacade, TreeEvent
 from filetools.errors import FileToolsError
+from filetools.events.buffers import BufferEvent
+from filetools.events.types import Event, TreeEvent
+from filetools.facade.facade import FileToolsFacade
 from filetools.servers.mcp.addresses import BUFFERS, file_address, local_address, parse_address
 from filetools.servers.mcp.callers import Request
 from filetools.servers.mcp.failures import protocol_error

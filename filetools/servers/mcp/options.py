@@ -7,10 +7,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from filetools.app import FileToolsFacade
 from filetools.errors import InvalidArgumentError
-from filetools.tools import FILE_TOOLS, AnyTool, CallLog, ToolRegistry, chosen, descriptors_for
+from filetools.facade.facade import FileToolsFacade
+from filetools.tools.call_log import CallLog
+from filetools.tools.descriptors import descriptors_for
 from filetools.tools.dialects import Dialect
+from filetools.tools.registry import FILE_TOOLS, ToolRegistry, chosen
+from filetools.tools.tool import AnyTool
 
 DEFAULT_GROUP = "core"
 EDITOR_GROUP = "editor"

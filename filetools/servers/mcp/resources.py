@@ -8,9 +8,10 @@ from typing import Any, Final
 import mcp_types as wire
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
-from filetools.app import FileToolsFacade
 from filetools.errors import FileToolsError, InvalidPathError, PathIsDirectoryError
-from filetools.models import Entry, ReadResult
+from filetools.facade.facade import FileToolsFacade
+from filetools.models.files import ReadResult
+from filetools.models.listing import Entry
 from filetools.servers.mcp.addresses import BUFFERS, DESCRIPTORS, FILES, VERSIONS, Address, file_address, parse_address
 from filetools.servers.mcp.callers import Callers, Request
 from filetools.servers.mcp.failures import protocol_error

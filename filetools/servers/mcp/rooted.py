@@ -12,9 +12,9 @@ from urllib.parse import unquote, urlsplit
 import mcp_types as wire
 from mcp.shared.exceptions import MCPError
 
-from filetools.app import Folder, folder_at
+from filetools.app.folders import Folder, folder_at
 from filetools.errors import WorkspaceGoneError
-from filetools.models import Actor
+from filetools.models.records import Actor
 from filetools.servers.mcp.callers import (
     MOST_CALLERS,
     Request,
@@ -26,8 +26,12 @@ from filetools.servers.mcp.callers import (
 )
 from filetools.servers.mcp.options import DoorOptions
 from filetools.servers.mcp.workspaces import Workspaces
-from filetools.tools import AnyTool, CallLog, Roots, TextLimits, ToolRegistry
+from filetools.tools.call_log import CallLog
+from filetools.tools.clipping import TextLimits
 from filetools.tools.dialects import Dialect
+from filetools.tools.registry import ToolRegistry
+from filetools.tools.roots import Roots
+from filetools.tools.tool import AnyTool
 
 logger = logging.getLogger(__name__)
 

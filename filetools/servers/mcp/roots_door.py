@@ -11,7 +11,8 @@ from typing import Any
 import mcp_types as wire
 from mcp.server import Server
 
-from filetools.app import Folder, Registration
+from filetools.app.folders import Folder
+from filetools.app.registration import Registration
 from filetools.errors import InvalidArgumentError
 from filetools.servers.mcp.asking import Asking
 from filetools.servers.mcp.callers import noting

@@ -14,14 +14,16 @@ from anyio import BrokenResourceError
 from mcp.server.stdio import stdio_server
 from mcp.server.transport_security import TransportSecuritySettings
 
-from filetools.app import FileToolsFacade, Folder, Registration
+from filetools.app.folders import Folder
+from filetools.app.registration import Registration
+from filetools.facade.facade import FileToolsFacade
 from filetools.servers.mcp.callers import noting
 from filetools.servers.mcp.door import Door
 from filetools.servers.mcp.options import DoorOptions
 from filetools.servers.mcp.pipes import are_standard_pipes, standard_pipes
 from filetools.servers.mcp.roots_door import RootsDoor
 from filetools.servers.mcp.workspaces import OpenFolder
-from filetools.tools import CallLog
+from filetools.tools.call_log import CallLog
 
 Message = MutableMapping[str, Any]
 AsgiApplication = Callable[

@@ -8,9 +8,11 @@ from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack
 from pathlib import Path
 
-from filetools.app import FileToolsFacade, Folder, Opening, outermost
+from filetools.app.folders import Folder, outermost
+from filetools.app.opening import Opening
 from filetools.errors import FileToolsError
-from filetools.tools import Root, Roots
+from filetools.facade.facade import FileToolsFacade
+from filetools.tools.roots import Root, Roots
 
 logger = logging.getLogger(__name__)
 

@@ -11,10 +11,10 @@ from typing import Annotated, Any, Final, Literal
 
 from pydantic import Field
 
-from filetools.content import parse_patch
 from filetools.content.names import quoted_name
+from filetools.content.patches import parse_patch
 from filetools.errors import InvalidArgumentError, PathExistsError, PathIsDirectoryError, PathNotFoundError
-from filetools.models import PatchedFile
+from filetools.models.files import PatchedFile
 from filetools.tools.arguments import Parameters
 from filetools.tools.dialects.dialect import Dialect
 from filetools.tools.dialects.presenting import presented, repairs_of

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from filetools.content import Edit
+from filetools.content.edits import Edit
 from filetools.errors import (
     DirectoryNotFoundError,
     EditAmbiguousError,
@@ -15,7 +15,8 @@ from filetools.errors import (
     PathIsDirectoryError,
     PathNotFoundError,
 )
-from filetools.models import EditResult, Entry
+from filetools.models.files import EditResult
+from filetools.models.listing import Entry
 from filetools.tools.dialects.editor_parameters import Words
 from filetools.tools.dialects.presenting import repairs_of, reworded, snippet
 from filetools.tools.nearby import similar_paths

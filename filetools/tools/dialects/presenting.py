@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias, TypeVar
 
-from filetools.content import split_lines
+from filetools.content.ends import split_lines
 from filetools.errors import FileToolsError
 from filetools.tools.clipping import TextLimits, clipped
 from filetools.tools.seen import Shown

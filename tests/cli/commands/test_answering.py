@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import filetools
-from filetools.facade import FileToolsFacade
+from filetools.facade.facade import FileToolsFacade
 from tests.support.opened import outcome_of, refused
 from tests.support.terminal import CommandLine, Ran
 

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import filetools
-from filetools.models import Actor
+from filetools.models.records import Actor
 from tests.support.crashing import QUIET
 from tests.support.terminal import CommandLine
 

@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from filetools.tools import FILE_TOOLS, chosen
 from filetools.tools.exports import FORMATS, ExportFormat, exported
+from filetools.tools.registry import FILE_TOOLS, chosen
 from tests.support.terminal import CommandLine
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from filetools.cli.demo import frameworks, play_only
 from filetools.cli.demo.frameworks import FILE, FRAMEWORKS, Edit, RefusedError
-from filetools.facade import FileToolsFacade
+from filetools.facade.facade import FileToolsFacade
 
 MODULES = {
     "pydantic-ai": "pydantic_ai",

@@ -5,12 +5,12 @@ from collections.abc import Sequence
 
 import pytest
 
-from filetools.app import TextEdit
 from filetools.cli.demo import Scene, Stage, play
 from filetools.cli.demo.edits import append, insert
 from filetools.cli.demo.marks import mark_of
 from filetools.cli.demo.scenes.together import Together
-from filetools.models import Actor
+from filetools.content.text_edits import TextEdit
+from filetools.models.records import Actor
 from tests.support.opened import until_watched
 from tests.support.terminal import CommandLine
 

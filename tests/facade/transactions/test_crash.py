@@ -7,7 +7,7 @@ import shutil
 from pathlib import Path
 
 import filetools
-from filetools.facade import FileToolsFacade
+from filetools.facade.facade import FileToolsFacade
 from tests.facade.test_crash_points import DOSE
 from tests.facade.test_kill import reopen
 from tests.support.crashing import QUIET, Tree, count_calls, die_at, grow, leftovers, moments_of, snapshot

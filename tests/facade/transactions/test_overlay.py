@@ -11,8 +11,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import filetools
-from filetools.facade import FileToolsFacade
-from filetools.facade.transactions import Transaction
+from filetools.facade.facade import FileToolsFacade
+from filetools.facade.transactions.transaction import Transaction
 from tests.facade.test_crash_points import DOSE
 from tests.support.crashing import QUIET, Tree, grow, snapshot
 from tests.support.opened import assert_at_rest

@@ -11,9 +11,9 @@ import pytest
 
 import filetools
 from filetools.errors import DiskFullError
-from filetools.facade import FileToolsFacade
-from filetools.facade.transactions import Transaction
-from filetools.permissions import ApprovalDecision
+from filetools.facade.facade import FileToolsFacade
+from filetools.facade.transactions.transaction import Transaction
+from filetools.permissions.requests import ApprovalDecision
 from tests.support.crashing import QUIET, Tree, grow, snapshot
 from tests.support.opened import (
     Once,

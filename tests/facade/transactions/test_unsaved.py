@@ -9,9 +9,9 @@ import pytest
 
 import filetools
 from filetools import Actor, Edit
-from filetools.content import TextEdit
-from filetools.facade import FileToolsFacade
-from filetools.models import BufferResult
+from filetools.content.text_edits import TextEdit
+from filetools.facade.facade import FileToolsFacade
+from filetools.models.buffers import BufferResult
 from tests.support.crashing import QUIET, grow
 from tests.support.opened import refused
 

@@ -9,11 +9,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from filetools.paths import ROOT
-from filetools.search import GrepOptions, grep_page
+from filetools.paths.workspace_path import ROOT
 from filetools.search.contents import grep, matcher
 from filetools.search.contents.expression import holds_ascii, run_of
+from filetools.search.contents.grep import grep_page
 from filetools.search.contents.matcher import Matcher
+from filetools.search.contents.options import GrepOptions
 from filetools.search.contents.prefilter import Prefilter
 from filetools.search.contents.syntax import Characters, Sequence, read_pattern
 from tests.support.crashing import grow

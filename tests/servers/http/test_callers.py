@@ -8,7 +8,7 @@ import pytest
 
 import filetools
 from filetools.servers.http.callers import Admission, Callers
-from filetools.tools import CallLog
+from filetools.tools.call_log import CallLog
 from tests.support.crashing import QUIET
 
 

@@ -20,7 +20,7 @@ import openai
 import pytest
 
 import filetools
-from filetools.app import AgentRuns
+from filetools.app.agent_runs import AgentRuns
 from filetools.errors import InvalidArgumentError
 from filetools.servers.http import AgentOptions, HttpOptions, application
 from filetools.servers.http.application import ServerApplication, http_application

@@ -15,7 +15,7 @@ from fastapi import Request
 import filetools
 from filetools import errors
 from filetools.errors import FileToolsError, InvalidPathError, PathNotFoundError
-from filetools.models import DeleteResult
+from filetools.models.files import DeleteResult
 from filetools.servers.http import HttpOptions
 from filetools.servers.http.asgi import Scope
 from filetools.servers.http.changing_files import under

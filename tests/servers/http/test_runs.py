@@ -13,10 +13,11 @@ import httpx2
 import pytest
 
 import filetools
-from filetools.app import FileToolsFacade, Run
+from filetools.facade.facade import FileToolsFacade
 from filetools.servers.http import HttpOptions
 from filetools.servers.http.application import http_application
 from filetools.servers.http.callers import Admission
+from filetools.sessions.runs import Run
 
 ADDRESS = "http://127.0.0.1:8765"
 

@@ -17,7 +17,8 @@ import filetools
 from filetools.servers.http import HttpOptions
 from filetools.servers.http.application import http_application
 from filetools.servers.http.callers import Admission
-from filetools.tools import Parameters, Tool, ToolContext
+from filetools.tools.arguments import Parameters
+from filetools.tools.tool import Tool, ToolContext
 from tests.support.http_servers import HttpServer
 
 EVENTS = {"Accept": "text/event-stream"}

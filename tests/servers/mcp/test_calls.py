@@ -11,12 +11,12 @@ import pytest
 from mcp import Client
 from mcp_types import INVALID_PARAMS, AudioContent, ImageContent, ResourceLink, TextContent
 
-from filetools.content import version_of
+from filetools.content.version import version_of
 from filetools.errors import InvalidArgumentError
-from filetools.events import Event
-from filetools.models import Actor
+from filetools.events.types import Event
+from filetools.models.records import Actor
 from filetools.servers.mcp import Door, DoorOptions
-from filetools.tools import FILE_TOOLS
+from filetools.tools.registry import FILE_TOOLS
 from filetools.tools.summaries import MOST_HUNK_LINES
 from tests.support.mcp_clients import ERAS, facts, failure, opened_door, refused, text, text_of
 from tests.support.opened import ScriptedOpening, assert_at_rest, steps_until, told

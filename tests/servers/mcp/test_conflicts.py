@@ -12,9 +12,11 @@ import pytest
 from mcp import Client
 from mcp_types import CallToolResult, InputRequiredResult
 
-from filetools.content import TextEdit, version_of
-from filetools.facade import FileToolsFacade
-from filetools.models import Actor, BufferResult
+from filetools.content.text_edits import TextEdit
+from filetools.content.version import version_of
+from filetools.facade.facade import FileToolsFacade
+from filetools.models.buffers import BufferResult
+from filetools.models.records import Actor
 from tests.support.mcp_clients import ERAS, failure, opened_door, text
 from tests.support.mcp_people import Person, one_round, shown_to, state_of
 

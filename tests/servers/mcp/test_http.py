@@ -17,7 +17,7 @@ from mcp.shared.exceptions import MCPDeprecationWarning
 from mcp_types import ResourceUpdatedNotification
 
 import filetools
-from filetools.facade import FileToolsFacade
+from filetools.facade.facade import FileToolsFacade
 from filetools.servers.mcp import DoorOptions, http_application
 from tests.support.mcp_clients import ERAS, RELAXED, refused, text
 from tests.support.opened import steps_until

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from filetools.tools import FILE_TOOLS
+from filetools.tools.registry import FILE_TOOLS
 from tests.support.declared import REPOSITORY
 from tests.support.node import INSPECTOR, program
 

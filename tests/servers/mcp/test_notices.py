@@ -16,9 +16,9 @@ from mcp_types import INTERNAL_ERROR, ResourceListChangedNotification, ResourceU
 
 import filetools
 from filetools.editors import documents
-from filetools.facade import FileToolsFacade
+from filetools.facade.facade import FileToolsFacade
 from filetools.journal.gate import Gate
-from filetools.models import Actor
+from filetools.models.records import Actor
 from filetools.servers.mcp import Door, DoorOptions, leases, notices
 from tests.support.mcp_clients import RELAXED, facts, opened_door, refused, text
 from tests.support.opened import lapse_leases, steps_until

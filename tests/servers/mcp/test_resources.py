@@ -9,9 +9,9 @@ import pytest
 from mcp import Client
 from mcp_types import INVALID_PARAMS, BlobResourceContents, ResourceTemplateReference, TextResourceContents
 
-from filetools.content import version_of
+from filetools.content.version import version_of
 from filetools.errors import InvalidPathError
-from filetools.models import Actor
+from filetools.models.records import Actor
 from filetools.servers.mcp.addresses import Address, file_address, local_address, parse_address
 from tests.support.mcp_clients import ERAS, opened_door, refused
 

@@ -18,7 +18,8 @@ from mcp import Client
 from mcp.client.stdio import stdio_client
 
 import filetools
-from filetools.app import Folder, Opening, folder_at, outermost
+from filetools.app.folders import Folder, folder_at, outermost
+from filetools.app.opening import Opening
 from filetools.errors import InvalidArgumentError
 from filetools.servers.mcp import DoorOptions, RootsDoor
 from filetools.tools.dialects import dialect_named

@@ -14,7 +14,7 @@ from mcp import Client
 from mcp_types import CallToolResult
 
 import filetools
-from filetools.content import TextEdit, apply_text_edits
+from filetools.content.text_edits import TextEdit, apply_text_edits
 from tests.support.mcp_clients import ERAS, RELAXED, facts, process, text
 from tests.support.mcp_people import Person, one_round, shown_to, state_of
 

@@ -22,7 +22,7 @@ from mcp.shared.exceptions import MCPDeprecationWarning, MCPError
 from mcp_types import INTERNAL_ERROR, ResourceUpdatedNotification
 
 import filetools
-from filetools.facade import FileToolsFacade
+from filetools.facade.facade import FileToolsFacade
 from filetools.servers.mcp import Door, DoorOptions
 from filetools.servers.mcp.followers import MOST_FOLLOWED
 from filetools.servers.mcp.transports import application_of

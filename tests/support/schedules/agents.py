@@ -8,9 +8,10 @@ from typing import Any
 
 import filetools
 from filetools import Edit
-from filetools.facade import FileToolsFacade
+from filetools.facade.facade import FileToolsFacade
 from filetools.facade.requests import View
-from filetools.models import BatchResult, ReadResult, Result, WriteResult
+from filetools.models.files import BatchResult, ReadResult, WriteResult
+from filetools.models.result import Result
 from tests.support.schedules.ledger import NONE, Deed, Tokens
 from tests.support.schedules.tokens import tokens_in
 from tests.support.schedules.town import Town

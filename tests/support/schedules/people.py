@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from filetools.content import TextEdit, apply_text_edits, in_utf16
+from filetools.content.text_edits import TextEdit, apply_text_edits, in_utf16
 from filetools.content.utf16 import in_characters
-from filetools.editors import EditorState
-from filetools.facade import FileToolsFacade
-from filetools.models import BufferChange, BufferClose, BufferResult, BufferSave, OnConflict
+from filetools.editors.editor_state import EditorState
+from filetools.facade.facade import FileToolsFacade
+from filetools.models.buffers import BufferChange, BufferClose, BufferResult, BufferSave
+from filetools.models.words import OnConflict
 from tests.support.schedules.agents import answered
 from tests.support.schedules.ledger import NONE, Deed, Tokens
 from tests.support.schedules.tokens import tokens_in

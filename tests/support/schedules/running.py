@@ -9,8 +9,8 @@ from pathlib import Path
 from random import Random
 
 import filetools
-from filetools.editors import EditorState
-from filetools.facade import FileToolsFacade
+from filetools.editors.editor_state import EditorState
+from filetools.facade.facade import FileToolsFacade
 from filetools.facade.limbo import sweep
 from tests.support.meddling import MeddlingOpening
 from tests.support.schedules.agents import Agent

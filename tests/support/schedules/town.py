@@ -9,8 +9,9 @@ from random import Random
 from typing import Any
 
 import filetools
-from filetools.content import version_of, wire_text
-from filetools.facade import FileToolsFacade
+from filetools.content.version import version_of
+from filetools.content.wire import wire_text
+from filetools.facade.facade import FileToolsFacade
 from filetools.facade.saving import sweep_handles
 from tests.support.crashing import leftovers, snapshot
 from tests.support.meddling import MeddlingPlan

@@ -13,7 +13,7 @@ from typing import Protocol
 
 import filetools
 from filetools import Edit, TextEdit
-from filetools.facade import FileToolsFacade
+from filetools.facade.facade import FileToolsFacade
 from tests.support.storms.pictures import HIDDEN
 
 EXPECTED = {

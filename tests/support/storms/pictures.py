@@ -8,9 +8,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from filetools.content import version_of
-from filetools.editors import TreeState
-from filetools.models import ChangeRecord, Operation, RecordState
+from filetools.content.version import version_of
+from filetools.editors.tree_state import TreeState
+from filetools.models.records import ChangeRecord, Operation, RecordState
 
 HIDDEN = (".filetools", ".git")
 

@@ -13,8 +13,8 @@ from typing import Any
 
 import filetools
 from filetools import Actor, TreeState
-from filetools.facade import FileToolsFacade
-from filetools.models import ChangeRecord
+from filetools.facade.facade import FileToolsFacade
+from filetools.models.records import ChangeRecord
 from tests.support.crashing import leftovers
 from tests.support.storms.parties import Agent, Party, Person, Place, Rewinder, Shell
 from tests.support.storms.pictures import Picture, differences, on_disk, replayed, shown_by

@@ -9,7 +9,7 @@ from functools import partial
 from random import Random
 from typing import Any
 
-from filetools.content import TextEdit, apply_text_edits, in_utf16
+from filetools.content.text_edits import TextEdit, apply_text_edits, in_utf16
 from filetools.content.utf16 import in_characters
 from tests.support.live_clients import Editor, Frame, LiveClient, SocketWire, live
 from tests.support.schedules.ledger import Tokens

@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator
 from contextlib import aclosing, asynccontextmanager, suppress
 from typing import Final, Protocol
 
-from filetools.content import version_of
+from filetools.content.version import version_of
 from tests.support.schedules.ledger import NONE, Tokens
 from tests.support.schedules.tokens import tokens_in
 from tests.support.together.agents import DialectAgent, HttpAgent, NativeAgent

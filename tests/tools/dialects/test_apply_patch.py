@@ -17,7 +17,7 @@ from openai.types.responses import (
 from pydantic import TypeAdapter
 
 import filetools
-from filetools.facade import FileToolsFacade
+from filetools.facade.facade import FileToolsFacade
 from filetools.tools.dialects import APPLY_PATCH
 from filetools.tools.exports import answer
 from tests.support.crashing import QUIET

@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 
 import filetools
-from filetools.facade import FileToolsFacade, progress
+from filetools.facade import progress
+from filetools.facade.facade import FileToolsFacade
 from filetools.tools.dialects import CLAUDE_CODE
 from tests.facade.test_loop_stays_free import LARGE, large_things_seen
 from tests.support.crashing import QUIET

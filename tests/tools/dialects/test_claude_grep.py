@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import filetools
-from filetools.facade import FileToolsFacade
+from filetools.facade.facade import FileToolsFacade
 from filetools.tools.dialects import CLAUDE_CODE
 from tests.support.crashing import QUIET, grow
 from tests.support.dialects import Session

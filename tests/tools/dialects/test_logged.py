@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import filetools
-from filetools.events import Event
+from filetools.events.types import Event
 from filetools.tools.dialects import DIALECTS, dialect_named
 from tests.support.crashing import QUIET
 from tests.support.dialects import Session

@@ -14,10 +14,14 @@ from typing import Any
 import pytest
 
 import filetools
-from filetools.tools import Root, Roots, Shown, TextLimits, ToolRegistry, shown
+from filetools.tools.clipping import TextLimits
 from filetools.tools.dialects import MCP_FILESYSTEM
 from filetools.tools.dialects.mcp_filesystem.collation import collation_key
 from filetools.tools.dialects.mcp_filesystem.looking import format_size
+from filetools.tools.registry import ToolRegistry
+from filetools.tools.roots import Root, Roots
+from filetools.tools.seen import Shown
+from filetools.tools.shown import shown
 from tests.support.crashing import QUIET, grow
 from tests.support.people import ALICE, BOB
 

@@ -13,7 +13,7 @@ from anthropic.types.beta import BetaMemoryTool20250818Command, BetaMemoryTool20
 from pydantic import TypeAdapter
 
 import filetools
-from filetools.facade import FileToolsFacade
+from filetools.facade.facade import FileToolsFacade
 from filetools.tools.dialects import MEMORY
 from tests.support.crashing import QUIET
 from tests.support.dialects import Session

@@ -13,8 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import filetools
-from filetools.content import apply_text_edits
-from filetools.facade import FileToolsFacade
+from filetools.content.text_edits import apply_text_edits
+from filetools.facade.facade import FileToolsFacade
 from filetools.tools.dialects import CLAUDE_CODE
 from filetools.tools.dialects.claude_code.cells import delete_cell, insert_cell, read_notebook, replace_cell
 from tests.support.crashing import QUIET

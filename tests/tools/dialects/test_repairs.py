@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 import filetools
-from filetools.tools import FILE_TOOLS
 from filetools.tools.dialects import dialect_named
+from filetools.tools.registry import FILE_TOOLS
 from tests.support.crashing import QUIET
 from tests.support.dialects import Session
 

@@ -11,7 +11,7 @@ from anthropic.types import ToolResultBlockParam, ToolTextEditor20250728Param, T
 from pydantic import TypeAdapter
 
 import filetools
-from filetools.facade import FileToolsFacade
+from filetools.facade.facade import FileToolsFacade
 from filetools.tools.dialects import TEXT_EDITOR, text_editor
 from filetools.tools.exports import answer
 from tests.support.crashing import QUIET

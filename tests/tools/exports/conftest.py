@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 import filetools
-from filetools.facade import FileToolsFacade
-from filetools.models import Actor
-from filetools.tools import FILE_TOOLS, ToolRegistry
+from filetools.facade.facade import FileToolsFacade
+from filetools.models.records import Actor
+from filetools.tools.registry import FILE_TOOLS, ToolRegistry
 
 # The interfaces' own types are the judges; whoever works on the rest without them can run the rest.
 collect_ignore_glob = [] if all(map(find_spec, ("openai", "anthropic", "mcp_types"))) else ["test_*.py"]

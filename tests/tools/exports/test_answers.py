@@ -16,10 +16,10 @@ from openai.types.responses.response_input_param import ApplyPatchCallOutput, Fu
 from pydantic import TypeAdapter
 
 from filetools.errors import InvalidArgumentError
-from filetools.facade import FileToolsFacade
-from filetools.tools import FILE_TOOLS, ToolRegistry
+from filetools.facade.facade import FileToolsFacade
 from filetools.tools.dialects import APPLY_PATCH
 from filetools.tools.exports import answer, answers
+from filetools.tools.registry import FILE_TOOLS, ToolRegistry
 from tests.tools.exports.conftest import PIXEL
 
 FOOTER = "[a.txt · lines 1\u20132 of 2 · version"

@@ -15,7 +15,6 @@ from openai.types.chat import ChatCompletionFunctionToolParam
 from openai.types.responses import FunctionToolParam, ToolParam
 from pydantic import TypeAdapter
 
-from filetools.tools import FILE_TOOLS, AnyTool
 from filetools.tools.dialects import DIALECTS, Dialect
 from filetools.tools.exports import (
     FORMATS,
@@ -27,7 +26,9 @@ from filetools.tools.exports import (
     openai_responses_tools,
 )
 from filetools.tools.exports.strict import strict_schema
+from filetools.tools.registry import FILE_TOOLS
 from filetools.tools.schemas import input_schema
+from filetools.tools.tool import AnyTool
 
 NAMES = [tool.name for tool in FILE_TOOLS]
 CALLABLE = re.compile(r"[a-zA-Z0-9_-]{1,64}")

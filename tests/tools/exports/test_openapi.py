@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
-from filetools.tools import FILE_TOOLS, ToolRegistry
 from filetools.tools.exports import openapi_document
+from filetools.tools.registry import FILE_TOOLS, ToolRegistry
 
 DOCUMENT = openapi_document(FILE_TOOLS)
 

@@ -5,12 +5,15 @@ from __future__ import annotations
 import asyncio
 from typing import Final
 
-from filetools.app import Edit, FileToolsFacade, TextEdit
 from filetools.cli.demo.marks import line_with
 from filetools.cli.demo.scenes.scene import Scene
 from filetools.cli.demo.stage import Stage
+from filetools.content.edits import Edit
+from filetools.content.text_edits import TextEdit
 from filetools.errors import EditConflictError
-from filetools.models import Actor, BufferResult
+from filetools.facade.facade import FileToolsFacade
+from filetools.models.buffers import BufferResult
+from filetools.models.records import Actor
 
 PATH: Final = "src/tally/counter.py"
 PAUSE_SECONDS: Final = 0.05

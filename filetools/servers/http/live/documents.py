@@ -7,9 +7,11 @@ from collections.abc import Callable, Collection
 from contextlib import suppress
 from typing import Any
 
-from filetools.app import FileToolsFacade, TextEdit
+from filetools.content.text_edits import TextEdit
 from filetools.errors import BufferClosedError, InvalidArgumentError, ResyncRequiredError
-from filetools.models import SYSTEM, BufferChange, BufferClose, BufferResult
+from filetools.facade.facade import FileToolsFacade
+from filetools.models.buffers import BufferChange, BufferClose, BufferResult
+from filetools.models.records import SYSTEM
 from filetools.servers.http.live import frames
 from filetools.servers.http.live.hub import Hub
 from filetools.servers.http.live.open_document import OpenDocument

@@ -7,11 +7,15 @@ from collections import OrderedDict
 from collections.abc import Iterable
 from typing import Final, Protocol
 
-from filetools.app import BufferEvent, Event, FeedPage, FileToolsFacade, TreeEvent, from_record
 from filetools.errors import FileToolsError
+from filetools.events.buffers import BufferEvent
+from filetools.events.records import from_record
+from filetools.events.types import Event, TreeEvent
+from filetools.facade.facade import FileToolsFacade
+from filetools.facade.feed import FeedPage
 from filetools.servers.http.live.open_document import OpenDocument, Step
 from filetools.servers.http.live.told import Approval, EventFrame, Progress, Resync, asked, text_of
-from filetools.tools import CallLog
+from filetools.tools.call_log import CallLog
 
 REMEMBERED_TEXTS: Final = 1024
 _STATES: Final = {"tool:approval_required": "asked", "tool:approved": "allowed", "tool:rejected": "denied"}

@@ -8,8 +8,8 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any, Final
 
-from filetools.app import BufferEvent
-from filetools.models import Actor
+from filetools.events.buffers import BufferEvent
+from filetools.models.records import Actor
 from filetools.servers.http.live.told import Edits, text_of
 
 MOST_HELD: Final = 1000

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Final
 
-from filetools.app import FileToolsFacade
 from filetools.errors import BufferClosedError, FileToolsError, InternalError, InvalidArgumentError
+from filetools.facade.facade import FileToolsFacade
 from filetools.servers.http.depth import depth_of
 from filetools.servers.http.live import frames
 from filetools.servers.http.live.documents import DocumentDesk

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from filetools.app import FileToolsFacade
+from filetools.facade.facade import FileToolsFacade
 from filetools.servers.http.live.told import Snapshot, asked
-from filetools.tools import CallLog
+from filetools.tools.call_log import CallLog
 
 
 async def snapshot(files: FileToolsFacade, log: CallLog) -> Snapshot:

@@ -9,9 +9,9 @@ from typing import Annotated, Any, Final, Literal
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 from pydantic_core import PydanticSerializationError
 
-from filetools.app import ApprovalRequest
 from filetools.errors import FileToolsError
-from filetools.tools import failure_envelope
+from filetools.permissions.requests import ApprovalRequest
+from filetools.tools.envelope import failure_envelope
 
 PROTOCOL: Final = 1
 

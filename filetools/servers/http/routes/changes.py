@@ -9,8 +9,9 @@ from fastapi import APIRouter, Header, Query
 from fastapi.responses import JSONResponse, Response
 from pydantic import Field
 
-from filetools.app import FileToolsFacade, change_entry
-from filetools.models import WatchResult
+from filetools.facade.facade import FileToolsFacade
+from filetools.facade.watching import change_entry
+from filetools.models.searching import WatchResult
 from filetools.servers.http.described import Described, failures
 from filetools.servers.http.event_stream import MEDIA_TYPE, EventStream, event_text
 from filetools.servers.http.routes.looking import MOST_ROWS, Asked, PathQuery, RowsQuery

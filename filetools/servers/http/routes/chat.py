@@ -11,14 +11,18 @@ from typing import Any, Final
 from fastapi import APIRouter, Request
 from fastapi.responses import Response
 
-from filetools.app import AgentRuns, AgentText, FileToolsFacade, attach, compile_patterns, is_enabled, sse
+from filetools.app.agent_runs import AgentRuns
 from filetools.errors import AgentFailedError, FileToolsError
+from filetools.facade.facade import FileToolsFacade
+from filetools.paths.patterns import compile_patterns
 from filetools.servers.http.described import EVERYWHERE, Described
 from filetools.servers.http.event_stream import MEDIA_TYPE, EventStream, event_text, while_there
 from filetools.servers.http.openai_chat import ChatOrder, openai_error
 from filetools.servers.http.problems import TITLES, Refusal, problem_of
 from filetools.servers.http.routes.runs import with_urls
 from filetools.servers.http.shared import Calling, SharedParts
+from filetools.sessions.agent_text import AgentText
+from filetools.sessions.discovery import attach, is_enabled, sse
 
 router: Final = APIRouter(tags=["chat"])
 _DONE: Final = "data: [DONE]\n\n"

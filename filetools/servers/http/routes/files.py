@@ -8,7 +8,7 @@ from typing import Final
 from fastapi import APIRouter, Request
 from fastapi.responses import JSONResponse, Response
 
-from filetools.models import DeleteResult, EditResult, WriteResult
+from filetools.models.files import DeleteResult, EditResult, WriteResult
 from filetools.servers.http.changing_files import patch, put, under
 from filetools.servers.http.conditions import Conditions, conditions_of, etag
 from filetools.servers.http.described import ANY_BODY, BINARY, CONDITIONS, edits_or_diff, failures

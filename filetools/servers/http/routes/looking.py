@@ -8,7 +8,9 @@ from fastapi import APIRouter, Query
 from fastapi.responses import JSONResponse, Response
 from pydantic import BaseModel, ConfigDict, Field
 
-from filetools.models import GrepResult, ListResult, SearchResult, VersionsResult
+from filetools.models.files import VersionsResult
+from filetools.models.listing import ListResult
+from filetools.models.searching import GrepResult, SearchResult
 from filetools.servers.http.described import failures
 from filetools.servers.http.raw_paths import FilePath
 from filetools.servers.http.shared import Calling

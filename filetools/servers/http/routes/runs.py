@@ -8,7 +8,6 @@ from typing import Annotated, Any, Final
 from fastapi import APIRouter, Query
 from pydantic import BaseModel
 
-from filetools.app import Run
 from filetools.errors import InvalidPathError
 from filetools.servers.http.callers import Caller
 from filetools.servers.http.described import failures
@@ -16,6 +15,7 @@ from filetools.servers.http.problems import Refusal
 from filetools.servers.http.raw_paths import FILES, decoded_path, file_location
 from filetools.servers.http.routes.looking import MOST_ROWS
 from filetools.servers.http.shared import Calling, SharedParts
+from filetools.sessions.runs import Run
 
 router: Final = APIRouter(tags=["runs"])
 

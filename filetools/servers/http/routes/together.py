@@ -8,9 +8,9 @@ from typing import Final
 from fastapi import APIRouter
 from fastapi.responses import JSONResponse, Response
 
-from filetools.app import TransactionResult
 from filetools.errors import InvalidArgumentError, RunNotFoundError
-from filetools.models import UndoResult
+from filetools.facade.transactions.results import TransactionResult
+from filetools.models.history import UndoResult
 from filetools.servers.http.callers import Caller
 from filetools.servers.http.described import failures
 from filetools.servers.http.operations import OperationList, UndoOrder

@@ -14,14 +14,18 @@ from pydantic import BaseModel
 from pydantic_core import from_json
 
 from filetools.errors import InvalidArgumentError
-from filetools.models import Result
+from filetools.models.result import Result
 from filetools.servers.http.callers import Caller
 from filetools.servers.http.described import Described, failures
 from filetools.servers.http.event_stream import MEDIA_TYPE, EventStream, event_text
 from filetools.servers.http.problems import Refusal
 from filetools.servers.http.shared import Calling, Shared, SharedParts
-from filetools.tools import AbortSignal, Execution, TextLimits, bounded, failure_envelope
-from filetools.tools import execute as execute_call
+from filetools.tools.abort import AbortSignal
+from filetools.tools.bodies import bounded
+from filetools.tools.clipping import TextLimits
+from filetools.tools.envelope import failure_envelope
+from filetools.tools.execution import Execution
+from filetools.tools.execution import execute as execute_call
 
 router: Final = APIRouter(tags=["tools"])
 CALL_HEADER: Final = "Filetools-Call"

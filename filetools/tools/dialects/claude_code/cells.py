@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
-from filetools.content import TextEdit
+from filetools.content.text_edits import TextEdit
 from filetools.errors import InvalidArgumentError
 from filetools.tools.dialects.claude_code.json_spans import Member, Part, items, members, whole
 from filetools.tools.dialects.claude_code.layout import Layout, layout_of

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Final
 
 from pydantic import Field
 
-from filetools.models import Entry
+from filetools.models.listing import Entry
 from filetools.paths.patterns import glob_below, is_glob
 from filetools.tools.arguments import Parameters
 from filetools.tools.clipping import TextLimits, clipped

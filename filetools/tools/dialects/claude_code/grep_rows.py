@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
 
-from filetools.models import GrepMatch
+from filetools.models.searching import GrepMatch
 from filetools.tools.clipping import TextLimits, clipped
 
 _UNSAVED = "  (unsaved text of an editor)"

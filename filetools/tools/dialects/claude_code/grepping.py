@@ -9,7 +9,7 @@ from typing import Annotated, Any, Final, Literal
 from pydantic import Field
 
 from filetools.errors import InvalidArgumentError
-from filetools.models import GrepFile, GrepMatch, GrepResult
+from filetools.models.searching import GrepFile, GrepMatch, GrepResult
 from filetools.paths.patterns import Glob, alternatives
 from filetools.tools.arguments import Parameters
 from filetools.tools.dialects.claude_code.file_types import globs_of_type

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from filetools.content import TextEdit, apply_text_edits
+from filetools.content.text_edits import TextEdit, apply_text_edits
 from filetools.errors import EditConflictError, InvalidArgumentError
 from filetools.tools.arguments import Parameters
 from filetools.tools.clipping import TextLimits

@@ -7,9 +7,9 @@ from typing import Annotated, Any, Final
 
 from pydantic import Field
 
-from filetools.content import count_lines
+from filetools.content.lines import count_lines
 from filetools.errors import InvalidArgumentError
-from filetools.models import ReadResult
+from filetools.models.files import ReadResult
 from filetools.tools.arguments import Parameters
 from filetools.tools.clipping import TextLimits
 from filetools.tools.dialects.claude_code.cells import read_notebook

@@ -7,9 +7,10 @@ from typing import Annotated, Any, Final
 
 from pydantic import Field
 
-from filetools.content import Edit, hunks_of, structured_patch
+from filetools.content.diff import hunks_of, structured_patch
+from filetools.content.edits import Edit
 from filetools.errors import FileToolsError, InvalidArgumentError, PathExistsError
-from filetools.models import ReadResult, WriteResult
+from filetools.models.files import ReadResult, WriteResult
 from filetools.tools.arguments import Parameters
 from filetools.tools.clipping import TextLimits
 from filetools.tools.dialects.claude_code.places import GROUP, located, own_hints

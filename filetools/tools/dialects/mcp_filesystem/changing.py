@@ -7,7 +7,7 @@ from typing import Annotated, Any, Final
 
 from pydantic import Field
 
-from filetools.content import Edit
+from filetools.content.edits import Edit
 from filetools.errors import InvalidArgumentError
 from filetools.tools.arguments import Parameters
 from filetools.tools.dialects.mcp_filesystem.places import place_of, told_as

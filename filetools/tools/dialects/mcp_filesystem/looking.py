@@ -10,7 +10,7 @@ from typing import Annotated, Any, Final, Literal, TypeVar
 from pydantic import ConfigDict, Field
 
 from filetools.errors import FileToolsError
-from filetools.models import Entry
+from filetools.models.listing import Entry
 from filetools.tools.arguments import Parameters
 from filetools.tools.dialects.mcp_filesystem.collation import collation_key
 from filetools.tools.dialects.mcp_filesystem.patterns import Exclusion, PathGlob

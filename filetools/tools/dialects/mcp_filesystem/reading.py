@@ -12,7 +12,7 @@ from urllib.parse import quote
 from pydantic import Field
 
 from filetools.errors import FileTooLargeError, FileToolsError, InvalidArgumentError, PathIsDirectoryError
-from filetools.models import ReadResult
+from filetools.models.files import ReadResult
 from filetools.tools.arguments import Parameters
 from filetools.tools.dialects.mcp_filesystem.places import place_of, real_path, told_as
 from filetools.tools.dialects.mcp_filesystem.showing import answer

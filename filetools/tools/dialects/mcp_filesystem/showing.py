@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from filetools.models import Result
+from filetools.models.result import Result
 from filetools.tools.clipping import TextLimits
 from filetools.tools.media import Medium
 from filetools.tools.seen import Shown

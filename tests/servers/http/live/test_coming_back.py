@@ -13,10 +13,10 @@ import pytest
 
 import filetools
 from filetools.content.text_edits import utf16_units
-from filetools.facade import FileToolsFacade
-from filetools.models import Actor
+from filetools.facade.facade import FileToolsFacade
+from filetools.models.records import Actor
 from filetools.servers.http.live import Hub, Outbox
-from filetools.tools import CallLog
+from filetools.tools.call_log import CallLog
 from tests.servers.http.live.test_session import ANN, BEN, SETTINGS
 from tests.support.live_clients import Editor, LiveClient, MemoryWire, connected
 from tests.support.opened import lapse_leases

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from filetools.models import Actor
+from filetools.models.records import Actor
 from filetools.servers.http.live.open_document import MOST_HELD, OpenDocument, Step
 
 BEN = Actor(kind="editor", id="ben")

@@ -14,11 +14,12 @@ import pytest
 
 import filetools
 from filetools.editors.documents import Documents
-from filetools.facade import FileToolsFacade
-from filetools.models import Actor
+from filetools.facade.facade import FileToolsFacade
+from filetools.models.records import Actor
 from filetools.servers.http.live import Hub, LiveSession, Outbox
 from filetools.servers.http.live.told import Ack, text_of
-from filetools.tools import CallLog, ToolRegistry
+from filetools.tools.call_log import CallLog
+from filetools.tools.registry import ToolRegistry
 from tests.support.live_clients import LiveClient, MemoryWire, connected
 from tests.support.opened import lapse_leases, steps_until
 

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, Page
 
-from filetools.content import apply_text_edits, composed, transform
-from filetools.content.text_edits import TextEdit
+from filetools.content.text_edits import TextEdit, apply_text_edits, composed
+from filetools.content.transforming import transform
 from tests.support.browsers import Served, Watched, served, window
 from tests.support.live_pages import OUTAGE, LivePage
 
