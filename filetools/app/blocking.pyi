@@ -26,8 +26,8 @@ from filetools.models.records import ChangeRecord, ChangedFile
 from filetools.models.searching import GrepResult, SearchResult, WatchResult
 from filetools.models.tree_diff import TreeDiffResult
 from filetools.models.words import Durability, MirrorPolicy, OnConflict, Preset, Row
-from filetools.paths import WorkspacePath
 from filetools.paths.lexical import AnyPath
+from filetools.paths.workspace_path import WorkspacePath
 from filetools.permissions.requests import ApprovalRequest
 from filetools.permissions.tickets import Approver
 from filetools.project.folder import ProjectFolder

@@ -28,7 +28,7 @@ _FIELDS: Final = {
 _BASE: Final = {
     "Actor": "filetools.models",
     "DescriptorSettings": "filetools.settings",
-    "WorkspacePath": "filetools.paths",
+    "WorkspacePath": "filetools.paths.workspace_path",
 }
 _OWN: Final = (
     ("Iterator[", "Iterator", "collections.abc"),
